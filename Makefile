@@ -3,9 +3,9 @@
 # make deps-all     installs the libraries that are used where they are found (unroll devices lists them)
 # make check        tests what `make` built, within 90 s; installs nothing
 # make test         installs what the tests need, builds and runs them; make test-long: those that take long, too
-# make gpu-check    on a machine with a GPU: the CUDA device beside the CPU, the same bits twice, compute-sanitizer
+# make gpu-check    on a machine with a GPU: the CUDA device versus the CPU, the same bits twice, compute-sanitizer
 #                   (make gpu-check-tiny: a small one on the fake driver)
-# make gpu-bench    on a machine with a GPU: us beside PyTorch and cuDNN, within 10 minutes (PYTHON=that has PyTorch)
+# make gpu-bench    on a machine with a GPU: us versus PyTorch and cuDNN, within 10 minutes (PYTHON=that has PyTorch)
 # make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/adding.md)
 # make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make meshes       trains every mesh with every pair of options (minutes)
@@ -13,7 +13,7 @@
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
-# make bench-peers  measures us beside oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
+# make bench-peers  measures us versus oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
 # make reference    prints docs/reference.md anew, from the table of options
 #
 # JANSSON=DIR: libjansson.a and jansson.h lie somewhere below DIR, where the system has none (an unpacked package).
@@ -144,7 +144,7 @@ include tests/tests.mk
 
 include tools/package.mk
 
-# ---- beside other libraries ---------------------------------------------------------------
+# ---- versus other libraries ---------------------------------------------------------------
 
 include bench/peers.mk
 

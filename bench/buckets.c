@@ -29,7 +29,7 @@ static void check(unroll_status status)
 /* A training step whose loss is looked at: it has ended. */
 static double seconds_of_step(unroll_session *session, const unroll_batch *batch)
 {
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result;
     double begin = now();
     check(unroll_step(session, batch, &rates, &result));
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     size_t places = (size_t)steps * (size_t)rows;
     float *x = calloc(places * (size_t)inputs, sizeof *x), *y = calloc(places * 2, sizeof *y);
     int32_t *lengths = calloc((size_t)rows, sizeof *lengths);
-    unroll_batch batch = { .inputs = x, .values = y, .lengths = lengths };
+    unroll_batch batch = { .inputs = x, .target_values = y, .lengths = lengths };
     for (int level = 0; level < 2 * LEVELS; level++)
         time_bucket(session, &batch, lengths, steps >> level / 2, rows >> level % 2);
     free(x), free(y), free(lengths);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 64, TURNS = 8, STEPS_A_RUN = 64, MOST_RUNS = 100000, ROOM = 1 << 21 };
+enum { LINE = 64, TURNS = 8, STEPS_A_RUN = 64, MAX_RUNS = 100000, ROOM = 1 << 21 };
 
 typedef float vector __attribute__((vector_size(LINE), aligned(LINE)));
 
@@ -19,7 +19,7 @@ struct floor {
     int steps, repeats;     /* of one run; runs that one time is the mean of */
 };
 
-static double ms[MOST_RUNS];
+static double ms[MAX_RUNS];
 
 /* TURNS sums, so that no add waits for the one before. */
 static vector sweep(const vector *weights, size_t lines, bool back)
@@ -91,7 +91,7 @@ static void answer_run(const struct floor *f, double seconds)
 {
     const double begin = omp_get_wtime();
     int runs = 0;
-    while (runs == 0 || (runs < MOST_RUNS && omp_get_wtime() - begin < seconds)) {
+    while (runs == 0 || (runs < MAX_RUNS && omp_get_wtime() - begin < seconds)) {
         const double from = omp_get_wtime();
         run(f);
         ms[runs++] = 1e3 * (omp_get_wtime() - from) / f->repeats;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 2, UNITS = 256, FIELDS = 8, PASSES = 15, CALLS = 300, LATENCY = 4, LINKS = 1 << 14, CACHE_LINE = 64 };
+enum { ROWS = 2, UNITS = 256, FIELDS = 8, PASSES = 15, CALLS = 300, LATENCY = 4, INTERMEDIATES = 1 << 14, CACHE_LINE = 64 };
 
 static _Alignas(CACHE_LINE) float memory[7][FIELDS][ROWS][UNITS];
 
@@ -25,9 +25,9 @@ static double ticks_of_cycle(void)
 {
     __m256 a = _mm256_set1_ps(0.5f), b = a;
     unsigned long begin = __rdtsc();
-    for (int i = 0; i < LINKS; i++)
+    for (int i = 0; i < INTERMEDIATES; i++)
         __asm__ volatile("vfmadd213ps %1, %1, %0" : "+x"(a) : "x"(b));
-    return (double)(__rdtsc() - begin) / LINKS / LATENCY;
+    return (double)(__rdtsc() - begin) / INTERMEDIATES / LATENCY;
 }
 
 /* The least of many calls: other load only ever adds. */
@@ -72,8 +72,8 @@ int main(int argc, char **argv)
     struct cell_step step = {
         .rows = ROWS, .width = UNITS,
         .value = { .in = fields_at(0), .state = fields_at(1), .next = fields_at(2), .saved = fields_at(3),
-                   .link = fields_at(3), .vector = fields_at(1) },
-        .gradient = { .in = fields_at(4), .state = fields_at(5), .next = fields_at(6), .link = fields_at(6),
+                   .intermediate = fields_at(3), .vector = fields_at(1) },
+        .gradient = { .in = fields_at(4), .state = fields_at(5), .next = fields_at(6), .intermediate = fields_at(6),
                       .vector = fields_at(4) },
         .sets_state = true,
     };

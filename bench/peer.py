@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-LEAST_RUNS = 1
+MIN_RUNS = 1
 STEPS_A_RUN = 64  # a streaming step is timed as the mean over so many: a clock costs too
 UPDATES_A_RUN = 30  # of a language model, likewise: what counts is how fast it goes on
 
@@ -42,7 +42,7 @@ def lengths(request):
 
 def measure(run, seconds, repeats):
     ms, begin = [], time.perf_counter()
-    while len(ms) < LEAST_RUNS or time.perf_counter() - begin < seconds:
+    while len(ms) < MIN_RUNS or time.perf_counter() - begin < seconds:
         start = time.perf_counter()
         for _ in range(repeats):
             run()

@@ -11,7 +11,7 @@
 enum { FLOAT = 0, HALF = 2, BFLOAT16 = 9 };             /* cudnnDataType_t */
 enum { DEFAULT_MATH = 0, TENSOR_OP_MATH = 1, FMA_MATH = 3 };
 enum { DOUBLE_BIAS = 2, LINEAR_INPUT = 0, SEQ_MAJOR_UNPACKED = 0, PADDED_IO = 1, ADD_GRADIENT = 0 };
-enum { PERSIST_DYNAMIC = 2, ALGORITHMS = 4, MOST_RUNS = 100000 };
+enum { PERSIST_DYNAMIC = 2, ALGORITHMS = 4, MAX_RUNS = 100000 };
 static const char *const algorithm_names[ALGORITHMS] = {"STANDARD", "PERSIST_STATIC", "PERSIST_DYNAMIC",
                                                         "PERSIST_STATIC_SMALL_H"};
 typedef unsigned long long gpu;         /* CUdeviceptr, and cuDNN's pointers into a GPU: as wide */
@@ -260,7 +260,7 @@ static int run_once(struct network *n)
 /* ---- measuring ---- */
 
 struct times {
-    float ms[MOST_RUNS];
+    float ms[MAX_RUNS];
     int runs;
 };
 
@@ -273,7 +273,7 @@ static int compare(const void *left, const void *right)
 static int measure(struct network *n, double seconds, struct times *t)
 {
     double begin = now();
-    for (t->runs = 0; t->runs < MOST_RUNS && (t->runs < 1 || now() - begin < seconds); t->runs++) {
+    for (t->runs = 0; t->runs < MAX_RUNS && (t->runs < 1 || now() - begin < seconds); t->runs++) {
         TRY(cuEventRecord(n->begin, NULL));
         TRY(run_once(n));
         TRY(cuEventRecord(n->end, NULL));

@@ -8,7 +8,7 @@
 
 #include "onednn_api.h"
 
-enum { LEAST_RUNS = 1, MOST_RUNS = 100000, MOST_PARTS = 2, MOST_REORDERS = 6, STEPS_A_RUN = 64 };
+enum { MIN_RUNS = 1, MAX_RUNS = 100000, MAX_PARTS = 2, MAX_REORDERS = 6, STEPS_A_RUN = 64 };
 
 static const int argument[TENSORS] = {DNNL_ARG_SRC_LAYER,     DNNL_ARG_SRC_ITER,     DNNL_ARG_SRC_ITER_C,
                                       DNNL_ARG_WEIGHTS_LAYER, DNNL_ARG_WEIGHTS_ITER, DNNL_ARG_BIAS,
@@ -41,7 +41,7 @@ struct part {
     dnnl_primitive_t forward, backward;
     struct arguments forward_arguments[2], backward_arguments; /* [1]: from final states to first ones */
     dnnl_memory_t value[TENSORS], gradient[TENSORS];
-    struct reorder reorder[MOST_REORDERS];
+    struct reorder reorder[MAX_REORDERS];
     int reorders;
 };
 
@@ -52,9 +52,9 @@ struct network {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     dnnl_primitive_attr_t attributes; /* NULL unless int8 */
-    struct part part[MOST_PARTS];
+    struct part part[MAX_PARTS];
     int parts, steps_done;
-    double ms[MOST_RUNS];
+    double ms[MAX_RUNS];
 };
 
 static const char *refusal; /* why the network cannot be run; NULL: it can */
@@ -426,7 +426,7 @@ static int measure(struct network *net, double seconds, bool with_reorders)
     double begin = seconds_now();
     int runs = 0, repeats = net->streams ? STEPS_A_RUN : 1;
 
-    while (runs < MOST_RUNS && (runs < LEAST_RUNS || seconds_now() - begin < seconds)) {
+    while (runs < MAX_RUNS && (runs < MIN_RUNS || seconds_now() - begin < seconds)) {
         double from = seconds_now();
         for (int i = 0; i < repeats; i++)
             run_once(net, with_reorders);

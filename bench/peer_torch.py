@@ -77,12 +77,12 @@ class LanguageModel(nn.Module):
 
     def __init__(self, request):
         super().__init__()
-        self.symbols = request.input
+        self.vocabulary = request.input
         self.recurrent = make_module(request)
         self.head = nn.Linear(request.hidden, request.input)
 
     def forward(self, tokens, states):
-        x = nn.functional.one_hot(tokens, self.symbols).to(torch.float32)
+        x = nn.functional.one_hot(tokens, self.vocabulary).to(torch.float32)
         y, states = self.recurrent(x, states)
         return self.head(y), states
 

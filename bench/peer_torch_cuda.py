@@ -5,7 +5,7 @@ import time
 import torch
 from torch import nn
 
-from peer import LEAST_RUNS, Refused, lengths, serve
+from peer import MIN_RUNS, Refused, lengths, serve
 
 MODULES = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
 TYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -15,7 +15,7 @@ TRIAL_SECONDS = 0.05
 
 def measure(run, seconds, _repeats=1):
     ms, begin = [], time.perf_counter()
-    while len(ms) < LEAST_RUNS or time.perf_counter() - begin < seconds:
+    while len(ms) < MIN_RUNS or time.perf_counter() - begin < seconds:
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         first.record()
         run()

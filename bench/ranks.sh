@@ -17,7 +17,7 @@ network() {
     local rate=${RATE:-200mbit} hidden=${HIDDEN:-650} batch=${BATCH:-192} bptt=${BPTT:-64} steps=${STEPS:-4}
     machines_make 3 "$rate" "$dir" || { echo "skipped: $machines_missing"; return; }
     machines_run "$unroll" train "$text" ${UNITS:-} --layers 2 --hidden "$hidden" --bptt "$bptt" --batch "$batch" --val 0 \
-        --threads 1 --split batch=3 --steps "$steps" --schedule constant --deadline 300s --json ${MORE:-} \
+        --threads 1 --split batch=3 --steps "$steps" --schedule constant --timeout 300s --json ${MORE:-} \
         --out network >result 2>log || { tail -n 20 log; return 1; }
     echo "3 ranks, links of $rate, 2 x $hidden, batch $batch, bptt $bptt, $steps steps, ${UNITS:-characters}"
     python3 - <<'PY'

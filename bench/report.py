@@ -60,7 +60,7 @@ def load(folder):
 
 
 def on_tiles(result):
-    """Did our products multiply thirds of floats on AMX, whose peak is another than that of multiply-adds?"""
+    """Did our products multiply floats as bf16x3 splits on AMX, whose peak is another than that of multiply-adds?"""
     return result["ours"].get("isa") == "amx"
 
 

@@ -43,7 +43,7 @@ def estimate(arguments, shape, chips):
 
 
 def interface(arguments):
-    """The version that libtpu speaks, learnt from a model that is compiled at once; without it nothing is written."""
+    """The version that libtpu speaks, learned from a model that is compiled at once; without it nothing is written."""
     e = estimate(arguments, [1, 2, 1, 8, 8], arguments.chips.split(",")[0])
     return e.get("interface") or sys.exit("bench/tpu.py: " + e["refused"])
 
@@ -63,7 +63,7 @@ def page(precision, rows, version):
     return """# Training steps on TPUs: estimates
 
 Nothing on this page was measured: no TPU was used. Each line is a whole training step (forward, backward, sums, clip,
-Adam) of a language model of 65 symbols whose layers have the shape, compiled ahead of time by libtpu (interface %s)
+Adam) of a language model of 65 tokens whose layers have the shape, compiled ahead of time by libtpu (interface %s)
 for one device of the topology, products in %s. Time is the compiler's own estimate of cycles, loops times their
 turns, at a clock that is itself an estimate (src/device/xla/tpu.c); what the estimate leaves out (waiting for copies
 of memory, the host) comes on top. Use is of the bf16 peak of the chip. Compiling took as long as said beside other

@@ -4,29 +4,28 @@
 
 #include <stdio.h>
 
-static double sum_of_least(const unroll_session *session)
+static double sum_of_min(const unroll_session *session)
 {
     double sum = 0;
     unroll_operation o;
 
-    for (int i = 0; unroll_session_operation(session, i, &o); i++)
-        sum += o.least;
+    for (int i = 0; unroll_session_operation(session, i, &o); i++) sum += o.min;
     return sum;
 }
 
 void profile_print(const unroll_session *session, double peak)
 {
-    double sum = sum_of_least(session);
+    double sum = sum_of_min(session);
     unroll_operation o;
 
     for (int i = 0; unroll_session_operation(session, i, &o); i++) {
         if (o.runs == 0)
             continue;
-        printf("%-40s %10.4g ms %5.1f%%", o.name, 1e3 * o.least, 100 * o.least / sum);
-        if (o.flops > 0 && o.least > 0)
-            printf("  %7.4g GFLOP/s", o.flops / o.least / 1e9);
-        if (o.flops > 0 && o.least > 0 && peak > 0)
-            printf(", %5.1f%% of the peak", o.flops / o.least / peak / 1e7);
+        printf("%-40s %10.4g ms %5.1f%%", o.name, 1e3 * o.min, 100 * o.min / sum);
+        if (o.flops > 0 && o.min > 0)
+            printf("  %7.4g GFLOP/s", o.flops / o.min / 1e9);
+        if (o.flops > 0 && o.min > 0 && peak > 0)
+            printf(", %5.1f%% of the peak", o.flops / o.min / peak / 1e7);
         putchar('\n');
     }
 }
@@ -40,8 +39,8 @@ json_t *profile_to_json(const unroll_session *session, double peak)
         all = all ? all : json_array();
         if (o.runs == 0)
             continue;
-        double gflops = o.least > 0 ? o.flops / o.least / 1e9 : 0;
-        json_array_append_new(all, json_pack("{ss sf sf sI sf so*}", "name", o.name, "ms", 1e3 * o.least, "ms_mean",
+        double gflops = o.min > 0 ? o.flops / o.min / 1e9 : 0;
+        json_array_append_new(all, json_pack("{ss sf sf sI sf so*}", "name", o.name, "ms", 1e3 * o.min, "ms_mean",
                                              1e3 * o.seconds / (double)o.runs, "runs", (json_int_t)o.runs, "gflops",
                                              gflops, "peak_fraction", peak > 0 ? json_real(gflops / peak) : NULL));
     }

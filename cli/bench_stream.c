@@ -6,20 +6,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "clock.h"
+#include "stopwatch.h"
 #include "console.h"
 
-enum { MOST_BLOCKS = 20000, MOST_STEPS = 1 << 20, LEAST = 3 };
+enum { MAX_BLOCKS = 20000, MAX_STEPS = 1 << 20, MIN = 3 };
 
 static const double block_seconds = 50e-6, warm_seconds = 0.02;
 
 struct runner {
     unroll_stream *stream;
-    const float *inputs;            /* [frames][width] */
+    const float *inputs; /* [frames][width] */
     float *outputs;
     size_t width;
     int frames, frame;
-    double *seconds;                /* [MOST_STEPS] */
+    double *seconds; /* [MAX_STEPS] */
 };
 
 static int compare(const void *left, const void *right)
@@ -29,10 +29,7 @@ static int compare(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-void sort_numbers(double *numbers, int count)
-{
-    qsort(numbers, (size_t)count, sizeof *numbers, compare);
-}
+void sort_numbers(double *numbers, int count) { qsort(numbers, (size_t)count, sizeof *numbers, compare); }
 
 static unroll_status step(struct runner *r)
 {
@@ -74,7 +71,7 @@ static bool measure_blocks(struct runner *r, double seconds, struct step_times *
     while (seconds_now() - begin < warm_seconds)
         if (steps_take(r, count) < block_seconds)
             count *= 2;
-    for (begin = seconds_now(); blocks < MOST_BLOCKS && (blocks < LEAST || seconds_now() - begin < seconds); blocks++) {
+    for (begin = seconds_now(); blocks < MAX_BLOCKS && (blocks < MIN || seconds_now() - begin < seconds); blocks++) {
         r->seconds[blocks] = steps_take(r, count) / count;
         if (r->seconds[blocks] < 0)
             return false;
@@ -90,7 +87,7 @@ static bool measure_steps(struct runner *r, double seconds, struct step_times *t
     double begin = seconds_now();
     int n = 0;
 
-    for (; n < MOST_STEPS && (n < LEAST || seconds_now() - begin < seconds); n++) {
+    for (; n < MAX_STEPS && (n < MIN || seconds_now() - begin < seconds); n++) {
         r->seconds[n] = steps_take(r, 1);
         if (r->seconds[n] < 0)
             return false;
@@ -100,14 +97,13 @@ static bool measure_steps(struct runner *r, double seconds, struct step_times *t
     times->p50 = r->seconds[n / 2];
     times->p99 = r->seconds[(int64_t)n * 99 / 100];
     times->p999 = r->seconds[(int64_t)n * 999 / 1000];
-    times->most = r->seconds[n - 1];
+    times->max = r->seconds[n - 1];
     return true;
 }
 
 static unroll_status measure(struct runner *r, double seconds, struct step_times *times)
 {
-    if (steps_take(r, 1) < 0 || !measure_blocks(r, seconds / 2, times)
-        || !measure_steps(r, seconds / 2, times))
+    if (steps_take(r, 1) < 0 || !measure_blocks(r, seconds / 2, times) || !measure_steps(r, seconds / 2, times))
         return complain_library(UNROLL_DATA);
     times->clock = clock_takes(r);
     snprintf(times->isa, sizeof times->isa, "%s", unroll_stream_isa(r->stream));
@@ -122,7 +118,7 @@ static unroll_status open_stream(struct runner *r, const unroll_model *model, co
     if (bytes == 0)
         return complain_library(UNROLL_UNSUPPORTED);
     *memory = aligned_alloc(64, bytes);
-    r->seconds = malloc(MOST_STEPS * sizeof *r->seconds);
+    r->seconds = malloc(MAX_STEPS * sizeof *r->seconds);
     if (*memory == NULL || r->seconds == NULL)
         return complain(UNROLL_RESOURCE, "no memory for a stream; fix: a smaller --shape");
     TRY(complain_library(unroll_stream_init(*memory, bytes, model, config, &r->stream)));

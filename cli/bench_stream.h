@@ -4,11 +4,11 @@
 #include "unroll.h"
 
 struct step_times {
-    double best, median;            /* seconds, of steps in rows so long that the clock does not count */
-    double p50, p99, p999, most;    /* seconds, of single steps, with one look at the clock in each */
-    double clock;                   /* what that look takes */
-    int    steps;                   /* timed one by one */
-    char   isa[16];
+    double best, median;        /* seconds, of steps in rows so long that the clock does not count */
+    double p50, p99, p999, max; /* seconds, of single steps, with one look at the clock in each */
+    double clock;               /* what that look takes */
+    int steps;                  /* timed one by one */
+    char isa[16];
 };
 
 /* Steps of a model of vectors on inputs [frames, rows, input] over and over, for about so many seconds.

@@ -7,7 +7,7 @@
 
 #include "bench_profile.h"
 #include "bench_stream.h"
-#include "clock.h"
+#include "stopwatch.h"
 #include "console.h"
 #include "network.h"
 #include "options.h"
@@ -15,7 +15,7 @@
 #include "ranks.h"
 #include "unroll_advanced.h"
 
-enum { LEAST_RUNS = 1, MOST_RUNS = 100000 };
+enum { MIN_RUNS = 1, MAX_RUNS = 100000 };
 
 struct bench {
     const struct settings *settings;
@@ -23,12 +23,12 @@ struct bench {
     int directions;
     unroll_model *model;
     unroll_session *session;
-    float *inputs;              /* [steps, rows, input] */
-    float *output_gradient;     /* [steps, rows, directions x hidden] */
-    int32_t *lengths;           /* [rows]; NULL: all steps */
-    bool on_device;             /* the batch is there already, and the device has memory of its own */
-    double peak;                /* GFLOP/s of the processors; 0: a device's, which is not measured */
-    double *ms;                 /* [runs] */
+    float *inputs;          /* [steps, rows, input] */
+    float *output_gradient; /* [steps, rows, directions x hidden] */
+    int32_t *lengths;       /* [rows]; NULL: all steps */
+    bool on_device;         /* the batch is there already, and the device has memory of its own */
+    double peak;            /* GFLOP/s of the processors; 0: a device's, which is not measured */
+    double *ms;             /* [runs] */
     int runs;
 };
 
@@ -45,10 +45,12 @@ static unroll_status check_request(const struct bench *bench)
 
     if (is_pass(bench, "stream") && (bench->steps != 1 || is_on(bench->settings, OPTION_RAGGED)))
         return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without "
-                        "--ragged");
+                                      "--ragged");
     if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer") && !is_pass(bench, "stream"))
-        return complain(UNROLL_UNSUPPORTED, "--dtype %s: gradients are computed with fp32 weights alone; fix: "
-                        "measure --pass infer", dtype);
+        return complain(UNROLL_UNSUPPORTED,
+                        "--dtype %s: gradients are computed with fp32 weights alone; fix: "
+                        "measure --pass infer",
+                        dtype);
     return UNROLL_OK;
 }
 
@@ -57,7 +59,7 @@ static unroll_status check_request(const struct bench *bench)
 static float random_number(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return (float)(*state >> 40) * 0x1p-23f - 1;        /* -1 .. 1 */
+    return (float)(*state >> 40) * 0x1p-23f - 1; /* -1 .. 1 */
 }
 
 static float *random_numbers(size_t count, uint64_t *state)
@@ -65,8 +67,7 @@ static float *random_numbers(size_t count, uint64_t *state)
     bool fits = count <= unroll_memory_limit() / sizeof(float);
     float *numbers = fits ? malloc(count * sizeof *numbers) : NULL;
 
-    for (size_t i = 0; numbers && i < count; i++)
-        numbers[i] = random_number(state);
+    for (size_t i = 0; numbers && i < count; i++) numbers[i] = random_number(state);
     return numbers;
 }
 
@@ -92,7 +93,7 @@ static unroll_status make_arrays(struct bench *bench)
     bench->inputs = random_numbers(places * (size_t)bench->input, &state);
     bench->output_gradient = random_numbers(places * (size_t)(bench->directions * bench->hidden), &state);
     bench->lengths = ragged ? random_lengths(bench) : NULL;
-    bench->ms = malloc(MOST_RUNS * sizeof *bench->ms);
+    bench->ms = malloc(MAX_RUNS * sizeof *bench->ms);
     if (bench->inputs && bench->output_gradient && bench->ms && (bench->lengths || !ragged))
         return UNROLL_OK;
     return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
@@ -182,8 +183,8 @@ static unroll_status measure_runs(struct bench *bench)
     double seconds = number_of(bench->settings, OPTION_SECONDS), begin = seconds_now();
     unroll_status status = UNROLL_OK;
 
-    while (status == UNROLL_OK && bench->runs < MOST_RUNS
-           && (bench->runs < LEAST_RUNS || seconds_now() - begin < seconds)) {
+    while (status == UNROLL_OK && bench->runs < MAX_RUNS &&
+           (bench->runs < MIN_RUNS || seconds_now() - begin < seconds)) {
         double from = seconds_now();
         status = run_once(bench);
         bench->ms[bench->runs++] = 1e3 * (seconds_now() - from);
@@ -197,7 +198,7 @@ static unroll_status measure(struct bench *bench)
     TRY(measure_peak(bench));
     if (is_pass(bench, "train"))
         TRY(write_output_gradient(bench));
-    TRY(run_once(bench));                       /* caches and pages are warm after it */
+    TRY(run_once(bench)); /* caches and pages are warm after it */
     TRY(measure_runs(bench));
     return measure_peak(bench);
 }
@@ -211,8 +212,7 @@ static double operations(const struct bench *bench)
 {
     double places = (double)bench->steps * bench->rows, sum = 0;
 
-    for (int row = 0; bench->lengths && row < bench->rows; row++)
-        places -= bench->steps - bench->lengths[row];
+    for (int row = 0; bench->lengths && row < bench->rows; row++) places -= bench->steps - bench->lengths[row];
     for (int i = 0; i < unroll_model_parameters(bench->model); i++) {
         unroll_parameter p;
         if (unroll_model_parameter(bench->model, i, &p) == UNROLL_OK && p.rank == 2)
@@ -239,14 +239,12 @@ static unroll_status print(const struct bench *bench)
     double gflops = operations(bench) / best / 1e6;
 
     if (is_on(s, OPTION_JSON))
-        return print_json(json_pack("{ss ss sb sb ss ss ss ss si si sf sf sf so* so* so*}", "cell", cell, "shape", shape,
-                                    "bidirectional", both_ways, "ragged", ragged, "pass", pass,
-                                    "dtype", dtype, "precision", precision, "isa", isa,
-                                    "threads", threads, "runs", bench->runs,
-                                    "ms", best, "ms_median", median, "gflops", gflops,
-                                    "peak_gflops", bench->peak > 0 ? json_real(bench->peak) : NULL,
-                                    "peak_fraction", of_peak(bench, gflops),
-                                    "operations", profile_to_json(bench->session, bench->peak)));
+        return print_json(
+            json_pack("{ss ss sb sb ss ss ss ss si si sf sf sf so* so* so*}", "cell", cell, "shape", shape,
+                      "bidirectional", both_ways, "ragged", ragged, "pass", pass, "dtype", dtype, "precision",
+                      precision, "isa", isa, "threads", threads, "runs", bench->runs, "ms", best, "ms_median", median,
+                      "gflops", gflops, "peak_gflops", bench->peak > 0 ? json_real(bench->peak) : NULL, "peak_fraction",
+                      of_peak(bench, gflops), "operations", profile_to_json(bench->session, bench->peak)));
     profile_print(bench->session, bench->peak);
     printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s", cell, shape,
            both_ways ? " bidirectional" : "", ragged ? " ragged" : "", pass,
@@ -270,17 +268,17 @@ static unroll_status print_steps(const struct bench *bench, const struct step_ti
     double gflops = operations(bench) / t->best / 1e9;
 
     if (is_on(s, OPTION_JSON))
-        return print_json(json_pack("{ss ss ss ss ss si si sf sf sf sf sf sf sf sf sf sf}", "cell", cell,
-                                    "shape", shape, "pass", "stream", "dtype", dtype, "isa", t->isa,
-                                    "threads", 1, "runs", t->steps, "ms", 1e3 * t->best, "ms_median", 1e3 * t->median,
-                                    "p50_ns", 1e9 * t->p50, "p99_ns", 1e9 * t->p99, "p999_ns", 1e9 * t->p999,
-                                    "max_ns", 1e9 * t->most, "clock_ns", 1e9 * t->clock, "gflops", gflops,
-                                    "peak_gflops", bench->peak, "peak_fraction", gflops / bench->peak));
+        return print_json(json_pack("{ss ss ss ss ss si si sf sf sf sf sf sf sf sf sf sf}", "cell", cell, "shape",
+                                    shape, "pass", "stream", "dtype", dtype, "isa", t->isa, "threads", 1, "runs",
+                                    t->steps, "ms", 1e3 * t->best, "ms_median", 1e3 * t->median, "p50_ns", 1e9 * t->p50,
+                                    "p99_ns", 1e9 * t->p99, "p999_ns", 1e9 * t->p999, "max_ns", 1e9 * t->max,
+                                    "clock_ns", 1e9 * t->clock, "gflops", gflops, "peak_gflops", bench->peak,
+                                    "peak_fraction", gflops / bench->peak));
     printf("%s %s, stream in %s on %s: %.4g us a step (median %.4g), %.4g GFLOP/s, %.1f%% of the peak of "
            "%.4g\nsingle steps, in ns: p50 %.0f, p99 %.0f, p99.9 %.0f, most %.0f of %d, %.0f of each for the "
            "clock\n",
-           cell, shape, dtype, t->isa, 1e6 * t->best, 1e6 * t->median, gflops, 100 * gflops / bench->peak,
-           bench->peak, 1e9 * t->p50, 1e9 * t->p99, 1e9 * t->p999, 1e9 * t->most, t->steps, 1e9 * t->clock);
+           cell, shape, dtype, t->isa, 1e6 * t->best, 1e6 * t->median, gflops, 100 * gflops / bench->peak, bench->peak,
+           1e9 * t->p50, 1e9 * t->p99, 1e9 * t->p999, 1e9 * t->max, t->steps, 1e9 * t->clock);
     return UNROLL_OK;
 }
 
@@ -304,7 +302,7 @@ static unroll_status measure_stream(struct bench *bench)
 
 static unroll_status measure_session(struct bench *bench)
 {
-    TRY(open_session(bench));                           /* which knows whether the memory is enough */
+    TRY(open_session(bench)); /* which knows whether the memory is enough */
     TRY(make_arrays(bench));
     TRY(complain_library(measure(bench)));
     return print(bench);
@@ -313,10 +311,13 @@ static unroll_status measure_session(struct bench *bench)
 unroll_status cmd_bench(struct settings *settings)
 {
     const int *shape = integers_of(settings, OPTION_SHAPE);
-    struct bench bench = {
-        .settings = settings, .layers = shape[0], .steps = shape[1], .rows = shape[2], .input = shape[3],
-        .hidden = shape[4], .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1,
-    };
+    struct bench bench = {.settings = settings,
+                          .layers = shape[0],
+                          .steps = shape[1],
+                          .rows = shape[2],
+                          .input = shape[3],
+                          .hidden = shape[4],
+                          .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1};
     unroll_status status = check_request(&bench);
 
     if (status == UNROLL_OK)

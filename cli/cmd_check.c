@@ -8,7 +8,7 @@
 
 struct tally {
     bool json;
-    int  passed, failed;
+    int passed, failed;
 };
 
 static void report(void *arg, const char *what, int passed)

@@ -42,9 +42,9 @@ static unroll_status print_as_json(double memory, double limit)
 
     for (int i = 0; (name = unroll_isa_name(i, &available)); i++)
         json_object_set_new(isas, name, json_boolean(available));
-    json_t *json = json_pack("{si so sI so}", "processors", usable_processors(), "isa", isas, "memory_bytes",
-                             (json_int_t)memory, "memory_limit_bytes",
-                             isinf(limit) ? json_null() : json_integer((json_int_t)limit));
+    json_t *json =
+        json_pack("{si so sI so}", "processors", usable_processors(), "isa", isas, "memory_bytes", (json_int_t)memory,
+                  "memory_limit_bytes", isinf(limit) ? json_null() : json_integer((json_int_t)limit));
     for (int i = 1; (name = unroll_device_name(i, &available, &about)); i++)
         json_object_set_new(json, name, available ? json_string(about) : json_null());
     json_object_set_new(json, "libraries", libraries_as_json());
@@ -67,8 +67,8 @@ static void print_libraries(void)
 
     puts("libraries");
     for (int i = 0; (name = unroll_library_name(i, &file, &purpose, &fix)); i++)
-        printf("       %-15s%s: %s%s%s\n", name, file ? "yes" : "no", purpose, file ? ", " : "; fix: ",
-               file ? file : fix);
+        printf("       %-15s%s: %s%s%s\n", name, file ? "yes" : "no", purpose,
+               file ? ", " : "; fix: ", file ? file : fix);
 }
 
 unroll_status cmd_devices(struct settings *settings)

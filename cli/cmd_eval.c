@@ -13,9 +13,10 @@ static unroll_status print_as_json(const unroll_evaluation *found)
 
     for (int i = 0; i < found->metrics; i++) {
         const unroll_metric *metric = &found->metric[i];
-        json_object_set_new(object, metric->name, isnan(metric->value) ? json_null()
-                                                : metric->digits == 0 ? json_integer((json_int_t)metric->value)
-                                                                      : json_real(metric->value));
+        json_object_set_new(object, metric->name,
+                            isnan(metric->value)  ? json_null()
+                            : metric->digits == 0 ? json_integer((json_int_t)metric->value)
+                                                  : json_real(metric->value));
         if (i == 0)
             json_object_set_new(object, "floor", json_real(found->floor));
     }

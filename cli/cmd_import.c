@@ -11,8 +11,8 @@
 
 struct importing {
     const struct settings *settings;
-    const char   *format, *file;        /* format NULL: it is found */
-    json_t       *found;                /* lines, for --json; or NULL */
+    const char *format, *file; /* format NULL: it is found */
+    json_t *found;             /* lines, for --json; or NULL */
     unroll_model *model;
     unroll_difference difference;
 };
@@ -23,8 +23,7 @@ static unroll_status take_words(struct importing *i)
     const struct settings *s = i->settings;
 
     if (s->words > 2)
-        return complain(UNROLL_USAGE, "import: what is '%.80s' for?; fix: unroll import FORMAT FILE",
-                        s->word[2]);
+        return complain(UNROLL_USAGE, "import: what is '%.80s' for?; fix: unroll import FORMAT FILE", s->word[2]);
     i->file = s->word[s->words - 1];
     if (s->words == 2 && strcmp(s->word[0], "auto"))
         i->format = s->word[0];
@@ -89,8 +88,8 @@ static json_t *differences(const struct importing *i)
 {
     if (!is_given(i->settings, OPTION_VERIFY))
         return json_null();
-    return json_pack("{sf sf ss}", "absolute", i->difference.absolute, "relative", i->difference.relative,
-                     "array", i->difference.array);
+    return json_pack("{sf sf ss}", "absolute", i->difference.absolute, "relative", i->difference.relative, "array",
+                     i->difference.array);
 }
 
 static unroll_status save(struct importing *i)
@@ -100,8 +99,8 @@ static unroll_status save(struct importing *i)
     if (target)
         TRY(complain_library(unroll_model_save(i->model, target)));
     if (i->found)
-        return print_json(json_pack("{sO ss? so sI}", "found", i->found, "saved", target, "difference",
-                                    differences(i), "parameters", (json_int_t)network_parameters(i->model)));
+        return print_json(json_pack("{sO ss? so sI}", "found", i->found, "saved", target, "difference", differences(i),
+                                    "parameters", (json_int_t)network_parameters(i->model)));
     if (target)
         printf("saved %s\n", target);
     else

@@ -1,4 +1,4 @@
-/* unroll inspect: what a model file holds: its specification, symbols and tensors. */
+/* unroll inspect: what a model file holds: its specification, vocabulary and tensors. */
 #include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,13 +23,11 @@ static json_t *short_real(float value)
 
 static json_t *stack(const unroll_spec *spec)
 {
-    return json_pack("{ss si si sb si sb so sb so sb si si sb si ss}", "cell", spec->cell,
-                     "layers", spec->layers, "hidden", spec->hidden, "bidirectional", spec->bidirectional,
-                     "projection", spec->projection,
-                     "peephole", spec->peephole, "clip", short_real(spec->clip), "bias", spec->bias,
-                     "dropout", short_real(spec->dropout), "tokens", spec->tokens, "input", spec->input,
-                     "embed", spec->embed, "tied", spec->tied, "output", spec->output,
-                     "loss", loss_about(spec->loss));
+    return json_pack("{ss si si sb si sb so sb so sb si si sb si ss}", "cell", spec->cell, "layers", spec->layers,
+                     "hidden", spec->hidden, "bidirectional", spec->bidirectional, "projection", spec->projection,
+                     "peephole", spec->peephole, "clip", short_real(spec->clip), "bias", spec->bias, "dropout",
+                     short_real(spec->dropout), "tokens", spec->tokens, "input", spec->input, "embed", spec->embed,
+                     "tied", spec->tied, "output", spec->output, "loss", loss_about(spec->loss));
 }
 
 /* Its layers as "gru a, 8 units". */
@@ -42,9 +40,9 @@ static json_t *specification(const unroll_model *model)
     if (unroll_model_spec(model, &spec))
         return stack(&spec);
     unroll_model_network(model, &network);
-    json_t *json = json_pack("{sb si si sb si ss}", "tokens", network.tokens, "input", network.input, "embed",
-                             network.embed, "tied", network.tied, "output", unroll_model_outputs(model), "loss",
-                             loss_about(network.loss));
+    json_t *json =
+        json_pack("{sb si si sb si ss}", "tokens", network.tokens, "input", network.input, "embed", network.embed,
+                  "tied", network.tied, "output", unroll_model_outputs(model), "loss", loss_about(network.loss));
     for (int i = 0; i < network.layers && unroll_model_layer(model, i, &layer) == UNROLL_OK; i++) {
         char key[32];
         snprintf(key, sizeof key, "layer %d", i);
@@ -69,11 +67,10 @@ static json_t *tensors(unroll_model *model)
 
 static json_t *symbols(const unroll_model *model, int count)
 {
-    const char *const *symbol = unroll_model_symbols(model);
+    const char *const *symbol = unroll_model_vocabulary(model);
     json_t *list = symbol ? json_array() : json_null();
 
-    for (int i = 0; symbol && i < count; i++)
-        json_array_append_new(list, json_string(symbol[i]));
+    for (int i = 0; symbol && i < count; i++) json_array_append_new(list, json_string(symbol[i]));
     return list;
 }
 
@@ -82,8 +79,7 @@ static json_t *signature(const unroll_model *model)
     json_t *list = json_array();
     const char *line;
 
-    for (int i = 0; (line = unroll_model_signature(model, i)); i++)
-        json_array_append_new(list, json_string(line));
+    for (int i = 0; (line = unroll_model_signature(model, i)); i++) json_array_append_new(list, json_string(line));
     return list;
 }
 
@@ -93,7 +89,8 @@ static void print_specification(const unroll_model *model)
     json_t *object = specification(model), *value;
     const char *key;
 
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
         printf("%-15s%s\n", key, json_is_string(value) ? json_string_value(value) : text ? text : "");
         free(text);
@@ -116,28 +113,26 @@ static void print_quoted(const char *format, const char *text, const char *none)
 static void print_words(const unroll_model *model, int count)
 {
     enum { SHOWN = 12 };
-    const char *const *symbol = unroll_model_symbols(model);
+    const char *const *symbol = unroll_model_vocabulary(model);
     char number[NUMBER_TEXT];
 
     printf("%-15s%s:", "words", with_commas(number, count));
-    for (int i = 0; i < count && i < SHOWN; i++)
-        print_quoted(" %s", symbol[i], "?");
+    for (int i = 0; i < count && i < SHOWN; i++) print_quoted(" %s", symbol[i], "?");
     puts(count > SHOWN ? " ..." : "");
 }
 
 /* In one line. */
 static void print_symbols(const unroll_model *model, int count)
 {
-    const char *const *symbol = unroll_model_symbols(model);
+    const char *const *symbol = unroll_model_vocabulary(model);
     char *joined = NULL;
     size_t size;
     FILE *all = symbol ? open_memstream(&joined, &size) : NULL;
 
-    for (int i = 0; all && i < count; i++)
-        fputs(symbol[i], all);
+    for (int i = 0; all && i < count; i++) fputs(symbol[i], all);
     if (all)
         fclose(all);
-    print_quoted("symbols        %s\n", joined, "none");
+    print_quoted("tokens        %s\n", joined, "none");
     free(joined);
 }
 
@@ -161,17 +156,16 @@ static unroll_status print_all(unroll_model *model, bool json)
 
     unroll_model_network(model, &network);
     if (json)
-        return print_json(json_pack("{so ss so so so sI}", "specification", specification(model), "symbol_kind",
-                                    symbols_name(unroll_model_symbol_kind(model)), "symbols",
+        return print_json(json_pack("{so ss so so so sI}", "specification", specification(model), "token_kind",
+                                    symbols_name(unroll_model_token_kind(model)), "vocabulary",
                                     symbols(model, network.input), "signature", signature(model), "tensors",
                                     tensors(model), "parameters", (json_int_t)network_parameters(model)));
     print_specification(model);
-    if (unroll_model_symbol_kind(model) == UNROLL_WORDS)
+    if (unroll_model_token_kind(model) == UNROLL_WORDS)
         print_words(model, network.input);
     else
         print_symbols(model, network.input);
-    for (int i = 0; unroll_model_signature(model, i); i++)
-        puts(unroll_model_signature(model, i));
+    for (int i = 0; unroll_model_signature(model, i); i++) puts(unroll_model_signature(model, i));
     print_tensors(model);
     return UNROLL_OK;
 }

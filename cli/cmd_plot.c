@@ -8,7 +8,7 @@
 #include "output.h"
 #include "plot.h"
 
-static const double descent = 0.05;     /* of the width */
+static const double descent = 0.05; /* of the width */
 
 /* ---- what both pictures share ---- */
 
@@ -45,11 +45,11 @@ struct range plot_height(const struct plot *plot, enum metric metric)
     return height;
 }
 
-const char *plot_label(const struct curves *run, int most)
+const char *plot_label(const struct curves *run, int max)
 {
     const char *label = run->name + strlen(run->name);
 
-    for (int characters = 0; label > run->name && characters < most;) {
+    for (int characters = 0; label > run->name && characters < max;) {
         label--;
         characters += (*label & 0xc0) != 0x80;
     }
@@ -69,8 +69,8 @@ static json_t *extremes(const struct series *s)
 
 static json_t *run_to_json(const struct plot *plot, const struct curves *run)
 {
-    json_t *object = json_pack("{ss sI sI}", "run", run->name, "reports", (json_int_t)run->count,
-                               "steps", (json_int_t)run->report[run->count - 1].step);
+    json_t *object = json_pack("{ss sI sI}", "run", run->name, "reports", (json_int_t)run->count, "steps",
+                               (json_int_t)run->report[run->count - 1].step);
 
     for (int i = 0; i < plot->metrics; i++) {
         enum metric m = plot->metric[i];
@@ -85,8 +85,7 @@ static unroll_status print_numbers(const struct plot *plot)
 {
     json_t *list = json_array();
 
-    for (int i = 0; i < plot->runs; i++)
-        json_array_append_new(list, run_to_json(plot, &plot->run[i]));
+    for (int i = 0; i < plot->runs; i++) json_array_append_new(list, run_to_json(plot, &plot->run[i]));
     return print_json(json_pack("{so}", "runs", list));
 }
 
@@ -111,15 +110,19 @@ static unroll_status check_request(const struct settings *s)
 {
     const char *output = text_of(s, OPTION_OUTPUT);
 
-    if (s->words > RUNS_MOST)
-        return complain(UNROLL_USAGE, "plot: %d runs, but more than %d can't be told apart; fix: plot them "
-                        "in parts", s->words, RUNS_MOST);
+    if (s->words > RUNS_MAX)
+        return complain(UNROLL_USAGE,
+                        "plot: %d runs, but more than %d can't be told apart; fix: plot them "
+                        "in parts",
+                        s->words, RUNS_MAX);
     if (output && strcmp(output, "-") != 0 && !is_svg(output))
-        return complain(UNROLL_USAGE, "--output: '%s' does not end in .svg, and pictures are SVG; fix: write "
-                        "-o %.*s.svg", output, length_of_stem(output), output);
+        return complain(UNROLL_USAGE,
+                        "--output: '%s' does not end in .svg, and pictures are SVG; fix: write "
+                        "-o %.*s.svg",
+                        output, length_of_stem(output), output);
     if (output && strcmp(output, "-") == 0 && is_on(s, OPTION_JSON))
         return complain(UNROLL_USAGE, "--output - and --json: both go to standard output; fix: give the "
-                        "picture a name");
+                                      "picture a name");
     return UNROLL_OK;
 }
 
@@ -131,8 +134,7 @@ static void choose_metrics(const struct settings *s, struct plot *plot)
     for (int m = 0; m < METRICS; m++)
         if (strcmp(name, metrics[m].key) == 0 || (strcmp(name, "all") == 0 && m != METRIC_VALIDATION))
             plot->metric[plot->metrics++] = m;
-    while (strcmp(text_of(s, OPTION_AXIS), axes[plot->axis]) != 0)
-        plot->axis++;
+    while (strcmp(text_of(s, OPTION_AXIS), axes[plot->axis]) != 0) plot->axis++;
     plot->smooth = number_of(s, OPTION_SMOOTH);
 }
 
@@ -183,7 +185,6 @@ unroll_status cmd_plot(struct settings *settings)
     }
     if (status == UNROLL_OK)
         status = draw(&plot, settings);
-    for (int i = 0; i < plot.runs; i++)
-        curves_free(&plot.run[i]);
+    for (int i = 0; i < plot.runs; i++) curves_free(&plot.run[i]);
     return status;
 }

@@ -8,8 +8,8 @@
 #include "ranks.h"
 
 struct writer {
-    const char *prompt;     /* printed before the first symbol: after that nothing can be refused */
-    bool        begun;
+    const char *prompt; /* printed before the first token: after that nothing can be refused */
+    bool begun;
 };
 
 /* Non-zero ends the writing: the reader is gone or the disk is full. */

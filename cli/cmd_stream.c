@@ -18,18 +18,15 @@ struct streamer {
     unroll_model *model;
     unroll_network network;
     struct stepper stepper;
-    int width;                      /* of the outputs */
+    int width; /* of the outputs */
     float *frame, *outputs;
-    bool raw;                       /* outputs as floats, not as lines */
-    bool foretold;                  /* text: outputs hold what the next symbol may be */
+    bool raw;       /* outputs as floats, not as lines */
+    bool predicted; /* text: outputs hold what the next token may be */
 };
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int number)
-{
-    stopped = number;
-}
+static void stop(int number) { stopped = number; }
 
 /* Without SA_RESTART: a signal ends a read that waits. SIGPIPE ends the process as it does any filter. */
 static void listen_to_signals(void)
@@ -48,19 +45,16 @@ static void softmax(const struct streamer *s)
     double sum = 0, largest = -INFINITY;
     float *z = s->outputs;
 
-    for (int i = 0; i < s->width; i++)
-        largest = fmax(largest, z[i]);
-    for (int i = 0; i < s->width; i++)
-        sum += exp(z[i] - largest);
-    for (int i = 0; i < s->width && loss_gives_logits(s->network.loss); i++)
-        z[i] = (float)(exp(z[i] - largest) / sum);
+    for (int i = 0; i < s->width; i++) largest = fmax(largest, z[i]);
+    for (int i = 0; i < s->width; i++) sum += exp(z[i] - largest);
+    for (int i = 0; i < s->width && loss_gives_logits(s->network.loss); i++) z[i] = (float)(exp(z[i] - largest) / sum);
 }
 
 static unroll_status flush_answer(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return UNROLL_OK;
-    return stopped ? UNROLL_OK : UNROLL_RESOURCE;       /* main says what is wrong with the output */
+    return stopped ? UNROLL_OK : UNROLL_RESOURCE; /* main says what is wrong with the output */
 }
 
 static unroll_status write_outputs(const struct streamer *s)
@@ -90,7 +84,7 @@ static unroll_status answer_frame(struct streamer *s)
     }
     float token = s->frame[0];
     if (token != floorf(token) || token < 0 || token >= (float)s->network.input)
-        return complain(UNROLL_DATA, "%g is no symbol's number; fix: give whole numbers in 0..%d", (double)token,
+        return complain(UNROLL_DATA, "%g is no token's id; fix: give whole numbers in 0..%d", (double)token,
                         s->network.input - 1);
     TRY(answer_token(s, (int32_t)token));
     return write_outputs(s);
@@ -103,7 +97,7 @@ static unroll_status stream_frames(struct streamer *s, enum frame_format format)
     bool more = true, named = false;
 
     if (s->network.tokens && format != FRAMES_CSV)
-        return complain(UNROLL_USAGE, "the model reads symbols; fix: --format text or csv");
+        return complain(UNROLL_USAGE, "the model reads tokens; fix: --format text or csv");
     unroll_status status = frames_open(&frames, stdin, format, width);
     if (status != UNROLL_OK && !stopped)
         complain(status, "%s", frames.error);
@@ -151,7 +145,7 @@ static size_t read_character(char *to)
 
 static int32_t find_symbol(const struct streamer *s, const char *symbol)
 {
-    const char *const *symbols = unroll_model_symbols(s->model);
+    const char *const *symbols = unroll_model_vocabulary(s->model);
 
     for (int i = 0; i < s->network.input; i++)
         if (strcmp(symbols[i], symbol) == 0)
@@ -176,7 +170,7 @@ static void print_symbol(const char *symbol)
 /* "e",1.072,"n",0.4310: what came, how many nats it cost, what is likeliest next and its probability. */
 static unroll_status write_symbol(struct streamer *s, int32_t token, double nats)
 {
-    const char *const *symbols = unroll_model_symbols(s->model);
+    const char *const *symbols = unroll_model_vocabulary(s->model);
     int likeliest = 0;
 
     if (s->raw)
@@ -185,7 +179,7 @@ static unroll_status write_symbol(struct streamer *s, int32_t token, double nats
         if (s->outputs[i] > s->outputs[likeliest])
             likeliest = i;
     print_symbol(symbols[token]);
-    if (s->foretold)
+    if (s->predicted)
         printf(",%.4f,", nats);
     else
         fputs(",,", stdout);
@@ -199,19 +193,24 @@ static unroll_status answer_character(struct streamer *s, const char *character,
     int32_t token = find_symbol(s, character);
 
     if (token < 0 && *character == '\0')
-        return complain(UNROLL_DATA, "character %lld is a zero byte, so the input is no text; fix: convert it to "
-                        "UTF-8, for example with 'iconv -f UTF-16 -t UTF-8'", (long long)number);
+        return complain(UNROLL_DATA,
+                        "character %lld is a zero byte, so the input is no text; fix: convert it to "
+                        "UTF-8, for example with 'iconv -f UTF-16 -t UTF-8'",
+                        (long long)number);
     if (token < 0 && bytes_of((unsigned char)*character) != strlen(character))
-        return complain(UNROLL_DATA, "character %lld is not UTF-8: it begins with byte 0x%02x; fix: convert the text, "
-                        "for example with 'iconv -f LATIN1 -t UTF-8'", (long long)number,
-                        (unsigned)(unsigned char)*character);
+        return complain(UNROLL_DATA,
+                        "character %lld is not UTF-8: it begins with byte 0x%02x; fix: convert the text, "
+                        "for example with 'iconv -f LATIN1 -t UTF-8'",
+                        (long long)number, (unsigned)(unsigned char)*character);
     if (token < 0)
-        return complain(UNROLL_DATA, "character %lld, '%s', is none of the model's %d symbols; fix: remove or replace "
-                        "it, or train a model on a text that has it", (long long)number, character, s->network.input);
-    double nats = s->foretold ? -log((double)s->outputs[token]) : 0;
+        return complain(UNROLL_DATA,
+                        "character %lld, '%s', is none of the model's %d tokens; fix: remove or replace "
+                        "it, or train a model on a text that has it",
+                        (long long)number, character, s->network.input);
+    double nats = s->predicted ? -log((double)s->outputs[token]) : 0;
     TRY(answer_token(s, token));
     TRY(write_symbol(s, token, nats));
-    s->foretold = true;
+    s->predicted = true;
     return UNROLL_OK;
 }
 
@@ -220,11 +219,11 @@ static unroll_status stream_text(struct streamer *s)
     unroll_status status = UNROLL_OK;
     char character[LONGEST_SYMBOL + 1];
 
-    if (unroll_model_symbols(s->model) == NULL || s->width != s->network.input)
-        return complain(UNROLL_USAGE, "the model has no symbols of a text; fix: --format csv or f32");
-    if (unroll_model_symbol_kind(s->model) != UNROLL_CHARACTERS)
+    if (unroll_model_vocabulary(s->model) == NULL || s->width != s->network.input)
+        return complain(UNROLL_USAGE, "the model has no vocabulary of a text; fix: --format csv or f32");
+    if (unroll_model_token_kind(s->model) != UNROLL_CHARACTERS)
         return complain(UNROLL_UNSUPPORTED, "words end where the next begins, so they can't be read as they "
-                        "come; fix: --format csv with the words' numbers");
+                                            "come; fix: --format csv with the words' numbers");
     for (int64_t number = 1; status == UNROLL_OK && !stopped; number++) {
         if (read_character(character) == 0 || stopped)
             break;
@@ -252,7 +251,7 @@ static unroll_status open_stream(struct streamer *s)
 static unroll_status run(struct streamer *s)
 {
     const char *format = text_of(s->settings, OPTION_FORMAT);
-    bool of_text = unroll_model_symbols(s->model) && unroll_model_symbol_kind(s->model) == UNROLL_CHARACTERS;
+    bool of_text = unroll_model_vocabulary(s->model) && unroll_model_token_kind(s->model) == UNROLL_CHARACTERS;
 
     s->raw = strcmp(text_of(s->settings, OPTION_WRITE), "f32") == 0;
     if (format == NULL)
@@ -260,8 +259,10 @@ static unroll_status run(struct streamer *s)
     listen_to_signals();
     if (strcmp(format, "text") == 0)
         return stream_text(s);
-    return stream_frames(s, strcmp(format, "csv") == 0 ? FRAMES_CSV : strcmp(format, "wav") == 0 ? FRAMES_WAV :
-                         strcmp(format, "npy") == 0 ? FRAMES_NPY : FRAMES_F32);
+    return stream_frames(s, strcmp(format, "csv") == 0   ? FRAMES_CSV
+                            : strcmp(format, "wav") == 0 ? FRAMES_WAV
+                            : strcmp(format, "npy") == 0 ? FRAMES_NPY
+                                                         : FRAMES_F32);
 }
 
 unroll_status cmd_stream(struct settings *settings)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "stopwatch.h"
 #include "console.h"
 #include "network.h"
 #include "train.h"
@@ -34,24 +34,23 @@ static unroll_status choose_limit(struct settings *s, enum option_id *chosen)
 }
 
 /* --val FILE. */
-static bool validates_on_file(const struct settings *s)
-{
-    return isnan(number_of(s, OPTION_VALIDATION));
-}
+static bool validates_on_file(const struct settings *s) { return isnan(number_of(s, OPTION_VALIDATION)); }
 
 static unroll_status check_request(struct settings *s)
 {
     if (is_given(s, OPTION_RESUME) && is_given(s, OPTION_OUT))
         return complain(UNROLL_USAGE, "--out and --resume: a resumed run stays where it is; fix: leave out "
-                        "--out");
+                                      "--out");
     if (is_given(s, OPTION_RESUME) && is_on(s, OPTION_DRY_RUN))
         return complain(UNROLL_USAGE, "--dry-run and --resume: there is nothing to try, the run has begun; "
-                        "fix: give one of them");
+                                      "fix: give one of them");
     if (is_on(s, OPTION_OVERWRITE) && !is_given(s, OPTION_OUT))
-        return complain(UNROLL_USAGE, "--overwrite without --out: nothing would be overwritten; fix: name the run to begin "
+        return complain(UNROLL_USAGE,
+                        "--overwrite without --out: nothing would be overwritten; fix: name the run to begin "
                         "anew with --out");
     if (integer_of(s, OPTION_PATIENCE) > 0 && number_of(s, OPTION_VALIDATION) == 0)
-        return complain(UNROLL_USAGE, "--patience counts validations, and with --val 0 there are none; fix: leave out one "
+        return complain(UNROLL_USAGE,
+                        "--patience counts validations, and with --val 0 there are none; fix: leave out one "
                         "of them");
     return settings_need(s, OPTION_DATA);
 }
@@ -62,7 +61,7 @@ static unroll_status derive_rates(struct settings *s)
     unroll_train_config standard = unroll_train_default();
     const char *optimizer = text_of(s, OPTION_OPTIMIZER);
     bool is_standard = strcmp(optimizer, standard.rates.optimizer) == 0;
-    unroll_rates rates = is_standard ? standard.rates : unroll_rates_default(optimizer);
+    unroll_hyperparameters rates = is_standard ? standard.rates : unroll_hyperparameters_default(optimizer);
     const unroll_hyperparameter *h;
 
     if (!is_given(s, OPTION_RATE))
@@ -96,11 +95,11 @@ static unroll_status make_trainer(struct training *t)
     config.task = text_of(s, OPTION_TASK);
     config.batch = (int)integer_of(s, OPTION_BATCH);
     config.bptt = (int)integer_of(s, OPTION_BPTT);
-    config.carry = is_on(s, OPTION_CARRY_STATE);
-    config.rates = unroll_rates_default(text_of(s, OPTION_OPTIMIZER));
+    config.stateful = is_on(s, OPTION_STATEFUL);
+    config.rates = unroll_hyperparameters_default(text_of(s, OPTION_OPTIMIZER));
     config.rates.learning_rate = number_of(s, OPTION_RATE);
     for (int i = 0; (h = unroll_optimizer_hyperparameter(config.rates.optimizer, i)); i++)
-        TRY(unroll_rates_set(&config.rates, h->name, number_of(s, option_find(h->name))));
+        TRY(unroll_hyperparameters_set(&config.rates, h->name, number_of(s, option_find(h->name))));
     config.rates.clip = number_of(s, OPTION_CLIP);
     config.schedule = text_of(s, OPTION_SCHEDULE);
     config.warmup = integer_of(s, OPTION_WARMUP);
@@ -109,7 +108,7 @@ static unroll_status make_trainer(struct training *t)
     config.validation_data = t->validation;
     config.seed = (uint64_t)integer_of(s, OPTION_SEED);
     config.machine = machine_of(s, &t->ranks);
-    config.loss_every = (int)integer_of(s, OPTION_LOSS_EVERY);
+    config.log_interval = (int)integer_of(s, OPTION_LOG_INTERVAL);
     return complain_library(unroll_trainer_new(t->model, t->data, &config, &t->trainer));
 }
 
@@ -121,8 +120,8 @@ static unroll_status derive_schedule(struct training *t)
 {
     struct settings *s = t->settings;
     enum option_id limit = t->limit;
-    bool has_length = strcmp(text_of(s, OPTION_SCHEDULE), "cosine") == 0
-                   || strcmp(text_of(s, OPTION_SCHEDULE), "step") == 0;
+    bool has_length =
+        strcmp(text_of(s, OPTION_SCHEDULE), "cosine") == 0 || strcmp(text_of(s, OPTION_SCHEDULE), "step") == 0;
 
     bool of_old_limit = s->of[OPTION_SCHEDULE_STEPS].source == SOURCE_RUN && s->of[limit].source > SOURCE_RUN;
     if (is_given(s, OPTION_SCHEDULE_STEPS) && !of_old_limit)
@@ -163,9 +162,10 @@ static unroll_status check_end(const struct training *t)
 
     if (!is_new || t->run.newest <= t->end_step)
         return UNROLL_OK;
-    return complain(UNROLL_USAGE, "--%s %s: the run is at step %" PRId64 " already, and its end is counted from its "
-                    "beginning; fix: give more, or leave it out", options[limit].name, text_of(t->settings, limit),
-                    t->run.newest);
+    return complain(UNROLL_USAGE,
+                    "--%s %s: the run is at step %" PRId64 " already, and its end is counted from its "
+                    "beginning; fix: give more, or leave it out",
+                    options[limit].name, text_of(t->settings, limit), t->run.newest);
 }
 
 /* ---- all of it ---- */
@@ -249,9 +249,13 @@ static unroll_status prepare_alone(struct training *t)
 static unroll_status follow_lead(struct training *t)
 {
     const struct settings *s = t->settings;
-    const double mine[] = {(double)t->run.newest, (double)t->end_step, t->end_seconds,
-                           number_of(s, OPTION_VALIDATE_EVERY), number_of(s, OPTION_SAVE_EVERY),
-                           number_of(s, OPTION_PATIENCE), number_of(s, OPTION_DRY_RUN)};
+    const double mine[] = {(double)t->run.newest,
+                           (double)t->end_step,
+                           t->end_seconds,
+                           number_of(s, OPTION_VALIDATE_EVERY),
+                           number_of(s, OPTION_SAVE_EVERY),
+                           number_of(s, OPTION_PATIENCE),
+                           number_of(s, OPTION_DRY_RUN)};
     double lead[sizeof mine / sizeof *mine] = {0};
 
     if (ranks_lead(&t->ranks))
@@ -259,9 +263,15 @@ static unroll_status follow_lead(struct training *t)
     TRY(complain_library(unroll_comm_sum(t->ranks.comm, lead, sizeof lead / sizeof *lead)));
     t->run.newest = (int64_t)lead[0];
     bool same = memcmp(lead + 1, mine + 1, sizeof lead - sizeof *lead) == 0;
-    return ranks_together(&t->ranks, same ? UNROLL_OK : complain(UNROLL_USAGE, "the end of the run, --patience, "
-                          "--validate-every, --save-every or --dry-run is not the same as on rank 0; fix: start all ranks with the same "
-                          "options"));
+    return ranks_together(
+        &t->ranks,
+        same
+            ? UNROLL_OK
+            : complain(
+                  UNROLL_USAGE,
+                  "the end of the run, --patience, "
+                  "--validate-every, --save-every or --dry-run is not the same as on rank 0; fix: start all ranks with the same "
+                  "options"));
 }
 
 static unroll_status prepare(struct training *t)
@@ -291,10 +301,9 @@ static unroll_status say_header(const struct training *t)
     unroll_model_network(t->model, &network);
     network_name(t->model, name);
     say("%s, %s params, %d %s | %s, %d thread%s | plan: %s | seed %" PRId64, name,
-        with_commas(parameters, network_parameters(t->model)), network.input,
-        network.tokens ? "symbols" : "inputs", unroll_session_isa(session),
-        unroll_session_threads(session), unroll_session_threads(session) == 1 ? "" : "s",
-        as_bytes(memory, (double)unroll_trainer_forecast(t->trainer)), integer_of(s, OPTION_SEED));
+        with_commas(parameters, network_parameters(t->model)), network.input, network.tokens ? "tokens" : "inputs",
+        unroll_session_isa(session), unroll_session_threads(session), unroll_session_threads(session) == 1 ? "" : "s",
+        as_bytes(memory, (double)unroll_trainer_memory_estimate(t->trainer)), integer_of(s, OPTION_SEED));
     unroll_session_free(session);
     if (t->ranks.comm)
         say("%d ranks: batch %d x layer %d x hidden %d%s", unroll_comm_ranks(t->ranks.comm), t->ranks.split.batch,
@@ -343,7 +352,7 @@ unroll_status cmd_train(struct settings *settings)
     if (status == UNROLL_OK)
         status = train(&t);
     if (t.ranks.comm && status == UNROLL_COMMUNICATION)
-        run_close(&t.run);                              /* what was reported is kept whatever happens now */
+        run_close(&t.run); /* what was reported is kept whatever happens now */
     ranks_close(&t.ranks, status, t.is_training && !is_common(status));
     unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);

@@ -7,7 +7,7 @@
 /*      id, name, function, what it does (the sentence of the help) */
 #define COMMANDS(COMMAND) \
     COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on a text") \
-    COMMAND(EVAL, "eval", cmd_eval, "measure how well a model foretells a text") \
+    COMMAND(EVAL, "eval", cmd_eval, "evaluate a model on a text: its mean cross-entropy") \
     COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \
     COMMAND(STREAM, "stream", cmd_stream, "answer frames or text with a model as they come") \
     COMMAND(PLOT, "plot", cmd_plot, "draw the curves of runs, on the terminal or as a picture") \
@@ -38,15 +38,12 @@ struct command_entry {
 extern const struct command_entry commands[COMMAND_COUNT];
 
 /* COMMAND_MAN is for the build and is left out of lists for people. */
-static inline int command_is_listed(int command)
-{
-    return command != COMMAND_MAN;
-}
+static inline int command_is_listed(int command) { return command != COMMAND_MAN; }
 
 /* What the manual says; manual.c. */
 void manual_overview(void);
 void manual_help(enum command command);
-void manual_usage(enum command command);    /* one line */
+void manual_usage(enum command command); /* one line */
 void manual_roff(void);
 
 /* A script that completes the command's words in a shell: "bash", "zsh" or "fish"; completion.c. */

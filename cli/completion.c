@@ -17,16 +17,12 @@ static void print_doc(const char *doc, const char *escaped)
             printf(strchr(escaped, *doc) ? "\\%c" : "%c", *doc);
 }
 
-static bool reads_file(const struct option *o)
-{
-    return o->kind == PATH || o->kind == NUMBER_OR_PATH;
-}
+static bool reads_file(const struct option *o) { return o->kind == PATH || o->kind == NUMBER_OR_PATH; }
 
 /* The positional options of a command, one after the other: from `id` on; option_count: there is no more. */
 static int next_positional(int command, int id)
 {
-    while (id < option_count && !(options[id].positional && option_is_of(&options[id], command)))
-        id++;
+    while (id < option_count && !(options[id].positional && option_is_of(&options[id], command))) id++;
     return id;
 }
 
@@ -40,8 +36,7 @@ static void bash_values(void)
         if (o->positional)
             continue;
         if (o->kind == CHOICE)
-            printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name,
-                   o->choices);
+            printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name, o->choices);
         else if (reads_file(o) || o->kind == DIRECTORY)
             printf("        --%s) mapfile -t COMPREPLY < <(compgen -%c -- \"$word\"); return;;\n", o->name,
                    o->kind == DIRECTORY ? 'd' : 'f');
@@ -76,10 +71,11 @@ static void bash_words(void)
 
 static void print_bash(void)
 {
-    puts("# Completion of unroll for bash:  source <(unroll completion bash)\n"
-         "_unroll() {\n"
-         "    local word=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" names='' words='' files=''\n"
-         "    if [ \"$COMP_CWORD\" -eq 1 ]; then");
+    puts(
+        "# Completion of unroll for bash:  source <(unroll completion bash)\n"
+        "_unroll() {\n"
+        "    local word=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" names='' words='' files=''\n"
+        "    if [ \"$COMP_CWORD\" -eq 1 ]; then");
     printf("        COMPREPLY=($(compgen -W '%s' -- \"$word\")); return\n    fi\n", options[OPTION_TOPIC].choices);
     bash_values();
     bash_words();
@@ -129,11 +125,12 @@ static void zsh_command(int c)
 
 static void print_zsh(void)
 {
-    puts("#compdef unroll\n"
-         "# Completion of unroll for zsh: this is a file _unroll of a folder in fpath, or:  source <(unroll completion zsh)\n"
-         "_unroll() {\n"
-         "    if (( CURRENT == 2 )); then\n"
-         "        local -a commands=(");
+    puts(
+        "#compdef unroll\n"
+        "# Completion of unroll for zsh: this is a file _unroll of a folder in fpath, or:  source <(unroll completion zsh)\n"
+        "_unroll() {\n"
+        "    if (( CURRENT == 2 )); then\n"
+        "        local -a commands=(");
     for (int c = 0; c < COMMAND_COUNT; c++)
         if (command_is_listed(c)) {
             printf("            '%s:", commands[c].name);
@@ -197,8 +194,7 @@ static void print_fish(void)
             print_doc(commands[c].does, "\\");
             puts("'");
         }
-    for (int id = 0; id < option_count; id++)
-        fish_option(&options[id]);
+    for (int id = 0; id < option_count; id++) fish_option(&options[id]);
 }
 
 void completion_print(const char *shell)

@@ -16,7 +16,7 @@ enum { WIDTH_UNKNOWN = 80, LINE_LONGEST = 4096 };
 
 static struct {
     bool quiet, live, colour;
-    bool line_is_up;        /* the cursor is at the end of the live line */
+    bool line_is_up; /* the cursor is at the end of the live line */
     bool mute;
     char held[LINE_LONGEST];
 } console;
@@ -30,10 +30,7 @@ void console_open(bool quiet)
     console.colour = console.live && (plain == NULL || *plain == '\0');
 }
 
-bool console_is_live(void)
-{
-    return console.live;
-}
+bool console_is_live(void) { return console.live; }
 
 void console_mute(void)
 {
@@ -123,10 +120,7 @@ void say_live(const char *line)
     console.line_is_up = true;
 }
 
-void say_dim(const char *line)
-{
-    say(console.colour ? "\033[2m%s\033[0m" : "%s", line);
-}
+void say_dim(const char *line) { say(console.colour ? "\033[2m%s\033[0m" : "%s", line); }
 
 unroll_status complain(unroll_status status, const char *format, ...)
 {
@@ -148,21 +142,17 @@ unroll_status complain_library(unroll_status status)
     return status == UNROLL_OK ? status : complain(status, "%s", as_options(unroll_last_error()));
 }
 
-static bool is_plain(unsigned char c)
-{
-    return isalnum(c) || c >= 0x80 || strchr("_-./+,:@%=", c);
-}
+static bool is_plain(unsigned char c) { return isalnum(c) || c >= 0x80 || strchr("_-./+,:@%=", c); }
 
 const char *as_word(char *text, size_t size, const char *path)
 {
-    enum { LONGEST = 4, END = 2 };              /* a quote in quotes: '\'' */
+    enum { LONGEST = 4, END = 2 }; /* a quote in quotes: '\'' */
     size_t at = 0, plain = 0;
     char here[4096];
 
     if (*path == '-' && snprintf(here, sizeof here, "./%s", path) < (int)sizeof here)
         path = here;
-    while (path[plain] && is_plain((unsigned char)path[plain]))
-        plain++;
+    while (path[plain] && is_plain((unsigned char)path[plain])) plain++;
     if (path[plain] == '\0') {
         snprintf(text, size, "%s", path);
         return text;
@@ -195,8 +185,7 @@ const char *with_prefix(char *text, double value)
     static const char prefix[] = {'\0', 'k', 'M', 'G', 'T'};
     int step = 0;
 
-    for (; value >= 999.5 && step < (int)sizeof prefix - 1; step++)
-        value /= 1000;
+    for (; value >= 999.5 && step < (int)sizeof prefix - 1; step++) value /= 1000;
     snprintf(text, NUMBER_TEXT, value < 99.95 && step > 0 ? "%.1f%c" : "%.0f%c", value, prefix[step]);
     return text;
 }
@@ -206,8 +195,7 @@ const char *as_bytes(char *text, double bytes)
     static const char *const unit[] = {"B", "kB", "MB", "GB", "TB"};
     int step = 0;
 
-    for (; bytes >= 999.5 && step < 4; step++)
-        bytes /= 1000;
+    for (; bytes >= 999.5 && step < 4; step++) bytes /= 1000;
     snprintf(text, NUMBER_TEXT, bytes < 9.95 && step > 0 ? "%.1f %s" : "%.0f %s", bytes, unit[step]);
     return text;
 }

@@ -8,8 +8,7 @@ uint32_t crc32c(const void *bytes, size_t count)
 
     for (size_t i = 0; i < count; i++) {
         crc ^= byte[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
     }
     return ~crc;
 }

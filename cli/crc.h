@@ -1,5 +1,5 @@
-/* CRC-32C (Castagnoli, reflected): of TensorBoard's records, of lines of metrics and of saved settings. Any damage within
- * four bytes is seen, any other but for one in 2^32. */
+/* CRC-32C (Castagnoli, reflected): of TensorBoard's records, of lines of metrics and of saved settings. Any damage
+ * within four bytes is seen, any other but for one in 2^32. */
 #ifndef CLI_CRC_H
 #define CLI_CRC_H
 #include <stddef.h>

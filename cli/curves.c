@@ -14,11 +14,11 @@
 
 const struct metric_entry metrics[METRICS] = {
 #define METRIC(number, key) key, offsetof(struct report, number)
-    [METRIC_LOSS]       = {METRIC(loss, "loss"), "loss", "nats", false, true},
+    [METRIC_LOSS] = {METRIC(loss, "loss"), "loss", "nats", false, true},
     [METRIC_VALIDATION] = {METRIC(validation, "val_loss"), "validation loss", "nats", false, false},
-    [METRIC_NORM]       = {METRIC(norm, "norm"), "norm of the gradient", "before clipping", true, true},
-    [METRIC_RATE]       = {METRIC(rate, "lr"), "learning rate", "", true, false},
-    [METRIC_SPEED]      = {METRIC(speed, "items_per_second"), "speed", "items per second", true, true},
+    [METRIC_NORM] = {METRIC(norm, "norm"), "norm of the gradient", "before clipping", true, true},
+    [METRIC_RATE] = {METRIC(rate, "lr"), "learning rate", "", true, false},
+    [METRIC_SPEED] = {METRIC(speed, "items_per_second"), "speed", "items per second", true, true},
 };
 
 /* ---- names ---- */
@@ -43,8 +43,7 @@ static void make_printable(char *name)
 {
     size_t length = strlen(name);
 
-    while (length > 1 && name[length - 1] == '/')
-        name[--length] = '\0';
+    while (length > 1 && name[length - 1] == '/') name[--length] = '\0';
     for (unsigned char *c = (unsigned char *)name; *c;) {
         int bytes = length_of_character(c);
         if (bytes == 0)
@@ -62,7 +61,7 @@ struct reading {
     FILE *file;
     int64_t line;
     struct curves *curves;
-    size_t room;                /* of curves->report */
+    size_t capacity; /* of curves->report */
 };
 
 static unroll_status refuse_line(const struct reading *r, const char *why)
@@ -83,13 +82,13 @@ static unroll_status add_report(struct reading *r, const struct report *report)
 {
     struct curves *c = r->curves;
 
-    if (c->count == r->room) {
-        size_t room = r->room ? 2 * r->room : POINTS_AT_FIRST;
-        struct report *longer = realloc(c->report, room * sizeof *longer);
+    if (c->count == r->capacity) {
+        size_t capacity = r->capacity ? 2 * r->capacity : POINTS_AT_FIRST;
+        struct report *longer = realloc(c->report, capacity * sizeof *longer);
         if (longer == NULL)
             return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", c->name);
         c->report = longer;
-        r->room = room;
+        r->capacity = capacity;
     }
     c->report[c->count++] = *report;
     return UNROLL_OK;
@@ -134,13 +133,13 @@ static unroll_status read_lines(struct reading *r)
             status = refuse_line(r, "is no report: it is too long, or binary");
         else
             say("note: %s: the last line, %" PRId64 ", is unfinished and left out; the run was killed, or is "
-                "being trained", r->path, r->line);
+                "being trained",
+                r->path, r->line);
     }
     if (status == UNROLL_OK && ferror(r->file))
         return complain(UNROLL_DATA, "cannot read '%s': %s", r->path, strerror(errno));
     if (status == UNROLL_OK && r->curves->count == 0)
-        return complain(UNROLL_DATA, "%s holds no report yet; fix: wait for the first step of the run",
-                        r->path);
+        return complain(UNROLL_DATA, "%s holds no report yet; fix: wait for the first step of the run", r->path);
     return status;
 }
 
@@ -152,8 +151,7 @@ static unroll_status find_metrics(const char *run, char path[PATH_MAX])
     if (strlen(run) + sizeof "/metrics.jsonl" > PATH_MAX)
         return complain(UNROLL_USAGE, "the name '%.80s...' is too long", run);
     if (stat(run, &found) != 0)
-        return complain(UNROLL_DATA, "cannot read '%s': %s; fix: give the directory of a run", run,
-                        strerror(errno));
+        return complain(UNROLL_DATA, "cannot read '%s': %s; fix: give the directory of a run", run, strerror(errno));
     snprintf(path, PATH_MAX, S_ISDIR(found.st_mode) ? "%s/metrics.jsonl" : "%s", run);
     if (stat(path, &found) != 0)
         return complain(UNROLL_DATA, "'%s' is not the directory of a run: it holds no metrics.jsonl", run);
@@ -182,8 +180,7 @@ static unroll_status read_run(struct reading *r, const char *path, enum axis axi
     if (r->file == NULL)
         return complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(errno));
     TRY(read_lines(r));
-    for (int m = 0; m < METRICS; m++)
-        TRY(make_series(r->curves, m, axis));
+    for (int m = 0; m < METRICS; m++) TRY(make_series(r->curves, m, axis));
     return UNROLL_OK;
 }
 
@@ -210,8 +207,7 @@ unroll_status curves_read(const char *run, enum axis axis, struct curves *curves
 
 void curves_free(struct curves *curves)
 {
-    for (int m = 0; m < METRICS; m++)
-        free(curves->of[m].point);
+    for (int m = 0; m < METRICS; m++) free(curves->of[m].point);
     free(curves->report);
     free(curves->name);
     *curves = (struct curves){0};
@@ -246,13 +242,12 @@ size_t series_highest(const struct series *series)
 
 double series_smooth(const struct series *series, double x, double reach, size_t *from)
 {
-    const double deviation = reach / 3;         /* weights beyond the reach are below 1.2% of the highest */
+    const double deviation = reach / 3; /* weights beyond the reach are below 1.2% of the highest */
     const struct point *p = series->point;
     double w_sum = 0, wd = 0, wdd = 0, wy = 0, wdy = 0;
     size_t i = *from;
 
-    while (i + 1 < series->count && p[i].x < x - reach)
-        i++;
+    while (i + 1 < series->count && p[i].x < x - reach) i++;
     *from = i;
     for (; i < series->count && p[i].x <= x + reach; i++) {
         double d = p[i].x - x, w = exp(-0.5 * d * d / (deviation * deviation));
@@ -270,10 +265,7 @@ double series_smooth(const struct series *series, double x, double reach, size_t
 
 /* ---- ranges ---- */
 
-struct range range_empty(void)
-{
-    return (struct range){INFINITY, -INFINITY};
-}
+struct range range_empty(void) { return (struct range){INFINITY, -INFINITY}; }
 
 void range_add(struct range *range, double value)
 {
@@ -301,10 +293,10 @@ struct range range_widened(struct range range, double part)
 
 double tick_distance(struct range range, int steps)
 {
-    double least = (range.high - range.low) / steps, power = pow(10, floor(log10(least)));
+    double min = (range.high - range.low) / steps, power = pow(10, floor(log10(min)));
 
     for (int i = 0; i < 3; i++)
-        if ((const double[]){1, 2, 5}[i] * power >= least)
+        if ((const double[]){1, 2, 5}[i] * power >= min)
             return (const double[]){1, 2, 5}[i] * power;
     return 10 * power;
 }

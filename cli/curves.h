@@ -11,11 +11,11 @@
 enum metric { METRIC_LOSS, METRIC_VALIDATION, METRIC_NORM, METRIC_RATE, METRIC_SPEED, METRICS };
 
 struct metric_entry {
-    const char *key;            /* in metrics.jsonl and of --metric */
-    size_t number;              /* where it lies in a report */
+    const char *key; /* in metrics.jsonl and of --metric */
+    size_t number;   /* where it lies in a report */
     const char *title, *unit;
-    bool from_zero;             /* the axis begins there */
-    bool is_noisy;              /* a smooth line says more than the reports */
+    bool from_zero; /* the axis begins there */
+    bool is_noisy;  /* a smooth line says more than the reports */
 };
 extern const struct metric_entry metrics[METRICS];
 
@@ -23,23 +23,26 @@ extern const struct metric_entry metrics[METRICS];
 enum axis { AXIS_STEP, AXIS_EPOCH, AXIS_SECONDS };
 
 /* One metric of one run, without what was not measured. */
-struct point { double x, y, average; int64_t step; };       /* average: that of whoever draws it */
+struct point {
+    double x, y, average;
+    int64_t step;
+}; /* average: that of whoever draws it */
 struct series {
-    struct point *point;        /* by rising step */
-    size_t count;               /* may be 0 */
+    struct point *point; /* by rising step */
+    size_t count;        /* may be 0 */
 };
 
 struct curves {
-    char *name;                 /* of the run as it was given; printable UTF-8 */
-    struct report *report;      /* by rising step; at least one; what was not measured is NAN */
+    char *name;            /* of the run as it was given; printable UTF-8 */
+    struct report *report; /* by rising step; at least one; what was not measured is NAN */
     size_t count;
     struct series of[METRICS];
 };
 
 double report_at(const struct report *report, enum axis axis);
 
-/* The x of points are by the axis. Prints what is wrong. A last line without end, as a killed run leaves it, is only left
- * out with a note. */
+/* The x of points are by the axis. Prints what is wrong. A last line without end, as a killed run leaves it, is only
+ * left out with a note. */
 unroll_status curves_read(const char *run, enum axis axis, struct curves *curves);
 void curves_free(struct curves *curves);
 
@@ -51,7 +54,9 @@ size_t series_highest(const struct series *series);
  * given. *from is where the series was looked at for a smaller x, 0 at the beginning. */
 double series_smooth(const struct series *series, double x, double reach, size_t *from);
 
-struct range { double low, high; };
+struct range {
+    double low, high;
+};
 
 struct range range_empty(void);
 void range_add(struct range *range, double value);

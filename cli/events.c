@@ -25,7 +25,7 @@ enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 enum { SESSION_STARTS = 1 };
 
 struct message {
-    size_t  length;
+    size_t length;
     uint8_t bytes[MESSAGE_ROOM];
 };
 
@@ -44,15 +44,11 @@ static void put_little_endian(struct message *m, uint64_t value, size_t bytes)
 /* Seven bits a byte, lowest first. */
 static void put_varint(struct message *m, uint64_t value)
 {
-    for (; value >= 128; value >>= 7)
-        m->bytes[m->length++] = (uint8_t)(value | 128);
+    for (; value >= 128; value >>= 7) m->bytes[m->length++] = (uint8_t)(value | 128);
     m->bytes[m->length++] = (uint8_t)value;
 }
 
-static void put_key(struct message *m, int field, enum wire wire)
-{
-    put_varint(m, (uint64_t)field << 3 | wire);
-}
+static void put_key(struct message *m, int field, enum wire wire) { put_varint(m, (uint64_t)field << 3 | wire); }
 
 static void put_string(struct message *m, int field, const void *bytes, size_t count)
 {
@@ -94,10 +90,7 @@ static struct message event_of(int64_t step)
 /* ---- records ---- */
 
 /* The format masks its sums, so that the sum of data that holds sums is still a good one. */
-static uint32_t masked(uint32_t crc)
-{
-    return (crc >> 15 | crc << 17) + 0xa282ead8;
-}
+static uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8; }
 
 /* Length (8 bytes), its sum (4), message, its sum (4). */
 static bool write_record(FILE *file, const struct message *m)
@@ -106,8 +99,8 @@ static bool write_record(FILE *file, const struct message *m)
 
     put_little_endian(&record, m->length, 8);
     put_little_endian(&record, masked(crc32c(record.bytes, 8)), 4);
-    bool written = fwrite(record.bytes, 1, record.length, file) == record.length
-                && fwrite(m->bytes, 1, m->length, file) == m->length;
+    bool written = fwrite(record.bytes, 1, record.length, file) == record.length &&
+                   fwrite(m->bytes, 1, m->length, file) == m->length;
     record.length = 0;
     put_little_endian(&record, masked(crc32c(m->bytes, m->length)), 4);
     return written && fwrite(record.bytes, 1, record.length, file) == record.length && fflush(file) == 0;
@@ -164,8 +157,8 @@ unroll_status events_open(struct events *events, const char *directory, int64_t 
     char host[HOST_NAME_MAX + 1] = "";
 
     gethostname(host, sizeof host - 1);
-    int length = snprintf(events->path, sizeof events->path, "%s/" EVENTS_PREFIX "%010" PRId64 ".%s.%d.0",
-                          directory, time_of_file(directory), *host ? host : "localhost", (int)getpid());
+    int length = snprintf(events->path, sizeof events->path, "%s/" EVENTS_PREFIX "%010" PRId64 ".%s.%d.0", directory,
+                          time_of_file(directory), *host ? host : "localhost", (int)getpid());
     errno = ENAMETOOLONG;
     if (length >= (int)sizeof events->path || (events->file = fopen(events->path, "wb")) == NULL)
         return cannot_write(events);

@@ -11,13 +11,13 @@
 #define EVENTS_PREFIX "events.out.tfevents."
 
 struct events {
-    FILE *file;                 /* NULL: not open */
-    char  path[PATH_MAX];
+    FILE *file; /* NULL: not open */
+    char path[PATH_MAX];
 };
 
 struct event_value {
     const char *tag;
-    double value;               /* one that is not finite is left out */
+    double value; /* one that is not finite is left out */
 };
 
 /* Begins a file in the directory. after: the step that the run goes on from, -1 for a new run; what older

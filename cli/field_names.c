@@ -5,16 +5,13 @@
 #include "options.h"
 
 /* Fields whose options have other names; the others are told by theirs: `checkpoint_time` is --checkpoint-time. */
-static const struct { const char *field, *option; } renamed[] = {
-    {"steps", "bptt"}, {"rows", "batch"}, {"validation", "val"}, {"calibration", "calibrate"},
-};
+static const struct {
+    const char *field, *option;
+} renamed[] = {{"steps", "bptt"}, {"rows", "batch"}, {"validation", "val"}, {"calibration", "calibrate"}};
 
 static enum command command;
 
-void field_names_for(enum command which)
-{
-    command = which;
-}
+void field_names_for(enum command which) { command = which; }
 
 /* Of a field, or NULL: the command at work has none for it. */
 static const char *option_of(const char *field, size_t length)
@@ -25,8 +22,7 @@ static const char *option_of(const char *field, size_t length)
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(name, renamed[i].field) == 0)
             snprintf(name, sizeof name, "%s", renamed[i].option);
-    for (char *c = name; *c; c++)
-        *c = *c == '_' ? '-' : *c;
+    for (char *c = name; *c; c++) *c = *c == '_' ? '-' : *c;
     enum option_id id = option_find(name);
     return id < OPTION_COUNT && option_is_of(&options[id], command) ? options[id].name : NULL;
 }
@@ -49,4 +45,26 @@ const char *as_options(const char *sentence)
     }
     text[used] = '\0';
     return text;
+}
+
+bool is_of_library(const char *variable)
+{
+    static const char *const known[] = {"MPI",          "NCCL",       "CUBLASLT", "CUDA_DRIVER", "CUDA_ALGORITHM",
+                                        "CUDA_KERNELS", "XLA_UNROLL", "ADAPTIVE", "DIVISION",    "ISA_SEED"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(variable, known[i]) == 0)
+            return true;
+    return false;
+}
+
+const char *name_now(const char *name)
+{
+    static const char *const before[][2] = {
+        {"lanes", "queues"},     {"loss-every", "log-interval"},  {"carry-state", "stateful"},
+        {"deadline", "timeout"}, {"halving", "halving_doubling"}, {"star", "gather_broadcast"},
+        {"mesh", "ring_2d"}};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        if (strcmp(name, before[i][0]) == 0)
+            return before[i][1];
+    return name;
 }

@@ -13,10 +13,9 @@
 #include "base/bytes.h"
 #include "base/number.h"
 
-enum { LONGEST_NUMBER = 64 };      /* bytes of it in a line, with what is around it */
+enum { LONGEST_NUMBER = 64 }; /* bytes of it in a line, with what is around it */
 
-__attribute__((format(printf, 2, 3)))
-static unroll_status refuse(struct frames *f, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static unroll_status refuse(struct frames *f, const char *format, ...)
 {
     va_list arguments;
 
@@ -47,7 +46,7 @@ static unroll_status check_frame(struct frames *f, const float *frame)
 
 /* ---- lines of numbers ---- */
 
-static const char byte_order_mark[] = "\xef\xbb\xbf";       /* what spreadsheets begin with */
+static const char byte_order_mark[] = "\xef\xbb\xbf"; /* what spreadsheets begin with */
 
 /* Is it a line of text? `next` is the byte after it. A carriage return at its end is dropped. */
 static unroll_status check_line(struct frames *f, int next)
@@ -59,13 +58,17 @@ static unroll_status check_line(struct frames *f, int next)
     if (f->line == 1 && strncmp(f->text, "RIFF", 4) == 0)
         return refuse(f, "the input is no line of numbers but a sound; fix: --format wav");
     if (next == '\0')
-        return refuse(f, "line %lld holds a zero byte, so it is no text; fix: convert it to UTF-8, or --format "
-                      "f32 or npy", (long long)f->line);
+        return refuse(f,
+                      "line %lld holds a zero byte, so it is no text; fix: convert it to UTF-8, or --format "
+                      "f32 or npy",
+                      (long long)f->line);
     if (next != '\n' && next != EOF)
         return refuse(f, "line %lld is longer than %zu bytes", (long long)f->line, f->text_size - 1);
     if (*end && end[1])
-        return refuse(f, "line %lld goes on after a carriage return; fix: end lines with \\n, for example with "
-                      "\"tr '\\r' '\\n'\"", (long long)f->line);
+        return refuse(f,
+                      "line %lld goes on after a carriage return; fix: end lines with \\n, for example with "
+                      "\"tr '\\r' '\\n'\"",
+                      (long long)f->line);
     *end = '\0';
     return UNROLL_OK;
 }
@@ -87,15 +90,9 @@ static unroll_status read_line(struct frames *f, bool *more)
     return *more ? check_line(f, next) : UNROLL_OK;
 }
 
-static const char *skip_blanks(const char *at)
-{
-    return at + strspn(at, " \t");
-}
+static const char *skip_blanks(const char *at) { return at + strspn(at, " \t"); }
 
-static size_t length_of_field(const char *at)
-{
-    return strcspn(at, ", \t");
-}
+static size_t length_of_field(const char *at) { return strcspn(at, ", \t"); }
 
 /* One number and what follows it: a comma or blanks, or the end after the last. */
 static unroll_status read_number(struct frames *f, const char **at, int index, float *number)
@@ -179,8 +176,7 @@ static unroll_status read_frame(struct frames *f, void *to, size_t count, bool *
     *more = got == count;
     if (status != UNROLL_OK || got == count || got == 0 || ferror(f->file))
         return status;
-    return refuse(f, "the input ends in frame %lld, after %zu of %zu bytes", (long long)f->frame + 1, got,
-                  count);
+    return refuse(f, "the input ends in frame %lld, after %zu of %zu bytes", (long long)f->frame + 1, got, count);
 }
 
 static unroll_status next_raw(struct frames *f, float *frame, bool *more)
@@ -188,10 +184,7 @@ static unroll_status next_raw(struct frames *f, float *frame, bool *more)
     return read_frame(f, frame, (size_t)f->width * sizeof *frame, more);
 }
 
-static const char *name_of(const struct frames *f)
-{
-    return f->format == FRAMES_NPY ? "array" : "sound";
-}
+static const char *name_of(const struct frames *f) { return f->format == FRAMES_NPY ? "array" : "sound"; }
 
 static unroll_status next_samples(struct frames *f, float *frame, bool *more)
 {
@@ -201,7 +194,7 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
     *more = f->left != 0;
     if (!*more)
         return UNROLL_OK;
-    if (f->in_a_row && f->left > 0 && f->left < (int64_t)count) {       /* silence fills the last frame up */
+    if (f->in_a_row && f->left > 0 && f->left < (int64_t)count) { /* silence fills the last frame up */
         memset(f->text, 0, count);
         count = (size_t)f->left;
     }
@@ -209,8 +202,7 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
     if (status != UNROLL_OK)
         return status;
     if (!*more && f->left > 0 && !ferror(f->file))
-        return refuse(f, "the %s ends %lld bytes before the end that its header tells", name_of(f),
-                      (long long)f->left);
+        return refuse(f, "the %s ends %lld bytes before the end that its header tells", name_of(f), (long long)f->left);
     f->left -= f->left > 0 ? (int64_t)count : 0;
     for (int i = 0; *more && i < f->width; i++, at += f->sample_bytes) {
         uint32_t bits = (uint32_t)get_number(at, (size_t)f->sample_bytes);
@@ -266,11 +258,15 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
     if (kind == EXTENSIBLE && known >= 26)
         kind = (unsigned)get_number(at + 24, 2);
     if ((kind != PCM || bits != 16) && (kind != IEEE_FLOAT || bits != 32))
-        return refuse(f, "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit "
-                      "floats", kind, bits);
+        return refuse(f,
+                      "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit "
+                      "floats",
+                      kind, bits);
     if (channels != (unsigned)f->width && channels != 1)
-        return refuse(f, "the sound has %u channels, the model takes %d numbers a frame; fix: one channel, of which "
-                      "%d samples in a row are a frame", channels, f->width, f->width);
+        return refuse(f,
+                      "the sound has %u channels, the model takes %d numbers a frame; fix: one channel, of which "
+                      "%d samples in a row are a frame",
+                      channels, f->width, f->width);
     f->in_a_row = channels != (unsigned)f->width;
     f->sample_bytes = (int)bits / 8;
     return UNROLL_OK;
@@ -305,7 +301,7 @@ static unroll_status read_header(struct frames *f)
         unsigned bytes = (unsigned)get_number(at + 4, 4);
         if (memcmp(at, "data", 4) == 0)
             return read_length(f, bytes);
-        bool is_format = memcmp(at, "fmt ", 4) == 0;            /* chunks begin at even places */
+        bool is_format = memcmp(at, "fmt ", 4) == 0; /* chunks begin at even places */
         status = is_format ? read_format(f, bytes) : skip_bytes(f, (uint64_t)bytes + bytes % 2);
     }
     return status;
@@ -400,7 +396,9 @@ void frames_close(struct frames *f)
 unroll_status frames_next(struct frames *f, float *frame, bool *more)
 {
     static unroll_status (*const next[])(struct frames *, float *, bool *) = {
-        [FRAMES_CSV] = next_line, [FRAMES_F32] = next_raw, [FRAMES_WAV] = next_samples,
+        [FRAMES_CSV] = next_line,
+        [FRAMES_F32] = next_raw,
+        [FRAMES_WAV] = next_samples,
         [FRAMES_NPY] = next_samples,
     };
 

@@ -26,14 +26,11 @@ static int to_guard = -1;
 
 static struct {
     char line[LINE_LONGEST];
-    bool done, alone;                           /* alone: the rank has ended */
-    struct pollfd lead;                         /* the process of rank 0; fd < 0: this rank is that, or it is far away */
+    bool done, alone;   /* alone: the rank has ended */
+    struct pollfd lead; /* the process of rank 0; fd < 0: this rank is that, or it is far away */
 } guard = {.lead = {.fd = -1, .events = POLLIN}};
 
-static void wait_a_little(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-}
+static void wait_a_little(void) { nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); }
 
 static void hear_rank(void)
 {
@@ -45,18 +42,18 @@ static void hear_rank(void)
     guard.alone = length <= 0;
     guard.done = strcmp(words, "done") == 0;
     if (strncmp(words, "lead ", 5) == 0 && number_whole_integer(words + 5, 1, INT_MAX, &lead) == NUMBER_OK)
-        guard.lead.fd = (int)syscall(SYS_pidfd_open, (pid_t)lead, 0);   /* a kernel before 5.3 has none */
+        guard.lead.fd = (int)syscall(SYS_pidfd_open, (pid_t)lead, 0); /* a kernel before 5.3 has none */
     else if (guard.done || strcmp(words, "hush") == 0)
         guard.line[0] = '\0';
     else if (length > 0)
         strcpy(guard.line, words);
 }
 
-/* One guard prints: that of the rank that died alone, which launchers still listen to, but of rank 0 if that died too. */
+/* One guard prints: that of the rank that died alone, which launchers still listen to, but of rank 0 if that died too.
+ */
 static void stand_guard(void)
 {
-    while (!guard.done && !guard.alone)
-        hear_rank();
+    while (!guard.done && !guard.alone) hear_rank();
     if (*guard.line && guard.lead.fd >= 0)
         wait_a_little();
     if (*guard.line && (guard.lead.fd < 0 || poll(&guard.lead, 1, 0) == 0))
@@ -73,14 +70,13 @@ static void close_outputs(void)
     close(STDERR_FILENO);
 }
 
-/* Open MPI's mpirun ends ranks by SIGCONT, SIGTERM and SIGKILL and sleeps for a second after each but the last, unless a
- * child wakes it: odls_base_default_kill_local_procs(). To SIGCHLD it only looks for ended children. */
+/* Open MPI's mpirun ends ranks by SIGCONT, SIGTERM and SIGKILL and sleeps for a second after each but the last, unless
+ * a child wakes it: odls_base_default_kill_local_procs(). To SIGCHLD it only looks for ended children. */
 static void hurry(pid_t launcher)
 {
     enum { TIMES = 100 };
 
-    for (int i = 0; i < TIMES && kill(launcher, SIGCHLD) == 0; i++)
-        wait_a_little();
+    for (int i = 0; i < TIMES && kill(launcher, SIGCHLD) == 0; i++) wait_a_little();
 }
 
 /* Nothing of the rank may stay open here: its end must show. */
@@ -88,18 +84,15 @@ static void be_guard(int socket, pid_t launcher)
 {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2};
 
-    prctl(PR_SET_NAME, "rank-guard");           /* who kills all "unroll" means the ranks */
+    prctl(PR_SET_NAME, "rank-guard"); /* who kills all "unroll" means the ranks */
     setsid();
-    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
-        signal(ignored[i], SIG_IGN);
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
     dup2(socket, STDIN_FILENO);
-    for (int number = STDERR_FILENO + 1; number < NUMBERS; number++)
-        close(number);
+    for (int number = STDERR_FILENO + 1; number < NUMBERS; number++) close(number);
     bool is_openmpi = getenv("OMPI_COMM_WORLD_SIZE") != NULL;
 
     stand_guard();
-    while (!is_openmpi && !guard.alone)
-        hear_rank();
+    while (!is_openmpi && !guard.alone) hear_rank();
     close_outputs();
     if (is_openmpi)
         hurry(launcher);
@@ -124,7 +117,7 @@ void guard_start(void)
 
 void guard_will_say(const char *line)
 {
-    send(to_guard, line, strlen(line), MSG_NOSIGNAL);           /* whether there is a guard or not */
+    send(to_guard, line, strlen(line), MSG_NOSIGNAL); /* whether there is a guard or not */
 }
 
 void guard_lead(pid_t process)
@@ -143,7 +136,4 @@ void guard_hush(void)
     errno = error;
 }
 
-void guard_done(void)
-{
-    guard_will_say("done");
-}
+void guard_done(void) { guard_will_say("done"); }

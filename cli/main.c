@@ -27,8 +27,7 @@ static enum command find_command(const char *name)
         return COMMAND_HELP;
     if (strcmp(name, "--version") == 0)
         return COMMAND_VERSION;
-    while (command < COMMAND_COUNT && strcmp(commands[command].name, name) != 0)
-        command++;
+    while (command < COMMAND_COUNT && strcmp(commands[command].name, name) != 0) command++;
     return command;
 }
 
@@ -40,8 +39,7 @@ static unroll_status refuse_command(const char *name)
         if (command_is_listed(c))
             suggestion_offer(&suggestion, commands[c].name);
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "there is no command '%.80s'; did you mean '%s'?", name,
-                        suggestion.nearest);
+        return complain(UNROLL_USAGE, "there is no command '%.80s'; did you mean '%s'?", name, suggestion.nearest);
     return complain(UNROLL_USAGE, "there is no command '%.80s'; fix: 'unroll help' lists them", name);
 }
 
@@ -50,8 +48,7 @@ static unroll_status flush_results(unroll_status status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    unroll_status lost = complain(UNROLL_RESOURCE, "cannot write to the standard output: %s",
-                                  strerror(errno));
+    unroll_status lost = complain(UNROLL_RESOURCE, "cannot write to the standard output: %s", strerror(errno));
     return status == UNROLL_OK ? lost : status;
 }
 
@@ -112,7 +109,7 @@ static void keep_standard_numbers(void)
 
     for (int number = 0; number < 3; number++)
         if (fcntl(number, F_GETFD) < 0 && errno == EBADF)
-            open("/dev/null", way[number]);             /* takes the lowest number that is free */
+            open("/dev/null", way[number]); /* takes the lowest number that is free */
 }
 
 int main(int count, char *words[])
@@ -121,10 +118,10 @@ int main(int count, char *words[])
 
     keep_standard_numbers();
     options_begin();
-    signal(SIGXFSZ, SIG_IGN);       /* a limit of file size is then an error of write(), with a message */
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of write(), with a message */
     if (count < 2) {
         complain(UNROLL_USAGE, "which command?; fix: 'unroll help' lists them, for example: unroll train "
-                 "FILE");
+                               "FILE");
         return UNROLL_USAGE;
     }
     command = find_command(words[1]);

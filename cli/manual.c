@@ -12,17 +12,15 @@ enum { WIDTH = 80, DOC_COLUMN = 26, NOTE_LONGEST = 512 };
 static const struct {
     unroll_status status;
     const char *means;
-} exit_codes[] = {
-    {UNROLL_OK, "done"},
-    {UNROLL_FAILURE, "failed, for a reason that is none of the others"},
-    {UNROLL_USAGE, "a wrong option or argument"},
-    {UNROLL_DATA, "a text or a model file is missing, damaged or of the wrong kind"},
-    {UNROLL_UNSUPPORTED, "this build or machine can't do it"},
-    {UNROLL_RESOURCE, "no memory, no space on the disk, or a device failed"},
-    {UNROLL_DIVERGED, "the loss or a gradient became NaN or infinite"},
-    {UNROLL_COMMUNICATION, "communication with another process failed"},
-    {UNROLL_PREEMPTED, "stopped by a signal, after writing a checkpoint"},
-};
+} exit_codes[] = {{UNROLL_OK, "done"},
+                  {UNROLL_FAILURE, "failed, for a reason that is none of the others"},
+                  {UNROLL_USAGE, "a wrong option or argument"},
+                  {UNROLL_DATA, "a text or a model file is missing, damaged or of the wrong kind"},
+                  {UNROLL_UNSUPPORTED, "this build or machine can't do it"},
+                  {UNROLL_RESOURCE, "no memory, no space on the disk, or a device failed"},
+                  {UNROLL_DIVERGED, "the loss or a gradient became NaN or infinite"},
+                  {UNROLL_COMMUNICATION, "communication with another process failed"},
+                  {UNROLL_PREEMPTED, "stopped by a signal, after writing a checkpoint"}};
 enum { EXIT_CODES = sizeof exit_codes / sizeof *exit_codes };
 
 static const char *const examples[][2] = {
@@ -31,8 +29,7 @@ static const char *const examples[][2] = {
     {"unroll train --resume runs/gru --for 20m", "go on"},
     {"unroll sample runs/gru --prompt 'Once ' --length 300", "write text"},
     {"unroll eval runs/gru other.txt --json", "measure"},
-    {"unroll plot runs/gru runs/book -o curves.svg", "compare"},
-};
+    {"unroll plot runs/gru runs/book -o curves.svg", "compare"}};
 enum { EXAMPLES = sizeof examples / sizeof *examples };
 
 /* ---- pieces ---- */
@@ -59,8 +56,7 @@ static void print_wrapped(const char *text, int column)
 }
 
 /* Adds a part to the note: " [" before the first, "; " before the others. */
-__attribute__((format(printf, 2, 3)))
-static void add_part(char note[NOTE_LONGEST], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add_part(char note[NOTE_LONGEST], const char *format, ...)
 {
     size_t at = strlen(note);
     va_list arguments;
@@ -72,7 +68,7 @@ static void add_part(char note[NOTE_LONGEST], const char *format, ...)
 }
 
 /* The doc, then in brackets the unit, the default and what is allowed. */
-static void describe(const struct option *o, char note[NOTE_LONGEST])
+static void describe_option(const struct option *o, char note[NOTE_LONGEST])
 {
     const char *standard = o->fallback ? o->fallback : o->derived;
     char choices[NOTE_LONGEST / 2];
@@ -84,10 +80,10 @@ static void describe(const struct option *o, char note[NOTE_LONGEST])
         add_part(note, "%s", o->unit);
     if (standard)
         add_part(note, "default %s", standard);
-    if (option_counts(o) && isinf(o->most))
-        add_part(note, "at least %.10g", o->least);
+    if (option_counts(o) && isinf(o->max))
+        add_part(note, "at least %.10g", o->min);
     else if (option_counts(o))
-        add_part(note, o->word ? "%.10g to %.10g, or %s" : "%.10g to %.10g", o->least, o->most, o->word);
+        add_part(note, o->word ? "%.10g to %.10g, or %s" : "%.10g to %.10g", o->min, o->max, o->word);
     if (o->choices && strchr(o->choices, ' ')) {
         list_choices(o->choices, choices, sizeof choices);
         add_part(note, "%s", choices);
@@ -96,10 +92,7 @@ static void describe(const struct option *o, char note[NOTE_LONGEST])
         strncat(note, "]", NOTE_LONGEST - strlen(note) - 1);
 }
 
-static const char *group_of(const struct option *o)
-{
-    return o->group ? o->group : "Output";
-}
+static const char *group_of(const struct option *o) { return o->group ? o->group : "Output"; }
 
 /* Whether a group begins at this option of the command: groups are printed where their first member is. */
 static bool begins_group(int id, enum command command)
@@ -129,7 +122,7 @@ static void print_option(const struct option *o)
 
     if (o->argument && !o->positional)
         at += printf(" %s", o->argument);
-    describe(o, note);
+    describe_option(o, note);
     if (at > DOC_COLUMN - 2) {
         putchar('\n');
         at = 0;
@@ -176,8 +169,7 @@ void manual_overview(void)
         if (command_is_listed(c))
             printf("  %-12s%s\n", commands[c].name, commands[c].does);
     puts("\nunroll COMMAND --help lists the options of a command. For example:\n");
-    for (int i = 0; i < EXAMPLES; i++)
-        printf("  %s\n      %s\n", examples[i][0], examples[i][1]);
+    for (int i = 0; i < EXAMPLES; i++) printf("  %s\n      %s\n", examples[i][0], examples[i][1]);
 }
 
 /* ---- the manual page ---- */
@@ -207,11 +199,10 @@ static void roff_option(const struct option *o)
     if (o->positional)
         snprintf(name, sizeof name, "%s", o->argument);
     else
-        snprintf(name, sizeof name, "--%s%s%s", o->name, o->argument ? " " : "",
-                 o->argument ? o->argument : "");
+        snprintf(name, sizeof name, "--%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
     fputs(".B ", stdout);
     roff_text(name);
-    describe(o, note);
+    describe_option(o, note);
     roff_text(note);
     for (int c = 0; c < COMMAND_COUNT && o->commands != ~0u; c++) {
         if (option_is_of(o, c)) {
@@ -232,8 +223,7 @@ static void roff_options(void)
     for (int first = 0; first < option_count; first++) {
         bool begins = !options[first].positional;
         for (int before = 0; before < first && begins; before++)
-            begins = options[before].positional ||
-                     strcmp(group_of(&options[before]), group_of(&options[first])) != 0;
+            begins = options[before].positional || strcmp(group_of(&options[before]), group_of(&options[first])) != 0;
         if (!begins)
             continue;
         printf(".SS %s\n", group_of(&options[first]));
@@ -248,7 +238,7 @@ static void roff_surroundings(void)
     puts(".SH SETTINGS\n"
          "An option wins over an environment variable, a variable over the file of\n"
          "\\-\\-config, the file over the default. The variable of \\-\\-top\\-k is UNROLL_TOP_K.\n"
-         "A switch is put out by \\-\\-no\\-NAME.\n"
+         "A switch is disabled by \\-\\-no\\-NAME.\n"
          ".SH FILES\n"
          "A run is a directory:\n"
          ".TP\n.B config.json\nall settings as they were worked out\n"
@@ -266,8 +256,7 @@ static void roff_surroundings(void)
          ".TP\n.B UNROLL_MPI\nopenmpi or mpich, where both could have launched the ranks\n"
          ".TP\n.B NO_COLOR\nno colour\n"
          ".SH EXIT STATUS");
-    for (int i = 0; i < EXIT_CODES; i++)
-        printf(".TP\n.B %d\n%s\n", (int)exit_codes[i].status, exit_codes[i].means);
+    for (int i = 0; i < EXIT_CODES; i++) printf(".TP\n.B %d\n%s\n", (int)exit_codes[i].status, exit_codes[i].means);
     puts(".SH FURTHER READING\n"
          "Pages that are named here, such as docs/formats.md, are installed in share/doc/unroll.\n"
          ".SH EXAMPLES");

@@ -9,7 +9,7 @@
 #include "crc.h"
 
 #define MEMBER ",\"crc\":\""
-enum { MEMBER_LENGTH = sizeof MEMBER - 1, TAIL_LENGTH = MEMBER_LENGTH + 8 + 3 };    /* digits, then "} and a line end */
+enum { MEMBER_LENGTH = sizeof MEMBER - 1, TAIL_LENGTH = MEMBER_LENGTH + 8 + 3 }; /* digits, then "} and a line end */
 
 static void format_tail(const char *text, size_t length, char tail[TAIL_LENGTH + 1])
 {
@@ -19,7 +19,7 @@ static void format_tail(const char *text, size_t length, char tail[TAIL_LENGTH +
 char *metrics_format(const json_t *object)
 {
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(10));
-    size_t length = text ? strlen(text) - 1 : 0;            /* without the brace */
+    size_t length = text ? strlen(text) - 1 : 0; /* without the brace */
     char *line = text ? realloc(text, length + TAIL_LENGTH + 1) : NULL;
 
     if (line)

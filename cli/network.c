@@ -75,14 +75,10 @@ void network_name(const unroll_model *model, char text[NAME_MAX])
     if (spec.peephole)
         at += snprintf(text + at, NAME_MAX - (size_t)at, ", peephole");
     if (spec.embed)
-        snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec.tied ? "tied embedding" : "embedding",
-                 spec.embed);
+        snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec.tied ? "tied embedding" : "embedding", spec.embed);
 }
 
-const char *symbols_name(unroll_symbol_kind kind)
-{
-    return kind == UNROLL_WORDS ? "words" : "characters";
-}
+const char *symbols_name(unroll_token_kind kind) { return kind == UNROLL_WORDS ? "words" : "characters"; }
 
 const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT])
 {
@@ -90,10 +86,7 @@ const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT])
     return text;
 }
 
-unroll_status network_open(const char *path, unroll_model **model)
-{
-    return network_open_for(path, NULL, model);
-}
+unroll_status network_open(const char *path, unroll_model **model) { return network_open_for(path, NULL, model); }
 
 unroll_status network_open_for(const char *path, const char *target, unroll_model **model)
 {
@@ -102,6 +95,6 @@ unroll_status network_open_for(const char *path, const char *target, unroll_mode
     TRY(run_weights(path, file));
     TRY(output_spares(target, file));
     if (snprintf(last, sizeof last, "%s/model.safetensors", path) < PATH_MAX)
-        TRY(output_spares(target, last));               /* of a run whose newest checkpoint is read */
+        TRY(output_spares(target, last)); /* of a run whose newest checkpoint is read */
     return complain_library(unroll_model_load(file, model));
 }

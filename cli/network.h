@@ -22,7 +22,7 @@ int64_t network_parameters(unroll_model *model);
 void network_name(const unroll_model *model, char text[NAME_MAX]);
 
 /* "characters" or "words". */
-const char *symbols_name(unroll_symbol_kind kind);
+const char *symbols_name(unroll_token_kind kind);
 /* "2.310 bits per character", "perplexity 134.207". */
 const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT]);
 

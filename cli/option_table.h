@@ -6,113 +6,109 @@
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
        .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its best weights)")
-OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
-       .commands = IN(TRAIN) | IN(EVAL), .doc = data_doc)
+OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE, .commands = IN(TRAIN) | IN(EVAL),
+       .doc = data_doc)
 OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
        .doc = "x.npy, or a .npz of x or tokens, lengths, h0, c0 (docs/formats.md)")
-OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL,
-       .commands = IN(PLOT), .doc = "directories of runs, or files metrics.jsonl; at most 20")
+OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL, .commands = IN(PLOT),
+       .doc = "directories of runs, or files metrics.jsonl; at most 20")
 OPTION(SOURCE, "source", PATH, .argument = "[FORMAT] FILE", .positional = 1, .repeats = 1, .scope = CALL,
        .commands = IN(IMPORT), .doc = "a model of another tool; its format is found if it is not given, or auto")
-OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .choices = command_names, .positional = 1, .scope = LINE, .commands = IN(HELP),
-       .doc = "the command to explain")
-OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash zsh fish", .fallback = "bash",
-       .positional = 1, .scope = LINE, .commands = IN(COMPLETION), .doc = "the shell")
+OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .choices = command_names, .positional = 1, .scope = LINE,
+       .commands = IN(HELP), .doc = "the command to explain")
+OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash zsh fish", .fallback = "bash", .positional = 1,
+       .scope = LINE, .commands = IN(COMPLETION), .doc = "the shell")
 
 /* ---- the network ---- */
 OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = task_names, .derived = "what suits the data",
        .group = "Data", .commands = IN(TRAIN), .doc = task_doc)
-OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file",
-       .group = "Data", .scope = FREE, .commands = IN(TRAIN) | IN(EVAL), .doc = "how DATA is read")
+OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file", .group = "Data",
+       .scope = FREE, .commands = IN(TRAIN) | IN(EVAL), .doc = "how DATA is read")
 OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "chars words", .fallback = "chars", .of_reader = 1,
        .group = "Data", .commands = IN(TRAIN), .doc = "of a text: characters, or words")
 OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN), .with = OPTION_TOKENS, .with_values = "words",
-       .doc = "words: the most frequent ones of the text, which have numbers; the others are <unk>")
-OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names,
-       .fallback = "lstm", .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+       .doc = "word-lm: vocabulary size: the most frequent words of the text; the others are <unk>")
+OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names, .fallback = "lstm", .group = "Network",
+       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it "
               "(the 2014 paper)")
-OPTION(LAYERS, "layers", INTEGER, .argument = "N", .unit = "layers", .fallback = "2", RANGE(1, 64),
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "stacked layers")
+OPTION(LAYERS, "layers", INTEGER, .argument = "N", .unit = "layers", .fallback = "2", RANGE(1, 64), .group = "Network",
+       .commands = IN(TRAIN) | IN(PLAN), .doc = "number of stacked recurrent layers")
 OPTION(HIDDEN, "hidden", INTEGER, .argument = "N", .unit = "units", .fallback = "256", RANGE(1, 16384),
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "width of a layer and direction")
-OPTION(EMBED, "embed", INTEGER, .argument = "N", .unit = "numbers", .derived = "0, of words --hidden",
-       RANGE(0, 16384), .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "width of the embedding; 0: one-hot")
-OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "symbols", .fallback = "65", RANGE(1, 1114112),
-       .group = "Network", .scope = CALL, .commands = IN(PLAN), .doc = "symbols of the text")
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "hidden size: units of each layer and direction")
+OPTION(EMBED, "embed", INTEGER, .argument = "N", .unit = "elements", .derived = "0, of words --hidden", RANGE(0, 16384),
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "embedding size; 0: one-hot inputs")
+OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "tokens", .fallback = "65", RANGE(1, 1114112),
+       .group = "Network", .scope = CALL, .commands = IN(PLAN), .doc = "vocabulary size")
 OPTION(BIDIRECTIONAL, "bidirectional", FLAG, .fallback = "false", .group = "Network",
-       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "read in both directions; not for language models")
-OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "numbers", .fallback = "0",
-       RANGE(0, 16384), .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "lstm: width that h is projected to; 0: none")
-OPTION(PEEPHOLE, "peephole", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "lstm: gates see the cell state")
-OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .fallback = "0", RANGE(0, 0.95),
+       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH), .doc = "bidirectional layers; not for language models")
+OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "elements", .fallback = "0", RANGE(0, 16384),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "part of what passes between layers that is put out in training")
+       .doc = "lstm: projection size of the hidden state; 0: none")
+OPTION(PEEPHOLE, "peephole", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "lstm: peephole connections from the cell state to the gates")
+OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .fallback = "0", RANGE(0, 0.95), .group = "Network",
+       .commands = IN(TRAIN) | IN(PLAN), .doc = "dropout probability between layers")
 OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "the head uses the weights of the embedding")
+       .doc = "output layer shares its weights with the embedding")
 
 /* ---- training ---- */
-OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "rows", .fallback = "32", RANGE(1, 65536),
-       .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "pieces of the text read side by side")
-OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", RANGE(1, 65536),
-       .word = "full", .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "characters or words of a row between updates; states are carried over, gradients are not; "
-              "full: the whole piece of each row at once, one update an epoch")
-OPTION(CARRY_STATE, "carry-state", FLAG, .fallback = "true", .group = "Training", .commands = IN(TRAIN),
-       .doc = "a row's states go on from update to update; with --no-carry-state each begins from zero")
-OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names,
-       .fallback = "adam", .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
-OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100),
-       .group = "Training", .commands = IN(TRAIN), .doc = "learning rate at its highest")
+OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "rows", .fallback = "32", RANGE(1, 65536), .group = "Training",
+       .commands = IN(TRAIN) | IN(PLAN), .doc = "batch size")
+OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", RANGE(1, 65536), .word = "full",
+       .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "sequence length per update (truncated BPTT); states carry over between updates, gradients do not; "
+              "full: the whole text of each row, one update per epoch")
+OPTION(STATEFUL, "stateful", FLAG, .fallback = "true", .group = "Training", .commands = IN(TRAIN),
+       .doc = "keep the hidden states from one update to the next; with --no-stateful each sequence starts from "
+              "zeros")
+OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names, .fallback = "adam",
+       .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
+OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100), .group = "Training",
+       .commands = IN(TRAIN), .doc = "learning rate (peak of the schedule)")
 OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = "constant cosine step plateau",
        .fallback = "cosine", .group = "Training", .commands = IN(TRAIN),
-       .doc = "learning rate over time; step: a tenth at 60% and 85%; plateau: lower when validation "
-              "stands still")
+       .doc = "learning rate schedule; step: times 0.1 at 60% and at 85% of the run; plateau: lower when the "
+              "validation loss stops improving")
 OPTION(SCHEDULE_STEPS, "schedule-steps", INTEGER, .argument = "N", .unit = "updates",
        .derived = "the length of the run", RANGE(1, INFINITY), .scope = FREE, .group = "Training",
        .commands = IN(TRAIN), .with = OPTION_SCHEDULE, .with_values = "cosine step",
-       .doc = "length of the schedules cosine and step; with --for they follow the clock, and no two runs are "
-              "the same, unless it is given")
-OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", RANGE(0, INFINITY),
-       .group = "Training", .commands = IN(TRAIN), .doc = "updates while the learning rate rises linearly")
+       .doc = "length of the cosine and step schedules; with --for they follow the clock unless it is given, and "
+              "runs are not reproducible")
+OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", RANGE(0, INFINITY), .group = "Training",
+       .commands = IN(TRAIN), .doc = "updates of linear learning rate warmup")
 OPTION(CLIP, "clip", NUMBER, .argument = "X", .fallback = "1", RANGE(0, 1e9), .group = "Training",
-       .commands = IN(TRAIN), .doc = "limit of the norm of the gradient; 0: none")
-OPTION(EPOCHS, "epochs", NUMBER, .argument = "N", .unit = "passes", .fallback = "10", RANGE(0.001, 1e6),
-       .scope = FREE, .group = "Training", .commands = IN(TRAIN),
-       .doc = "end after so many passes through the text")
+       .commands = IN(TRAIN), .doc = "clip the gradient norm to this value; 0: no clipping")
+OPTION(EPOCHS, "epochs", NUMBER, .argument = "N", .unit = "passes", .fallback = "10", RANGE(0.001, 1e6), .scope = FREE,
+       .group = "Training", .commands = IN(TRAIN), .doc = "number of epochs to train")
 OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INFINITY), .scope = FREE,
-       .group = "Training", .commands = IN(TRAIN), .doc = "end after so many updates, instead of --epochs")
-OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE,
-       .group = "Training", .commands = IN(TRAIN),
-       .doc = "end after a time such as 60s, 5m or 2h, resumed parts included, instead of --epochs")
+       .group = "Training", .commands = IN(TRAIN), .doc = "number of updates to train, instead of --epochs")
+OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE, .group = "Training",
+       .commands = IN(TRAIN),
+       .doc = "training time, such as 60s, 5m or 2h, earlier runs of --resume included, instead of --epochs")
 OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RANGE(0, 0.5), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN),
-       .doc = "what is not trained on but measured: a file, or the last part of the text; 0: nothing")
+       .doc = "validation data: a file, or the fraction of the text at its end that is held out; 0: none")
 
 OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", RANGE(0, 1000000),
        .scope = FREE, .group = "Training", .commands = IN(TRAIN),
-       .doc = "end when so many validations in a row were no better than the best; 0: never")
+       .doc = "early stopping: end after so many validations without improvement; 0: never")
 
 /* ---- writing text ---- */
 OPTION(PROMPT, "prompt", TEXT, .argument = "TEXT", .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
-       .doc = "text to go on from, printed too; without it a line end, which is not")
-OPTION(LENGTH, "length", INTEGER, .argument = "N", .unit = "symbols", .fallback = "500",
-       RANGE(1, 2147483647), .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
-       .doc = "how much to write")
-OPTION(TEMPERATURE, "temperature", NUMBER, .argument = "X", .fallback = "0.8", RANGE(0, 100),
+       .doc = "text to continue, which is printed first; without it generation starts after a line end")
+OPTION(LENGTH, "length", INTEGER, .argument = "N", .unit = "tokens", .fallback = "500", RANGE(1, 2147483647),
+       .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE), .doc = "number of tokens to generate")
+OPTION(TEMPERATURE, "temperature", NUMBER, .argument = "X", .fallback = "0.8", RANGE(0, 100), .group = "Sampling",
+       .scope = CALL, .commands = IN(SAMPLE),
+       .doc = "softmax temperature: below 1 sharper, above 1 flatter; 0: always the most likely token")
+OPTION(TOP_K, "top-k", INTEGER, .argument = "N", .unit = "tokens", .fallback = "0", RANGE(0, 1114112),
        .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
-       .doc = "below 1 bolder than the model, above 1 wilder; 0: always the likeliest symbol")
-OPTION(TOP_K, "top-k", INTEGER, .argument = "N", .unit = "symbols", .fallback = "0", RANGE(0, 1114112),
-       .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
-       .doc = "choose among the N likeliest; 0: all")
+       .doc = "sample from the N most likely tokens; 0: from all")
 OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINITY), .group = "Randomness",
        .commands = IN(TRAIN) | IN(SAMPLE),
-       .doc = "of weights, dropout and samples; the same seed gives the same bits")
+       .doc = "random seed of weights, dropout and sampling; the same seed gives the same bits")
 
 /* ---- streaming ---- */
 OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav npy text",
@@ -120,8 +116,8 @@ OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav n
        .commands = IN(STREAM),
        .doc = "what standard input is: csv: a frame in a line; f32: raw floats; wav: frames of 16-bit or float "
               "samples; npy: rows of a float32 array; text: characters")
-OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fallback = "csv",
-       .group = "Streaming", .scope = CALL, .commands = IN(STREAM),
+OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fallback = "csv", .group = "Streaming",
+       .scope = CALL, .commands = IN(STREAM),
        .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
               "character, the nats it cost, the likeliest next one and its probability")
 
@@ -136,10 +132,10 @@ OPTION(COMPARE, "compare", FLAG, .fallback = "false", .group = "Format", .scope 
 OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
        .doc = "compare with arrays of the other tool: x or tokens, and y, hn, cn, with h0, c0, lengths as for run")
 OPTION(BATCH_FIRST, "batch-first", FLAG, .fallback = "false", .group = "Format", .scope = CALL,
-       .commands = IN(IMPORT) | IN(RUN), .doc = "x, tokens and y are [rows, steps, ..] instead of [steps, rows, ..]")
+       .commands = IN(IMPORT) | IN(RUN), .doc = "x, tokens and y are [batch, steps, ..] instead of [steps, batch, ..]")
 OPTION(TOLERANCE, "tolerance", NUMBER, .argument = "X", .fallback = "1e-5", RANGE(0, 1), .group = "Format",
        .scope = CALL, .commands = IN(IMPORT) | IN(RUN),
-       .doc = "largest difference that is allowed, as a part of the largest number of an array")
+       .doc = "maximum difference allowed, relative to the largest element of an array")
 OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT),
        .doc = "torch: only the tensors whose names begin with it; export: put before all names; c99: the name of the "
@@ -148,34 +144,33 @@ OPTION(ORDER, "order", TEXT, .argument = "NAMES", .group = "Format", .scope = CA
        .doc = "torch: the modules from the input on, such as embed,lstm,fc1:relu,fc2, where their shapes leave a "
               "choice; behind a colon the activation of a linear one, before or after of a GRU, relu of an RNN")
 OPTION(NONLINEARITY, "nonlinearity", CHOICE, .argument = "NAME", .choices = "tanh relu", .derived = "tanh",
-       .group = "Format", .scope = CALL, .commands = IN(IMPORT),
-       .doc = "torch: of an RNN, whose file does not say it")
-OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after before", .group = "Format",
-       .scope = CALL, .commands = IN(IMPORT),
+       .group = "Format", .scope = CALL, .commands = IN(IMPORT), .doc = "torch: of an RNN, whose file does not say it")
+OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after before", .group = "Format", .scope = CALL,
+       .commands = IN(IMPORT),
        .doc = "of a GRU whose file leaves it in doubt: the reset gate acts after the product with h, or before it")
 OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
        .doc = "c99 with --dtype int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
               "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
-OPTION(PROGRAM, "program", INTEGERS, .argument = "T,B", .fallback = "64,1", RANGE(1, 1048576), .group = "Format", .scope = CALL,
-       .unit = "steps, rows", .commands = IN(EXPORT), .doc = "stablehlo: of the program")
+OPTION(PROGRAM, "program", INTEGERS, .argument = "T,B", .fallback = "64,1", RANGE(1, 1048576), .group = "Format",
+       .scope = CALL, .unit = "steps, rows", .commands = IN(EXPORT), .doc = "stablehlo: of the program")
 
 /* ---- the machine: nothing here but --dtype and --precision changes a result ---- */
-OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train",
-       .group = "Machine", .scope = CALL, .commands = IN(PLAN), .doc = "what the plan is for")
-OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL,
-       .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "how ranks share one model: batch=2,layer=2,hidden=2 or some of these, for as many ranks as mpirun starts")
+OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train", .group = "Machine",
+       .scope = CALL, .commands = IN(PLAN), .doc = "mode of the session the plan is made for")
+OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "parallelism: batch=2,layer=2,hidden=2 or some of these (data, pipeline, tensor parallel), for as "
+              "many ranks as mpirun starts")
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "sum each batch as V shards: the same bits on any number of ranks, of which up to V along batch; "
-              "0: the order that is fastest")
-OPTION(SUM, "sum", CHOICE, .argument = "WAY", .choices = "auto ring halving tree star mesh native", .fallback = "auto",
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "how ranks add up gradients; native: MPI's own; auto: by size")
-OPTION(DEADLINE, "deadline", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
-       .group = "Machine", .commands = IN(TRAIN),
-       .doc = "how long a rank waits for another before the run is given up")
+       .doc = "reduce gradients over V fixed shards of the batch: the same bits on any number of ranks up to V; 0: "
+              "in the fastest order")
+OPTION(SUM, "sum", CHOICE, .argument = "ALGORITHM",
+       .choices = "auto ring halving_doubling tree gather_broadcast ring_2d native", .fallback = "auto", .scope = FREE,
+       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "all-reduce algorithm of the gradients; native: that of MPI; auto: by size")
+OPTION(TIMEOUT, "timeout", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
+       .group = "Machine", .commands = IN(TRAIN), .doc = "how long a rank waits for another before the run fails")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
        .doc = "cpu; cuda: the first GPU, cuda:1: the second; xla: any device of XLA through a plugin that is found, "
@@ -184,90 +179,88 @@ OPTION(TOPOLOGY, "topology", TEXT, .argument = "CHIPS", .fallback = "", .scope =
        .commands = IN(PLAN),
        .doc = "with --device tpu: compiles the step for these chips, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, without "
               "having them, and prints its memory and estimated time")
-OPTION(LOSS_EVERY, "loss-every", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1000000),
+OPTION(LOG_INTERVAL, "log-interval", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1000000),
        .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
-       .doc = "look at the loss every N steps, which waits for the device; 0: each step on the cpu, else every 10")
-OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
-       .doc = "at most so many, 0: one for each processor that may be used; parts of a run that are faster on one "
-              "stay on one")
-OPTION(MEMORY, "memory", BYTES, .argument = "SIZE",
-       .derived = "all that the machine and its control group allow",
+       .doc = "read the loss every N updates, which synchronizes with the device; 0: each update on the cpu, else "
+              "every 10")
+OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
+       .doc = "maximum number of threads, 0: one per available processor; phases that run faster on one thread use "
+              "one")
+OPTION(MEMORY, "memory", BYTES, .argument = "SIZE", .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
-       .doc = "limit of what the plans need, such as 500M or 2G; a training that needs more is refused")
-OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "operations that may run side by side; 0: directions or chunks where there are few rows and several "
-              "threads, otherwise 1")
-OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "pieces of time, of a bidirectional network cut along layers pieces of the batch, that may run side by side "
-              "in different layers; 0: as many as keep a piece of a long training in the caches, otherwise 1")
-OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "the same by length: pieces of at most N steps, or rows of the batch; 0: as --chunks says")
+       .doc = "memory limit, such as 500M or 2G; a training that needs more is refused")
+OPTION(QUEUES, "queues", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+       .doc = "operations that may run concurrently (queues of operations, as CUDA streams); 0: one per direction "
+              "or chunk where there are few rows and several threads, otherwise 1")
+OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+       .doc = "pieces of a sequence (of a bidirectional network cut along layers: of the batch) that different "
+              "layers may process concurrently; 0: as many as keep a piece of a long training in the caches, "
+              "otherwise 1")
+OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576), .scope = FREE,
+       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "the same by length: at most N steps (or rows of the batch) per piece; 0: as --chunks says")
 OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0",
        RANGE(0, 1048576), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "keep states only every N steps and make the rest again in backward: less memory, a forward more; "
-              "0: keep all; auto: about the square root of --bptt")
+       .doc = "gradient checkpointing: keep states every N steps and recompute the rest in backward: less memory, "
+              "one forward more; 0: keep all; auto: about the square root of --bptt")
 OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni amx neon",
-       .derived = "the best there is",
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
-       .doc = "instruction set of the kernels: all give the same bits, but amx for two rows or more, and for wide layers "
-              "in bf16")
-OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .fallback = "fp32",
-       .scope = CALL, .group = "Machine",
-       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN) | IN(EXPORT),
-       .doc = "numbers that weights are kept in for products, or written in (fp16: export alone); bf16 and int8 are "
-              "for running, not for training, and change results a little")
+       .derived = "the best there is", .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
+       .doc =
+           "instruction set of the kernels: all give the same bits, but amx for two rows or more, and for wide layers "
+           "in bf16")
+OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .fallback = "fp32", .scope = CALL,
+       .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN) | IN(EXPORT),
+       .doc = "data type of the weights in matrix products, or in the file written (fp16: export only); bf16 and "
+              "int8 are for inference only and change results a little")
 
 OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32 bf16 fp16", .fallback = "fp32",
        .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
-       .doc = "what products multiply, on devices that do it; sums, states and the weights that are learnt stay fp32")
+       .doc = "data type of matrix products, on devices that have it; sums, states and trained weights stay fp32")
 
 /* ---- the run ---- */
-OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run",
-       .scope = CALL, .commands = IN(TRAIN), .doc = "directory of the run; it must be new or empty")
+OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run", .scope = CALL,
+       .commands = IN(TRAIN), .doc = "output directory of the run; it must be new or empty")
 OPTION(OVERWRITE, "overwrite", FLAG, .fallback = "false", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
-       .doc = "begin anew in --out: the run that is there is removed")
+       .doc = "start anew in --out: the run that is there is removed")
 OPTION(RESUME, "resume", DIRECTORY, .argument = "DIR", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
-       .doc = "go on with a run from its newest checkpoint, with its own settings")
+       .doc = "resume a run from its newest checkpoint, with its own settings")
 OPTION(VALIDATE_EVERY, "validate-every", INTEGER, .argument = "N", .unit = "updates", .derived = "an epoch",
        RANGE(1, INFINITY), .group = "Run", .commands = IN(TRAIN),
-       .doc = "measure the validation loss and save")
-OPTION(SAVE_EVERY, "save-every", INTEGER, .argument = "N", .unit = "updates",
-       .derived = "with each validation",
+       .doc = "updates between two validations, which also save a checkpoint")
+OPTION(SAVE_EVERY, "save-every", INTEGER, .argument = "N", .unit = "updates", .derived = "with each validation",
        RANGE(1, INFINITY), .scope = FREE, .group = "Run", .commands = IN(TRAIN),
-       .doc = "write checkpoints more often")
-OPTION(KEEP, "keep", INTEGER, .argument = "N", .unit = "checkpoints", .fallback = "1", RANGE(1, 1000000),
-       .scope = FREE, .group = "Run", .commands = IN(TRAIN), .doc = "keep so many of the newest, and the best")
-OPTION(SAMPLE_EVERY, "sample-every", SECONDS, .argument = "TIME", .fallback = "5s", RANGE(0, 31536000),
-       .scope = FREE, .group = "Run", .commands = IN(TRAIN),
-       .doc = "show what the model writes, on a terminal (elsewhere only when asked); 0: never")
+       .doc = "updates between two checkpoints")
+OPTION(KEEP, "keep", INTEGER, .argument = "N", .unit = "checkpoints", .fallback = "1", RANGE(1, 1000000), .scope = FREE,
+       .group = "Run", .commands = IN(TRAIN), .doc = "number of newest checkpoints to keep, beside the best")
+OPTION(SAMPLE_EVERY, "sample-every", SECONDS, .argument = "TIME", .fallback = "5s", RANGE(0, 31536000), .scope = FREE,
+       .group = "Run", .commands = IN(TRAIN),
+       .doc = "time between two samples of generated text, on a terminal (elsewhere only when given); 0: never")
 OPTION(DRY_RUN, "dry-run", FLAG, .fallback = "false", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
        .doc = "check everything, print the settings as JSON, train and write nothing")
 OPTION(CONFIG, "config", PATH, .argument = "FILE", .group = "Settings", .scope = LINE,
        .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(PLAN),
        .doc = "settings as a JSON object, named like the options")
 OPTION(SET, "set", TEXT, .argument = "NAME=VALUE", .group = "Settings", .scope = LINE,
-       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(PLAN),
-       .doc = "the same as --NAME=VALUE, for scripts")
+       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(PLAN), .doc = "the same as --NAME=VALUE, for scripts")
 
 /* ---- curves ---- */
-OPTION(OUTPUT, "output", PATH, .argument = "FILE", .letter = 'o', .derived = "the terminal",
-       .group = "Plot", .scope = CALL, .commands = IN(PLOT),
+OPTION(OUTPUT, "output", PATH, .argument = "FILE", .letter = 'o', .derived = "the terminal", .group = "Plot",
+       .scope = CALL, .commands = IN(PLOT),
        .doc = "write the curves as a picture, FILE.svg; - is standard output; -o does too")
-OPTION(METRIC, "metric", CHOICE, .argument = "NAME",
-       .choices = "loss val_loss norm lr items_per_second all", .fallback = "loss", .group = "Plot",
-       .scope = CALL, .commands = IN(PLOT),
+OPTION(METRIC, "metric", CHOICE, .argument = "NAME", .choices = "loss val_loss norm lr items_per_second all",
+       .fallback = "loss", .group = "Plot", .scope = CALL, .commands = IN(PLOT),
        .doc = "what is drawn; loss: of training and of validation; norm: of the gradient")
-OPTION(AXIS, "axis", CHOICE, .argument = "NAME", .choices = "step epoch seconds", .fallback = "step",
-       .group = "Plot", .scope = CALL, .commands = IN(PLOT),
-       .doc = "what runs from left to right; runs of different --batch or --bptt compare by epoch or seconds")
-OPTION(SMOOTH, "smooth", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 1), .group = "Plot",
+OPTION(AXIS, "axis", CHOICE, .argument = "NAME", .choices = "step epoch seconds", .fallback = "step", .group = "Plot",
        .scope = CALL, .commands = IN(PLOT),
+       .doc = "what runs from left to right; runs of different --batch or --bptt compare by epoch or seconds")
+OPTION(SMOOTH, "smooth", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 1), .group = "Plot", .scope = CALL,
+       .commands = IN(PLOT),
        .doc = "how far to each side the bold line averages, as a part of the width; 0: it joins the reports")
 
 /* ---- measuring ---- */
@@ -282,16 +275,15 @@ OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train
               "one step at a time, on one thread")
 OPTION(PROFILE, "profile", FLAG, .fallback = "false", .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "also what each operation of the plan takes, and how near to the peak it comes")
-OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600),
-       .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
-       .doc = "how long to measure, at least one run")
+OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600), .group = "Measuring",
+       .scope = CALL, .commands = IN(BENCH), .doc = "how long to measure, at least one run")
 
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
-       .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES)
-                 | IN(PLOT) | IN(BENCH) | IN(IMPORT) | IN(EXPORT),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES) | IN(PLOT) | IN(BENCH) |
+                   IN(IMPORT) | IN(EXPORT),
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")
-OPTION(HELP, "help", FLAG, .letter = 'h', .fallback = "false", .group = "Output", .scope = LINE,
-       .commands = ~0u, .doc = "print this help; -h does too")
+OPTION(HELP, "help", FLAG, .letter = 'h', .fallback = "false", .group = "Output", .scope = LINE, .commands = ~0u,
+       .doc = "print this help; -h does too")

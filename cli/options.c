@@ -15,12 +15,12 @@
 #include "suggest.h"
 #include "unroll_train.h"
 
-#define RANGE(least_, most_) .least = (least_), .most = (most_)
+#define RANGE(min_, max_) .min = (min_), .max = (max_)
 #define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
 static char command_names[160], cell_names[160], optimizer_names[160], export_names[160], task_names[160],
-    reader_names[160];                      /* one space between them */
+    reader_names[160]; /* one space between them */
 static char task_doc[256], data_doc[256];
-static struct option table[OPTION_MOST] = {
+static struct option table[OPTION_MAX] = {
 #include "option_table.h"
 };
 const struct option *const options = table;
@@ -48,18 +48,13 @@ static const char *export_name(int wanted)
 
 static const char *listed_command(int index)
 {
-    return index < COMMAND_COUNT && command_is_listed(index) ? commands[index].name : NULL;    /* those that are not come last */
+    return index < COMMAND_COUNT && command_is_listed(index) ? commands[index].name
+                                                             : NULL; /* those that are not come last */
 }
 
-static const char *task_name(int index)
-{
-    return unroll_task_name(index, NULL);
-}
+static const char *task_name(int index) { return unroll_task_name(index, NULL); }
 
-static const char *reader_name(int index)
-{
-    return unroll_reader_name(index, NULL);
-}
+static const char *reader_name(int index) { return unroll_reader_name(index, NULL); }
 
 /* "what is learned: lm: predict the next token; ..", "text in UTF-8, ..; - is standard input" */
 static void write_docs(void)
@@ -78,21 +73,27 @@ static void write_docs(void)
 /* One option for all optimizers that have a hyperparameter of this name. */
 static void add_hyperparameter(const unroll_hyperparameter *h, const char *optimizer)
 {
-    static char having[OPTION_MOST][sizeof optimizer_names], doc[OPTION_MOST][256];
+    static char having[OPTION_MAX][sizeof optimizer_names], doc[OPTION_MAX][256];
     int id = OPTION_COUNT;
 
-    while (id < option_count && strcmp(table[id].name, h->name) != 0)
-        id++;
-    if (id == OPTION_MOST)
+    while (id < option_count && strcmp(table[id].name, h->name) != 0) id++;
+    if (id == OPTION_MAX)
         return;
     size_t used = strlen(having[id]);
     snprintf(having[id] + used, sizeof *having - used, "%s%s", used ? " " : "", optimizer);
     list_choices(having[id], doc[id], sizeof *doc);
     used = strcmp(having[id], optimizer_names) == 0 ? 0 : strlen(doc[id]);
     snprintf(doc[id] + used, sizeof *doc - used, "%s%s", used ? ": " : "", h->about);
-    table[id] = (struct option){.name = h->name, .kind = NUMBER, .argument = "X", .derived = "by --opt", .group = "Training",
-                                RANGE(h->least, h->most), .commands = IN(TRAIN), .doc = doc[id],
-                                .with = OPTION_OPTIMIZER, .with_values = having[id]};
+    table[id] = (struct option){.name = h->name,
+                                .kind = NUMBER,
+                                .argument = "X",
+                                .derived = "by --opt",
+                                .group = "Training",
+                                RANGE(h->min, h->max),
+                                .commands = IN(TRAIN),
+                                .doc = doc[id],
+                                .with = OPTION_OPTIMIZER,
+                                .with_values = having[id]};
     option_count += id == option_count;
 }
 
@@ -102,8 +103,7 @@ static void add_hyperparameters(void)
     const char *name;
 
     for (int i = 0; (name = unroll_optimizer_name(i)); i++)
-        for (int k = 0; (h = unroll_optimizer_hyperparameter(name, k)); k++)
-            add_hyperparameter(h, name);
+        for (int k = 0; (h = unroll_optimizer_hyperparameter(name, k)); k++) add_hyperparameter(h, name);
 }
 
 void options_begin(void)
@@ -133,7 +133,9 @@ void list_choices(const char *choices, char *text, size_t size)
 /* "give a whole number from 1 to 64 (layers)" */
 static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
 {
-    static const char *const kind[] = {[INTEGER] = "a whole number", [INTEGERS] = "whole numbers", [NUMBER] = "a number",
+    static const char *const kind[] = {[INTEGER] = "a whole number",
+                                       [INTEGERS] = "whole numbers",
+                                       [NUMBER] = "a number",
                                        [SECONDS] = "a time in seconds, or such as 90s, 5m, 2h,",
                                        [BYTES] = "a size in bytes, or such as 500M, 2G,",
                                        [NUMBER_OR_PATH] = "a file, or a number"};
@@ -148,11 +150,14 @@ static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
     } else if (option_counts(o)) {
         const char *first = o->kind == INTEGERS ? o->argument : o->word;
         at = snprintf(text, ALLOWED_LONGEST, "give %s%s%s ", first ? first : "",
-                      !first ? "" : o->kind == INTEGERS ? ": " : ", or ", kind[o->kind]);
-        if (isinf(o->most))
-            at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, "of at least %.10g", o->least);
+                      !first                ? ""
+                      : o->kind == INTEGERS ? ": "
+                                            : ", or ",
+                      kind[o->kind]);
+        if (isinf(o->max))
+            at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, "of at least %.10g", o->min);
         else
-            at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, "from %.10g to %.10g", o->least, o->most);
+            at += snprintf(text + at, ALLOWED_LONGEST - (size_t)at, "from %.10g to %.10g", o->min, o->max);
         if (o->unit)
             snprintf(text + at, ALLOWED_LONGEST - (size_t)at, " (%s)", o->unit);
     } else {
@@ -160,8 +165,7 @@ static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
     }
 }
 
-static unroll_status refuse_value(const struct option *o, const char *where, const char *value,
-                                  const char *why)
+static unroll_status refuse_value(const struct option *o, const char *where, const char *value, const char *why)
 {
     char allowed[ALLOWED_LONGEST];
 
@@ -184,16 +188,17 @@ static unroll_status parse_flag(const struct option *o, const char *where, struc
 
 static unroll_status parse_integer(const struct option *o, const char *where, struct setting *to)
 {
-    const int64_t least = (int64_t)o->least, most = isinf(o->most) ? INT64_MAX : (int64_t)o->most;
+    const int64_t min = (int64_t)o->min, max = isinf(o->max) ? INT64_MAX : (int64_t)o->max;
 
     if (o->word && strcmp(to->text, o->word) == 0) {
         to->integer = o->word_value;
         return UNROLL_OK;
     }
-    enum number_state state = number_whole_integer(to->text, least, most, &to->integer);
+    enum number_state state = number_whole_integer(to->text, min, max, &to->integer);
     to->number = (double)to->integer;
-    return state == NUMBER_OK ? UNROLL_OK
-        : refuse_value(o, where, to->text, state == NUMBER_NONE ? "is not a whole number" : "is out of range");
+    return state == NUMBER_OK
+               ? UNROLL_OK
+               : refuse_value(o, where, to->text, state == NUMBER_NONE ? "is not a whole number" : "is out of range");
 }
 
 /* As many as the argument names, "L,T,B,I,H", with commas between them. */
@@ -207,23 +212,26 @@ static unroll_status parse_integers(const struct option *o, const char *where, s
 
     for (const char *name = o->argument; name && state == NUMBER_OK; count++) {
         name = strchr(name + 1, ',');
-        state = number_integer(&at, NULL, (int64_t)o->least, (int64_t)o->most, &number);
+        state = number_integer(&at, NULL, (int64_t)o->min, (int64_t)o->max, &number);
         if (state != NUMBER_NONE && *at++ != (name ? ',' : '\0'))
             state = NUMBER_NONE;
         to->integers[count] = (int)number;
     }
-    return state == NUMBER_OK ? UNROLL_OK
-        : refuse_value(o, where, to->text, state == NUMBER_NONE ? "is not of this form" : "is out of range");
+    return state == NUMBER_OK
+               ? UNROLL_OK
+               : refuse_value(o, where, to->text, state == NUMBER_NONE ? "is not of this form" : "is out of range");
 }
 
 /* What a number is multiplied by when this follows it; 0: nothing of the kind is written so. */
 static double factor_of(enum option_kind kind, const char *suffix)
 {
-    static const struct { enum option_kind kind; const char *suffix; double factor; } known[] = {
-        {SECONDS, "s", 1}, {SECONDS, "m", 60}, {SECONDS, "h", 3600},
-        {BYTES, "k", 1e3}, {BYTES, "M", 1e6}, {BYTES, "G", 1e9}, {BYTES, "T", 1e12},
-        {BYTES, "kB", 1e3}, {BYTES, "MB", 1e6}, {BYTES, "GB", 1e9}, {BYTES, "TB", 1e12},
-    };
+    static const struct {
+        enum option_kind kind;
+        const char *suffix;
+        double factor;
+    } known[] = {{SECONDS, "s", 1},  {SECONDS, "m", 60}, {SECONDS, "h", 3600}, {BYTES, "k", 1e3},
+                 {BYTES, "M", 1e6},  {BYTES, "G", 1e9},  {BYTES, "T", 1e12},   {BYTES, "kB", 1e3},
+                 {BYTES, "MB", 1e6}, {BYTES, "GB", 1e9}, {BYTES, "TB", 1e12}};
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (known[i].kind == kind && strcmp(known[i].suffix, suffix) == 0)
@@ -234,8 +242,10 @@ static double factor_of(enum option_kind kind, const char *suffix)
 /* NUMBER, SECONDS, BYTES, and NUMBER_OR_PATH, which is a path where the others are refused. */
 static unroll_status parse_number(const struct option *o, const char *where, struct setting *to)
 {
-    static const char *const refusal[] = {[NUMBER] = "is not a number", [SECONDS] = "is not a time",
-                                          [BYTES] = "is not a size", [NUMBER_OR_PATH] = "is neither a number nor a file that is there"};
+    static const char *const refusal[] = {[NUMBER] = "is not a number",
+                                          [SECONDS] = "is not a time",
+                                          [BYTES] = "is not a size",
+                                          [NUMBER_OR_PATH] = "is neither a number nor a file that is there"};
     const char *end = to->text;
     enum number_state state = number_real(&end, -DBL_MAX, DBL_MAX, &to->number);
     double factor = state == NUMBER_NONE ? 0 : factor_of(o->kind, end);
@@ -248,7 +258,7 @@ static unroll_status parse_number(const struct option *o, const char *where, str
     if (factor == 0)
         return refuse_value(o, where, to->text, refusal[o->kind]);
     to->number *= factor;
-    if (state == NUMBER_OUTSIDE || !(to->number >= o->least && to->number <= o->most))
+    if (state == NUMBER_OUTSIDE || !(to->number >= o->min && to->number <= o->max))
         return refuse_value(o, where, to->text, "is out of range");
     return UNROLL_OK;
 }
@@ -275,17 +285,17 @@ static unroll_status parse_choice(const struct option *o, const char *where, con
 static unroll_status parse_value(const struct option *o, const char *where, struct setting *to)
 {
     switch (o->kind) {
-    case FLAG:      return parse_flag(o, where, to);
-    case INTEGER:   return parse_integer(o, where, to);
-    case INTEGERS:  return parse_integers(o, where, to);
+    case FLAG: return parse_flag(o, where, to);
+    case INTEGER: return parse_integer(o, where, to);
+    case INTEGERS: return parse_integers(o, where, to);
     case NUMBER:
     case SECONDS:
     case BYTES:
     case NUMBER_OR_PATH: return parse_number(o, where, to);
-    case CHOICE:    return parse_choice(o, where, to);
+    case CHOICE: return parse_choice(o, where, to);
     case PATH:
     case DIRECTORY: return *to->text ? UNROLL_OK : refuse_value(o, where, to->text, "is empty");
-    case TEXT:      break;
+    case TEXT: break;
     }
     return UNROLL_OK;
 }
@@ -297,19 +307,20 @@ static bool same_value(const struct option *o, const struct setting *a, const st
     case INTEGER: return a->integer == b->integer;
     case NUMBER:
     case SECONDS:
-    case BYTES:   return a->number == b->number;
-    default:      return strcmp(a->text, b->text) == 0;
+    case BYTES: return a->number == b->number;
+    default: return strcmp(a->text, b->text) == 0;
     }
 }
 
 /* A value from a lower layer than the one there: it only matters when it is that of a saved run. */
-static unroll_status compare_with_run(const struct option *o, const struct setting *there,
-                                      const struct setting *saved)
+static unroll_status compare_with_run(const struct option *o, const struct setting *there, const struct setting *saved)
 {
     if (saved->source != SOURCE_RUN || o->scope != FIXED || same_value(o, there, saved))
         return UNROLL_OK;
-    return complain(UNROLL_USAGE, "%s is '%s' now, but the run was begun with '%s'; fix: leave it out, or "
-                    "begin another run", o->name, there->text, saved->text);
+    return complain(UNROLL_USAGE,
+                    "%s is '%s' now, but the run was begun with '%s'; fix: leave it out, or "
+                    "begin another run",
+                    o->name, there->text, saved->text);
 }
 
 static unroll_status add_word(struct settings *settings, const char *value)
@@ -325,7 +336,8 @@ static unroll_status add_word(struct settings *settings, const char *value)
 }
 
 /* Runs of version 0.1 have tasks that were named by their tokens. */
-static unroll_status replace_old_task(struct settings *settings, const char **value, enum source source, const char *where)
+static unroll_status replace_old_task(struct settings *settings, const char **value, enum source source,
+                                      const char *where)
 {
     bool words = strcmp(*value, "word-lm") == 0;
 
@@ -335,8 +347,8 @@ static unroll_status replace_old_task(struct settings *settings, const char **va
     return settings_set(settings, OPTION_TOKENS, words ? "words" : "chars", source, where);
 }
 
-unroll_status settings_set(struct settings *settings, enum option_id id, const char *value,
-                           enum source source, const char *where)
+unroll_status settings_set(struct settings *settings, enum option_id id, const char *value, enum source source,
+                           const char *where)
 {
     if (id == OPTION_TASK) {
         unroll_status replaced = replace_old_task(settings, &value, source, where);
@@ -344,9 +356,9 @@ unroll_status settings_set(struct settings *settings, enum option_id id, const c
             return replaced;
     }
     const struct option *o = &options[id];
-    struct setting *there = &settings->of[id], found = {.source = source, .text = strdup(value)};
+    struct setting *there = &settings->of[id],
+                   found = {.source = source, .text = strdup(id == OPTION_SUM ? name_now(value) : value)};
     unroll_status status;
-
     if (found.text == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the settings");
     status = parse_value(o, where, &found);
@@ -383,10 +395,8 @@ void settings_clear(struct settings *settings, enum option_id id)
 
 void settings_free(struct settings *settings)
 {
-    for (int id = 0; id < option_count; id++)
-        settings_clear(settings, id);
-    for (int i = 0; i < settings->words; i++)
-        free(settings->word[i]);
+    for (int id = 0; id < option_count; id++) settings_clear(settings, id);
+    for (int i = 0; i < settings->words; i++) free(settings->word[i]);
     free(settings->word);
 }
 
@@ -413,9 +423,8 @@ unroll_status settings_need(const struct settings *settings, enum option_id id)
 int option_find(const char *name)
 {
     int id = 0;
-
-    while (id < option_count && strcmp(options[id].name, name) != 0)
-        id++;
+    name = name_now(name);
+    while (id < option_count && strcmp(options[id].name, name) != 0) id++;
     return id;
 }
 
@@ -426,8 +435,7 @@ static unroll_status refuse_name(enum command command, const char *name)
 
     if (elsewhere != option_count) {
         int owner = 0;
-        while (!option_is_of(&options[elsewhere], owner))
-            owner++;
+        while (!option_is_of(&options[elsewhere], owner)) owner++;
         return complain(UNROLL_USAGE, "%s has no option --%s, but %s has; fix: see 'unroll %s --help'",
                         commands[command].name, name, commands[owner].name, commands[command].name);
     }
@@ -435,18 +443,19 @@ static unroll_status refuse_name(enum command command, const char *name)
         if (option_is_of(&options[id], command))
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "%s has no option --%.80s; did you mean --%s?; fix: see 'unroll %s "
+        return complain(UNROLL_USAGE,
+                        "%s has no option --%.80s; did you mean --%s?; fix: see 'unroll %s "
                         "--help'",
                         commands[command].name, name, suggestion.nearest, commands[command].name);
-    return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: see 'unroll %s --help'",
-                    commands[command].name, name, commands[command].name);
+    return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: see 'unroll %s --help'", commands[command].name, name,
+                    commands[command].name);
 }
 
 /* ---- the command line ---- */
 
 struct line {
     struct settings *settings;
-    int    at, count;
+    int at, count;
     char *const *word;
 };
 
@@ -465,7 +474,8 @@ static unroll_status read_pair(struct line *line, const char *pair)
     char name[WHERE_LONGEST];
 
     if (equals == NULL || equals == pair || equals - pair >= WHERE_LONGEST)
-        return complain(UNROLL_USAGE, "--set: '%.80s' is not NAME=VALUE; fix: write for example --set "
+        return complain(UNROLL_USAGE,
+                        "--set: '%.80s' is not NAME=VALUE; fix: write for example --set "
                         "hidden=128",
                         pair);
     snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
@@ -486,8 +496,7 @@ static unroll_status read_value(struct line *line, enum option_id id, const char
         value = "true";
     if (!value) {
         if (line->at == line->count || strncmp(line->word[line->at], "--", 2) == 0)
-            return complain(UNROLL_USAGE, "--%s needs a value; fix: write --%s %s", name, name,
-                            options[id].argument);
+            return complain(UNROLL_USAGE, "--%s needs a value; fix: write --%s %s", name, name, options[id].argument);
         value = line->word[line->at++];
     }
     return id == OPTION_SET ? read_pair(line, value) : set_named(line, id, value);
@@ -521,8 +530,10 @@ static unroll_status read_letter(struct line *line, const char *word)
     for (int id = 0; id < option_count; id++)
         if (options[id].letter == word[1] && word[2] == '\0' && option_is_of(&options[id], command))
             return read_value(line, id, NULL);
-    return complain(UNROLL_USAGE, "%s has no option %.80s; fix: options have long names and two dashes, see "
-                    "'unroll %s --help'", commands[command].name, word, commands[command].name);
+    return complain(UNROLL_USAGE,
+                    "%s has no option %.80s; fix: options have long names and two dashes, see "
+                    "'unroll %s --help'",
+                    commands[command].name, word, commands[command].name);
 }
 
 /* A word without a dash belongs to the first positional option that has none. */
@@ -534,8 +545,8 @@ static unroll_status read_positional(struct line *line, const char *word)
         if (options[id].positional && option_is_of(&options[id], command) &&
             (options[id].repeats || !is_given(line->settings, id)))
             return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
-    return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'",
-                    commands[command].name, word, commands[command].name);
+    return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'", commands[command].name, word,
+                    commands[command].name);
 }
 
 static unroll_status read_line(struct line *line)
@@ -562,8 +573,7 @@ static const char prefix[] = "UNROLL_";
 static void variable_of(const struct option *o, char text[WHERE_LONGEST])
 {
     snprintf(text, WHERE_LONGEST, "%s%s", prefix, o->name);
-    for (char *c = text; *c; c++)
-        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+    for (char *c = text; *c; c++) *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 }
 
 /* One letter in four is a mistake; what is further away is somebody else's variable, UNROLL_HOME for example. */
@@ -571,7 +581,7 @@ static unroll_status answer_unknown_variable(const struct settings *settings, co
 {
     const char *name = variable + sizeof prefix - 1;
     struct suggestion suggestion = suggestion_for(name);
-    char candidate[OPTION_MOST][WHERE_LONGEST];
+    char candidate[OPTION_MAX][WHERE_LONGEST];
     size_t length = strlen(name);
 
     for (int id = 0; id < option_count; id++) {
@@ -604,7 +614,7 @@ static unroll_status read_variable(struct settings *settings, const char *entry)
             return UNROLL_OK;
         return settings_set(settings, id, equals + 1, SOURCE_ENVIRONMENT, variable);
     }
-    return strcmp(name, "UNROLL_MPI") == 0 ? UNROLL_OK : answer_unknown_variable(settings, name);   /* the library's */
+    return is_of_library(name + sizeof prefix - 1) ? UNROLL_OK : answer_unknown_variable(settings, name);
 }
 
 static unroll_status read_environment(struct settings *settings)

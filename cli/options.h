@@ -12,35 +12,35 @@
 
 enum option_kind { FLAG, INTEGER, NUMBER, SECONDS, BYTES, INTEGERS, NUMBER_OR_PATH, CHOICE, TEXT, PATH, DIRECTORY };
 
-enum { INTEGERS_MOST = 5 };         /* of one option */
+enum { INTEGERS_MAX = 5 }; /* of one option */
 
 /* How far an option reaches. A saved run holds FIXED and FREE ones. */
 enum option_scope {
-    FIXED,      /* decides the result: a resumed run must have the same */
-    FREE,       /* a resumed run may have another */
-    CALL,       /* of one call; not saved with a run */
-    LINE,       /* of one call, and only on the command line */
+    FIXED, /* decides the result: a resumed run must have the same */
+    FREE,  /* a resumed run may have another */
+    CALL,  /* of one call; not saved with a run */
+    LINE,  /* of one call, and only on the command line */
 };
 
 struct option {
     const char *name;
     enum option_kind kind;
     enum option_scope scope;
-    bool positional;                /* a word without a dash is its value */
-    bool of_reader;                 /* a CHOICE or INTEGER with a default that a reader of data has under this name */
-    bool repeats;                   /* may be given several times: settings.words holds all values */
-    char letter;                    /* of a short form, -o; 0: none */
-    const char *argument;           /* what its value is called */
+    bool positional;      /* a word without a dash is its value */
+    bool of_reader;       /* a CHOICE or INTEGER with a default that a reader of data has under this name */
+    bool repeats;         /* may be given several times: settings.words holds all values */
+    char letter;          /* of a short form, -o; 0: none */
+    const char *argument; /* what its value is called */
     const char *unit;
-    const char *fallback;           /* the default as text; NULL: no value, or see derived */
-    const char *derived;            /* where a default comes from that is not a constant, in words */
-    double least, most;             /* both allowed */
-    const char *word;               /* of an INTEGER: stands for word_value, which need not be in the range */
+    const char *fallback; /* the default as text; NULL: no value, or see derived */
+    const char *derived;  /* where a default comes from that is not a constant, in words */
+    double min, max;      /* both allowed */
+    const char *word;     /* of an INTEGER: stands for word_value, which need not be in the range */
     int64_t word_value;
-    const char *choices;            /* one space between them */
-    unsigned commands;              /* IN(TRAIN) | ... */
-    int with;                       /* enum option_id: has an effect only where this CHOICE */
-    const char *with_values;        /* has one of these values; NULL: always */
+    const char *choices;     /* one space between them */
+    unsigned commands;       /* IN(TRAIN) | ... */
+    int with;                /* enum option_id: has an effect only where this CHOICE */
+    const char *with_values; /* has one of these values; NULL: always */
     const char *group, *doc;
 };
 
@@ -53,7 +53,7 @@ enum option_id {
 #define IN(command) (1u << COMMAND_##command)
 
 /* Behind the table's: the hyperparameters of the library's optimizers, of each name one. */
-enum { OPTION_MOST = OPTION_COUNT + 24 };
+enum { OPTION_MAX = OPTION_COUNT + 24 };
 extern const struct option *const options;
 extern int option_count;
 
@@ -64,17 +64,17 @@ enum source { SOURCE_NONE, SOURCE_DEFAULT, SOURCE_RUN, SOURCE_CONFIG, SOURCE_ENV
 
 struct setting {
     enum source source;
-    char   *text;                   /* as it was given; NULL: no value */
-    int64_t integer;                /* of INTEGER, and 0 or 1 of FLAG */
-    int     integers[INTEGERS_MOST];        /* of INTEGERS, as many as its argument names */
-    double  number;                 /* of INTEGER, NUMBER, SECONDS, BYTES; NAN: a NUMBER_OR_PATH is a path */
+    char *text;                 /* as it was given; NULL: no value */
+    int64_t integer;            /* of INTEGER, and 0 or 1 of FLAG */
+    int integers[INTEGERS_MAX]; /* of INTEGERS, as many as its argument names */
+    double number;              /* of INTEGER, NUMBER, SECONDS, BYTES; NAN: a NUMBER_OR_PATH is a path */
 };
 
 struct settings {
-    enum command   command;
-    struct setting of[OPTION_MOST];
-    char **word;                    /* values of the option that repeats, in their order */
-    int    words;
+    enum command command;
+    struct setting of[OPTION_MAX];
+    char **word; /* values of the option that repeats, in their order */
+    int words;
 };
 
 /* Reads all layers for a command; words are what follows its name. Prints what is wrong. The settings
@@ -83,8 +83,8 @@ unroll_status settings_load(struct settings *settings, enum command command, int
 void settings_free(struct settings *settings);
 
 /* Gives one option a value. `where` is what messages call it: "--hidden", "UNROLL_HIDDEN". */
-unroll_status settings_set(struct settings *settings, enum option_id id, const char *value,
-                           enum source source, const char *where);
+unroll_status settings_set(struct settings *settings, enum option_id id, const char *value, enum source source,
+                           const char *where);
 /* A value that the command worked out itself: it counts as a default. */
 unroll_status settings_derive(struct settings *settings, enum option_id id, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -99,8 +99,8 @@ json_t *settings_to_json(const struct settings *settings);
 /* With a checksum, which settings_read_json compares. free() it; NULL: no memory. */
 char *settings_to_text(const struct settings *settings);
 
-/* A sentence of the library, with the fields that it names as options of the command at work (field_names.c); good until
- * this thread's next call. */
+/* A sentence of the library, with the fields that it names as options of the command at work (field_names.c); good
+ * until this thread's next call. */
 const char *as_options(const char *sentence);
 void field_names_for(enum command command);
 
@@ -109,6 +109,10 @@ void list_choices(const char *choices, char *text, size_t size);
 
 /* option_count: there is none of that name. */
 int option_find(const char *name);
+/* Is it, behind UNROLL_, of a variable that the library reads itself? */
+bool is_of_library(const char *variable);
+/* The name that an option or a choice has now, of one of before 0.1: runs keep their settings by name, and go on. */
+const char *name_now(const char *name);
 static inline bool option_is_of(const struct option *option, enum command command)
 {
     return option->commands >> command & 1;

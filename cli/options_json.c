@@ -22,16 +22,18 @@ static unroll_status refuse_key(const char *path, const char *key)
     int known = option_find(key);
 
     if (known != option_count)
-        return complain(UNROLL_USAGE, "%s: '%s' can only be given on the command line; fix: write --%s", path,
-                        key, key);
+        return complain(UNROLL_USAGE, "%s: '%s' can only be given on the command line; fix: write --%s", path, key,
+                        key);
     for (int id = 0; id < option_count; id++)
         if (options[id].scope != LINE)
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
         return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; did you mean '%s'?", path, key,
                         suggestion.nearest);
-    return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; fix: settings are named like the options, "
-                    "see 'unroll train --help'", path, key);
+    return complain(UNROLL_USAGE,
+                    "%s: '%.80s' is not a setting; fix: settings are named like the options, "
+                    "see 'unroll train --help'",
+                    path, key);
 }
 
 /* The text of a JSON value that fits the option; NULL: it does not. */
@@ -55,14 +57,21 @@ static const char *text_of_json(const struct option *o, const json_t *value, cha
     return NULL;
 }
 
-static unroll_status read_key(struct settings *settings, const char *path, enum source source,
-                              const char *key, const json_t *value)
+static unroll_status read_key(struct settings *settings, const char *path, enum source source, const char *key,
+                              const json_t *value)
 {
     static const char *const wanted[] = {
-        [FLAG] = "true or false", [INTEGER] = "a whole number", [NUMBER] = "a number",
-        [SECONDS] = "a number or a time", [BYTES] = "a number or a size",
-        [INTEGERS] = "a string of whole numbers", [NUMBER_OR_PATH] = "a number or a path",
-        [CHOICE] = "a string", [TEXT] = "a string", [PATH] = "a string", [DIRECTORY] = "a string",
+        [FLAG] = "true or false",
+        [INTEGER] = "a whole number",
+        [NUMBER] = "a number",
+        [SECONDS] = "a number or a time",
+        [BYTES] = "a number or a size",
+        [INTEGERS] = "a string of whole numbers",
+        [NUMBER_OR_PATH] = "a number or a path",
+        [CHOICE] = "a string",
+        [TEXT] = "a string",
+        [PATH] = "a string",
+        [DIRECTORY] = "a string",
     };
     int id = option_find(key);
     char number[NUMBER_TEXT], where[512];
@@ -71,7 +80,8 @@ static unroll_status read_key(struct settings *settings, const char *path, enum 
         return refuse_key(path, key);
     const char *text = text_of_json(&options[id], value, number);
     if (text == NULL)
-        return complain(UNROLL_USAGE, "%s: '%s' has another kind of value; fix: give %s", path, key, wanted[options[id].kind]);
+        return complain(UNROLL_USAGE, "%s: '%s' has another kind of value; fix: give %s", path, key,
+                        wanted[options[id].kind]);
     if (!option_is_of(&options[id], settings->command))
         return UNROLL_OK;
     snprintf(where, sizeof where, "%.400s: %s", path, key);
@@ -111,8 +121,10 @@ static unroll_status check_checksum(const char *path, json_t *object)
     if (stated && !checksum_of(object, found))
         status = complain(UNROLL_RESOURCE, "no memory for the settings");
     else if (stated && (!json_is_string(stated) || strcmp(json_string_value(stated), found) != 0))
-        status = complain(UNROLL_DATA, "%s is not as it was saved: its checksum is not %s; fix: take another copy, or "
-                          "remove \"%s\" if it was changed on purpose", path, found, checksum_key);
+        status = complain(UNROLL_DATA,
+                          "%s is not as it was saved: its checksum is not %s; fix: take another copy, or "
+                          "remove \"%s\" if it was changed on purpose",
+                          path, found, checksum_key);
     json_decref(stated);
     return status;
 }
@@ -122,8 +134,8 @@ char *settings_to_text(const struct settings *settings)
     json_t *object = settings_to_json(settings);
     char checksum[CHECKSUM_SIZE], *text = NULL;
 
-    if (object && checksum_of(object, checksum)
-        && json_object_set_new(object, checksum_key, json_string(checksum)) == 0)
+    if (object && checksum_of(object, checksum) &&
+        json_object_set_new(object, checksum_key, json_string(checksum)) == 0)
         text = text_of_object(object);
     json_decref(object);
     return text;
@@ -139,8 +151,7 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
     unroll_status status = UNROLL_OK;
 
     if (source == SOURCE_RUN && access(path, F_OK) != 0)
-        return complain(UNROLL_DATA, "no run to resume: there is no '%s'; fix: give the directory of a run",
-                        path);
+        return complain(UNROLL_DATA, "no run to resume: there is no '%s'; fix: give the directory of a run", path);
     FILE *file = fopen(path, "r");
     object = file ? json_loadf(file, JSON_REJECT_DUPLICATES, &error) : NULL;
     int reason = !file || ferror(file) ? errno : 0;
@@ -149,8 +160,9 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
     if (reason)
         return complain(UNROLL_DATA, "cannot read '%s': %s; fix: give a file of JSON", path, strerror(reason));
     if (object == NULL && json_error_code(&error) == json_error_numeric_overflow)
-        return complain(UNROLL_USAGE, "%s: line %d, column %d: %s; fix: 'unroll %s --help' has the range of each setting",
-                        path, error.line, error.column, error.text, commands[settings->command].name);
+        return complain(UNROLL_USAGE,
+                        "%s: line %d, column %d: %s; fix: 'unroll %s --help' has the range of each setting", path,
+                        error.line, error.column, error.text, commands[settings->command].name);
     if (object == NULL)
         return complain(UNROLL_DATA, "%s is not JSON: line %d, column %d: %s; fix: correct it there", path, error.line,
                         error.column, error.text);
@@ -158,9 +170,8 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
         status = complain(UNROLL_DATA, "%s is not a JSON object; fix: write {\"hidden\": 128}", path);
     else
         status = check_checksum(path, object);
-    json_object_foreach(object, key, value)
-        if (status == UNROLL_OK)
-            status = read_key(settings, path, source, key, value);
+    json_object_foreach(object, key, value) if (status == UNROLL_OK) status =
+        read_key(settings, path, source, key, value);
     json_decref(object);
     return status;
 }
@@ -168,20 +179,19 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
 static json_t *json_of(const struct option *o, const struct setting *setting)
 {
     switch (o->kind) {
-    case FLAG:    return json_boolean(setting->integer != 0);
+    case FLAG: return json_boolean(setting->integer != 0);
     case INTEGER:
         if (o->word && strcmp(setting->text, o->word) == 0)
             return json_string(o->word);
         return json_integer(setting->integer);
-    case BYTES:   return json_integer((json_int_t)setting->number);
+    case BYTES: return json_integer((json_int_t)setting->number);
     case NUMBER:
     case SECONDS:
     case NUMBER_OR_PATH:
         if (!isnan(setting->number))
             return json_real(setting->number);
         break;
-    default:
-        break;
+    default: break;
     }
     return json_string(setting->text);
 }

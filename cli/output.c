@@ -79,10 +79,11 @@ unroll_status output_spares(const char *target, const char *source)
     struct stat read, existing;
 
     if (target && strcmp(target, "-") == 0)
-        return complain(UNROLL_USAGE, "-: standard output is for what is said about the result; fix: give the name of a "
+        return complain(UNROLL_USAGE,
+                        "-: standard output is for what is said about the result; fix: give the name of a "
                         "file");
-    if (target && source && stat(source, &read) == 0 && stat(target, &existing) == 0 &&
-        S_ISREG(read.st_mode) && read.st_dev == existing.st_dev && read.st_ino == existing.st_ino)
+    if (target && source && stat(source, &read) == 0 && stat(target, &existing) == 0 && S_ISREG(read.st_mode) &&
+        read.st_dev == existing.st_dev && read.st_ino == existing.st_ino)
         return complain(UNROLL_USAGE, "'%s' is what is read; fix: save under another name", target);
     return UNROLL_OK;
 }

@@ -10,8 +10,8 @@
 /* Takes the object over; NULL: it could not be made. */
 unroll_status print_json(json_t *object);
 
-/* The names in a directory, one a call, NULL after the last, and then *entries is NULL again, as it is to begin with. Of
- * a directory that can't be read there are none. */
+/* The names in a directory, one a call, NULL after the last, and then *entries is NULL again, as it is to begin with.
+ * Of a directory that can't be read there are none. */
 const char *next_name(const char *directory, DIR **entries);
 
 bool exists(const char *path);

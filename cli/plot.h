@@ -5,15 +5,15 @@
 
 #include "curves.h"
 
-enum { RUNS_MOST = 20 };        /* more could not be told apart */
+enum { RUNS_MAX = 20 }; /* more could not be told apart */
 
 struct plot {
-    struct curves run[RUNS_MOST];
-    int         runs;
-    enum metric metric[METRICS];        /* one below the other; with the loss goes the validation loss */
-    int         metrics;
-    enum axis   axis;
-    double      smooth;                 /* reach of the average, as a part of the width; 0: none */
+    struct curves run[RUNS_MAX];
+    int runs;
+    enum metric metric[METRICS]; /* one below the other; with the loss goes the validation loss */
+    int metrics;
+    enum axis axis;
+    double smooth; /* reach of the average, as a part of the width; 0: none */
 };
 
 static inline bool is_loss(enum metric metric) { return metric == METRIC_LOSS || metric == METRIC_VALIDATION; }
@@ -24,9 +24,9 @@ struct range plot_width(const struct plot *plot);
  * rest of the curves, for which people look, would be flat. */
 struct range plot_height(const struct plot *plot, enum metric metric);
 /* Reads "runs/.../name" with at most so many characters, the last ones. */
-const char *plot_label(const struct curves *run, int most);
+const char *plot_label(const struct curves *run, int max);
 
-void plot_svg(struct plot *plot, FILE *file);       /* averages its points */
+void plot_svg(struct plot *plot, FILE *file); /* averages its points */
 void plot_terminal(const struct plot *plot);
 
 #endif

@@ -8,21 +8,28 @@
 #include "plot.h"
 
 enum {
-    WIDTH = 880, LEFT = 64, RIGHT = 856, MARGIN = 24,
-    TITLE = 34, AXIS = 30,                      /* above and below the area of a panel */
-    TALL = 320, LOW = 130,                      /* heights of areas: of the first panel, of the others */
-    ROW = 22, LABEL_LONGEST = 34,
-    COLOURS = 10, MARKS_MOST = 60,              /* more points would be a thick line */
-    CROWD = 7,                                  /* so many runs are drawn without reports and points */
-    TICKS_ACROSS = 8, TICK_EVERY = 40,
+    WIDTH = 880,
+    LEFT = 64,
+    RIGHT = 856,
+    MARGIN = 24,
+    TITLE = 34,
+    AXIS = 30, /* above and below the area of a panel */
+    TALL = 320,
+    LOW = 130, /* heights of areas: of the first panel, of the others */
+    ROW = 22,
+    LABEL_LONGEST = 34,
+    COLOURS = 10,
+    MARKS_MAX = 60, /* more points would be a thick line */
+    CROWD = 7,      /* so many runs are drawn without reports and points */
+    TICKS_ACROSS = 8,
+    TICK_EVERY = 40,
 };
 
 /* Light and dark. Runs 11 to 20 take them again, dashed. */
-static const char *const colours[COLOURS][2] = {
-    {"#1f6fd6", "#6aa9ff"}, {"#d9480f", "#ff9b5c"}, {"#2b8a3e", "#6fd08c"}, {"#9c36b5", "#d8a1ff"},
-    {"#0b8a8f", "#4fd1d6"}, {"#a17400", "#e6c04a"}, {"#d6336c", "#ff8fb8"}, {"#5c6773", "#aab4c0"},
-    {"#5546d8", "#a79bff"}, {"#8a4b2a", "#d9a27e"},
-};
+static const char *const colours[COLOURS][2] = {{"#1f6fd6", "#6aa9ff"}, {"#d9480f", "#ff9b5c"}, {"#2b8a3e", "#6fd08c"},
+                                                {"#9c36b5", "#d8a1ff"}, {"#0b8a8f", "#4fd1d6"}, {"#a17400", "#e6c04a"},
+                                                {"#d6336c", "#ff8fb8"}, {"#5c6773", "#aab4c0"}, {"#5546d8", "#a79bff"},
+                                                {"#8a4b2a", "#d9a27e"}};
 
 static const char style[] =
     "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#30363d}\n"
@@ -40,13 +47,13 @@ static const char dark_style[] =
 struct picture {
     FILE *out;
     struct plot *plot;
-    struct range width;         /* of the x axis */
+    struct range width; /* of the x axis */
 };
 
 struct panel {
     enum metric metric;
-    int top, bottom;            /* of the area */
-    struct range height;        /* of the y axis */
+    int top, bottom;     /* of the area */
+    struct range height; /* of the y axis */
 };
 
 /* ---- coordinates and text ---- */
@@ -132,7 +139,7 @@ static void draw_grid(const struct picture *p, const struct panel *panel)
         fprintf(out, "<path class=\"a\" d=\"M%.1f %dv4\"/>\n", x, panel->bottom);
         draw_tick(out, "m c", x, panel->bottom + 18, k * distance, distance);
     }
-    draw_text(out, "m", LEFT + 8, panel->bottom + 18, name);      /* behind the 0 */
+    draw_text(out, "m", LEFT + 8, panel->bottom + 18, name); /* behind the 0 */
 }
 
 /* One kind of line, ending at x; returns where the next ends. */
@@ -233,7 +240,8 @@ static void draw_reports(const struct picture *p, const struct panel *panel, str
 static void draw_mark(const struct picture *p, const struct panel *panel, const struct point *at, bool is_best)
 {
     fprintf(p->out, "<circle%s cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"><title>%.4f at %.6g</title></circle>\n",
-            is_best ? " class=\"best\"" : "", across(p, at->x), down(panel, at->y), is_best ? "3.5" : "2.5", at->y, at->x);
+            is_best ? " class=\"best\"" : "", across(p, at->x), down(panel, at->y), is_best ? "3.5" : "2.5", at->y,
+            at->x);
 }
 
 static void draw_validations(const struct picture *p, const struct panel *panel, const struct curves *run)
@@ -242,7 +250,7 @@ static void draw_validations(const struct picture *p, const struct panel *panel,
     size_t best = series_lowest(s);
 
     draw_line(p, panel, s, "v", false);
-    for (size_t i = 0; i < s->count && s->count <= MARKS_MOST; i++)
+    for (size_t i = 0; i < s->count && s->count <= MARKS_MAX; i++)
         if (i != best && p->plot->runs < CROWD)
             draw_mark(p, panel, &s->point[i], false);
     if (s->count)
@@ -267,7 +275,9 @@ static void draw_curves(const struct picture *p, const struct panel *panel)
 
 static void draw_panel(const struct picture *p, enum metric metric, int top, int height)
 {
-    struct panel panel = {.metric = metric, .top = top, .bottom = top + height,
+    struct panel panel = {.metric = metric,
+                          .top = top,
+                          .bottom = top + height,
                           .height = range_widened(plot_height(p->plot, metric), 0.04)};
 
     if (metrics[metric].from_zero)
@@ -281,10 +291,8 @@ static void draw_panel(const struct picture *p, enum metric metric, int top, int
 static const struct {
     const char *title;
     int right;
-} columns[] = {
-    {"loss", 404}, {"lowest", 474}, {"best validation", 582}, {"at update", 664}, {"updates", 734},
-    {"epochs", 794}, {"time", RIGHT},
-};
+} columns[] = {{"loss", 404},    {"lowest", 474}, {"best validation", 582}, {"at update", 664},
+               {"updates", 734}, {"epochs", 794}, {"time", RIGHT}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static const char none[] = "\u2013";
@@ -342,11 +350,9 @@ static void draw_run(const struct picture *p, int number, int y)
 static void draw_table(const struct picture *p, int top)
 {
     draw_text(p->out, "m", LEFT, top, "run");
-    for (int c = 0; c < COLUMNS; c++)
-        draw_text(p->out, "m e", columns[c].right, top, columns[c].title);
+    for (int c = 0; c < COLUMNS; c++) draw_text(p->out, "m e", columns[c].right, top, columns[c].title);
     fprintf(p->out, "<path class=\"g\" d=\"M%d %dH%d\"/>\n", MARGIN, top + 8, RIGHT);
-    for (int i = 0; i < p->plot->runs; i++)
-        draw_run(p, i, top + ROW * (i + 1) + 4);
+    for (int i = 0; i < p->plot->runs; i++) draw_run(p, i, top + ROW * (i + 1) + 4);
 }
 
 /* ---- all of it ---- */
@@ -354,11 +360,9 @@ static void draw_table(const struct picture *p, int top)
 static void write_style(FILE *out)
 {
     fprintf(out, "<style>\n%s", style);
-    for (int i = 0; i < COLOURS; i++)
-        fprintf(out, ".c%d{color:%s}", i, colours[i][0]);
+    for (int i = 0; i < COLOURS; i++) fprintf(out, ".c%d{color:%s}", i, colours[i][0]);
     fprintf(out, "\n@media (prefers-color-scheme:dark){\n%s", dark_style);
-    for (int i = 0; i < COLOURS; i++)
-        fprintf(out, ".c%d{color:%s}", i, colours[i][1]);
+    for (int i = 0; i < COLOURS; i++) fprintf(out, ".c%d{color:%s}", i, colours[i][1]);
     fputs("}\n</style>\n", out);
 }
 
@@ -368,8 +372,10 @@ void plot_svg(struct plot *plot, FILE *file)
     int table = TALL + (plot->metrics - 1) * LOW + plot->metrics * (TITLE + AXIS) + 30, top = TITLE;
     int height = table + ROW * plot->runs + 22;
 
-    fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-            "height=\"%d\" role=\"img\">\n<title>", WIDTH, height, WIDTH, height);
+    fprintf(file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+            "height=\"%d\" role=\"img\">\n<title>",
+            WIDTH, height, WIDTH, height);
     for (int i = 0; i < plot->runs; i++) {
         fputs(i ? ", " : "", file);
         write_text(file, plot->run[i].name);

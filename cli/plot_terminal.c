@@ -17,18 +17,17 @@ static const char *const ascii[LEVELS] = {"_", ".", ":", "-", "=", "+", "*", "#"
 
 struct table {
     const struct plot *plot;
-    const char *const *level;   /* what stands for a height */
+    const char *const *level; /* what stands for a height */
     enum metric metric;
     struct range width, height;
-    int label;                  /* columns of the names */
+    int label; /* columns of the names */
 };
 
 static int columns_of(const char *text)
 {
     int columns = 0;
 
-    for (; *text; text++)
-        columns += (*text & 0xc0) != 0x80;
+    for (; *text; text++) columns += (*text & 0xc0) != 0x80;
     return columns;
 }
 
@@ -43,8 +42,7 @@ static void print_bars(const struct table *t, const struct series *s)
     for (size_t i = 0; bar < BARS && i < s->count; bar++) {
         double sum = 0, end = t->width.low + bar_width * (bar + 1);
         size_t first = i;
-        while (i < s->count && (s->point[i].x <= end || bar == BARS - 1))
-            sum += s->point[i++].y;
+        while (i < s->count && (s->point[i].x <= end || bar == BARS - 1)) sum += s->point[i++].y;
         if (i > first)
             mean = sum / (double)(i - first);
         double part = (mean - height.low) / (height.high - height.low);
@@ -89,8 +87,7 @@ static void print_table(struct table *t)
     t->height = plot_height(t->plot, t->metric);
     printf("%-*s  %-*s %8s %8s %8s %9s\n", t->label, "run", BARS, m->title, "last", "min",
            is_loss(t->metric) ? "best val" : "max", "updates");
-    for (int i = 0; i < t->plot->runs; i++)
-        print_run(t, &t->plot->run[i]);
+    for (int i = 0; i < t->plot->runs; i++) print_run(t, &t->plot->run[i]);
 }
 
 void plot_terminal(const struct plot *plot)

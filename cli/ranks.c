@@ -20,15 +20,18 @@ enum { AXES = 3 };
 /* One AXIS=RANKS of --split. */
 static unroll_status read_cut(const char *cut, unroll_split *split, bool seen[AXES])
 {
-    const struct { const char *axis; int *ranks; } axes[AXES] = {
-        {"batch", &split->batch}, {"layer", &split->layer}, {"hidden", &split->hidden},
-    };
+    const struct {
+        const char *axis;
+        int *ranks;
+    } axes[AXES] = {{"batch", &split->batch}, {"layer", &split->layer}, {"hidden", &split->hidden}};
     int length = (int)strcspn(cut, "=");
     int64_t ranks;
 
-    if (cut[length] != '=' || number_whole_integer(cut + length + 1, 1, RANKS_MOST, &ranks) != NUMBER_OK)
-        return complain(UNROLL_USAGE, "--split: '%.40s' is not AXIS=RANKS; fix: write for example "
-                        "--split batch=2,layer=2,hidden=2 (1 to %d ranks)", cut, RANKS_MOST);
+    if (cut[length] != '=' || number_whole_integer(cut + length + 1, 1, RANKS_MAX, &ranks) != NUMBER_OK)
+        return complain(UNROLL_USAGE,
+                        "--split: '%.40s' is not AXIS=RANKS; fix: write for example "
+                        "--split batch=2,layer=2,hidden=2 (1 to %d ranks)",
+                        cut, RANKS_MAX);
     for (int i = 0; i < AXES; i++) {
         if ((int)strlen(axes[i].axis) != length || strncmp(axes[i].axis, cut, (size_t)length) != 0)
             continue;
@@ -52,8 +55,10 @@ unroll_status read_split(const char *text, unroll_split *split)
     if (text == NULL)
         return UNROLL_OK;
     if (snprintf(cuts, sizeof cuts, "%s", text) >= (int)sizeof cuts || *text == '\0')
-        return complain(UNROLL_USAGE, "--split: '%.40s' is no list of cuts; fix: write for example --split "
-                        "batch=2", text);
+        return complain(UNROLL_USAGE,
+                        "--split: '%.40s' is no list of cuts; fix: write for example --split "
+                        "batch=2",
+                        text);
     for (char *cut = strtok_r(cuts, ",", &rest); cut && status == UNROLL_OK; cut = strtok_r(NULL, ",", &rest))
         status = read_cut(cut, split, seen);
     return status;
@@ -67,7 +72,7 @@ static int chunks_of(const struct settings *s, const unroll_split *split)
 
     if (!is_given(s, OPTION_CHUNK) || chunk == 0)
         return (int)integer_of(s, OPTION_CHUNKS);
-    if (is_rows)                                        /* of the rank that has the fewest */
+    if (is_rows) /* of the rank that has the fewest */
         whole = integer_of(s, OPTION_BATCH) / split->batch;
     return whole > chunk ? (int)((whole + chunk - 1) / chunk) : 1;
 }
@@ -81,7 +86,7 @@ unroll_machine machine_of(const struct settings *s, const struct ranks *ranks)
     machine.precision = text_of(s, OPTION_PRECISION);
     machine.dtype = text_of(s, OPTION_DTYPE);
     machine.threads = (int)integer_of(s, OPTION_THREADS);
-    machine.lanes = (int)integer_of(s, OPTION_LANES);
+    machine.queues = (int)integer_of(s, OPTION_QUEUES);
     machine.chunks = chunks_of(s, &ranks->split);
     machine.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
     machine.memory = (uint64_t)number_of(s, OPTION_MEMORY);
@@ -103,14 +108,17 @@ static unroll_status check_count(const struct ranks *ranks, const struct setting
     const char *device = text_of(s, OPTION_DEVICE);
 
     if (started == 1 && device && strcmp(device, "cpu") != 0)
-        return UNROLL_OK;               /* the session knows what one process can drive */
+        return UNROLL_OK; /* the session knows what one process can drive */
     if (started == 1)
-        return complain(UNROLL_USAGE, "--split %s is for %d ranks, and this process is alone; fix: start it as "
-                        "'mpirun -n %d unroll %s ...'", text_of(s, OPTION_SPLIT), cut, cut,
-                        commands[s->command].name);
+        return complain(UNROLL_USAGE,
+                        "--split %s is for %d ranks, and this process is alone; fix: start it as "
+                        "'mpirun -n %d unroll %s ...'",
+                        text_of(s, OPTION_SPLIT), cut, cut, commands[s->command].name);
     if (cut == 1)
-        return complain(UNROLL_USAGE, "%d ranks were started, and nothing says how they share the work; fix: --split "
-                        "batch=%d", started, started);
+        return complain(UNROLL_USAGE,
+                        "%d ranks were started, and nothing says how they share the work; fix: --split "
+                        "batch=%d",
+                        started, started);
     return complain(UNROLL_USAGE, "--split %s is for %d ranks, and %d were started; fix: start %d, or cut for %d",
                     text_of(s, OPTION_SPLIT), cut, started, cut, started);
 }
@@ -150,7 +158,7 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 
     if (is_many) {
         guard_start();
-        TRY(complain_library(unroll_comm_open("mpi", number_of(s, OPTION_DEADLINE), &ranks->comm)));
+        TRY(complain_library(unroll_comm_open("mpi", number_of(s, OPTION_TIMEOUT), &ranks->comm)));
         if (unroll_comm_rank(ranks->comm) > 0)
             console_mute();
         TRY(find_lead(ranks));
@@ -158,7 +166,7 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
     TRY(status);
     if (is_many && s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN && number_of(s, OPTION_SAMPLE_EVERY) > 0)
         return complain(UNROLL_UNSUPPORTED, "--sample-every: none of several ranks has the whole model before a "
-                        "checkpoint; fix: leave it out, and sample the run afterwards");
+                                            "checkpoint; fix: leave it out, and sample the run afterwards");
     return check_count(ranks, s);
 }
 
@@ -174,10 +182,7 @@ unroll_status ranks_together(const struct ranks *ranks, unroll_status mine)
     return failed > 0 ? unroll_comm_agree(ranks->comm, mine) : UNROLL_OK;
 }
 
-bool ranks_lead(const struct ranks *ranks)
-{
-    return unroll_comm_rank(ranks->comm) == 0;
-}
+bool ranks_lead(const struct ranks *ranks) { return unroll_comm_rank(ranks->comm) == 0; }
 
 struct rank_time ranks_now(const struct ranks *ranks)
 {
@@ -240,7 +245,7 @@ void ranks_close(struct ranks *ranks, unroll_status status, bool alone)
     signal(SIGALRM, end_at_once);
     alarm(SECONDS_TO_END);
     if (status == UNROLL_COMMUNICATION && !ranks_report(ranks, status))
-        for (alarm(SECONDS_TO_REPORT);;)         /* the one that reports ends all */
+        for (alarm(SECONDS_TO_REPORT);;) /* the one that reports ends all */
             pause();
     if (status == UNROLL_COMMUNICATION || alone)
         unroll_comm_abort(ranks->comm, status);

@@ -4,7 +4,7 @@
 #include "options.h"
 #include "unroll_train.h"
 
-struct ranks {                  /* all 0: this process is alone */
+struct ranks { /* all 0: this process is alone */
     unroll_comm *comm;
     unroll_split split;
 };
@@ -28,8 +28,10 @@ void ranks_close(struct ranks *ranks, unroll_status status, bool alone);
 
 /* What ranks did with their seconds: computing; sending and receiving, beside that or not; waiting for it. And
  * bytes. */
-enum { RANKS_MOST = 1024 };
-struct rank_time { double compute, communication, exposed, sent; };
+enum { RANKS_MAX = 1024 };
+struct rank_time {
+    double compute, communication, exposed, sent;
+};
 
 /* What since `before` was sent, received and waited for is added, and what of `seconds` was no waiting. */
 struct rank_time ranks_now(const struct ranks *ranks);

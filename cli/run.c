@@ -16,7 +16,7 @@
 #include "metrics.h"
 #include "output.h"
 
-enum { NAMES_RESERVED = 320 };      /* of PATH_MAX, for what a run puts behind its directory */
+enum { NAMES_RESERVED = 320 }; /* of PATH_MAX, for what a run puts behind its directory */
 
 /* ---- names ---- */
 
@@ -28,10 +28,7 @@ static void join(char path[PATH_MAX], const char *directory, const char *name)
     snprintf(path + length, PATH_MAX - length, "/%s", name);
 }
 
-void run_path(const struct run *run, const char *name, char path[PATH_MAX])
-{
-    join(path, run->directory, name);
-}
+void run_path(const struct run *run, const char *name, char path[PATH_MAX]) { join(path, run->directory, name); }
 
 void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX])
 {
@@ -59,8 +56,7 @@ unroll_status run_name(struct run *run, const char *directory)
     size_t length = strlen(directory);
 
     *run = (struct run){.newest = -1, .best = -1, .loss = NAN, .validation = NAN};
-    while (length > 1 && directory[length - 1] == '/')
-        length--;
+    while (length > 1 && directory[length - 1] == '/') length--;
     if (length > PATH_MAX - NAMES_RESERVED)
         return complain(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
     memcpy(run->directory, directory, length);
@@ -73,9 +69,8 @@ static bool is_empty(const char *directory)
     DIR *entries = NULL;
     int count = 0;
 
-    while (next_name(directory, &entries))
-        count++;
-    return count <= 2;          /* . and .. */
+    while (next_name(directory, &entries)) count++;
+    return count <= 2; /* . and .. */
 }
 
 /* What a process may leave that was killed before it wrote config.json: nothing was trained by then. */
@@ -98,8 +93,7 @@ static bool is_unused(const char *directory)
     const char *name;
     bool unused = true;
 
-    while ((name = next_name(directory, &entries)))
-        unused = unused && is_left_by_a_beginning(directory, name);
+    while ((name = next_name(directory, &entries))) unused = unused && is_left_by_a_beginning(directory, name);
     return unused;
 }
 
@@ -147,15 +141,16 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
     if (!exists(run->directory))
         return UNROLL_OK;
     if (!is_directory(run->directory))
-        return complain(UNROLL_USAGE, "--out: '%s' exists and is no directory; fix: choose another --out",
-                        out);
+        return complain(UNROLL_USAGE, "--out: '%s' exists and is no directory; fix: choose another --out", out);
     join(config, run->directory, "config.json");
     run->overwrites = exists(config) && is_on(settings, OPTION_OVERWRITE);
     if (exists(config) && !run->overwrites)
         return refuse_existing(run);
     if (!run->overwrites && !is_unused(run->directory))
-        return complain(UNROLL_USAGE, "--out: '%s' exists and holds something else; fix: choose another "
-                        "--out", out);
+        return complain(UNROLL_USAGE,
+                        "--out: '%s' exists and holds something else; fix: choose another "
+                        "--out",
+                        out);
     return UNROLL_OK;
 }
 
@@ -179,7 +174,7 @@ static unroll_status make_directory(const char *path)
         int reason = mkdir(part, 0777) == 0 ? 0 : errno;
         if (reason == 0 || is_directory(part))
             continue;
-        errno = reason == EEXIST ? ENOTDIR : reason;            /* looking has changed it */
+        errno = reason == EEXIST ? ENOTDIR : reason; /* looking has changed it */
         return complain(UNROLL_RESOURCE, "cannot make the directory '%s': %s; fix: choose another --out", part,
                         strerror(errno));
     }
@@ -194,7 +189,7 @@ static unroll_status write_settings(const struct run *run, const struct settings
         return complain(UNROLL_RESOURCE, "no memory for the settings");
     join(path, run->directory, "config.json");
     size_t length = strlen(text);
-    text[length] = '\n';            /* a file needs no zero, but a line end */
+    text[length] = '\n'; /* a file needs no zero, but a line end */
     unroll_status status = replace_file(path, text, length + 1);
     free(text);
     return status;
@@ -212,7 +207,8 @@ static unroll_status open_metrics(struct run *run)
         return UNROLL_OK;
     fclose(run->metrics);
     run->metrics = NULL;
-    return complain(UNROLL_USAGE, "another process is training '%s'; fix: wait for it, or stop it with "
+    return complain(UNROLL_USAGE,
+                    "another process is training '%s'; fix: wait for it, or stop it with "
                     "SIGTERM",
                     run->directory);
 }
@@ -228,8 +224,9 @@ void run_close(struct run *run)
 static unroll_status write_metrics(const struct run *run, const struct report *r)
 {
     json_t *object = json_pack("{sI}", "step", (json_int_t)r->step);
-#define ADD_NUMBER(member, key) json_object_set_new(object, key, isfinite(r->member) ? json_real(r->member) : json_null());
-    REPORT_NUMBERS(ADD_NUMBER)                  /* JSON has no NaN */
+#define ADD_NUMBER(member, key) \
+    json_object_set_new(object, key, isfinite(r->member) ? json_real(r->member) : json_null());
+    REPORT_NUMBERS(ADD_NUMBER) /* JSON has no NaN */
     if (run->newest >= 0)
         json_object_set_new(object, "checkpoint", json_integer(run->newest));
     if (r->ranks)
@@ -242,17 +239,17 @@ static unroll_status write_metrics(const struct run *run, const struct report *r
     bool written = fputs(line, run->metrics) >= 0 && fflush(run->metrics) == 0;
     free(line);
     if (!written)
-        return complain(UNROLL_RESOURCE, "cannot write '%s/metrics.jsonl': %s", run->directory,
-                        strerror(errno));
+        return complain(UNROLL_RESOURCE, "cannot write '%s/metrics.jsonl': %s", run->directory, strerror(errno));
     return UNROLL_OK;
 }
 
 static unroll_status write_events(struct run *run, const struct report *r)
 {
-    const struct event_value values[] = {
-        {"loss/train", r->loss}, {"loss/validation", r->validation}, {"norm", r->norm},
-        {"learning_rate", r->rate}, {"items_per_second", r->speed},
-    };
+    const struct event_value values[] = {{"loss/train", r->loss},
+                                         {"loss/validation", r->validation},
+                                         {"norm", r->norm},
+                                         {"learning_rate", r->rate},
+                                         {"items_per_second", r->speed}};
 
     if (run->events.file == NULL)
         TRY(events_open(&run->events, run->directory, run->newest));
@@ -281,15 +278,12 @@ static bool is_unfinished(const char *name)
     return strstr(name, ".tmp.") || (length > 4 && strcmp(name + length - 4, ".tmp") == 0);
 }
 
-static bool is_anything(const char *name)
-{
-    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
+static bool is_anything(const char *name) { return strcmp(name, ".") != 0 && strcmp(name, "..") != 0; }
 
 static bool is_of_a_run(const char *name)
 {
-    return strcmp(name, RUN_MODEL) == 0 || strcmp(name, "metrics.jsonl") == 0
-        || strncmp(name, EVENTS_PREFIX, strlen(EVENTS_PREFIX)) == 0;
+    return strcmp(name, RUN_MODEL) == 0 || strcmp(name, "metrics.jsonl") == 0 ||
+           strncmp(name, EVENTS_PREFIX, strlen(EVENTS_PREFIX)) == 0;
 }
 
 /* Of a directory's files those with unwanted names. This process has the lock, so no other writes them now. */
@@ -413,18 +407,18 @@ static bool take_line(struct run *run, const json_t *line)
 static unroll_status read_lines(struct run *run, FILE *file, const char *path)
 {
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     ssize_t length;
     int number = 0;
     bool takes = true;
     unroll_status status = UNROLL_OK;
 
-    while (status == UNROLL_OK && (length = getline(&line, &room, file)) > 0 && line[length - 1] == '\n') {
+    while (status == UNROLL_OK && (length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n') {
         json_t *object = metrics_parse(line, (size_t)length);
         number++;
         if (object == NULL && takes)
-            status = complain(UNROLL_DATA, "%s: line %d is damaged, or no JSON object; fix: remove the line", path,
-                              number);
+            status =
+                complain(UNROLL_DATA, "%s: line %d is damaged, or no JSON object; fix: remove the line", path, number);
         takes = takes && object && take_line(run, object);
         run->kept += takes ? length : 0;
         run->had_checkpoint |= json_object_get(object, "checkpoint") != NULL;
@@ -455,7 +449,8 @@ static unroll_status read_metrics(struct run *run)
     unroll_status status = read_lines(run, file, path);
     fclose(file);
     if (status == UNROLL_OK && run->newest > 0 && run->kept == 0)
-        say_always("note: '%s' holds nothing of the steps up to %" PRId64 ": curves and the time of the run begin there",
+        say_always("note: '%s' holds nothing of the steps up to %" PRId64
+                   ": curves and the time of the run begin there",
                    path, run->newest);
     return status;
 }
@@ -464,8 +459,10 @@ unroll_status run_refuse_damaged(const struct run *run)
 {
     char word[PATH_MAX];
 
-    return complain(UNROLL_DATA, "none of the checkpoints of '%s' is whole; fix: take another copy of one, or begin anew "
-                    "with --out %s --overwrite", run->directory, as_word(word, sizeof word, run->directory));
+    return complain(UNROLL_DATA,
+                    "none of the checkpoints of '%s' is whole; fix: take another copy of one, or begin anew "
+                    "with --out %s --overwrite",
+                    run->directory, as_word(word, sizeof word, run->directory));
 }
 
 /* A run is killed before its first checkpoint and begins again; one that had checkpoints has lost what it learned. */
@@ -476,8 +473,10 @@ static unroll_status begin_again(const struct run *run)
     join(model, run->directory, RUN_MODEL);
     join(checkpoints, run->directory, "ckpt");
     if (run->had_checkpoint || exists(model) || !exists(checkpoints))
-        return complain(UNROLL_DATA, "the checkpoints of '%s' are gone; fix: take another copy of them, or begin anew with "
-                        "--out %s --overwrite", run->directory, as_word(word, sizeof word, run->directory));
+        return complain(UNROLL_DATA,
+                        "the checkpoints of '%s' are gone; fix: take another copy of them, or begin anew with "
+                        "--out %s --overwrite",
+                        run->directory, as_word(word, sizeof word, run->directory));
     say_always("note: '%s' has no checkpoint yet: it begins again at step 0", run->directory);
     return UNROLL_OK;
 }
@@ -507,11 +506,11 @@ unroll_status run_go_on(struct run *run, const struct settings *settings)
     if (run->watches)
         return UNROLL_OK;
     join(path, run->directory, "metrics.jsonl");
-    if (can_be_read(run) && fstat(fileno(run->metrics), &metrics) == 0 && run->kept < metrics.st_size
-        && ftruncate(fileno(run->metrics), run->kept) != 0)
+    if (can_be_read(run) && fstat(fileno(run->metrics), &metrics) == 0 && run->kept < metrics.st_size &&
+        ftruncate(fileno(run->metrics), run->kept) != 0)
         return cannot("shorten", path);
     remove_files(run->directory, is_unfinished);
-    tidy(run, INT64_MAX);                              /* only what was left unfinished */
+    tidy(run, INT64_MAX); /* only what was left unfinished */
     return write_settings(run, settings);
 }
 

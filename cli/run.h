@@ -12,16 +12,16 @@
 #include "unroll_train.h"
 
 struct run {
-    char    directory[PATH_MAX];
-    bool    watches;            /* another rank keeps the files: nothing is written here */
-    FILE   *metrics;            /* locked: one process trains a run */
-    struct events events;       /* open from the first report on */
-    bool    overwrites;         /* what an earlier run left is removed */
-    int64_t newest, best;       /* steps of the checkpoints; -1: none */
-    double  loss, validation;   /* the last that were measured, nats; NAN: none */
-    double  seconds;            /* trained up to the newest checkpoint */
-    off_t   kept;               /* bytes of the metrics that reach up to it */
-    bool    had_checkpoint;     /* so the metrics say */
+    char directory[PATH_MAX];
+    bool watches;            /* another rank keeps the files: nothing is written here */
+    FILE *metrics;           /* locked: one process trains a run */
+    struct events events;    /* open from the first report on */
+    bool overwrites;         /* what an earlier run left is removed */
+    int64_t newest, best;    /* steps of the checkpoints; -1: none */
+    double loss, validation; /* the last that were measured, nats; NAN: none */
+    double seconds;          /* trained up to the newest checkpoint */
+    off_t kept;              /* bytes of the metrics that reach up to it */
+    bool had_checkpoint;     /* so the metrics say */
 };
 
 #define RUN_MODEL "model.safetensors"
@@ -29,11 +29,11 @@ struct run {
 /* One line of metrics.jsonl, and one event. */
 struct report {
     int64_t step;
-    double  epoch, loss, norm, rate;
-    double  validation;         /* NAN: not measured now */
-    double  speed;              /* characters or words per second */
-    double  seconds;
-    json_t *ranks;              /* what each of several did with its seconds; NULL: alone */
+    double epoch, loss, norm, rate;
+    double validation; /* NAN: not measured now */
+    double speed;      /* characters or words per second */
+    double seconds;
+    json_t *ranks; /* what each of several did with its seconds; NULL: alone */
 };
 
 /* The numbers of a report, and what they are called in metrics.jsonl. */
@@ -46,7 +46,7 @@ unroll_status run_name(struct run *run, const char *directory);
 void run_path(const struct run *run, const char *name, char path[PATH_MAX]);
 /* The step of a checkpoint by the name of its directory; -1: it is no name of one. */
 int64_t run_step_of(const char *name);
-bool run_has_checkpoint(const struct run *run);             /* whole or not */
+bool run_has_checkpoint(const struct run *run); /* whole or not */
 /* The newest checkpoint that is whole: where it stands, and how many newer ones are damaged; each is said, and what is
  * taken instead. found->step -1: there is none. */
 unroll_status run_find_checkpoint(const struct run *run, unroll_progress *found, int *damaged);

@@ -77,10 +77,7 @@ unroll_status run_find_checkpoint(const struct run *run, unroll_progress *found,
     return status;
 }
 
-bool run_has_checkpoint(const struct run *run)
-{
-    return newest_before(run, INT64_MAX) >= 0;
-}
+bool run_has_checkpoint(const struct run *run) { return newest_before(run, INT64_MAX) >= 0; }
 
 /* ---- the best ---- */
 
@@ -110,8 +107,10 @@ unroll_status run_check_best(const struct run *run, const unroll_progress *newes
     if (status != UNROLL_DATA)
         return status;
     run_checkpoint(run, newest->best_step, path);
-    return complain(UNROLL_DATA, "the best weights of '%s' are damaged; fix: take another copy of '%s', or remove it: the "
-                    "run then ends with its last weights if it finds none better", run->directory, path);
+    return complain(UNROLL_DATA,
+                    "the best weights of '%s' are damaged; fix: take another copy of '%s', or remove it: the "
+                    "run then ends with its last weights if it finds none better",
+                    run->directory, path);
 }
 
 unroll_status run_save_model(const struct run *run, const unroll_model *model)
@@ -168,8 +167,10 @@ static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
     }
     if (damaged > 0)
         return run_refuse_damaged(run);
-    return complain(UNROLL_DATA, "the directory '%s' holds no model: neither ckpt/step-N nor "
-                    "model.safetensors; fix: give a model file or the directory of a run", run->directory);
+    return complain(UNROLL_DATA,
+                    "the directory '%s' holds no model: neither ckpt/step-N nor "
+                    "model.safetensors; fix: give a model file or the directory of a run",
+                    run->directory);
 }
 
 unroll_status run_weights(const char *path, char file[PATH_MAX])

@@ -31,8 +31,8 @@ static int start_thread(struct saver *saver)
     return error;
 }
 
-void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *snapshot,
-                 const unroll_progress *progress, int64_t keep)
+void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress,
+                 int64_t keep)
 {
     if (saver->status != UNROLL_OK)
         return;
@@ -44,8 +44,10 @@ void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *sn
     int error = start_thread(saver);
     saver->is_writing = error == 0;
     if (error != 0)
-        saver->status = complain(UNROLL_RESOURCE, "cannot start a thread to write a checkpoint: %s; fix: raise the limit "
-                                 "of threads (ulimit -u)", strerror(error));
+        saver->status = complain(UNROLL_RESOURCE,
+                                 "cannot start a thread to write a checkpoint: %s; fix: raise the limit "
+                                 "of threads (ulimit -u)",
+                                 strerror(error));
 }
 
 unroll_status saver_wait(struct saver *saver, struct run *run)

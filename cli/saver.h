@@ -9,14 +9,14 @@
 
 struct saver {
     pthread_t thread;
-    bool is_writing;                    /* there is a thread to be joined */
-    atomic_bool is_done;                /* it has nothing to do any more */
-    struct run run;                     /* as it is with the new checkpoint */
+    bool is_writing;     /* there is a thread to be joined */
+    atomic_bool is_done; /* it has nothing to do any more */
+    struct run run;      /* as it is with the new checkpoint */
     unroll_snapshot *snapshot;
     unroll_progress progress;
     int64_t keep;
-    unroll_status status;               /* of all that ended; a failure stays */
-    char error[2048];                   /* the library's sentence about it */
+    unroll_status status; /* of all that ended; a failure stays */
+    char error[2048];     /* the library's sentence about it */
 };
 
 /* Begins to write, after the one before was waited for; nothing after a failure. */

@@ -35,7 +35,7 @@ static unroll_status open_session(struct stepper *s, unroll_model *model, const 
 {
     unroll_session_config config = unroll_session_default();
 
-    config.carry = 1;
+    config.stateful = 1;
     config.machine = machine_of(settings, &(struct ranks){0});
     TRY(complain_library(unroll_session_new(model, &config, &s->session)));
     find_outputs(s, model);
@@ -50,7 +50,7 @@ unroll_status stepper_open(struct stepper *s, unroll_model *model, const struct 
     *s = (struct stepper){.width = 0};
     config.machine.isa = text_of(settings, OPTION_ISA);
     config.machine.dtype = text_of(settings, OPTION_DTYPE);
-    size_t bytes = unroll_stream_bytes(model, &config);     /* what no stream can be is none on a device either */
+    size_t bytes = unroll_stream_bytes(model, &config); /* what no stream can be is none on a device either */
     if (bytes == 0)
         return complain_library(UNROLL_UNSUPPORTED);
     if (device == NULL || strcmp(device, "cpu") == 0)

@@ -1,4 +1,4 @@
-/* A model one time step at a time: a stream on the processor, which allocates nothing and has a deadline; on any other
+/* A model one time step at a time: a stream on the processor, which allocates nothing and has a timeout; on any other
  * device a session of one step whose states are carried on (docs/realtime.md). */
 #ifndef CLI_STEPPER_H
 #define CLI_STEPPER_H
@@ -6,18 +6,18 @@
 #include "unroll_train.h"
 
 struct stepper {
-    void *memory;                   /* the stream's */
-    unroll_stream *stream;          /* NULL: on a device */
+    void *memory;          /* the stream's */
+    unroll_stream *stream; /* NULL: on a device */
     unroll_session *session;
-    char output[32];                /* the session's array of outputs */
-    int width;                      /* of the outputs */
+    char output[32]; /* the session's array of outputs */
+    int width;       /* of the outputs */
 };
 
 /* By --device, --isa and --dtype. Prints what is wrong. */
 unroll_status stepper_open(struct stepper *, unroll_model *, const struct settings *);
 void stepper_close(struct stepper *);
 
-/* One row: a frame, or a symbol's number. */
+/* One row: a frame, or a token's id. */
 unroll_status stepper_step(struct stepper *, const float *frame, float *outputs);
 unroll_status stepper_step_token(struct stepper *, int32_t token, float *outputs);
 

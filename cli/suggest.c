@@ -7,10 +7,7 @@
 
 enum { WORD_LONGEST = 40 };
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
+static int min(int a, int b) { return a < b ? a : b; }
 
 /* d[i][j] is the distance of the first i letters of a from the first j of b. */
 static int distance(const char *a, const char *b)
@@ -18,25 +15,20 @@ static int distance(const char *a, const char *b)
     int d[WORD_LONGEST + 1][WORD_LONGEST + 1];
     int rows = (int)strlen(a), columns = (int)strlen(b);
 
-    for (int i = 0; i <= rows; i++)
-        d[i][0] = i;
-    for (int j = 0; j <= columns; j++)
-        d[0][j] = j;
+    for (int i = 0; i <= rows; i++) d[i][0] = i;
+    for (int j = 0; j <= columns; j++) d[0][j] = j;
     for (int i = 1; i <= rows; i++) {
         for (int j = 1; j <= columns; j++) {
-            d[i][j] = least(d[i - 1][j], d[i][j - 1]) + 1;
-            d[i][j] = least(d[i][j], d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+            d[i][j] = min(d[i - 1][j], d[i][j - 1]) + 1;
+            d[i][j] = min(d[i][j], d[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = least(d[i][j], d[i - 2][j - 2] + 1);
+                d[i][j] = min(d[i][j], d[i - 2][j - 2] + 1);
         }
     }
     return d[rows][columns];
 }
 
-struct suggestion suggestion_for(const char *word)
-{
-    return (struct suggestion){.word = word};
-}
+struct suggestion suggestion_for(const char *word) { return (struct suggestion){.word = word}; }
 
 void suggestion_offer(struct suggestion *suggestion, const char *candidate)
 {

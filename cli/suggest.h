@@ -4,9 +4,9 @@
 #define CLI_SUGGEST_H
 
 struct suggestion {
-    const char *word;       /* what was written */
-    const char *nearest;    /* NULL while nothing offered is near enough */
-    int         distance;   /* of nearest: letters inserted, left out, replaced or swapped */
+    const char *word;    /* what was written */
+    const char *nearest; /* NULL while nothing offered is near enough */
+    int distance;        /* of nearest: letters inserted, left out, replaced or swapped */
 };
 
 struct suggestion suggestion_for(const char *word);

@@ -10,18 +10,18 @@
 struct training {
     struct settings *settings;
     struct ranks ranks;
-    bool is_training;           /* the loop has begun: what fails now may fail on one rank alone */
+    bool is_training; /* the loop has begun: what fails now may fail on one rank alone */
     struct run run;
     unroll_dataset *data;
     unroll_dataset *validation; /* of --val FILE; NULL: a part of the data, or nothing */
-    unroll_model   *model;
+    unroll_model *model;
     unroll_trainer *trainer;
-    enum option_id limit;       /* --epochs, --steps or --for, whichever counts */
+    enum option_id limit; /* --epochs, --steps or --for, whichever counts */
     int64_t steps_of_epoch;
-    int64_t end_step;           /* INT64_MAX: time decides */
-    double  end_seconds;        /* INFINITY: steps decide */
-    bool    schedule_by_clock;  /* the schedule has come as far as the time of the run */
-    double  began;              /* of the clock: when the run would have begun, had it not been interrupted */
+    int64_t end_step;       /* INT64_MAX: time decides */
+    double end_seconds;     /* INFINITY: steps decide */
+    bool schedule_by_clock; /* the schedule has come as far as the time of the run */
+    double began;           /* of the clock: when the run would have begun, had it not been interrupted */
 };
 
 /* Trains until the end or a signal, with everything that people see and that is kept. */

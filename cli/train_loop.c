@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
+#include "stopwatch.h"
 #include "console.h"
 #include "guard.h"
 #include "network.h"
@@ -22,20 +22,25 @@ static const double redraw_seconds = 0.1, metrics_seconds = 1, plain_seconds = 1
 
 struct loop {
     struct training *t;
-    unroll_progress  progress;          /* of the newest step; its step is that of the checkpoint before */
-    double  losses[LOSSES];             /* ring of the newest */
-    int64_t steps_here;                 /* of this process */
-    double  stepping;                   /* seconds inside steps: speed leaves out everything else */
-    struct rank_time mine, *all;        /* of this process, and [RANKS_MOST]: in steps and in what ranks tell each other */
-    double  agreed, gathered;           /* seconds of the run at the last look around, and when `all` was made, by rank
-                                           0's clock */
-    int64_t validated, reported;        /* the steps of the newest ones; -1: none */
-    struct saver saver;                 /* of rank 0 */
-    int64_t saved;                      /* the step of the newest save, which may still be under way; -1: none */
-    bool    stops, saves;               /* a signal asks for it; all ranks think alike */
-    unroll_status looked;               /* how looking around within a validation went */
-    struct { double drawn, reported, printed, sampled; } at;    /* seconds of the run */
-    struct { int64_t steps; double stepping; } then;            /* at the newest report */
+    unroll_progress progress;    /* of the newest step; its step is that of the checkpoint before */
+    double losses[LOSSES];       /* ring of the newest */
+    int64_t steps_here;          /* of this process */
+    double stepping;             /* seconds inside steps: speed leaves out everything else */
+    struct rank_time mine, *all; /* of this process, and [RANKS_MAX]: in steps and in what ranks tell each other */
+    double agreed, gathered;     /* seconds of the run at the last look around, and when `all` was made, by rank
+                                    0's clock */
+    int64_t validated, reported; /* the steps of the newest ones; -1: none */
+    struct saver saver;          /* of rank 0 */
+    int64_t saved;               /* the step of the newest save, which may still be under way; -1: none */
+    bool stops, saves;           /* a signal asks for it; all ranks think alike */
+    unroll_status synced;        /* how looking around within a validation went */
+    struct {
+        double drawn, reported, printed, sampled;
+    } at; /* seconds of the run */
+    struct {
+        int64_t steps;
+        double stepping;
+    } then; /* at the newest report */
 };
 
 /* ---- signals ---- */
@@ -50,10 +55,7 @@ static void ask_to_stop(int number)
     signal(SIGINT, SIG_DFL);
 }
 
-static void ask_to_save(int number)
-{
-    save_signal = number;
-}
+static void ask_to_save(int number) { save_signal = number; }
 
 static void listen_to_signals(void)
 {
@@ -62,19 +64,16 @@ static void listen_to_signals(void)
 
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
-    sigaction(SIGUSR2, &stop, NULL);        /* which mpirun passes on, and Open MPI's keeps no grace after */
+    sigaction(SIGUSR2, &stop, NULL); /* which mpirun passes on, and Open MPI's keeps no grace after */
     sigaction(SIGHUP, &stop, &hangup);
-    if (hangup.sa_handler == SIG_IGN)       /* nohup */
+    if (hangup.sa_handler == SIG_IGN) /* nohup */
         signal(SIGHUP, SIG_IGN);
     sigaction(SIGUSR1, &save, NULL);
 }
 
 /* ---- what is shown ---- */
 
-static double seconds_of(const struct loop *loop)
-{
-    return seconds_now() - loop->t->began;
-}
+static double seconds_of(const struct loop *loop) { return seconds_now() - loop->t->began; }
 
 /* Of the newest tenth of the steps, at most LOSSES: one batch's loss jumps too much to be read, and at the
  * beginning an older one says nothing about now. */
@@ -85,8 +84,7 @@ static double mean_loss(const struct loop *loop)
 
     if (count > loop->steps_here)
         count = loop->steps_here;
-    for (int64_t i = 1; i <= count; i++)
-        sum += loop->losses[(loop->steps_here - i) % LOSSES];
+    for (int64_t i = 1; i <= count; i++) sum += loop->losses[(loop->steps_here - i) % LOSSES];
     return count ? sum / (double)count : loop->t->run.loss;
 }
 
@@ -98,10 +96,7 @@ static double speed_of(const struct loop *loop, int64_t steps, double stepping)
     return stepping > 0 ? (double)steps * of_a_step / stepping : NAN;
 }
 
-static double mean_speed(const struct loop *loop)
-{
-    return speed_of(loop, loop->steps_here, loop->stepping);
-}
+static double mean_speed(const struct loop *loop) { return speed_of(loop, loop->steps_here, loop->stepping); }
 
 /* 0 to 1. */
 static double part_done(const struct loop *loop)
@@ -124,10 +119,10 @@ static double seconds_left(const struct loop *loop)
 }
 
 /* "step 1,240  loss 1.720  val 1.790  lr 0.0018  71.2k char/s  ETA 0:37", with epoch and gradient if there is room */
-static void describe(const struct loop *loop, bool has_room, char line[ROOM])
+static void describe_progress(const struct loop *loop, bool has_room, char line[ROOM])
 {
     char epoch[NUMBER_TEXT] = "", step[NUMBER_TEXT], speed[NUMBER_TEXT], left[NUMBER_TEXT],
-        validation[NUMBER_TEXT] = "", norm[NUMBER_TEXT] = "";
+         validation[NUMBER_TEXT] = "", norm[NUMBER_TEXT] = "";
 
     if (!isnan(loop->t->run.validation))
         snprintf(validation, sizeof validation, "  val %.3f", loop->t->run.validation);
@@ -135,10 +130,9 @@ static void describe(const struct loop *loop, bool has_room, char line[ROOM])
         snprintf(epoch, sizeof epoch, "  epoch %.2f", loop->progress.epoch);
         snprintf(norm, sizeof norm, "  grad %.2g", loop->progress.norm);
     }
-    snprintf(line, ROOM, "step %s%s  loss %.3f%s  lr %.2g%s  %s %s/s  ETA %s",
-             with_commas(step, loop->progress.step), epoch, mean_loss(loop), validation, loop->progress.learning_rate,
-             norm, with_prefix(speed, mean_speed(loop)), loop->progress.item,
-             as_clock(left, seconds_left(loop)));
+    snprintf(line, ROOM, "step %s%s  loss %.3f%s  lr %.2g%s  %s %s/s  ETA %s", with_commas(step, loop->progress.step),
+             epoch, mean_loss(loop), validation, loop->progress.learning_rate, norm,
+             with_prefix(speed, mean_speed(loop)), loop->progress.item, as_clock(left, seconds_left(loop)));
 }
 
 static void show_live(struct loop *loop, double now)
@@ -149,9 +143,8 @@ static void show_live(struct loop *loop, double now)
     if (!console_is_live() || now - loop->at.drawn < redraw_seconds)
         return;
     loop->at.drawn = now;
-    describe(loop, false, text);
-    for (int i = 0; i < BAR; i++)
-        bar[i] = part * BAR >= i + 0.5 ? '-' : '.';
+    describe_progress(loop, false, text);
+    for (int i = 0; i < BAR; i++) bar[i] = part * BAR >= i + 0.5 ? '-' : '.';
     snprintf(line, sizeof line, "%3.0f%% %s %s", 100 * part, bar, text);
     say_live(line);
 }
@@ -159,16 +152,16 @@ static void show_live(struct loop *loop, double now)
 static void show_plain(struct loop *loop, double now)
 {
     char text[ROOM];
-    bool is_said = loop->validated == loop->progress.step;          /* by the validation */
+    bool is_said = loop->validated == loop->progress.step; /* by the validation */
 
     if (console_is_live() || is_said || (now - loop->at.printed < plain_seconds && loop->steps_here > 1))
         return;
     loop->at.printed = now;
-    describe(loop, true, text);
+    describe_progress(loop, true, text);
     say("%s", text);
 }
 
-/* Writes a symbol behind the others in a line, on which control characters would do harm. */
+/* Writes a token behind the others in a line, on which control characters would do harm. */
 static int append_symbol(void *arg, const char *symbol)
 {
     char *line = arg;
@@ -192,10 +185,11 @@ static unroll_status show_sample(struct loop *loop, double now)
     double every = number_of(s, OPTION_SAMPLE_EVERY);
     bool wanted = console_is_live() || s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN;
 
-    if (every == 0 || !wanted || !unroll_can_sample(loop->t->model) || is_on(s, OPTION_QUIET) || now - loop->at.sampled < every || loop->t->ranks.comm)
-        return UNROLL_OK;                               /* of many ranks none has the whole model */
+    if (every == 0 || !wanted || !unroll_can_sample(loop->t->model) || is_on(s, OPTION_QUIET) ||
+        now - loop->at.sampled < every || loop->t->ranks.comm)
+        return UNROLL_OK; /* of many ranks none has the whole model */
     loop->at.sampled = now;
-    config.length = unroll_model_symbol_kind(loop->t->model) == UNROLL_WORDS ? SAMPLE_WORDS : SAMPLE_LENGTH;
+    config.length = unroll_model_token_kind(loop->t->model) == UNROLL_WORDS ? SAMPLE_WORDS : SAMPLE_LENGTH;
     config.temperature = 0.8;
     config.seed = (uint64_t)loop->progress.step;
     unroll_status status = unroll_sample(loop->t->model, &config, append_symbol, text);
@@ -212,11 +206,15 @@ static unroll_status report(struct loop *loop, double validation)
 {
     double now = seconds_of(loop);
     struct report report = {
-        .step = loop->progress.step, .epoch = loop->progress.epoch, .loss = mean_loss(loop),
-        .norm = loop->progress.norm, .rate = loop->progress.learning_rate, .validation = validation,
+        .step = loop->progress.step,
+        .epoch = loop->progress.epoch,
+        .loss = mean_loss(loop),
+        .norm = loop->progress.norm,
+        .rate = loop->progress.learning_rate,
+        .validation = validation,
         .speed = speed_of(loop, loop->steps_here - loop->then.steps, loop->stepping - loop->then.stepping),
-        .seconds = now, .ranks = ranks_to_json(&loop->t->ranks, loop->all),
-    };
+        .seconds = now,
+        .ranks = ranks_to_json(&loop->t->ranks, loop->all)};
 
     loop->then.steps = loop->steps_here;
     loop->then.stepping = loop->stepping;
@@ -253,7 +251,7 @@ static unroll_status gather_times(struct loop *loop)
 {
     enum { PARTS = sizeof loop->mine / sizeof(double) };
 
-    memset(loop->all, 0, RANKS_MOST * sizeof *loop->all);
+    memset(loop->all, 0, RANKS_MAX * sizeof *loop->all);
     loop->all[unroll_comm_rank(loop->t->ranks.comm)] = loop->mine;
     loop->gathered = loop->agreed;
     return sum_of_ranks(loop, &loop->all->compute, PARTS * unroll_comm_ranks(loop->t->ranks.comm));
@@ -287,7 +285,8 @@ static unroll_status settle(struct loop *loop)
     return look_around(loop);
 }
 
-/* The first is waited for: from then on all metrics say that the run had a checkpoint, and a guard that it can go on. */
+/* The first is waited for: from then on all metrics say that the run had a checkpoint, and a guard that it can go on.
+ */
 static unroll_status save(struct loop *loop)
 {
     struct run *run = &loop->t->run;
@@ -325,8 +324,8 @@ static int goes_on(void *data)
 {
     struct loop *loop = data;
 
-    loop->looked = look_around(loop);
-    return loop->looked == UNROLL_OK && !loop->stops;
+    loop->synced = look_around(loop);
+    return loop->synced == UNROLL_OK && !loop->stops;
 }
 
 /* A signal that stops the run ends it early; nothing is then known. */
@@ -334,11 +333,11 @@ static unroll_status validate(struct loop *loop)
 {
     char line[ROOM];
     unroll_evaluation found;
-    loop->looked = UNROLL_OK;
+    loop->synced = UNROLL_OK;
     unroll_status status = unroll_trainer_validate_while(loop->t->trainer, goes_on, loop, &found);
 
-    if (loop->looked != UNROLL_OK)
-        return loop->looked;                        /* said already */
+    if (loop->synced != UNROLL_OK)
+        return loop->synced; /* said already */
     if (status != UNROLL_OK)
         return status == UNROLL_DIVERGED ? status : complain_library(status);
     if (isnan(found.loss))
@@ -348,7 +347,7 @@ static unroll_status validate(struct loop *loop)
     status = report_together(loop, found.loss);
     if (status != UNROLL_OK)
         return status;
-    describe(loop, true, line);
+    describe_progress(loop, true, line);
     say("%s%s", line, loop->progress.since_best == 0 ? "  best" : "");
     loop->at.printed = seconds_of(loop);
     return save(loop);
@@ -373,7 +372,8 @@ static void say_rise(const struct loop *loop, double before)
 
     if (loop->steps_here == 1 && before > 0 && done >= integer_of(s, OPTION_WARMUP) && now > 1.05 * before)
         say("the learning rate rises from %.2g to %.2g: the schedule '%s' is longer now; --schedule-steps %" PRId64
-            " keeps it low", before, now, text_of(s, OPTION_SCHEDULE), done);
+            " keeps it low",
+            before, now, text_of(s, OPTION_SCHEDULE), done);
 }
 
 static unroll_status step(struct loop *loop)
@@ -390,8 +390,8 @@ static unroll_status step(struct loop *loop)
     loop->stepping += seconds_now() - began;
     ranks_count(&loop->t->ranks, &before, seconds_now() - began, &loop->mine);
     loop->losses[loop->steps_here++ % LOSSES] = loop->progress.loss;
-    for (int64_t i = 2; i <= loop->progress.looked && i <= LOSSES && i <= loop->steps_here; i++)
-        loop->losses[(loop->steps_here - i) % LOSSES] = loop->progress.loss;    /* a look is at all since the last */
+    for (int64_t i = 2; i <= loop->progress.synced && i <= LOSSES && i <= loop->steps_here; i++)
+        loop->losses[(loop->steps_here - i) % LOSSES] = loop->progress.loss; /* a look is at all since the last */
     loop->t->steps_of_epoch = loop->progress.steps_per_epoch;
     say_rise(loop, rate);
     return UNROLL_OK;
@@ -454,7 +454,7 @@ static unroll_status answer_signals(struct loop *loop)
     save_signal = 0;
     unroll_status status = save_unless_saved(loop);
     if (status == UNROLL_OK && loop->reported != loop->progress.step)
-        status = report_together(loop, NAN);        /* so that the seconds of the run are known */
+        status = report_together(loop, NAN); /* so that the seconds of the run are known */
     if (status != UNROLL_OK)
         return status;
     run_checkpoint(&loop->t->run, loop->progress.step, path);
@@ -498,28 +498,28 @@ static unroll_status train_on(struct loop *loop)
 static unroll_status print_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
-    const double value[] = {mean_loss(loop), run->validation, loop->progress.best_validation,
-                            mean_speed(loop)};
+    const double value[] = {mean_loss(loop), run->validation, loop->progress.best_validation, mean_speed(loop)};
     json_t *number[4], *ranks = ranks_to_json(&loop->t->ranks, loop->all);
 
-    for (int i = 0; i < 4; i++)
-        number[i] = isfinite(value[i]) ? json_real(value[i]) : json_null();
-    return print_json(json_pack("{sI sf so so so so sf ss so*}", "steps", (json_int_t)loop->progress.step,
-                                "epochs", loop->progress.epoch, "train_loss", number[0],
-                                "val_loss", number[1],
-                                "best_val_loss", number[2], "items_per_second", number[3], "seconds",
-                                seconds_of(loop), "out", run->directory, "ranks", ranks));
+    for (int i = 0; i < 4; i++) number[i] = isfinite(value[i]) ? json_real(value[i]) : json_null();
+    return print_json(json_pack("{sI sf so so so so sf ss so*}", "steps", (json_int_t)loop->progress.step, "epochs",
+                                loop->progress.epoch, "train_loss", number[0], "val_loss", number[1], "best_val_loss",
+                                number[2], "items_per_second", number[3], "seconds", seconds_of(loop), "out",
+                                run->directory, "ranks", ranks));
 }
 
 /* What a newcomer would want to do now, as commands to copy. */
 static void say_next(const struct loop *loop)
 {
-    static const struct { const char *name, *does; } commands[] = {{"sample", "write text"}, {"plot", "draw the curves"}};
+    static const struct {
+        const char *name, *does;
+    } commands[] = {{"sample", "write text"}, {"plot", "draw the curves"}};
     const struct settings *s = loop->t->settings;
     const struct run *run = &loop->t->run;
-    const char *limit = is_out_of_patience(loop) ? "patience 0"
-                      : is_given(s, OPTION_FOR) ? "for TIME"
-                      : is_given(s, OPTION_STEPS) ? "steps N" : "epochs N";
+    const char *limit = is_out_of_patience(loop)    ? "patience 0"
+                        : is_given(s, OPTION_FOR)   ? "for TIME"
+                        : is_given(s, OPTION_STEPS) ? "steps N"
+                                                    : "epochs N";
     char word[PATH_MAX];
 
     as_word(word, sizeof word, run->directory);
@@ -549,9 +549,8 @@ static void say_result(const struct loop *loop)
     char steps[NUMBER_TEXT], number[NUMBER_TEXT], clock[NUMBER_TEXT];
     char validation[ROOM] = "", speed[ROOM] = "", best[ROOM] = "";
 
-    if (isfinite(mean_speed(loop)))         /* a run that was done already has none */
-        snprintf(speed, sizeof speed, " at %s %s/s", with_prefix(number, mean_speed(loop)),
-                 loop->progress.item);
+    if (isfinite(mean_speed(loop))) /* a run that was done already has none */
+        snprintf(speed, sizeof speed, " at %s %s/s", with_prefix(number, mean_speed(loop)), loop->progress.item);
     if (is_out_of_patience(loop))
         say("%" PRId64 " validations since the best: that is enough (--patience)", progress->since_best);
     say("done: %s steps, %.2f epochs, %s%s", with_commas(steps, progress->step), progress->epoch,
@@ -577,7 +576,7 @@ static unroll_status finish(struct loop *loop)
     if (status == UNROLL_OK)
         status = save_unless_saved(loop);
     if (status == UNROLL_OK && !run->watches)
-        status = run_save_model(run, loop->t->model);       /* the save has brought the newest weights into it */
+        status = run_save_model(run, loop->t->model); /* the save has brought the newest weights into it */
     if (status != UNROLL_OK)
         return status;
     say_result(loop);
@@ -604,7 +603,7 @@ static unroll_status explain_divergence(const struct loop *loop)
 /* The loop could not go on: what was trained since the last checkpoint is kept if that is still possible. */
 static unroll_status give_up(struct loop *loop, unroll_status status)
 {
-    bool reachable = loop->t->ranks.comm == NULL;       /* others may have gone on, or be lost */
+    bool reachable = loop->t->ranks.comm == NULL; /* others may have gone on, or be lost */
 
     if (reachable && loop->saver.status == UNROLL_OK && loop->steps_here > 0)
         save_unless_saved(loop);
@@ -616,7 +615,7 @@ static unroll_status give_up(struct loop *loop, unroll_status status)
 
 unroll_status training_run(struct training *training)
 {
-    static struct rank_time all[RANKS_MOST];
+    static struct rank_time all[RANKS_MAX];
     struct loop loop = {.t = training, .all = all, .validated = -1, .reported = -1};
     struct run *run = &training->run;
 
@@ -625,11 +624,11 @@ unroll_status training_run(struct training *training)
     loop.at.sampled = loop.at.printed = seconds_of(&loop);
     listen_to_signals();
     leave_word(run);
-    run_mark_best(run, &loop.progress);                 /* of a run that goes on */
+    run_mark_best(run, &loop.progress); /* of a run that goes on */
     unroll_status status = train_on(&loop);
     if (status == UNROLL_OK)
         status = finish(&loop);
-    saver_wait(&loop.saver, run);                       /* after a failure: the newest is then known */
+    saver_wait(&loop.saver, run); /* after a failure: the newest is then known */
     if (status == UNROLL_DIVERGED)
         return explain_divergence(&loop);
     if (status != UNROLL_OK && status != UNROLL_PREEMPTED)

@@ -17,7 +17,7 @@ static void check(unroll_status status)
     exit(status);
 }
 
-/* Nats of one symbol: cross-entropy of the softmax of z. */
+/* Nats of one token: cross-entropy of the softmax of z. */
 static double nats(const float *z, int count, int32_t symbol)
 {
     double largest = z[0], sum = 0;
@@ -90,7 +90,7 @@ int main(int count, char *words[])
     const int outputs = unroll_model_outputs(model);
     const int32_t *token = unroll_dataset_tokens(text, &symbols);
     if (symbols < CALIBRATION + 2) {
-        fprintf(stderr, "integers: the text is shorter than %d symbols\n", CALIBRATION + 2);
+        fprintf(stderr, "integers: the text is shorter than %d tokens\n", CALIBRATION + 2);
         return UNROLL_DATA;
     }
     calibration.tokens = token;

@@ -1,12 +1,12 @@
 /* Trains on sequences of unequal length, on one process or on several ranks:
  *     ragged [MODEL]    mpirun -n 3 ragged [MODEL]        MODEL: where it is saved, default ragged.safetensors
- * It shows unroll_divide, which says what sequence is which row of which batch, and what a program does to be one of
+ * It shows unroll_sampler_order, which says what sequence is which row of which batch, and what a program does to be one of
  * many ranks. The model file has the same bytes whatever the number of ranks, because the session is exact. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unroll_advanced.h>
 
-/* 500 sequences of 3 to 40 symbols. A batch has 12 of them, which are summed as 4 shards: for up to 4 ranks. */
+/* 500 sequences of 3 to 40 tokens. A batch has 12 of them, which are summed as 4 shards: for up to 4 ranks. */
 enum { SEQUENCES = 500, LONGEST = 40, ROWS = 12, SHARDS = 4, SYMBOLS = 5, EPOCHS = 4 };
 static int32_t symbol[SEQUENCES][LONGEST], length[SEQUENCES];
 
@@ -28,8 +28,8 @@ static void make_sequences(void)
     unsigned state = 1;
     for (int i = 0; i < SEQUENCES; i++) {
         state = state * 1664525u + 1013904223u;
-        double part = (state >> 8) / (double)(1 << 24);
-        length[i] = 3 + (int32_t)((LONGEST - 2) * part * part);
+        double replica = (state >> 8) / (double)(1 << 24);
+        length[i] = 3 + (int32_t)((LONGEST - 2) * replica * replica);
         for (int t = 0; t < length[i]; t++) {
             state = state * 1664525u + 1013904223u;
             symbol[i][t] = (int32_t)(state >> 8) % SYMBOLS;
@@ -37,7 +37,7 @@ static void make_sequences(void)
     }
 }
 
-/* To be learnt: the symbol of two steps before; -1: a step that does not count. Batches are time-major. */
+/* To be learned: the token of two steps before; -1: a step that does not count. Batches are time-major. */
 static void fill(const int64_t *sequence, int32_t tokens[LONGEST][ROWS], int32_t classes[LONGEST][ROWS],
                  int32_t lengths[ROWS])
 {
@@ -80,24 +80,24 @@ int main(int count, char *words[])
     check(unroll_session_new(model, &config, &session));
 
     /* Each sequence once an epoch; about as long ones in a batch, and as many steps in each shard of it. */
-    unroll_division division = unroll_division_default();
-    division.how = "length";
-    division.count = SEQUENCES;
-    division.lengths = length;
-    division.rows = ROWS;
-    division.parts = SHARDS;
-    division.seed = 1;
-    int64_t batches = unroll_division_batches(&division);
+    unroll_sampler sampler = unroll_sampler_default();
+    sampler.how = "length";
+    sampler.count = SEQUENCES;
+    sampler.lengths = length;
+    sampler.rows = ROWS;
+    sampler.replicas = SHARDS;
+    sampler.seed = 1;
+    int64_t batches = unroll_sampler_batches(&sampler);
     int64_t *order = calloc((size_t)batches * ROWS, sizeof *order);
     if (!order)
         return UNROLL_RESOURCE;
 
-    unroll_rates rates = unroll_rates_default(config.optimizer);
+    unroll_hyperparameters rates = unroll_hyperparameters_default(config.optimizer);
     rates.learning_rate = 0.02;
-    unroll_batch batch = {.tokens = tokens[0], .classes = classes[0], .lengths = lengths};
-    for (division.epoch = 0; division.epoch < EPOCHS; division.epoch++) {
+    unroll_batch batch = {.tokens = tokens[0], .targets = classes[0], .lengths = lengths};
+    for (sampler.epoch = 0; sampler.epoch < EPOCHS; sampler.epoch++) {
         double nats = 0, counted = 0;
-        check(unroll_divide(&division, order));
+        check(unroll_sampler_order(&sampler, order));
         for (int64_t i = 0; i < batches; i++) {
             /* Every rank gives the whole batch and computes its rows; the result is that of all rows. */
             unroll_result result;
@@ -107,7 +107,7 @@ int main(int count, char *words[])
             counted += result.weight;
         }
         if (unroll_comm_rank(comm) == 0)
-            printf("epoch %d   %d batches   loss %.3f\n", (int)division.epoch, (int)batches, nats / counted);
+            printf("epoch %d   %d batches   loss %.3f\n", (int)sampler.epoch, (int)batches, nats / counted);
     }
 
     /* All ranks bring the weights together; one writes them. */

@@ -66,7 +66,7 @@ int main(int count, char *words[])
     check_shape(model);
 
     unroll_session_config config = unroll_session_default();    /* outputs only, 1 step, 1 row */
-    config.carry = 1;                       /* each call goes on from the states that the last one left */
+    config.stateful = 1;                       /* each call goes on from the states that the last one left */
     config.machine.threads = 1;                     /* a single step is too little work to share */
     unroll_session *session;
     check(unroll_session_new(model, &config, &session));

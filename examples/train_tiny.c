@@ -1,4 +1,4 @@
-/* Trains a tiny LSTM to foretell the next value of a wave, with nothing but unroll.h.
+/* Trains a tiny LSTM to predict the next value of a wave, with nothing but unroll.h.
  *     train_tiny [MODEL]        MODEL: where the model is saved, default tiny.safetensors
  * It shows the five calls of every training: model, session, forward, backward, update. */
 #include <math.h>
@@ -9,7 +9,7 @@
 /* A batch is STEPS values in a row of each of ROWS waves, which differ in where they begin. */
 enum { STEPS = 40, ROWS = 8, UPDATES = 300 };
 
-/* What is to be foretold: two sines, so that one value alone does not tell where on the wave it is. */
+/* What is to be predicted: two sines, so that one value alone does not tell where on the wave it is. */
 static float wave(double t)
 {
     return (float)(0.6 * sin(0.3 * t) + 0.4 * sin(0.7 * t));
@@ -60,11 +60,11 @@ int main(int count, char *words[])
     unroll_session *session;
     check(unroll_session_new(model, &config, &session));
 
-    unroll_rates rates = unroll_rates_default(config.optimizer);
+    unroll_hyperparameters rates = unroll_hyperparameters_default(config.optimizer);
     rates.learning_rate = 0.005;
     rates.clip = 1;
 
-    unroll_batch batch = {.inputs = inputs[0], .values = targets[0]};
+    unroll_batch batch = {.inputs = inputs[0], .target_values = targets[0]};
     for (int update = 0; update <= UPDATES; update++) {
         unroll_result result;
         fill(inputs, targets, update);

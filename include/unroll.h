@@ -45,93 +45,93 @@ extern "C" {
 
 /* The values are the exit codes of the command. */
 typedef enum unroll_status {
-    UNROLL_OK            = 0,
-    UNROLL_FAILURE       = 1,
-    UNROLL_USAGE         = 2,      /* the caller asked for something that has no meaning */
-    UNROLL_DATA          = 3,      /* a file or an input array is missing, damaged or of the wrong kind */
-    UNROLL_UNSUPPORTED   = 4,
-    UNROLL_RESOURCE      = 5,      /* memory or device */
-    UNROLL_DIVERGED      = 6,      /* a loss or a gradient is NaN or infinite */
+    UNROLL_OK = 0,
+    UNROLL_FAILURE = 1,
+    UNROLL_USAGE = 2, /* the caller asked for something that has no meaning */
+    UNROLL_DATA = 3,  /* a file or an input array is missing, damaged or of the wrong kind */
+    UNROLL_UNSUPPORTED = 4,
+    UNROLL_RESOURCE = 5, /* memory or device */
+    UNROLL_DIVERGED = 6, /* a loss or a gradient is NaN or infinite */
     UNROLL_COMMUNICATION = 7,
-    UNROLL_PREEMPTED     = 75,     /* asked to stop; a checkpoint was written */
+    UNROLL_PREEMPTED = 75, /* asked to stop; a checkpoint was written */
 } unroll_status;
 
 /* What, where, why and how to mend the last call of this thread that did not return UNROLL_OK. */
 UNROLL_API const char *unroll_last_error(void);
 
-UNROLL_API const char *unroll_version(void);        /* "0.1.0" */
+UNROLL_API const char *unroll_version(void); /* "0.1.0" */
 
 /* ---- models ---------------------------------------------------------------------------- */
 
 /* A stack, layers of one cell and perhaps a linear head: the short way to write a network. Begin with the default. */
 typedef struct unroll_spec {
-    size_t      size;               /* sizeof(unroll_spec) */
-    const char *cell;               /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru" */
-    int         layers;             /* 1 .. 64 */
-    int         hidden;             /* units of a layer and direction */
-    int         bidirectional;
-    int         projection;         /* lstm: width of h; 0: none */
-    int         peephole;           /* lstm */
-    float       clip;               /* limit of what enters the gates' activations; 0: none */
-    int         bias;               /* 1: as PyTorch, one for x and one for h */
-    float       dropout;            /* between layers, in training */
-    int         tokens;             /* 1: inputs are symbol numbers, 0: vectors of floats */
-    int         input;              /* number of symbols, or width of the vectors */
-    int         embed;              /* with tokens: width of the embedding; 0: one-hot */
-    int         tied;               /* the head uses the embedding's weights */
-    int         output;             /* width of the linear head; 0: none, the outputs are the last layer's */
-    const char *loss;               /* a name of unroll_loss_name; NULL or "none": none */
+    size_t size;      /* sizeof(unroll_spec) */
+    const char *cell; /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru" */
+    int layers;       /* 1 .. 64 */
+    int hidden;       /* units of a layer and direction */
+    int bidirectional;
+    int projection;   /* lstm: width of h; 0: none */
+    int peephole;     /* lstm */
+    float clip;       /* limit of what enters the gates' activations; 0: none */
+    int bias;         /* 1: as PyTorch, one for x and one for h */
+    float dropout;    /* between layers, in training */
+    int tokens;       /* 1: inputs are token ids, 0: vectors of floats */
+    int input;        /* number of tokens, or width of the vectors */
+    int embed;        /* with tokens: width of the embedding; 0: one-hot */
+    int tied;         /* the head uses the embedding's weights */
+    int output;       /* width of the linear head; 0: none, the outputs are the last layer's */
+    const char *loss; /* a name of unroll_loss_name; NULL or "none": none */
 } unroll_spec;
 
 /* The cells and the optimizers by name, in order; NULL after the last. */
 UNROLL_API const char *unroll_cell_name(int index);
 UNROLL_API const char *unroll_optimizer_name(int index);
 
-/* The losses: "xent", softmax cross-entropy, whose targets are class numbers, -1: not counted; and those of numbers, the
- * mean over the outputs of a row, then over the rows that count: "mse", squared error, "mae", absolute error. What is not
- * NULL is set: a few words, and whether targets are classes. NULL ends. */
+/* The losses: "xent", softmax cross-entropy, whose targets are class numbers, -1: not counted; and those of numbers,
+ * the mean over the outputs of a row, then over the rows that count: "mse", squared error, "mae", absolute error. What
+ * is not NULL is set: a few words, and whether targets are classes. NULL ends. */
 UNROLL_API const char *unroll_loss_name(int index, const char **about, int *of_classes);
 
-UNROLL_API unroll_spec unroll_spec_default(void);   /* lstm, 1 layer, hidden 128, bias, no head */
+UNROLL_API unroll_spec unroll_spec_default(void); /* lstm, 1 layer, hidden 128, bias, no head */
 
 /* One layer of a network. Begin with unroll_layer_default(). */
 enum { UNROLL_SOURCES_MAX = 8 };
 
 typedef struct unroll_layer {
-    size_t      size;               /* sizeof(unroll_layer) */
+    size_t size;                    /* sizeof(unroll_layer) */
     const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
     const char *name;               /* of its parameters, to 63 bytes of UTF-8: NAME.weight_ih_l0, NAME.weight */
-    int         level;              /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
-    int         width;              /* units of a direction; outputs of a dense layer */
-    int         sources;            /* how many of `source` it reads; 0: the layer before, or the input */
-    int         source[UNROLL_SOURCES_MAX];     /* earlier layers, put side by side; -1: the network's input */
-    int         bidirectional;
-    int         projection;         /* lstm: width of h; 0: none */
-    int         peephole;           /* lstm */
-    float       clip;               /* of any cell with functions: limit of what enters those of the gates; 0: none */
-    int         reverse;            /* one direction, backward in time */
-    int         coupled;            /* lstm: the forget gate is 1 - the input gate */
-    const char *functions;          /* of a cell's gates, candidate and output: "sigmoid tanh tanh" of the lstm, two
-                                       of a gru, one of an rnn, each as in `activation`; NULL: its own */
-    int         bias;
-    float       dropout;            /* of what the layer gives, in training */
-    const char *activation;         /* dense: "relu", "softmax", "hard_sigmoid(0.2,0.5)", ...; NULL: linear */
-    float       alpha, beta;        /* of the activation; 0: ONNX's default */
-    int         output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
+    int level;                      /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
+    int width;                      /* units of a direction; outputs of a dense layer */
+    int sources;                    /* how many of `source` it reads; 0: the layer before, or the input */
+    int source[UNROLL_SOURCES_MAX]; /* earlier layers, put side by side; -1: the network's input */
+    int bidirectional;
+    int projection;          /* lstm: width of h; 0: none */
+    int peephole;            /* lstm */
+    float clip;              /* of any cell with functions: limit of what enters those of the gates; 0: none */
+    int reverse;             /* one direction, backward in time */
+    int input_forget;        /* lstm: the forget gate is 1 - the input gate */
+    const char *activations; /* of a cell's gates, candidate and output: "sigmoid tanh tanh" of the lstm, two
+                              of a gru, one of an rnn, each as in `activation`; NULL: its own */
+    int bias;
+    float dropout;          /* of what the layer gives, in training */
+    const char *activation; /* dense: "relu", "softmax", "hard_sigmoid(0.2,0.5)", ...; NULL: linear */
+    float alpha, beta;      /* of the activation; 0: ONNX's default */
+    int output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
 } unroll_layer;
 
 /* A network: up to 65 layers, in an order in which each reads earlier ones. */
 typedef struct unroll_network {
-    size_t      size;               /* sizeof(unroll_network) */
-    int         tokens, input, embed;           /* as in unroll_spec */
-    int         tied;               /* the last layer, dense and linear, multiplies by the embedding's weights */
-    const char *embedding;          /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
-    const char *loss;               /* of the last layer, which must be dense; xent wants it linear */
-    const unroll_layer *layer;      /* [layers], the caller's */
-    int         layers;
+    size_t size;               /* sizeof(unroll_network) */
+    int tokens, input, embed;  /* as in unroll_spec */
+    int tied;                  /* the last layer, dense and linear, multiplies by the embedding's weights */
+    const char *embedding;     /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
+    const char *loss;          /* of the last layer, which must be dense; xent wants it linear */
+    const unroll_layer *layer; /* [layers], the caller's */
+    int layers;
 } unroll_network;
 
-UNROLL_API unroll_layer unroll_layer_default(void);         /* dense, bias */
+UNROLL_API unroll_layer unroll_layer_default(void); /* dense, bias */
 UNROLL_API unroll_network unroll_network_default(void);
 
 typedef struct unroll_model unroll_model;
@@ -142,7 +142,7 @@ UNROLL_API unroll_status unroll_model_new(const unroll_spec *spec, uint64_t seed
 UNROLL_API void unroll_model_free(unroll_model *model);
 UNROLL_API unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model);
 
-/* safetensors with PyTorch's names; the network and the symbols are in its metadata. */
+/* safetensors with PyTorch's names; the network and the vocabulary are in its metadata. */
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
@@ -158,73 +158,73 @@ UNROLL_API int unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 /* A parameter by index; data is the model's own memory, [shape] row by row. What is written there reaches sessions
  * that are made when there is none, others by unroll_session_push. */
 typedef struct unroll_parameter {
-    const char *name;               /* "rnn.weight_ih_l0" */
-    int         rank;               /* 1 or 2 */
-    int         shape[2];
-    float      *data;
+    const char *name; /* "rnn.weight_ih_l0" */
+    int rank;         /* 1 or 2 */
+    int shape[2];
+    float *data;
 } unroll_parameter;
 
 UNROLL_API int unroll_model_parameters(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_parameter(unroll_model *model, int index, unroll_parameter *parameter);
 
-/* What one symbol of a text is. */
-typedef enum unroll_symbol_kind {
+/* What one token of a text is. */
+typedef enum unroll_token_kind {
     UNROLL_CHARACTERS,
-    UNROLL_WORDS                    /* see unroll_dataset_open */
-} unroll_symbol_kind;
+    UNROLL_WORDS /* see unroll_dataset_open */
+} unroll_token_kind;
 
-/* Symbols of the tokens as UTF-8 strings, [input] of them; NULL where the model has none.
+/* The vocabulary: the tokens as UTF-8 strings, [input] of them; NULL where the model has none.
  * unroll_model_set_schema gives it those of a data set; the array belongs to the model. */
-UNROLL_API const char *const *unroll_model_symbols(const unroll_model *model);
-UNROLL_API unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *model);
+UNROLL_API const char *const *unroll_model_vocabulary(const unroll_model *model);
+UNROLL_API unroll_token_kind unroll_model_token_kind(const unroll_model *model);
 
-/* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order of
- * axes: "output 'logits': y as [batch features time]" (docs/formats.md). NULL after the last. */
+/* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order
+ * of axes: "output 'logits': y as [batch features time]" (docs/formats.md). NULL after the last. */
 UNROLL_API const char *unroll_model_signature(const unroll_model *model, int index);
 
 /* ---- where and how to run --------------------------------------------------------------- */
 
-typedef struct unroll_comm unroll_comm;          /* ranks: unroll_advanced.h */
+typedef struct unroll_comm unroll_comm; /* ranks: unroll_advanced.h */
 
 /* How ranks share a model: the product is their number. All 0 or 1: not at all. */
 typedef struct unroll_split {
-    int batch;                      /* each has some rows of every batch */
-    int layer;                      /* each has some layers; chunks let them work at the same time */
-    int hidden;                     /* each has some units of every layer */
+    int batch;  /* each has some rows of every batch */
+    int layer;  /* each has some layers; chunks let them work at the same time */
+    int hidden; /* each has some units of every layer */
 } unroll_split;
 
-enum { UNROLL_AUTO = -1 };          /* the library chooses */
+enum { UNROLL_AUTO = -1 }; /* the library chooses */
 
 /* Where and how to run: a part of every configuration that runs something, whose default has it. Only precision, dtype,
  * exact and the isa "amx" change a bit of the results. What has no use for a field refuses it. */
 typedef struct unroll_machine {
-    size_t      size;               /* sizeof(unroll_machine) */
-    const char *device;             /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
-                                       NULL: the one that the model's sessions are on, else the cpu */
-    const char *isa;                /* a name of unroll_isa_name; NULL: the best this machine has */
-    const char *precision;          /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
-                                       sums, states and the model's weights are fp32 in all of them. "fp64": all is
-                                       double, on the reference kernels, for checks. NULL: fp32 */
-    const char *dtype;              /* of weights in products that only run: "fp32", "bf16", "int8"; NULL: fp32. The
-                                       model's own stay fp32. All sessions of a model at one time are alike. */
-    int         threads;            /* at most so many, 0: one for each processor that we may use; a part of a
-                                       run that is faster on the caller's thread alone stays there */
-    int         lanes;              /* operations that may run side by side; 0: the library chooses */
-    int         chunks;             /* pieces of time that may run side by side in different layers; 0: as many as
-                                       keep a piece of a long training in the caches, otherwise 1 */
-    int         checkpoint_time;    /* steps after which states are kept: backward makes what lies between them
-                                       again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
-    uint64_t    memory;             /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
-    unroll_comm *comm;              /* NULL: this process alone. Batches and the arrays of unroll_read and
-                                       unroll_write are the whole ones on every rank. */
+    size_t size;           /* sizeof(unroll_machine) */
+    const char *device;    /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
+                              NULL: the one that the model's sessions are on, else the cpu */
+    const char *isa;       /* a name of unroll_isa_name; NULL: the best this machine has */
+    const char *precision; /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
+                              sums, states and the model's weights are fp32 in all of them. "fp64": all is
+                              double, on the reference kernels, for checks. NULL: fp32 */
+    const char *dtype;     /* of weights in products that only run: "fp32", "bf16", "int8"; NULL: fp32. The
+                              model's own stay fp32. All sessions of a model at one time are alike. */
+    int threads;           /* at most so many, 0: one for each processor that we may use; a part of a
+                              run that is faster on the caller's thread alone stays there */
+    int queues;            /* operations that may run at the same time; 0: the library chooses */
+    int chunks;            /* pieces of time that may run at the same time in different layers; 0: as many as
+                              keep a piece of a long training in the caches, otherwise 1 */
+    int checkpoint_time;   /* steps after which states are kept: backward makes what lies between them
+                              again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
+    uint64_t memory;       /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
+    unroll_comm *comm;     /* NULL: this process alone. Batches and the arrays of unroll_read and
+                              unroll_write are the whole ones on every rank. */
     unroll_split split;
-    int         exact;              /* V: batches are summed as V shards, with the bits of one process, whatever the
-                                       split, of up to V along batch; 0: in the order that is fastest */
-    const char *sum;                /* how ranks add up gradients: "ring", "halving", "tree", "star", "mesh"; "native":
-                                       MPI's own; "auto" or NULL: by size */
+    int exact;       /* V: batches are summed as V shards, with the bits of one process, whatever the
+                        split, of up to V along batch; 0: in the order that is fastest */
+    const char *sum; /* how ranks add up gradients: "ring", "halving_doubling", "tree", "gather_broadcast", "ring_2d";
+                        "native": MPI's own; "auto" or NULL: by size */
 } unroll_machine;
 
-UNROLL_API unroll_machine unroll_machine_default(void);         /* all is chosen by the library */
+UNROLL_API unroll_machine unroll_machine_default(void); /* all is chosen by the library */
 
 /* ---- models of other tools ------------------------------------------------------------- */
 
@@ -234,16 +234,16 @@ UNROLL_API const char *unroll_format_name(int index, int *can_import, int *can_e
 
 /* Begin with unroll_import_default(), which leaves all to the file. */
 typedef struct unroll_import_config {
-    size_t      size;               /* sizeof(unroll_import_config) */
-    const char *format;             /* NULL: found from the file's name and content */
-    const char *prefix;             /* torch: only the tensors whose names begin with it */
-    const char *order;              /* torch: the modules from the input on, "embed,gru:before,fc:relu,out", with
-                                       the activations of linear ones, the reset of a GRU, the nonlinearity of an RNN;
-                                       NULL: the file's, or the one order that their shapes allow */
-    const char *nonlinearity;       /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
-    const char *gru_reset;          /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
-    void      (*report)(void *arg, const char *line);   /* gets a line for each thing found; or NULL */
-    void       *arg;
+    size_t size;              /* sizeof(unroll_import_config) */
+    const char *format;       /* NULL: found from the file's name and content */
+    const char *prefix;       /* torch: only the tensors whose names begin with it */
+    const char *order;        /* torch: the modules from the input on, "embed,gru:before,fc:relu,out", with
+                                 the activations of linear ones, the reset of a GRU, the nonlinearity of an RNN;
+                                 NULL: the file's, or the one order that their shapes allow */
+    const char *nonlinearity; /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
+    const char *gru_reset;    /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
+    void (*report)(void *arg, const char *line); /* gets a line for each thing found; or NULL */
+    void *arg;
 } unroll_import_config;
 
 UNROLL_API unroll_import_config unroll_import_default(void);
@@ -253,26 +253,25 @@ UNROLL_API unroll_status unroll_import(const char *path, const unroll_import_con
 
 /* Begin with unroll_export_default() and choose a format. */
 typedef struct unroll_export_config {
-    size_t      size;               /* sizeof(unroll_export_config) */
+    size_t size; /* sizeof(unroll_export_config) */
     const char *format;
-    const char *prefix;             /* torch: put before the names of all tensors; NULL: none. c99: the name of the
-                                       files, the struct and the functions; NULL: "unroll_model" */
-    const char *dtype;              /* of weights, where the format has a choice: "fp32", "fp16", "bf16", of c99 "fp32",
-                                       "int8"; NULL: fp32 */
-    const char *calibration;        /* c99 in int8: inputs like those to come, .npy [T, input], [T, B, input] or of tokens
-                                       [T], [T, B]; NULL: noise of variance 1, tokens of equal probability */
-    int         json;               /* 1: the format's report is one JSON object, where it has one */
-    int         opset;              /* ONNX; 0: the format's default */
-    int         steps, rows;        /* stablehlo: of the program, whose shapes are fixed */
-    void      (*report)(void *arg, const char *line);   /* gets a line for each thing to know; or NULL */
-    void       *arg;
+    const char *prefix;      /* torch: put before the names of all tensors; NULL: none. c99: the name of the
+                                files, the struct and the functions; NULL: "unroll_model" */
+    const char *dtype;       /* of weights, where the format has a choice: "fp32", "fp16", "bf16", of c99 "fp32",
+                                "int8"; NULL: fp32 */
+    const char *calibration; /* c99 in int8: inputs like those to come, .npy [T, input], [T, B, input] or of tokens
+                                [T], [T, B]; NULL: noise of variance 1, tokens of equal probability */
+    int json;                /* 1: the format's report is one JSON object, where it has one */
+    int opset;               /* ONNX; 0: the format's default */
+    int steps, rows;         /* stablehlo: of the program, whose shapes are fixed */
+    void (*report)(void *arg, const char *line); /* gets a line for each thing to know; or NULL */
+    void *arg;
 } unroll_export_config;
 
 UNROLL_API unroll_export_config unroll_export_default(void);
 
 /* What the format can't say of the model is refused. Files appear whole or not at all. */
-UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path,
-                                       const unroll_export_config *config);
+UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path, const unroll_export_config *config);
 
 /* ---- whole sequences in files ----------------------------------------------------------- */
 
@@ -281,18 +280,18 @@ UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *pa
  * lstm, "c0" [layers x directions, B, width], of a network of several stacks "h0.NAME". What is not there is zero,
  * or full. A .npy is x or tokens. Begin with unroll_arrays_default(). */
 typedef struct unroll_arrays_config {
-    size_t      size;               /* sizeof(unroll_arrays_config) */
-    int         batch_first;        /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
+    size_t size;     /* sizeof(unroll_arrays_config) */
+    int batch_first; /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
     unroll_machine machine;
-    void      (*report)(void *arg, const char *line);   /* gets a line for each array compared or written; or NULL */
-    void       *arg;
+    void (*report)(void *arg, const char *line); /* gets a line for each array compared or written; or NULL */
+    void *arg;
 } unroll_arrays_config;
 
 UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
 /* Writes "y" [T, B, output], zero after the end of a row, into a .npy, of one sequence into a .csv with a line for each
- * step; into a .npz the last states too, as "hn" and "cn" in the shape of h0 and c0, and of inner layers that are outputs
- * "y.NAME", without which models that have those are refused. Reports the shapes, and the signature. */
+ * step; into a .npz the last states too, as "hn" and "cn" in the shape of h0 and c0, and of inner layers that are
+ * outputs "y.NAME", without which models that have those are refused. Reports the shapes, and the signature. */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 
@@ -305,13 +304,13 @@ UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, con
 typedef struct unroll_stream_weights unroll_stream_weights;
 
 typedef struct unroll_stream_config {
-    size_t      size;               /* sizeof(unroll_stream_config) */
-    int         rows;               /* B: independent sequences that step together */
-    unroll_machine machine;         /* its isa and dtype */
-    const unroll_stream_weights *weights;   /* shared with other streams; NULL: packed inside the stream */
+    size_t size;                          /* sizeof(unroll_stream_config) */
+    int rows;                             /* B: independent sequences that step together */
+    unroll_machine machine;               /* its isa and dtype */
+    const unroll_stream_weights *weights; /* shared with other streams; NULL: packed inside the stream */
 } unroll_stream_config;
 
-UNROLL_API unroll_stream_config unroll_stream_default(void);    /* 1 row, fp32, weights of its own */
+UNROLL_API unroll_stream_config unroll_stream_default(void); /* 1 row, fp32, weights of its own */
 
 typedef struct unroll_stream unroll_stream;
 
@@ -354,27 +353,27 @@ UNROLL_API size_t unroll_stream_state_bytes(const unroll_stream *stream);
 UNROLL_API unroll_status unroll_stream_save(const unroll_stream *stream, void *state, size_t bytes);
 UNROLL_API unroll_status unroll_stream_load(unroll_stream *stream, const void *state, size_t bytes);
 
-UNROLL_API int unroll_stream_inputs(const unroll_stream *stream);       /* width of a row's inputs; tokens: 1 */
-UNROLL_API int unroll_stream_outputs(const unroll_stream *stream);      /* width of a row's outputs */
+UNROLL_API int unroll_stream_inputs(const unroll_stream *stream);  /* width of a row's inputs; tokens: 1 */
+UNROLL_API int unroll_stream_outputs(const unroll_stream *stream); /* width of a row's outputs */
 UNROLL_API const char *unroll_stream_isa(const unroll_stream *stream);
 
 /* ---- sampling --------------------------------------------------------------------------- */
 
 typedef struct unroll_sample_config {
-    size_t      size;               /* sizeof(unroll_sample_config) */
-    const char *prompt;             /* UTF-8; NULL or "": a line end, or the first symbol if there is none */
-    int         length;             /* symbols to write */
-    double      temperature;        /* 0: always the likeliest */
-    int         top_k;              /* 0: all */
-    uint64_t    seed;
-    unroll_machine machine;         /* threads 0: one, for a step of one row is too small to share */
+    size_t size;        /* sizeof(unroll_sample_config) */
+    const char *prompt; /* UTF-8; NULL or "": a line end, or the first token if there is none */
+    int length;         /* tokens to write */
+    double temperature; /* 0: always the likeliest */
+    int top_k;          /* 0: all */
+    uint64_t seed;
+    unroll_machine machine; /* threads 0: one, for a step of one row is too small to share */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);
 
-/* 1: the model predicts the symbols that it reads, so it can write text. */
+/* 1: the model predicts the tokens that it reads, so it can write text. */
 UNROLL_API int unroll_can_sample(const unroll_model *model);
-/* Calls write with each UTF-8 symbol as it is drawn, which is never "<unk>"; a non-zero return ends it. */
+/* Calls write with each UTF-8 token as it is drawn, which is never "<unk>"; a non-zero return ends it. */
 UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
                                        int (*write)(void *arg, const char *symbol), void *arg);
 

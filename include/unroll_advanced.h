@@ -23,10 +23,10 @@ typedef struct unroll_integer unroll_integer;
 
 /* Inputs like those to come: formats are chosen by the magnitudes that they cause. All NULL: noise. */
 typedef struct unroll_calibration {
-    size_t         size;            /* sizeof(unroll_calibration) */
-    const float   *inputs;          /* [steps, rows, input], or .. */
-    const int32_t *tokens;          /* .. [steps, rows]; each row begins with zero states */
-    int            steps, rows;
+    size_t size;           /* sizeof(unroll_calibration) */
+    const float *inputs;   /* [steps, rows, input], or .. */
+    const int32_t *tokens; /* .. [steps, rows]; each row begins with zero states */
+    int steps, rows;
 } unroll_calibration;
 
 UNROLL_API unroll_calibration unroll_calibration_default(void);
@@ -43,12 +43,12 @@ UNROLL_API unroll_status unroll_integer_step_token(unroll_integer *integer, int3
 
 /* Each process of a parallel run is a rank, started by mpirun or srun (docs/parallel.md). What takes a comm is called
  * by all ranks in the same order with the same arguments, gives all of them the same status, and waits for nobody
- * longer than the deadline: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is left
+ * longer than the timeout: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is left
  * to do. One thread of a rank makes these calls. */
 
-/* engine: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of several
- * ranks. Seconds that a wait may last. Once a process. */
-UNROLL_API unroll_status unroll_comm_open(const char *engine, double deadline, unroll_comm **comm);
+/* transport: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of
+ * several ranks. Seconds that a wait may last. Once a process. */
+UNROLL_API unroll_status unroll_comm_open(const char *transport, double timeout, unroll_comm **comm);
 UNROLL_API void unroll_comm_close(unroll_comm *comm);
 UNROLL_API int unroll_comm_rank(const unroll_comm *comm);
 UNROLL_API int unroll_comm_ranks(const unroll_comm *comm);
@@ -71,13 +71,13 @@ UNROLL_API void unroll_comm_abort(unroll_comm *comm, int code);
 /* ---- the plan and the library's own checks --------------------------------------------- */
 
 typedef struct unroll_plan_config {
-    size_t      size;               /* sizeof(unroll_plan_config) */
+    size_t size; /* sizeof(unroll_plan_config) */
     unroll_mode mode;
-    int         steps, rows, carry;
+    int steps, rows, stateful;
     const char *optimizer;
-    unroll_machine machine;         /* the plan is made for it, without a comm for rank 0; cuda: and how it runs */
-    const char *topology;           /* what it would take there, by the device's compiler: "v5e:2x2"; NULL: the plan */
-    const unroll_spec *spec;        /* with model = NULL: of such a network, whose weights are not made */
+    unroll_machine machine;  /* the plan is made for it, without a comm for rank 0; cuda: and how it runs */
+    const char *topology;    /* what it would take there, by the device's compiler: "v5e:2x2"; NULL: the plan */
+    const unroll_spec *spec; /* with model = NULL: of such a network, whose weights are not made */
 } unroll_plan_config;
 
 UNROLL_API unroll_plan_config unroll_plan_default(void);
@@ -89,9 +89,9 @@ UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unro
                                            int json);
 
 typedef struct unroll_difference {
-    double absolute;                /* the largest between a number of the reference and ours */
-    double relative;                /* the largest of an array's, divided by the array's largest magnitude */
-    char   array[80];               /* whose relative difference that is */
+    double absolute; /* the largest between a number of the reference and ours */
+    double relative; /* the largest of an array's, divided by the array's largest magnitude */
+    char array[80];  /* whose relative difference that is */
 } unroll_difference;
 
 /* Compares what a model computes with what its .npz says that another tool computed: "y" as of unroll_run, or

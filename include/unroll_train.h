@@ -9,7 +9,8 @@
  *     if (unroll_dataset_open("book.txt", NULL, &data) != UNROLL_OK)
  *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
  *     if (unroll_task_network("lm", data, &spec) == UNROLL_OK &&         // an input and an output for each character
- *         unroll_model_new(&spec, 1, &model) == UNROLL_OK && unroll_trainer_new(model, data, &config, &trainer) == UNROLL_OK)
+ *         unroll_model_new(&spec, 1, &model) == UNROLL_OK &&
+ *         unroll_trainer_new(model, data, &config, &trainer) == UNROLL_OK)
  *         while (progress.step < 1000 && unroll_trainer_step(trainer, &progress) == UNROLL_OK)
  *             printf("%.3f nats\n", progress.loss);
  */
@@ -24,32 +25,32 @@ extern "C" {
 /* ---- sessions: a model ready to run on a device ---------------------------------------- */
 
 typedef enum unroll_mode {
-    UNROLL_INFER,                   /* outputs */
-    UNROLL_EVAL,                    /* loss */
-    UNROLL_TRAIN,                   /* loss, gradients, update */
-    UNROLL_MODULE                   /* outputs, then gradients from the outputs' gradient */
+    UNROLL_INFER, /* outputs */
+    UNROLL_EVAL,  /* loss */
+    UNROLL_TRAIN, /* loss, gradients, update */
+    UNROLL_MODULE /* outputs, then gradients from the outputs' gradient */
 } unroll_mode;
 
-/* Begin with unroll_session_default(). Results do not depend on threads, lanes, chunks and checkpoints: not by a
+/* Begin with unroll_session_default(). Results do not depend on threads, queues, chunks and checkpoints: not by a
  * bit. */
 typedef struct unroll_session_config {
-    size_t      size;               /* sizeof(unroll_session_config) */
+    size_t size; /* sizeof(unroll_session_config) */
     unroll_mode mode;
-    int         steps, rows;        /* T and B of every batch */
-    int         lengths;            /* 1: batches come with the length of each row, 0 .. steps */
-    int         resets;             /* 1: batches say where rows start anew */
-    int         results;            /* 1: eval: what the last layer gives is kept for unroll_read, on devices that would not */
-    int         carry;              /* 1: a run starts from the states the last one left */
-    int         input_gradient;     /* 1: the gradient of float inputs is wanted */
-    int         no_dropout;         /* 1: train, modules: nothing is dropped; infer and eval never drop */
-    const char *optimizer;          /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
-    uint64_t    seed;               /* of dropout masks */
-    int         shards;             /* of the batch, whose gradients are summed in a tree; exact says it, too */
-    int         profile;            /* 1: the time of each operation is taken, for unroll_session_operation */
+    int steps, rows;       /* T and B of every batch */
+    int lengths;           /* 1: batches come with the length of each row, 0 .. steps */
+    int resets;            /* 1: batches say where rows start anew */
+    int results;           /* 1: eval: what the last layer gives is kept for unroll_read, on devices that would not */
+    int stateful;          /* 1: a run starts from the states the last one left */
+    int input_gradient;    /* 1: the gradient of float inputs is wanted */
+    int no_dropout;        /* 1: train, modules: nothing is dropped; infer and eval never drop */
+    const char *optimizer; /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
+    uint64_t seed;         /* of dropout masks */
+    int shards;            /* of the batch, whose gradients are summed in a tree; exact says it, too */
+    int profile;           /* 1: the time of each operation is taken, for unroll_session_operation */
     unroll_machine machine;
 } unroll_session_config;
 
-UNROLL_API unroll_session_config unroll_session_default(void);  /* infer, 1 step, 1 row, adam */
+UNROLL_API unroll_session_config unroll_session_default(void); /* infer, 1 step, 1 row, adam */
 
 typedef struct unroll_session unroll_session;
 
@@ -62,12 +63,12 @@ UNROLL_API void unroll_session_free(unroll_session *session);
 /* Arrays of one batch, all time-major and owned by the caller; those that the model or the session does
  * not use are NULL. Where t >= lengths[b] their contents do not matter. */
 typedef struct unroll_batch {
-    const int32_t *tokens;          /* [T, B] symbol numbers */
-    const float   *inputs;          /* [T, B, input] */
-    const int32_t *classes;         /* [T, B] targets of cross-entropy, -1: not counted */
-    const float   *values;          /* [T, B, output] targets of squared error */
-    const int32_t *lengths;         /* [B] */
-    const uint8_t *reset;           /* [T, B] 1: the states before this step are zero */
+    const int32_t *tokens;      /* [T, B] token ids */
+    const float *inputs;        /* [T, B, input] */
+    const int32_t *targets;     /* [T, B] targets of cross-entropy, -1: not counted */
+    const float *target_values; /* [T, B, output] targets of squared error */
+    const int32_t *lengths;     /* [B] */
+    const uint8_t *reset;       /* [T, B] 1: the states before this step are zero */
 } unroll_batch;
 
 /* Checks the batch (numbers in range, no NaN or infinity in inputs) before anything changes. NULL: the batch of the
@@ -79,42 +80,43 @@ UNROLL_API unroll_status unroll_backward(unroll_session *session);
 /* What an optimizer can be told besides the learning rate: "beta1" of "adam". The index-th; NULL after the last. */
 typedef struct unroll_hyperparameter {
     const char *name, *about;
-    double      standard, least, most;      /* the default; both limits are allowed */
+    double standard, min, max; /* the default; both limits are allowed */
 } unroll_hyperparameter;
 
 UNROLL_API const unroll_hyperparameter *unroll_optimizer_hyperparameter(const char *optimizer, int index);
 
-/* Begin with unroll_rates_default(). */
-enum { UNROLL_HYPERPARAMETERS = 10 };       /* of an optimizer, at most */
-typedef struct unroll_rates {
-    size_t      size;                       /* sizeof(unroll_rates) */
-    const char *optimizer;                  /* whose; NULL: there is none of that name */
-    double      learning_rate;
-    double      clip;                       /* limit of the norm of the mean gradient; 0: none */
-    double      hyperparameter[UNROLL_HYPERPARAMETERS];     /* in their order; unroll_rates_set knows their names */
-} unroll_rates;
+/* Begin with unroll_hyperparameters_default(). */
+enum { UNROLL_HYPERPARAMETERS = 10 }; /* of an optimizer, at most */
+typedef struct unroll_hyperparameters {
+    size_t size;           /* sizeof(unroll_hyperparameters) */
+    const char *optimizer; /* whose; NULL: there is none of that name */
+    double learning_rate;
+    double clip;                                   /* limit of the norm of the mean gradient; 0: none */
+    double hyperparameter[UNROLL_HYPERPARAMETERS]; /* in their order; unroll_hyperparameters_set knows their names */
+} unroll_hyperparameters;
 
-UNROLL_API unroll_rates unroll_rates_default(const char *optimizer);
-UNROLL_API unroll_status unroll_rates_set(unroll_rates *rates, const char *name, double value);
+UNROLL_API unroll_hyperparameters unroll_hyperparameters_default(const char *optimizer);
+UNROLL_API unroll_status unroll_hyperparameters_set(unroll_hyperparameters *rates, const char *name, double value);
 
 /* What a step found. The update is left out, and the gradients dropped, when the norm is not finite;
  * the status is then UNROLL_DIVERGED. */
 typedef struct unroll_result {
-    double loss;                    /* mean over what was counted, nats or squared error */
-    double weight;                  /* how many were counted */
-    double norm;                    /* of the mean gradient, before clipping; of an update only */
+    double loss;   /* mean over what was counted, nats or squared error */
+    double weight; /* how many were counted */
+    double norm;   /* of the mean gradient, before clipping; of an update only */
 } unroll_result;
 
 /* The mean loss of all forwards since a result was last given; after unroll_step the norm of the last step, too. */
 UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_result *result);
 /* result NULL: later, by unroll_loss_result. */
-UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_rates *rates, unroll_result *result);
+UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_hyperparameters *rates,
+                                       unroll_result *result);
 /* Forward, backward and update of one batch: the last, if others went before it without an update. Ranks add up
  * gradients while backward makes the next ones (apart, unroll_update adds them up). On devices that run a step as one
  * program nothing is waited for if result is NULL: unroll_loss_result then gives the mean since the last result, and
  * finds a step that diverged. */
-UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch, const unroll_rates *rates,
-                                     unroll_result *result);
+UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch *batch,
+                                     const unroll_hyperparameters *rates, unroll_result *result);
 
 /* Reads or writes a buffer of the session's plan by name, as floats, whatever the session computes in:
  * "z" [T, B, output]; "y.l1" [T, B, directions x width] of a model without head; initial states "h0.l0",
@@ -131,7 +133,7 @@ enum { UNROLL_AXES = 4 };
 /* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. States are [B, width], also the
  * lstm's "s0" and "sn"; gradients have the parameter's shape, behind the batch's shards where there are several. */
 UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
-UNROLL_API unroll_status unroll_clear_states(unroll_session *session);  /* all rows start from zero states */
+UNROLL_API unroll_status unroll_clear_states(unroll_session *session); /* all rows start from zero states */
 
 /* Weights live on the device while sessions exist: brings them back into the model's own memory. So does the end of a
  * session after sessions changed them, but of one of several ranks. */
@@ -155,18 +157,18 @@ UNROLL_API void unroll_session_set_counters(unroll_session *session, int64_t for
 UNROLL_API void unroll_session_loss_scale(const unroll_session *session, double *scale, int64_t *updates);
 UNROLL_API void unroll_session_set_loss_scale(unroll_session *session, double scale, int64_t updates);
 
-/* Bytes that the session takes beside the weights' own, and what its plan foretold. */
+/* Bytes that the session takes beside the weights' own, and what its plan predicted. */
 UNROLL_API uint64_t unroll_session_bytes(const unroll_session *session);
-UNROLL_API uint64_t unroll_session_forecast(const unroll_session *session);
+UNROLL_API uint64_t unroll_session_memory_estimate(const unroll_session *session);
 UNROLL_API const char *unroll_session_isa(const unroll_session *session);
 UNROLL_API int unroll_session_threads(const unroll_session *session);
 
 /* What the session's time went into: one operation of its plan. */
 typedef struct unroll_operation {
-    char   name[80];                /* as unroll_plan_print has it: "rnn g.l0" */
-    double least, seconds;          /* of its fastest run and of all, to the end of the last thread of its lane */
-    double flops;                   /* of a run, as planned: all steps of all rows */
-    long   runs;
+    char name[80];       /* as unroll_plan_print has it: "rnn g.l0" */
+    double min, seconds; /* of its fastest run and of all, to the end of the last thread of its queue */
+    double flops;        /* of a run, as planned: all steps of all rows */
+    long runs;
 } unroll_operation;
 
 /* The index-th in the plan's order; 0: there is none, or the session was made without `profile`. */
@@ -184,11 +186,11 @@ UNROLL_API const char *unroll_reader_name(int index, const char **about);
 
 /* Begin with unroll_dataset_default(). */
 typedef struct unroll_dataset_config {
-    size_t      size;               /* sizeof(unroll_dataset_config) */
-    const char *reader;             /* a name of unroll_reader_name; NULL: found from the file */
-    const char *options;            /* the reader's own, "key=value,key=value"; NULL: as they are without. Of text:
-                                       tokens=chars|words, vocab=N: the most words that are tokens, 10000 */
-    const unroll_model *model;      /* the data are read as this model reads: with its vocabulary; NULL: it is found */
+    size_t size;               /* sizeof(unroll_dataset_config) */
+    const char *reader;        /* a name of unroll_reader_name; NULL: found from the file */
+    const char *options;       /* the reader's own, "key=value,key=value"; NULL: as they are without. Of text:
+                                  tokens=chars|words, vocab=N: the most words that are tokens, 10000 */
+    const unroll_model *model; /* the data are read as this model reads: with its vocabulary; NULL: it is found */
 } unroll_dataset_config;
 
 UNROLL_API unroll_dataset_config unroll_dataset_default(void);
@@ -210,72 +212,72 @@ UNROLL_API const char *const *unroll_dataset_vocabulary(const unroll_dataset *da
 
 /* What can be learned from data: "lm", predict the next token. What is not NULL is set: a few words. NULL ends. */
 UNROLL_API const char *unroll_task_name(int index, const char **about);
-/* Sets in a spec what the data and the task decide: tokens, input, output, loss; embed where it is UNROLL_AUTO. Task NULL:
- * the one that suits the data. */
+/* Sets in a spec what the data and the task decide: tokens, input, output, loss; embed where it is UNROLL_AUTO. Task
+ * NULL: the one that suits the data. */
 UNROLL_API unroll_status unroll_task_network(const char *task, const unroll_dataset *dataset, unroll_spec *spec);
 /* The model keeps the task, and what it must know to read such data again (a vocabulary): so does its file. */
 UNROLL_API unroll_status unroll_model_set_schema(unroll_model *model, const char *task, const unroll_dataset *dataset);
 
 /* What was measured, by names that the task gives: "{before}{value with so many digits}{after}". */
 typedef struct unroll_metric {
-    const char *name, *before, *after;      /* "perplexity", "perplexity ", "" */
-    int    digits;                  /* 0: it is a count */
-    double value;                   /* NAN: not known */
+    const char *name, *before, *after; /* "perplexity", "perplexity ", "" */
+    int digits;                        /* 0: it is a count */
+    double value;                      /* NAN: not known */
 } unroll_metric;
 
 enum { UNROLL_METRICS_MAX = 12 };
 
 typedef struct unroll_evaluation {
-    double loss;                    /* the mean over what was counted, in the unit of the first metric; NAN: stopped early */
-    double floor;                   /* what a naive answer has in the place of the first metric .. */
-    const char *naive;              /* .. and which: "unigrams", always with the frequencies of the data */
-    int    metrics, compared;       /* how many; the one that people compare */
+    double loss;           /* the mean over what was counted, in the unit of the first metric; NAN: stopped early */
+    double floor;          /* what a naive answer has in the place of the first metric .. */
+    const char *naive;     /* .. and which: "unigrams", always with the frequencies of the data */
+    int metrics, compared; /* how many; the one that people compare */
     unroll_metric metric[UNROLL_METRICS_MAX];
 } unroll_evaluation;
 
 /* ---- sequences divided among ranks ----------------------------------------------------- */
 
-/* Which sequence of a data set is which row of which batch of an epoch. Rows of a batch are divided among `parts`, the
- * ranks along batch; with `exact` its V, so that ranks don't show. Begin with unroll_division_default(). */
-typedef struct unroll_division {
-    size_t         size;            /* sizeof(unroll_division) */
-    const char    *how;             /* "even": in random order; "length": sequences of a batch are about as long, and its
-                                       parts have about as many steps; "stratified": parts have about as many of each
-                                       class */
-    int64_t        count;           /* sequences */
-    const int32_t *lengths;         /* [count], or NULL */
-    const int32_t *classes;         /* [count], or NULL */
-    int            rows, parts;     /* of a batch */
-    uint64_t       seed;
-    int64_t        epoch;           /* each has an order of its own */
-} unroll_division;
+/* Which sequence of a data set is which row of which batch of an epoch. Rows of a batch are divided among `replicas`,
+ * the ranks along batch; with `exact` its V, so that ranks don't show. Begin with unroll_sampler_default(). */
+typedef struct unroll_sampler {
+    size_t size;            /* sizeof(unroll_sampler) */
+    const char *how;        /* "shuffle": in random order; "length": sequences of a batch are about as long, and its
+                               parts have about as many steps; "stratified": parts have about as many of each
+                               class */
+    int64_t count;          /* sequences */
+    const int32_t *lengths; /* [count], or NULL */
+    const int32_t *classes; /* [count], or NULL */
+    int rows, replicas;     /* of a batch */
+    uint64_t seed;
+    int64_t epoch; /* each has an order of its own */
+} unroll_sampler;
 
-UNROLL_API unroll_division unroll_division_default(void);
+UNROLL_API unroll_sampler unroll_sampler_default(void);
 /* The same for all ranks: they end an epoch together. */
-UNROLL_API int64_t unroll_division_batches(const unroll_division *division);
+UNROLL_API int64_t unroll_sampler_batches(const unroll_sampler *sampler);
 /* order: [batches, rows]: numbers of sequences, each once; -1: an empty row, of length 0, which weighs nothing. */
-UNROLL_API unroll_status unroll_divide(const unroll_division *division, int64_t *order);
+UNROLL_API unroll_status unroll_sampler_order(const unroll_sampler *sampler, int64_t *order);
 
 /* ---- training --------------------------------------------------------------------------- */
 
 /* Begin with unroll_train_default(). */
 typedef struct unroll_train_config {
-    size_t      size;               /* sizeof(unroll_train_config) */
-    const char *task;               /* a name of unroll_task_name; NULL: the model's, or what suits the data */
-    int         batch;              /* rows; lm: the text is cut into so many pieces that run side by side */
-    int         bptt;               /* steps between updates; 0: lm: the whole piece, one update an epoch */
-    int         carry;              /* 1: a row's states go on from update to update; 0: from zero each time */
-    unroll_rates rates;             /* of an optimizer, which they name */
-    const char *schedule;           /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */
-    int64_t     warmup;             /* steps of linear rise of the learning rate */
-    int64_t     total_steps;        /* what schedules count on */
-    double      validation;         /* the part of the data that is not trained on, 0 .. 0.5; lm: the last */
-    const unroll_dataset *validation_data;  /* measured instead of a part of the data; NULL: none */
-    uint64_t    seed;
-    unroll_machine machine;         /* memory: of all its sessions; rows of `batch` are divided among ranks */
-    int         loss_every;         /* steps between two looks at the loss; 0: 1 on the cpu, else 10, because a look
-                                       waits for the device */
-    int         new_rates;          /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
+    size_t size;                           /* sizeof(unroll_train_config) */
+    const char *task;                      /* a name of unroll_task_name; NULL: the model's, or what suits the data */
+    int batch;                             /* rows; lm: the text is cut into so many pieces that run at the same time */
+    int bptt;                              /* steps between updates; 0: lm: the whole piece, one update an epoch */
+    int stateful;                          /* 1: a row's states go on from update to update; 0: from zero each time */
+    unroll_hyperparameters rates;          /* of an optimizer, which they name */
+    const char *schedule;                  /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */
+    int64_t warmup;                        /* steps of linear rise of the learning rate */
+    int64_t total_steps;                   /* what schedules count on */
+    double validation;                     /* the part of the data that is not trained on, 0 .. 0.5; lm: the last */
+    const unroll_dataset *validation_data; /* measured instead of a part of the data; NULL: none */
+    uint64_t seed;
+    unroll_machine machine;  /* memory: of all its sessions; rows of `batch` are divided among ranks */
+    int log_interval;        /* steps between two readings of the loss; 0: 1 on the cpu, else 10, because reading
+                              waits for the device */
+    int new_hyperparameters; /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -288,14 +290,14 @@ UNROLL_API unroll_status unroll_trainer_new(unroll_model *model, const unroll_da
 UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
 
 typedef struct unroll_progress {
-    int64_t step;                   /* updates done */
-    double  epoch;                  /* passes through the training part, with fraction */
-    double  loss;                   /* mean of the steps up to the last look */
-    int     looked;                 /* how many steps that mean is of if this step looked; 0: it did not */
-    double  norm, learning_rate;
+    int64_t step; /* updates done */
+    double epoch; /* passes through the training part, with fraction */
+    double loss;  /* mean of the steps up to the last synchronization */
+    int synced;   /* how many steps that mean is of if this step synchronized with the device, else 0 */
+    double norm, learning_rate;
     int64_t items, steps_per_epoch; /* characters, words or steps of sequences trained on so far */
     const char *item;               /* what they are, in short: "char" */
-    double  best_validation;        /* the lowest loss of a validation; infinite before the first */
+    double best_validation;         /* the lowest loss of a validation; infinite before the first */
     int64_t best_step, since_best;  /* updates done then, 0: not known; validations since, which patience counts */
 } unroll_progress;
 
@@ -306,16 +308,16 @@ UNROLL_API void unroll_trainer_progress(const unroll_trainer *trainer, unroll_pr
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
 /* Over the validation part or data, read from the beginning with carried state. */
 UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, unroll_evaluation *found);
-/* The same, which ends early where goes_on(data), asked after each batch, says no: the loss is then NaN, and the schedule
- * has heard nothing. On several ranks all must say the same. */
+/* The same, which ends early where goes_on(data), asked after each batch, says no: the loss is then NaN, and the
+ * schedule has heard nothing. On several ranks all must say the same. */
 UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
                                                        unroll_evaluation *found);
 /* A mean loss of the validation in the task's metrics, those that follow from it. */
 UNROLL_API void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_evaluation *described);
 
-/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor); a kill leaves the old or
- * the new. Loading makes the next step the same, bit for bit: network, data and settings must be those that were saved.
- * Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
+/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor); a kill leaves the old
+ * or the new. Loading makes the next step the same, bit for bit: network, data and settings must be those that were
+ * saved. Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 /* Saving beside training: a copy of what a checkpoint holds, good until the next one or the end of the trainer; and the
  * writing of it, which any thread of rank 0 may do, one at a time: it asks nobody. */
@@ -323,14 +325,15 @@ typedef struct unroll_snapshot unroll_snapshot;
 UNROLL_API unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot **snapshot);
 UNROLL_API unroll_status unroll_snapshot_write(unroll_snapshot *snapshot, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
-UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress);   /* is it whole? */
-UNROLL_API uint64_t unroll_trainer_forecast(const unroll_trainer *trainer);    /* bytes of its plans and of a checkpoint */
+UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress); /* is it whole? */
+UNROLL_API uint64_t
+unroll_trainer_memory_estimate(const unroll_trainer *trainer); /* bytes of its plans and of a checkpoint */
 
 /* ---- evaluating ------------------------------------------------------------------------- */
 
 /* Of all of a data set, in the task that the model was trained for. machine NULL: the default. */
-UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset, const unroll_machine *machine,
-                                         unroll_evaluation *found);
+UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset,
+                                         const unroll_machine *machine, unroll_evaluation *found);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 /* The harness of the test programs: count what passed, print what failed, end with one line.
  *     CHECK(a == b, "a is %d, not %d", a, b);   ...   return check_finish("test_base");
- * A test is one CHECK, however often it compares; programs that go over a list of cases call check_next_case() before each,
- * and then a test is one CHECK of one case.
- * Not a runner: each program is run by itself and its exit status tells. */
+ * A test is one CHECK, however often it compares; programs that go over a list of cases call check_next_case() before
+ * each, and then a test is one CHECK of one case. Not a runner: each program is run by itself and its exit status
+ * tells. */
 #ifndef CHECK_H
 #define CHECK_H
 #include <stdarg.h>
@@ -16,16 +16,15 @@ using std::atomic_int, std::atomic_load, std::atomic_store, std::atomic_fetch_ad
 #include <stdio.h>
 #include <string.h>
 
-static atomic_int checks_passed, checks_failed, checks_skipped;    /* members of a team check, too */
+static atomic_int checks_passed, checks_failed, checks_skipped; /* members of a team check, too */
 
 /* The cases in which a CHECK held, and in which it failed: the last of each, from 1. */
-struct check_site { atomic_int held, failed; };
+struct check_site {
+    atomic_int held, failed;
+};
 static atomic_int check_cases;
 
-static inline void check_next_case(void)
-{
-    atomic_fetch_add(&check_cases, 1);
-}
+static inline void check_next_case(void) { atomic_fetch_add(&check_cases, 1); }
 
 /* True when the condition holds; otherwise prints where, and the words given. */
 #define CHECK(condition, ...) __extension__({ static struct check_site check_site_; \
@@ -54,9 +53,9 @@ static inline void check_count(struct check_site *site, bool holds)
         atomic_fetch_sub(&checks_passed, 1);
 }
 
-__attribute__((format(printf, 6, 7)))
-static inline bool check_that(struct check_site *site, bool holds, const char *condition, const char *file, int line,
-                              const char *format, ...)
+__attribute__((format(printf, 6, 7))) static inline bool check_that(struct check_site *site, bool holds,
+                                                                    const char *condition, const char *file, int line,
+                                                                    const char *format, ...)
 {
     va_list arguments;
 
@@ -80,10 +79,7 @@ static inline void check_skip(const char *reason)
 
 /* Is "quick" the program's argument? So the slow builds, those with sanitizers and those that are emulated, run it:
  * the same code with fewer numbers, and without what they can't tell more of than the plain build. */
-static inline bool check_quick(int count, char **words)
-{
-    return count > 1 && !strcmp(words[1], "quick");
-}
+static inline bool check_quick(int count, char **words) { return count > 1 && !strcmp(words[1], "quick"); }
 
 /* The exit status of the program. A program that checked nothing has failed. */
 static inline int check_finish(const char *program)

@@ -1,5 +1,5 @@
-/* Runs a test program on a thread with a stack of 256 KB, which unroll.h says is enough for any call. Builds for debugging
- * keep in memory what others keep in registers: they get more. */
+/* Runs a test program on a thread with a stack of 256 KB, which unroll.h says is enough for any call. Builds for
+ * debugging keep in memory what others keep in registers: they get more. */
 #ifndef TESTS_SMALL_STACK_H
 #define TESTS_SMALL_STACK_H
 #include <pthread.h>
@@ -12,7 +12,12 @@ enum { SMALL_STACK = 16 << 20 };
 enum { SMALL_STACK = 256 << 10 };
 #endif
 
-struct small_stack { int (*run)(int count, char **words); int count; char **words; int result; };
+struct small_stack {
+    int (*run)(int count, char **words);
+    int count;
+    char **words;
+    int result;
+};
 
 static void *run_on_small_stack_(void *argument)
 {
@@ -23,7 +28,7 @@ static void *run_on_small_stack_(void *argument)
 
 static inline int on_small_stack(int (*run)(int count, char **words), int count, char **words)
 {
-    struct small_stack s = { run, count, words, 1 };
+    struct small_stack s = {run, count, words, 1};
     pthread_t thread;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);

@@ -7,9 +7,9 @@ T := $B/tests
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_thirds device/test_instance device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_module session/test_refusals session/test_fork session/test_ranks \
-    train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_divide train/test_trainer train/test_resume train/test_corruption train/test_sample train/test_weights_loss \
+    train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_sampler train/test_trainer train/test_resume train/test_corruption train/test_sample train/test_weights_loss \
     stream/test_stream stream/test_realtime export/test_c99 export/test_integers
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
@@ -73,7 +73,7 @@ RUN_device/test_estimate = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
 RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
-$(foreach p,cells/check_fused plan/test_mesh plan/test_execution device/test_rnn device/test_narrow device/test_thirds session/test_ranks \
+$(foreach p,cells/check_fused plan/test_mesh plan/test_execution device/test_rnn device/test_low_precision device/test_bf16x3 session/test_ranks \
     train/test_trainer train/test_corruption,$(eval RUN_$p = $(if $(filter %/memory %/thread,$B),quick)))
 RUN_plan/test_polls = $(if $(filter %/thread,$B),untimed)
 RUN_train/test_weights_loss = docs/design.md
@@ -83,10 +83,10 @@ RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
-THREADS = base/test_team comm/test_comm comm/test_sums plan/test_polls plan/test_mesh device/test_instance session/test_ranks
+THREADS = base/test_team comm/test_comm comm/test_sums plan/test_polls plan/test_mesh device/test_executable session/test_ranks
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
-          device/test_kernels device/test_kernels_training device/test_rnn device/test_narrow device/test_thirds device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_module session/test_refusals session/test_fork session/test_ranks \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_module session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors \
           train/test_text train/test_words train/test_trainer train/test_corruption train/test_sample stream/test_stream export/test_integers
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
@@ -145,7 +145,7 @@ lines:
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
-	@$(foreach u,2 3 8,echo '60 env RNN_XLA_UNROLL=$u $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/short.txt';)
+	@$(foreach u,2 3 8,echo '60 env UNROLL_XLA_UNROLL=$u $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/short.txt';)
 	@echo '60 $T/cases/test_ahead xla:$T/device/fake_plugin.so tests/cases/cases.txt v5e:2x2'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --document docs/xla.md $T/cases/row.txt'
@@ -159,7 +159,7 @@ lines:
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
 	@echo 'long 300 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo '60 tests/cells/mutate.sh rnn'
-	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env RNN_CUDA_WAY=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
+	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env UNROLL_CUDA_ALGORITHM=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
 	@echo '60 tests/cli/test_numbers.sh $B/unroll'
 	@echo '60 tests/cli/test_completion.sh $B/unroll'
@@ -193,7 +193,7 @@ memory-lines:
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
 	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS),$(LONG))
-	@$(if $(CUDA_PROGRAMS),echo 'long 100 env RNN_CUDA_WAY=portable tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/tiny.txt')
+	@$(if $(CUDA_PROGRAMS),echo 'long 100 env UNROLL_CUDA_ALGORITHM=portable tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/tiny.txt')
 
 # What the binding's tests do a few times, thousands of times: no memory may be lost.
 test-python-long: $B/libunroll.a

@@ -25,17 +25,17 @@ bool cgroup_read_line(const char *directory, const char *name, char *line, int s
 static int64_t limit_up_to_mount(const char *mount, const char *group, cgroup_reader *read)
 {
     char directory[PATH_MAX];
-    int64_t least = INT64_MAX;
+    int64_t min = INT64_MAX;
 
     if (snprintf(directory, sizeof directory, "%s%s", mount, group) >= (int)sizeof directory)
         return INT64_MAX;
     for (;;) {
         int64_t limit = read(directory);
-        if (limit < least)
-            least = limit;
+        if (limit < min)
+            min = limit;
         char *slash = strrchr(directory, '/');
         if (slash == NULL || (size_t)(slash - directory) < strlen(mount))
-            return least;
+            return min;
         *slash = '\0';
     }
 }
@@ -55,7 +55,7 @@ static bool lists_controller(const char *controllers, const char *wanted)
 int64_t cgroup_limit(const char *mount, const char *membership, const char *controller, cgroup_reader *read)
 {
     char line[PATH_MAX], version_1[PATH_MAX];
-    int64_t least = INT64_MAX;
+    int64_t min = INT64_MAX;
     FILE *file = fopen(membership, "re");
 
     if (file == NULL)
@@ -70,12 +70,12 @@ int64_t cgroup_limit(const char *mount, const char *membership, const char *cont
         int64_t limit = INT64_MAX;
         if (*controllers == '\0')
             limit = limit_up_to_mount(mount, group, read);
-        else if (lists_controller(controllers, controller)
-                 && snprintf(version_1, sizeof version_1, "%s/%s", mount, controllers) < PATH_MAX)
+        else if (lists_controller(controllers, controller) &&
+                 snprintf(version_1, sizeof version_1, "%s/%s", mount, controllers) < PATH_MAX)
             limit = limit_up_to_mount(version_1, group, read);
-        if (limit < least)
-            least = limit;
+        if (limit < min)
+            min = limit;
     }
     fclose(file);
-    return least;
+    return min;
 }

@@ -1,4 +1,4 @@
-/* Limits that control groups put on this process, for processors (cpu.h) and memory (memory_limit.h).
+/* Limits that control groups put on this process, for processors (processor.h) and memory (memory_limit.h).
  * Knows how groups nest and where their files lie, not what is in them. */
 #ifndef BASE_CGROUP_H
 #define BASE_CGROUP_H

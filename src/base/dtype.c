@@ -11,15 +11,9 @@ static const struct {
 #undef DTYPE_ROW
 };
 
-const char *dtype_name(enum dtype dtype)
-{
-    return table[dtype].name;
-}
+const char *dtype_name(enum dtype dtype) { return table[dtype].name; }
 
-size_t dtype_size(enum dtype dtype)
-{
-    return table[dtype].bytes;
-}
+size_t dtype_size(enum dtype dtype) { return table[dtype].bytes; }
 
 bool dtype_parse(const char *name, enum dtype *dtype)
 {
@@ -32,9 +26,10 @@ bool dtype_parse(const char *name, enum dtype *dtype)
     return false;
 }
 
-static const struct { const char *name; enum dtype dtype; } weights[] = {
-    {"fp32", DTYPE_F32}, {"bf16", DTYPE_BF16}, {"int8", DTYPE_I8},
-};
+static const struct {
+    const char *name;
+    enum dtype dtype;
+} weights[] = {{"fp32", DTYPE_F32}, {"bf16", DTYPE_BF16}, {"int8", DTYPE_I8}};
 
 bool weights_parse(const char *name, enum dtype *dtype)
 {
@@ -51,7 +46,6 @@ const char *weights_name(enum dtype dtype)
 {
     size_t i = 0;
 
-    while (weights[i].dtype != dtype)
-        i++;
+    while (weights[i].dtype != dtype) i++;
     return weights[i].name;
 }

@@ -19,15 +19,15 @@ enum dtype {
 #define DTYPE_ENUMERATOR(name, bytes) DTYPE_##name,
     DTYPE_LIST(DTYPE_ENUMERATOR)
 #undef DTYPE_ENUMERATOR
-    DTYPE_COUNT
+        DTYPE_COUNT
 };
 
 const char *dtype_name(enum dtype dtype);
-size_t dtype_size(enum dtype dtype);                        /* bytes of one element */
-bool dtype_parse(const char *name, enum dtype *dtype);      /* false, *dtype untouched: no such type */
+size_t dtype_size(enum dtype dtype);                   /* bytes of one element */
+bool dtype_parse(const char *name, enum dtype *dtype); /* false, *dtype untouched: no such type */
 
 /* What users call the types that packed weights may have: fp32 (or NULL), bf16, int8. */
-bool weights_parse(const char *name, enum dtype *dtype);    /* false, *dtype untouched: none of these */
+bool weights_parse(const char *name, enum dtype *dtype); /* false, *dtype untouched: none of these */
 const char *weights_name(enum dtype dtype);
 
 static inline float f32_from_bits(uint32_t bits)
@@ -38,10 +38,7 @@ static inline float f32_from_bits(uint32_t bits)
 }
 
 /* bfloat16 is the upper half of a float: exact, NaN payloads included. */
-static inline float bf16_to_f32(uint16_t bits)
-{
-    return f32_from_bits((uint32_t)bits << 16);
-}
+static inline float bf16_to_f32(uint16_t bits) { return f32_from_bits((uint32_t)bits << 16); }
 
 static inline uint32_t f32_to_bits(float value)
 {
@@ -66,7 +63,7 @@ static inline float f16_to_f32(uint16_t bits)
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t exponent = bits >> 10 & 0x1fu, fraction = bits & 0x3ffu;
 
-    if (exponent == 0) {        /* a subnormal half is a normal float: flushing does not touch it */
+    if (exponent == 0) { /* a subnormal half is a normal float: flushing does not touch it */
         float magnitude = (float)fraction * 0x1p-24f;
         return sign ? -magnitude : magnitude;
     }
@@ -82,9 +79,9 @@ static inline uint16_t f32_to_f16(float value)
 
     if (magnitude > 0x7f800000u)
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu));
-    if (magnitude >= 0x477ff000u)       /* 65520: halfway from the largest half to the next, which is even */
+    if (magnitude >= 0x477ff000u) /* 65520: halfway from the largest half to the next, which is even */
         return (uint16_t)(sign | 0x7c00u);
-    if (magnitude < 0x38800000u)        /* below 2^-14: a multiple of 2^-24, which adding 0.5 rounds to */
+    if (magnitude < 0x38800000u) /* below 2^-14: a multiple of 2^-24, which adding 0.5 rounds to */
         return (uint16_t)(sign | (f32_to_bits(f32_from_bits(magnitude) + 0.5f) - 0x3f000000u));
     magnitude += 0xfffu + (magnitude >> 13 & 1);
     return (uint16_t)(sign | (magnitude - 0x38000000u) >> 13);

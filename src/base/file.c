@@ -16,13 +16,13 @@
 #include "base/memory.h"
 #include "base/number.h"
 
-enum { LARGEST_TRANSFER = 1 << 30 };    /* bytes in one read or write; Linux stops at 2^31 - 4096 */
+enum { LARGEST_TRANSFER = 1 << 30 }; /* bytes in one read or write; Linux stops at 2^31 - 4096 */
 
 /* ---- reading ---- */
 
 struct buffer {
     char *at;
-    size_t used, capacity;      /* one byte more than capacity is allocated, for the final zero */
+    size_t used, capacity; /* one byte more than capacity is allocated, for the final zero */
 };
 
 static unroll_status grow(struct buffer *buffer, size_t capacity, const char *path)
@@ -44,8 +44,7 @@ static unroll_status grow(struct buffer *buffer, size_t capacity, const char *pa
 }
 
 /* Room for one byte beyond the size that the system states tells the end from a file that grows. */
-static unroll_status first_buffer(int descriptor, const char *path, uint64_t max_bytes,
-                                  struct buffer *buffer)
+static unroll_status first_buffer(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
 {
     struct stat info;
     uint64_t size = 65536;
@@ -67,17 +66,18 @@ static unroll_status open_to_read(const char *path, int *descriptor)
 {
     *descriptor = open(path, O_RDONLY | O_CLOEXEC);
     return *descriptor >= 0 ? UNROLL_OK
-        : fail(UNROLL_DATA, "cannot open '%s': %s%s", path, strerror(errno), errno == ENOENT ? "; fix: check the name" : "");
+                            : fail(UNROLL_DATA, "cannot open '%s': %s%s", path, strerror(errno),
+                                   errno == ENOENT ? "; fix: check the name" : "");
 }
 
 static unroll_status read_all(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
 {
     TRY(first_buffer(descriptor, path, max_bytes, buffer));
     for (;;) {
-        size_t room = buffer->capacity - buffer->used;
-        if (room > LARGEST_TRANSFER)
-            room = LARGEST_TRANSFER;
-        ssize_t got = read(descriptor, buffer->at + buffer->used, room);
+        size_t left = buffer->capacity - buffer->used;
+        if (left > LARGEST_TRANSFER)
+            left = LARGEST_TRANSFER;
+        ssize_t got = read(descriptor, buffer->at + buffer->used, left);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -86,8 +86,7 @@ static unroll_status read_all(int descriptor, const char *path, uint64_t max_byt
             return UNROLL_OK;
         buffer->used += (size_t)got;
         if (buffer->used > max_bytes)
-            return fail(UNROLL_DATA, "'%s' is larger than the %" PRIu64 " bytes allowed here", path,
-                        max_bytes);
+            return fail(UNROLL_DATA, "'%s' is larger than the %" PRIu64 " bytes allowed here", path, max_bytes);
         if (buffer->used == buffer->capacity)
             TRY(grow(buffer, buffer->capacity > SIZE_MAX / 2 ? SIZE_MAX : buffer->capacity * 2, path));
     }
@@ -153,10 +152,7 @@ static bool write_all(int descriptor, const struct piece *piece)
 }
 
 /* Pipes and some file systems cannot be synced and say EINVAL. */
-static bool sync_descriptor(int descriptor)
-{
-    return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
-}
+static bool sync_descriptor(int descriptor) { return fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS; }
 
 /* N of /dev/fd/N and /proc/self/fd/N, and of a link to the latter such as /dev/stdout; -1: another path. */
 static int descriptor_of(const char *path)
@@ -168,7 +164,8 @@ static int descriptor_of(const char *path)
     if (readlink(path, target, sizeof target - 1) > 0 && strncmp(target, proc, sizeof proc - 1) == 0)
         path = target;
     size_t folder = !strncmp(path, proc, sizeof proc - 1) ? sizeof proc - 1
-                  : !strncmp(path, dev, sizeof dev - 1) ? sizeof dev - 1 : 0;
+                    : !strncmp(path, dev, sizeof dev - 1) ? sizeof dev - 1
+                                                          : 0;
     bool is_one = folder && number_whole_integer(path + folder, 0, INT_MAX, &descriptor) == NUMBER_OK;
     return is_one ? (int)descriptor : -1;
 }
@@ -182,8 +179,7 @@ static int open_to_write(const char *path, int flags)
 }
 
 /* Opens, writes, syncs, closes; messages name `shown`, the path that the user knows. */
-static unroll_status write_pieces(const char *path, int flags, const char *shown,
-                                  const struct piece *pieces, int count)
+static unroll_status write_pieces(const char *path, int flags, const char *shown, const struct piece *pieces, int count)
 {
     int descriptor = open_to_write(path, flags);
     unroll_status status = UNROLL_OK;
@@ -216,7 +212,7 @@ bool sync_directory(const char *directory)
 /* Where a file that is replaced is first written: beside the one that links lead to, so that they stay. */
 struct staged {
     char path[PATH_MAX], directory[PATH_MAX], temporary[PATH_MAX + 32];
-    bool in_place;              /* written where it is: nothing is left to be renamed */
+    bool in_place; /* written where it is: nothing is left to be renamed */
 };
 
 static unroll_status name_staged(const char *path, struct staged *to)
@@ -261,10 +257,8 @@ unroll_status write_files_atomically(const struct whole_file files[], int count)
     unroll_status status = staged ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the names of files");
     int written = 0;
 
-    for (; written < count && status == UNROLL_OK; written++)
-        status = stage(&files[written], &staged[written]);
-    for (int i = 0; i < count && status == UNROLL_OK; i++)
-        status = take_place(&staged[i], files[i].path);
+    for (; written < count && status == UNROLL_OK; written++) status = stage(&files[written], &staged[written]);
+    for (int i = 0; i < count && status == UNROLL_OK; i++) status = take_place(&staged[i], files[i].path);
     for (int i = 0; i < written && status != UNROLL_OK; i++)
         if (!staged[i].in_place)
             unlink(staged[i].temporary);
@@ -274,7 +268,7 @@ unroll_status write_files_atomically(const struct whole_file files[], int count)
 
 unroll_status write_file_atomically(const char *path, const struct piece *pieces, int count)
 {
-    return write_files_atomically(&(struct whole_file){ path, pieces, count }, 1);
+    return write_files_atomically(&(struct whole_file){path, pieces, count}, 1);
 }
 
 /* ---- names ---- */

@@ -40,7 +40,7 @@ unroll_status write_files_atomically(const struct whole_file files[], int count)
 /* Names in a directory, renamed ones too, are on the disk when it is; false: errno says why not. */
 bool sync_directory(const char *directory);
 
-unroll_status make_directories(const char *path);   /* and their parents; existing ones are fine */
+unroll_status make_directories(const char *path); /* and their parents; existing ones are fine */
 bool file_exists(const char *path);
 
 #endif

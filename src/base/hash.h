@@ -8,15 +8,11 @@
 
 #define HASH_BEGIN 0xcbf29ce484222325u
 
-static inline uint64_t hash_number(uint64_t hash, uint64_t number)
-{
-    return (hash ^ number) * 0x100000001b3u;
-}
+static inline uint64_t hash_number(uint64_t hash, uint64_t number) { return (hash ^ number) * 0x100000001b3u; }
 
 static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        hash = hash_number(hash, ((const unsigned char *)bytes)[i]);
+    for (size_t i = 0; i < count; i++) hash = hash_number(hash, ((const unsigned char *)bytes)[i]);
     return hash;
 }
 

@@ -26,11 +26,11 @@ static unroll_status check_depth(const char *text, size_t size, const char *name
         } else if (c == '"') {
             in_string = !in_string;
         } else if (in_string) {
-            i += c == '\\';         /* an escaped quote does not end the string */
+            i += c == '\\'; /* an escaped quote does not end the string */
         } else if (c == '{' || c == '[') {
             if (++depth > JSON_LARGEST_DEPTH)
-                return fail(UNROLL_DATA, "'%s', line %d, column %d: nested deeper than %d levels", name,
-                            line, column, JSON_LARGEST_DEPTH);
+                return fail(UNROLL_DATA, "'%s', line %d, column %d: nested deeper than %d levels", name, line, column,
+                            JSON_LARGEST_DEPTH);
         } else if (c == '}' || c == ']') {
             depth--;
         }
@@ -84,22 +84,22 @@ unroll_status format_json(const json_t *json, char **text)
 static const char *type_name(const json_t *value)
 {
     switch (json_typeof(value)) {
-    case JSON_OBJECT:  return "an object";
-    case JSON_ARRAY:   return "an array";
-    case JSON_STRING:  return "a string";
+    case JSON_OBJECT: return "an object";
+    case JSON_ARRAY: return "an array";
+    case JSON_STRING: return "a string";
     case JSON_INTEGER: return "an integer";
-    case JSON_REAL:    return "a number";
+    case JSON_REAL: return "a number";
     case JSON_TRUE:
-    case JSON_FALSE:   return "a boolean";
-    default:           return "null";
+    case JSON_FALSE: return "a boolean";
+    default: return "null";
     }
 }
 
 enum { BOOLEAN = 1u << JSON_TRUE | 1u << JSON_FALSE, NUMBER = 1u << JSON_INTEGER | 1u << JSON_REAL };
 
 /* types: a set of 1 << json_type; wanted: the same in words. */
-static unroll_status find_field(const json_t *object, const char *where, const char *key,
-                                unsigned types, const char *wanted, json_t **value)
+static unroll_status find_field(const json_t *object, const char *where, const char *key, unsigned types,
+                                const char *wanted, json_t **value)
 {
     if (!json_is_object(object))
         return fail(UNROLL_DATA, "%s: must be an object with the key '%s'", where, key);
@@ -121,28 +121,28 @@ unroll_status json_field_string(const json_t *object, const char *where, const c
     return UNROLL_OK;
 }
 
-unroll_status json_field_integer(const json_t *object, const char *where, const char *key,
-                                 int64_t least, int64_t largest, int64_t *value)
+unroll_status json_field_integer(const json_t *object, const char *where, const char *key, int64_t min, int64_t largest,
+                                 int64_t *value)
 {
     json_t *field;
 
     TRY(find_field(object, where, key, 1u << JSON_INTEGER, "an integer", &field));
     int64_t number = json_integer_value(field);
-    if (number < least || number > largest)
-        return fail(UNROLL_DATA, "%s: '%s' is %" PRId64 ", but must be in %" PRId64 " .. %" PRId64, where,
-                    key, number, least, largest);
+    if (number < min || number > largest)
+        return fail(UNROLL_DATA, "%s: '%s' is %" PRId64 ", but must be in %" PRId64 " .. %" PRId64, where, key, number,
+                    min, largest);
     *value = number;
     return UNROLL_OK;
 }
 
-unroll_status json_item_integer(const json_t *array, const char *where, const char *key, size_t index,
-                                int64_t least, int64_t largest, int64_t *value)
+unroll_status json_item_integer(const json_t *array, const char *where, const char *key, size_t index, int64_t min,
+                                int64_t largest, int64_t *value)
 {
     const json_t *item = json_array_get(array, index);
     int64_t number = json_integer_value(item);
 
-    if (!json_is_integer(item) || number < least || number > largest)
-        return fail(UNROLL_DATA, "%s: %s[%zu] is not an integer in %" PRId64 " .. %" PRId64, where, key, index, least,
+    if (!json_is_integer(item) || number < min || number > largest)
+        return fail(UNROLL_DATA, "%s: %s[%zu] is not an integer in %" PRId64 " .. %" PRId64, where, key, index, min,
                     largest);
     *value = number;
     return UNROLL_OK;
@@ -183,10 +183,10 @@ unroll_status json_fields_known(json_t *object, const char *where, const char *c
 
     if (!json_is_object(object))
         return fail(UNROLL_DATA, "%s: must be an object", where);
-    json_object_foreach(object, key, value) {
+    json_object_foreach(object, key, value)
+    {
         int i = 0;
-        while (known[i] != NULL && strcmp(known[i], key) != 0)
-            i++;
+        while (known[i] != NULL && strcmp(known[i], key) != 0) i++;
         if (known[i] == NULL)
             return fail(UNROLL_DATA, "%s: the key '%.200s' is unknown", where, key);
     }

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 
-enum { JSON_LARGEST_DEPTH = 64 };   /* arrays and objects inside one another */
+enum { JSON_LARGEST_DEPTH = 64 }; /* arrays and objects inside one another */
 
 /* The text of one object or array. Duplicate keys, deep nesting and anything after it are errors with
  * line and column. `name` is for messages. The caller owns *json (json_decref). */
@@ -23,11 +23,11 @@ unroll_status format_json(const json_t *json, char **text);
 /* The field `key` of an object; it must be there and have the type. `where` begins the message,
  * e.g. "config.json: model". Strings, arrays and objects stay the property of `object`. */
 unroll_status json_field_string(const json_t *object, const char *where, const char *key, const char **value);
-unroll_status json_field_integer(const json_t *object, const char *where, const char *key,
-                                 int64_t least, int64_t largest, int64_t *value);
+unroll_status json_field_integer(const json_t *object, const char *where, const char *key, int64_t min, int64_t largest,
+                                 int64_t *value);
 /* The element of an array; it must be there. key: the array's name in messages. */
-unroll_status json_item_integer(const json_t *array, const char *where, const char *key, size_t index,
-                                int64_t least, int64_t largest, int64_t *value);
+unroll_status json_item_integer(const json_t *array, const char *where, const char *key, size_t index, int64_t min,
+                                int64_t largest, int64_t *value);
 unroll_status json_field_real(const json_t *object, const char *where, const char *key, double *value);
 unroll_status json_field_boolean(const json_t *object, const char *where, const char *key, bool *value);
 unroll_status json_field_array(const json_t *object, const char *where, const char *key, json_t **value);

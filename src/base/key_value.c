@@ -52,8 +52,7 @@ unroll_status key_values_read(const char *text, const char *owner, const struct 
     while (text && *text) {
         const struct key *key = keys;
         int name = (int)strcspn(text, "=,"), rest = (int)strcspn(text + name, ",");
-        while (key->name && (strlen(key->name) != (size_t)name || memcmp(key->name, text, (size_t)name)))
-            key++;
+        while (key->name && (strlen(key->name) != (size_t)name || memcmp(key->name, text, (size_t)name))) key++;
         if (key->name == NULL)
             return refuse_key(text, name, owner, keys);
         snprintf(value, sizeof value, "%.*s", rest > 0 ? rest - 1 : 0, text + name + (rest > 0));

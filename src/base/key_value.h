@@ -1,5 +1,6 @@
 /* Settings as text, "tokens=words,vocab=5000": what one reader has and others have not. Who reads them lists the keys;
- * others are refused with those that there are. Not the options of the command (cli/options.h), which become such texts. */
+ * others are refused with those that there are. Not the options of the command (cli/options.h), which become such
+ * texts. */
 #ifndef BASE_KEY_VALUE_H
 #define BASE_KEY_VALUE_H
 #include <stddef.h>
@@ -9,9 +10,9 @@
 /* A list ends with a key without a name. */
 struct key {
     const char *name;
-    const char *choices;            /* names with a space between: the value is an int, the number of one; NULL: .. */
-    double min, max;                /* .. it is a double, whole if both of these are */
-    size_t offset;                  /* of the value in the struct that is read into */
+    const char *choices; /* names with a space between: the value is an int, the number of one; NULL: .. */
+    double min, max;     /* .. it is a double, whole if both of these are */
+    size_t offset;       /* of the value in the struct that is read into */
 };
 
 /* What the text does not name stays as it is. NULL is as "". `owner` is for messages: "the reader text". */

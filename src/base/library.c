@@ -15,38 +15,55 @@ enum { FILES = 6 };
 
 struct row {
     const char *name, *purpose;
-    const char *package;                /* Debian's: `make deps-all` installs it; NULL: it has none */
-    const char *fix;                    /* another way to have it, or NULL */
-    const char *variable;               /* of the environment: names a file in its place; NULL: none does */
+    const char *package;  /* Debian's: `make deps-all` installs it; NULL: it has none */
+    const char *fix;      /* another way to have it, or NULL */
+    const char *variable; /* of the environment: names a file in its place; NULL: none does */
     /* For the loader; with a folder a pattern of paths, in the packages of Python where it does not begin with '/'. */
     const char *file[FILES];
-    bool        global;                 /* what it loads itself looks for its symbols */
+    bool global; /* what it loads itself looks for its symbols */
 };
 
 /* In the order of enum library. */
 static const struct row table[] = {
-    {.name = "Open MPI", .purpose = "ranks that are processes (mpirun)", .package = "openmpi-bin",
-     .fix = "UNROLL_MPI=mpich where MPICH launched the ranks", .file = {"libmpi.so.40"}, .global = true},
-    {.name = "MPICH", .purpose = "ranks that are processes (mpiexec), as Intel MPI and MVAPICH", .package = "mpich",
-     .fix = "UNROLL_MPI=openmpi where Open MPI launched the ranks", .file = {"libmpich.so.12", "libmpi.so.12"},
+    {.name = "Open MPI",
+     .purpose = "ranks that are processes (mpirun)",
+     .package = "openmpi-bin",
+     .fix = "UNROLL_MPI=mpich where MPICH launched the ranks",
+     .file = {"libmpi.so.40"},
      .global = true},
-    {.name = "CUDA driver", .purpose = "the device cuda", .fix = "install NVIDIA's driver",
-     .variable = "RNN_CUDA_DRIVER", .file = {"libcuda.so.1"}},
-    {.name = "cuBLASLt", .purpose = "products of the device cuda", .fix = "pip install nvidia-cublas",
-     .variable = "RNN_CUBLASLT",
+    {.name = "MPICH",
+     .purpose = "ranks that are processes (mpiexec), as Intel MPI and MVAPICH",
+     .package = "mpich",
+     .fix = "UNROLL_MPI=openmpi where Open MPI launched the ranks",
+     .file = {"libmpich.so.12", "libmpi.so.12"},
+     .global = true},
+    {.name = "CUDA driver",
+     .purpose = "the device cuda",
+     .fix = "install NVIDIA's driver",
+     .variable = "UNROLL_CUDA_DRIVER",
+     .file = {"libcuda.so.1"}},
+    {.name = "cuBLASLt",
+     .purpose = "products of the device cuda",
+     .fix = "pip install nvidia-cublas",
+     .variable = "UNROLL_CUBLASLT",
      .file = {"libcublasLt.so.13", "libcublasLt.so.12", "nvidia/cu13/lib/libcublasLt.so.13",
-              "nvidia/cublas/lib/libcublasLt.so.1[23]",           /* of nvidia-cublas-cu12, which PyTorch asks for */
+              "nvidia/cublas/lib/libcublasLt.so.1[23]", /* of nvidia-cublas-cu12, which PyTorch asks for */
               "/usr/local/cuda*/lib64/libcublasLt.so.1[23]", "/usr/local/cuda*/targets/*/lib/libcublasLt.so.1[23]"}},
-    {.name = "NCCL", .purpose = "ranks with a GPU each", .fix = "install NVIDIA's libnccl2 or pip install nvidia-nccl-cu12",
-     .variable = "RNN_NCCL",
+    {.name = "NCCL",
+     .purpose = "ranks with a GPU each",
+     .fix = "install NVIDIA's libnccl2 or pip install nvidia-nccl-cu12",
+     .variable = "UNROLL_NCCL",
      .file = {"libnccl.so.2", "nvidia/nccl/lib/libnccl.so.2", "/usr/local/cuda*/lib64/libnccl.so.2",
               "/usr/local/cuda*/targets/*/lib/libnccl.so.2"}},
     {.name = "PJRT for TPUs", .purpose = "the device tpu", .fix = "pip install libtpu", .file = {"libtpu/libtpu.so"}},
-    {.name = "PJRT for CUDA", .purpose = "the device xla:cuda", .fix = "pip install jax-cuda13-pjrt",
+    {.name = "PJRT for CUDA",
+     .purpose = "the device xla:cuda",
+     .fix = "pip install jax-cuda13-pjrt",
      .file = {"jax_plugins/xla_cuda13/xla_cuda_plugin.so", "jax_plugins/xla_cuda12/xla_cuda_plugin.so"}},
-    {.name = "PJRT for CPUs", .purpose = "the device xla:cpu", .fix = "pip install xla-cpu-pjrt",
-     .file = {"xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"}},
-};
+    {.name = "PJRT for CPUs",
+     .purpose = "the device xla:cpu",
+     .fix = "pip install xla-cpu-pjrt",
+     .file = {"xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"}}};
 
 /* ---- looking ---- */
 
@@ -142,8 +159,10 @@ static unroll_status find_symbols(const char *name, const char *path, void *libr
         void *address = dlsym(library, symbols[i].name);
 
         if (!address && !symbols[i].optional)
-            return fail(UNROLL_UNSUPPORTED, "%s '%s' has no '%s': it is too old, or another library; fix: install a "
-                        "newer one", name, path, symbols[i].name);
+            return fail(UNROLL_UNSUPPORTED,
+                        "%s '%s' has no '%s': it is too old, or another library; fix: install a "
+                        "newer one",
+                        name, path, symbols[i].name);
         if (address)
             memcpy(symbols[i].slot, &address, sizeof address);
     }

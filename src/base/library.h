@@ -7,16 +7,24 @@
 
 #include "base/status.h"
 
-enum library { LIBRARY_OPENMPI, LIBRARY_MPICH, LIBRARY_CUDA, LIBRARY_CUBLASLT, LIBRARY_NCCL, LIBRARY_XLA_TPU,
-               LIBRARY_XLA_CUDA, LIBRARY_XLA_CPU };
+enum library {
+    LIBRARY_OPENMPI,
+    LIBRARY_MPICH,
+    LIBRARY_CUDA,
+    LIBRARY_CUBLASLT,
+    LIBRARY_NCCL,
+    LIBRARY_XLA_TPU,
+    LIBRARY_XLA_CUDA,
+    LIBRARY_XLA_CPU
+};
 
-enum { LIBRARY_PATH = 1024 };           /* bytes of a path, with its end */
+enum { LIBRARY_PATH = 1024 }; /* bytes of a path, with its end */
 
 /* What is wanted of a library; slot: where its address goes, a pointer to a pointer. */
 struct symbol {
     const char *name;
-    void       *slot;
-    bool        optional;               /* left as it is where there is none */
+    void *slot;
+    bool optional; /* left as it is where there is none */
 };
 
 /* Opens the library, which stays, and finds the symbols: all, or a sentence says what is missing and how to get it.

@@ -5,14 +5,14 @@
 #include "base/status.h"
 
 #define MACHINE_FIELDS(FIELD)                                                                          \
-    FIELD(device) FIELD(isa) FIELD(precision) FIELD(dtype) FIELD(threads) FIELD(lanes) FIELD(chunks)   \
+    FIELD(device) FIELD(isa) FIELD(precision) FIELD(dtype) FIELD(threads) FIELD(queues) FIELD(chunks)   \
     FIELD(checkpoint_time) FIELD(memory) FIELD(comm) FIELD(split) FIELD(exact) FIELD(sum)
 
 enum machine_field {
 #define MACHINE_FIELD_ENUM(name) MACHINE_##name,
     MACHINE_FIELDS(MACHINE_FIELD_ENUM)
 #undef MACHINE_FIELD_ENUM
-    MACHINE_FIELD_N
+        MACHINE_FIELD_N
 };
 
 /* uses: 1 << MACHINE_isa | ..; all others must be as unroll_machine_default() has them. who: "a stream". */

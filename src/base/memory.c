@@ -12,15 +12,15 @@
 enum { LARGE_PAGE = 2 << 20 };
 
 static atomic_uint_fast64_t allocations, releases;
-static atomic_int_fast64_t successes_left = -1;     /* negative: no limit */
+static atomic_int_fast64_t successes_left = -1; /* negative: no limit */
 
 static bool refused_by_test(void)
 {
     int_fast64_t left = atomic_load_explicit(&successes_left, memory_order_relaxed);
 
     while (left > 0) {
-        if (atomic_compare_exchange_weak_explicit(&successes_left, &left, left - 1,
-                                                  memory_order_relaxed, memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&successes_left, &left, left - 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
             return false;
     }
     return left == 0;
@@ -43,10 +43,7 @@ static void *allocate_aligned(size_t bytes)
 }
 
 /* Wraps around where the result has no room. */
-static size_t round_up(size_t bytes)
-{
-    return (bytes + MEMORY_ALIGNMENT - 1) & ~(size_t)(MEMORY_ALIGNMENT - 1);
-}
+static size_t round_up(size_t bytes) { return (bytes + MEMORY_ALIGNMENT - 1) & ~(size_t)(MEMORY_ALIGNMENT - 1); }
 
 void *allocate(size_t bytes)
 {
@@ -88,17 +85,8 @@ void release(void *memory)
     atomic_fetch_add_explicit(&releases, 1, memory_order_relaxed);
 }
 
-uint64_t memory_allocations(void)
-{
-    return atomic_load_explicit(&allocations, memory_order_relaxed);
-}
+uint64_t memory_allocations(void) { return atomic_load_explicit(&allocations, memory_order_relaxed); }
 
-uint64_t memory_live(void)
-{
-    return memory_allocations() - atomic_load_explicit(&releases, memory_order_relaxed);
-}
+uint64_t memory_live(void) { return memory_allocations() - atomic_load_explicit(&releases, memory_order_relaxed); }
 
-void memory_fail_after(int64_t n)
-{
-    atomic_store_explicit(&successes_left, n, memory_order_relaxed);
-}
+void memory_fail_after(int64_t n) { atomic_store_explicit(&successes_left, n, memory_order_relaxed); }

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-enum { MEMORY_ALIGNMENT = 64 };     /* bytes: a cache line and an AVX-512 register */
+enum { MEMORY_ALIGNMENT = 64 }; /* bytes: a cache line and an AVX-512 register */
 
 /* count * size zero bytes, aligned to MEMORY_ALIGNMENT. NULL when there is no memory or the product
  * overflows, and only then: an empty array has an address too. Large ones ask the system for large pages. */
@@ -22,7 +22,8 @@ void *allocate(size_t bytes);
 #define ALLOCATE(array, count, ...)                                                                                    \
     (((array) = allocate_zeroed((count), sizeof *(array))) ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory " __VA_ARGS__))
 
-/* *array, a pointer, becomes one to so many bytes, zeroed behind the `used` that it has. False: no memory, all stays. */
+/* *array, a pointer, becomes one to so many bytes, zeroed behind the `used` that it has. False: no memory, all stays.
+ */
 bool enlarge(void *array, size_t used, size_t bytes);
 
 /* Gives back what the others gave; NULL is allowed. */

@@ -17,8 +17,8 @@ static int64_t limit_of_group(const char *directory)
     const char *at = line;
     int64_t bytes;
 
-    if (!cgroup_read_line(directory, "memory.max", line, sizeof line)
-        && !cgroup_read_line(directory, "memory.limit_in_bytes", line, sizeof line))
+    if (!cgroup_read_line(directory, "memory.max", line, sizeof line) &&
+        !cgroup_read_line(directory, "memory.limit_in_bytes", line, sizeof line))
         return INT64_MAX;
     return number_integer(&at, NULL, 1, INT64_MAX, &bytes) == NUMBER_OK ? bytes : INT64_MAX;
 }
@@ -30,13 +30,13 @@ int64_t memory_limit_of_groups(const char *mount, const char *membership)
 
 uint64_t unroll_memory_limit(void)
 {
-    uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t min = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t groups = (uint64_t)memory_limit_of_groups("/sys/fs/cgroup", "/proc/self/cgroup");
     struct rlimit own;
 
-    if (groups < least)
-        least = groups;
-    if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < least)
-        least = own.rlim_cur;
-    return least;
+    if (groups < min)
+        min = groups;
+    if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < min)
+        min = own.rlim_cur;
+    return min;
 }

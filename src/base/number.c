@@ -1,5 +1,5 @@
-/* Numbers as text. Integers are read digit by digit. Reals are strtod's, once their grammar is known to be ours: it alone
- * would take blanks, hex, "inf" and "nan", too. */
+/* Numbers as text. Integers are read digit by digit. Reals are strtod's, once their grammar is known to be ours: it
+ * alone would take blanks, hex, "inf" and "nan", too. */
 #include "base/number.h"
 
 #include <math.h>
@@ -11,12 +11,9 @@
 
 static const char digits[] = "0123456789";
 
-static bool is_digit(const char *at, const char *end)
-{
-    return at != end && *at >= '0' && *at <= '9';
-}
+static bool is_digit(const char *at, const char *end) { return at != end && *at >= '0' && *at <= '9'; }
 
-enum number_state number_integer(const char **at, const char *end, int64_t least, int64_t most, int64_t *value)
+enum number_state number_integer(const char **at, const char *end, int64_t min, int64_t max, int64_t *value)
 {
     const char *t = *at;
     const bool negative = t != end && *t == '-';
@@ -33,7 +30,7 @@ enum number_state number_integer(const char **at, const char *end, int64_t least
     }
     *at = t;
     int64_t found = negative ? (int64_t)-size : (int64_t)size;
-    if (!fits || found < least || found > most)
+    if (!fits || found < min || found > max)
         return NUMBER_OUTSIDE;
     *value = found;
     return NUMBER_OK;
@@ -54,7 +51,7 @@ static const char *end_of_real(const char *text)
     return *power >= '0' && *power <= '9' ? power + strspn(power, digits) : t;
 }
 
-enum number_state number_real(const char **at, double least, double most, double *value)
+enum number_state number_real(const char **at, double min, double max, double *value)
 {
     const char *end = end_of_real(*at);
     char *after;
@@ -64,23 +61,23 @@ enum number_state number_real(const char **at, double least, double most, double
     const locale_t before = point_begin();
     double found = strtod(*at, &after);
     point_end(before);
-    if (after != end)               /* 0x10 */
+    if (after != end) /* 0x10 */
         return NUMBER_NONE;
     *at = end;
-    if (!(found >= least && found <= most) || isinf(found))
+    if (!(found >= min && found <= max) || isinf(found))
         return NUMBER_OUTSIDE;
     *value = found;
     return NUMBER_OK;
 }
 
-enum number_state number_whole_integer(const char *text, int64_t least, int64_t most, int64_t *value)
+enum number_state number_whole_integer(const char *text, int64_t min, int64_t max, int64_t *value)
 {
-    enum number_state state = number_integer(&text, NULL, least, most, value);
+    enum number_state state = number_integer(&text, NULL, min, max, value);
     return *text ? NUMBER_NONE : state;
 }
 
-enum number_state number_whole_real(const char *text, double least, double most, double *value)
+enum number_state number_whole_real(const char *text, double min, double max, double *value)
 {
-    enum number_state state = number_real(&text, least, most, value);
+    enum number_state state = number_real(&text, min, max, value);
     return *text ? NUMBER_NONE : state;
 }

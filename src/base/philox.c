@@ -6,8 +6,8 @@ static void fill_block(struct rng *rng)
 {
     uint64_t number = rng->position / 4;
     uint32_t key[2] = {(uint32_t)rng->seed, (uint32_t)(rng->seed >> 32)};
-    uint32_t counter[4] = {(uint32_t)number, (uint32_t)(number >> 32),
-                           (uint32_t)rng->stream, (uint32_t)(rng->stream >> 32)};
+    uint32_t counter[4] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)rng->stream,
+                           (uint32_t)(rng->stream >> 32)};
 
     philox(key, counter, rng->block);
 }
@@ -20,10 +20,7 @@ struct rng rng_at(uint64_t seed, uint64_t stream, uint64_t position)
     return rng;
 }
 
-struct rng rng_new(uint64_t seed, uint64_t stream)
-{
-    return rng_at(seed, stream, 0);
-}
+struct rng rng_new(uint64_t seed, uint64_t stream) { return rng_at(seed, stream, 0); }
 
 uint32_t rng_next_u32(struct rng *rng)
 {
@@ -32,14 +29,11 @@ uint32_t rng_next_u32(struct rng *rng)
     return rng->block[rng->position++ % 4];
 }
 
-float rng_uniform(struct rng *rng)
-{
-    return philox_unit(rng_next_u32(rng));
-}
+float rng_uniform(struct rng *rng) { return philox_unit(rng_next_u32(rng)); }
 
 uint64_t rng_below(struct rng *rng, uint64_t n)
 {
-    uint64_t rejected = (0 - n) % n;    /* 2^64 mod n: without these the rest divides evenly */
+    uint64_t rejected = (0 - n) % n; /* 2^64 mod n: without these the rest divides evenly */
     uint64_t bits;
 
     do {

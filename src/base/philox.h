@@ -5,7 +5,7 @@
 #define BASE_PHILOX_H
 #include <stdint.h>
 
-#ifndef PHILOX_CODE                     /* what functions for GPUs begin with is theirs to say */
+#ifndef PHILOX_CODE /* what functions for GPUs begin with is theirs to say */
 #define PHILOX_CODE static inline
 #endif
 
@@ -22,8 +22,8 @@ PHILOX_CODE void philox(const uint32_t key[2], const uint32_t counter[4], uint32
         c1 = (uint32_t)p1;
         c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
         c3 = (uint32_t)p0;
-        k0 += 0x9e3779b9u;      /* golden ratio */
-        k1 += 0xbb67ae85u;      /* sqrt(3) - 1 */
+        k0 += 0x9e3779b9u; /* golden ratio */
+        k1 += 0xbb67ae85u; /* sqrt(3) - 1 */
     }
     out[0] = c0;
     out[1] = c1;
@@ -32,23 +32,20 @@ PHILOX_CODE void philox(const uint32_t key[2], const uint32_t counter[4], uint32
 }
 
 /* Uniform in [0, 1): the upper 24 bits, every value exact. */
-PHILOX_CODE float philox_unit(uint32_t bits)
-{
-    return (float)(bits >> 8) * 0x1p-24f;
-}
+PHILOX_CODE float philox_unit(uint32_t bits) { return (float)(bits >> 8) * 0x1p-24f; }
 
 /* The words of one key one after another. (seed, stream, position) is the whole state: a checkpoint
  * keeps these three numbers; the block is what philox makes of them. */
 struct rng {
-    uint64_t seed, stream;      /* streams of one seed are independent: initialisation, shuffling, ... */
-    uint64_t position;          /* words drawn so far */
-    uint32_t block[4];          /* words of the block in which position lies */
+    uint64_t seed, stream; /* streams of one seed are independent: initialisation, shuffling, ... */
+    uint64_t position;     /* words drawn so far */
+    uint32_t block[4];     /* words of the block in which position lies */
 };
 
 struct rng rng_new(uint64_t seed, uint64_t stream);
-struct rng rng_at(uint64_t seed, uint64_t stream, uint64_t position);   /* continues from a checkpoint */
+struct rng rng_at(uint64_t seed, uint64_t stream, uint64_t position); /* continues from a checkpoint */
 uint32_t rng_next_u32(struct rng *rng);
-float    rng_uniform(struct rng *rng);                  /* [0, 1) with 24 bits */
-uint64_t rng_below(struct rng *rng, uint64_t n);        /* 0 .. n-1 with equal chances; n >= 1 */
+float rng_uniform(struct rng *rng);              /* [0, 1) with 24 bits */
+uint64_t rng_below(struct rng *rng, uint64_t n); /* 0 .. n-1 with equal chances; n >= 1 */
 
 #endif

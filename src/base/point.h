@@ -4,15 +4,9 @@
 #define BASE_POINT_H
 #include <locale.h>
 
-static inline locale_t point_begin(void)
-{
-    return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
-}
+static inline locale_t point_begin(void) { return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0)); }
 
 /* Takes what begin gave. */
-static inline void point_end(locale_t before)
-{
-    freelocale(uselocale(before));
-}
+static inline void point_end(locale_t before) { freelocale(uselocale(before)); }
 
 #endif

@@ -8,15 +8,9 @@
 static atomic_uint forks;
 static bool counts;
 
-static void count_fork(void)
-{
-    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
-}
+static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
 
-static void begin_to_count(void)
-{
-    counts = pthread_atfork(NULL, NULL, count_fork) == 0;
-}
+static void begin_to_count(void) { counts = pthread_atfork(NULL, NULL, count_fork) == 0; }
 
 /* Where there was no memory for the handler, the system is asked. */
 unsigned process_number(void)
@@ -29,8 +23,10 @@ unsigned process_number(void)
 
 unroll_status refuse_forked(const char *what)
 {
-    return fail(UNROLL_UNSUPPORTED, "this process was forked from one that had opened %s, which no child can use; fix: open "
-                "it in the child alone, or begin processes anew (in Python: multiprocessing.get_context(\"spawn\"))", what);
+    return fail(UNROLL_UNSUPPORTED,
+                "this process was forked from one that had opened %s, which no child can use; fix: open "
+                "it in the child alone, or begin processes anew (in Python: multiprocessing.get_context(\"spawn\"))",
+                what);
 }
 
 unroll_status opened_check(struct opened *opened, const char *what)
@@ -40,7 +36,4 @@ unroll_status opened_check(struct opened *opened, const char *what)
     return by == 0 || by == process_number() + 1 ? UNROLL_OK : refuse_forked(what);
 }
 
-void opened_here(struct opened *opened)
-{
-    atomic_store(&opened->by, process_number() + 1);
-}
+void opened_here(struct opened *opened) { atomic_store(&opened->by, process_number() + 1); }

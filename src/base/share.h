@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 /* n shares of size in multiples of grain: share number at is [first, first + count). */
-static inline void share(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count)
+static inline void shard_range(uint32_t size, int n, int at, uint32_t grain, uint32_t *first, uint32_t *count)
 {
     uint64_t grains = (size + grain - 1) / grain;
     uint64_t begin = grains * (uint64_t)at / (uint64_t)n * grain;

@@ -18,9 +18,9 @@ static void replace_control_characters(char *text)
             *text = '?';
 }
 
-void keep_error(const char *format, ...)
+void set_error(const char *format, ...)
 {
-    char message[MESSAGE_SIZE];     /* not last_error: an argument may lie in it */
+    char message[MESSAGE_SIZE]; /* not last_error: an argument may lie in it */
     va_list arguments;
 
     va_start(arguments, format);
@@ -41,7 +41,4 @@ const char *list_names(const char *(*name_of)(int index), char *text, size_t siz
     return text;
 }
 
-const char *unroll_last_error(void)
-{
-    return last_error;
-}
+const char *unroll_last_error(void) { return last_error; }

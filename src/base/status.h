@@ -10,9 +10,9 @@
  * keeps the sentence for unroll_last_error() of this thread and gives back `status`. The arguments may
  * contain unroll_last_error() itself, to put words before it. A macro, so that the compiler sees that
  * `return fail(UNROLL_DATA, ...)` is not UNROLL_OK and outputs need not be set. */
-#define fail(status, ...) (keep_error(__VA_ARGS__), (status))
+#define fail(status, ...) (set_error(__VA_ARGS__), (status))
 
-void keep_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* "a, b, c" for a sentence, of names that a function gives by their number up to NULL. Returns text. */
 const char *list_names(const char *(*name_of)(int index), char *text, size_t size);

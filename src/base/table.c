@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-struct row { const char *name, *about; };
+struct row {
+    const char *name, *about;
+};
 
 const void *table_at(const struct table *table, int index)
 {
@@ -46,8 +48,8 @@ unroll_status table_refuse(const struct table *table, const char *name)
 unroll_status table_add(struct table *table, const void *row)
 {
     if (table->added == TABLE_ADDED_MAX)
-        return fail(UNROLL_RESOURCE, "there are %d rows in the table of each %s already", table->built_in + table->added,
-                    table->what);
+        return fail(UNROLL_RESOURCE, "there are %d rows in the table of each %s already",
+                    table->built_in + table->added, table->what);
     table->more[table->added++] = row;
     return UNROLL_OK;
 }

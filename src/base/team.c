@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/cpu.h"
+#include "base/processor.h"
 #include "base/memory.h"
 #include "base/process.h"
 
@@ -72,7 +72,7 @@ static bool opens_while_spinning(struct barrier *barrier, unsigned closed)
 static void sleep_until_open(struct barrier *barrier, unsigned closed)
 {
     atomic_fetch_add(&barrier->sleepers, 1);
-    while (atomic_load(&barrier->epoch) == closed)   /* the kernel compares once more, atomically */
+    while (atomic_load(&barrier->epoch) == closed) /* the kernel compares once more, atomically */
         syscall(SYS_futex, &barrier->epoch, FUTEX_WAIT_PRIVATE, closed, NULL, NULL, 0);
     atomic_fetch_sub(&barrier->sleepers, 1);
 }
@@ -95,11 +95,11 @@ struct member {
 
 struct team {
     struct barrier gate;
-    unsigned process;                   /* whose threads there are */
-    void (*work)(void *arg, int me);    /* NULL: the workers leave */
+    unsigned process;                /* whose threads there are */
+    void (*work)(void *arg, int me); /* NULL: the workers leave */
     void *arg;
     int size;
-    struct member members[];            /* [size]; 0 is the caller and has no thread here */
+    struct member members[]; /* [size]; 0 is the caller and has no thread here */
 };
 
 static void *member_main(void *argument)
@@ -123,14 +123,12 @@ static void dismiss(struct team *team, int started)
     unsigned closed;
 
     team->work = NULL;
-    for (int absent = started - 1; absent < team->size; absent++)
-        arrive(&team->gate, &closed);
-    for (int i = 1; i < started; i++)
-        pthread_join(team->members[i].thread, NULL);
+    for (int absent = started - 1; absent < team->size; absent++) arrive(&team->gate, &closed);
+    for (int i = 1; i < started; i++) pthread_join(team->members[i].thread, NULL);
 }
 
-/* Bytes of a worker's stack, whatever the limit of the process is (ulimit -s). It holds the program's thread-local variables,
- * too. Code that is not optimized needs more than the 256 KB that are enough for any caller. */
+/* Bytes of a worker's stack, whatever the limit of the process is (ulimit -s). It holds the program's thread-local
+ * variables, too. Code that is not optimized needs more than the 256 KB that are enough for any caller. */
 #ifdef UNROLL_DEBUG
 enum { STACK = 8 << 20 };
 #else
@@ -165,8 +163,8 @@ static unroll_status start_members(struct team *team)
         int error = start_member(&team->members[i]);
         if (error != 0) {
             dismiss(team, i);
-            return fail(UNROLL_RESOURCE, "cannot start thread %d of %d: %s; fix: ask for fewer threads",
-                        i + 1, team->size, strerror(error));
+            return fail(UNROLL_RESOURCE, "cannot start thread %d of %d: %s; fix: ask for fewer threads", i + 1,
+                        team->size, strerror(error));
         }
     }
     team->process = process_number();
@@ -176,8 +174,7 @@ static unroll_status start_members(struct team *team)
 unroll_status team_new(int threads, struct team **team)
 {
     if (threads < 1 || threads > TEAM_LARGEST)
-        return fail(UNROLL_USAGE, "a team of %d threads was asked for; fix: ask for 1 to %d", threads,
-                    TEAM_LARGEST);
+        return fail(UNROLL_USAGE, "a team of %d threads was asked for; fix: ask for 1 to %d", threads, TEAM_LARGEST);
     struct team *made = allocate_zeroed(1, sizeof *made + (size_t)threads * sizeof made->members[0]);
     if (made == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a team of %d threads", threads);
@@ -197,10 +194,7 @@ void team_free(struct team *team)
     release(team);
 }
 
-int team_size(const struct team *team)
-{
-    return team->size;
-}
+int team_size(const struct team *team) { return team->size; }
 
 unroll_status team_run(struct team *team, void (*work)(void *arg, int me), void *arg)
 {

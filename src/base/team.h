@@ -7,28 +7,28 @@
 
 #include "base/status.h"
 
-enum { TEAM_LARGEST = 1024 };   /* members */
+enum { TEAM_LARGEST = 1024 }; /* members */
 
 /* A meeting point of `members` threads, for a team or a part of it. Waiting spins for some 20 us,
  * 1 us where there are more members than processors, then sleeps. What a member wrote before
  * is seen by all after. It may be released once every member has returned from its last wait and
  * synchronised otherwise (the end of team_run does). */
 struct barrier {
-    alignas(64) atomic_uint arrived;    /* written by all, where they are more than two */
-    alignas(64) atomic_uint epoch;      /* meetings so far, of two members arrivals, modulo 2^32: read by all */
+    alignas(64) atomic_uint arrived; /* written by all, where they are more than two */
+    alignas(64) atomic_uint epoch;   /* meetings so far, of two members arrivals, modulo 2^32: read by all */
     atomic_uint sleepers;
     unsigned members;
-    int spin;                           /* nanoseconds before a wait sleeps */
+    int spin; /* nanoseconds before a wait sleeps */
 };
 
 void barrier_init(struct barrier *barrier, int members);
 void barrier_wait(struct barrier *barrier);
 
-/* threads >= 1 counts the caller. In a child that fork() made, a team that did not run then runs as before: its first run
- * there makes the threads anew. */
+/* threads >= 1 counts the caller. In a child that fork() made, a team that did not run then runs as before: its first
+ * run there makes the threads anew. */
 struct team;
 unroll_status team_new(int threads, struct team **team);
-void team_free(struct team *team);      /* NULL is allowed */
+void team_free(struct team *team); /* NULL is allowed */
 int team_size(const struct team *team);
 
 /* Calls work(arg, me) once for each me = 0 .. size-1, me = 0 on the caller's thread, and returns when

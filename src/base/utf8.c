@@ -21,7 +21,7 @@ static int sequence_length(byte first)
 
 int utf8_read(const byte *at, const byte *end, int32_t *code)
 {
-    static const int32_t least[UTF8_LONGEST + 1] = {0, 0, 0x80, 0x800, 0x10000};
+    static const int32_t min[UTF8_LONGEST + 1] = {0, 0, 0x80, 0x800, 0x10000};
     int length = sequence_length(at[0]);
 
     if (length == 1) {
@@ -36,20 +36,19 @@ int utf8_read(const byte *at, const byte *end, int32_t *code)
             return 0;
         value = value << 6 | (at[i] & 0x3f);
     }
-    if (value < least[length] || value > LARGEST_CODE || (value >= 0xd800 && value <= 0xdfff))
+    if (value < min[length] || value > LARGEST_CODE || (value >= 0xd800 && value <= 0xdfff))
         return 0;
     *code = value;
     return length;
 }
 
-bool utf8_is_sound(const char *string)
+bool utf8_is_valid(const char *string)
 {
     const byte *at = (const byte *)string, *end = at + strlen(string);
     int32_t code;
     int length;
 
-    while (at < end && (length = utf8_read(at, end, &code)) > 0)
-        at += length;
+    while (at < end && (length = utf8_read(at, end, &code)) > 0) at += length;
     return at == end;
 }
 
@@ -59,8 +58,7 @@ int utf8_write(int32_t code, char spelling[UTF8_LONGEST + 1])
     int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
     spelling[length] = '\0';
-    for (int i = length - 1; i > 0; i--, code >>= 6)
-        spelling[i] = (char)(0x80 | (code & 0x3f));
+    for (int i = length - 1; i > 0; i--, code >>= 6) spelling[i] = (char)(0x80 | (code & 0x3f));
     spelling[0] = (char)(lead[length] | code);
     return length;
 }

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { UTF8_LONGEST = 4 };      /* bytes of a character */
+enum { UTF8_LONGEST = 4 }; /* bytes of a character */
 
 /* The character at `at`, before `end`. Returns its length in bytes; 0: ill-formed or cut short. */
 int utf8_read(const unsigned char *at, const unsigned char *end, int32_t *code);
 
 /* Is all of it well-formed? JSON can't hold what is not. */
-bool utf8_is_sound(const char *string);
+bool utf8_is_valid(const char *string);
 
 /* The other way, ended by zero. Returns the length in bytes. */
 int utf8_write(int32_t code, char spelling[UTF8_LONGEST + 1]);

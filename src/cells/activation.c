@@ -17,16 +17,17 @@ static const struct {
 #undef ACTIVATION_ROW
 };
 
-const char *activation_name(enum activation_kind kind)
-{
-    return table[kind].name;
-}
+const char *activation_name(enum activation_kind kind) { return table[kind].name; }
 
 int activation_numbers(enum activation_kind kind)
 {
     switch (kind) {
-    case ACTIVATION_LEAKY_RELU: case ACTIVATION_THRESHOLDED_RELU: case ACTIVATION_ELU: return 1;
-    case ACTIVATION_AFFINE: case ACTIVATION_SCALED_TANH: case ACTIVATION_HARD_SIGMOID: return 2;
+    case ACTIVATION_LEAKY_RELU:
+    case ACTIVATION_THRESHOLDED_RELU:
+    case ACTIVATION_ELU: return 1;
+    case ACTIVATION_AFFINE:
+    case ACTIVATION_SCALED_TANH:
+    case ACTIVATION_HARD_SIGMOID: return 2;
     default: return 0;
     }
 }
@@ -50,11 +51,11 @@ bool activation_parse(const char *name, struct activation *activation)
     size_t length = strcspn(name, "(");
     for (int i = 0; i < ACTIVATION_COUNT; i++)
         if (strlen(table[i].name) == length && !strncmp(name, table[i].name, length)) {
-            struct activation f = { (enum activation_kind)i, table[i].alpha, table[i].beta };
-            const bool sound = !name[length] || parse_numbers(name + length, &f);
-            if (sound)
+            struct activation f = {(enum activation_kind)i, table[i].alpha, table[i].beta};
+            const bool valid = !name[length] || parse_numbers(name + length, &f);
+            if (valid)
                 *activation = f;
-            return sound;
+            return valid;
         }
     return false;
 }

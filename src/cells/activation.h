@@ -26,7 +26,7 @@ enum activation_kind {
 #define ACTIVATION_ENUM(ID, name, alpha, beta) ACTIVATION_##ID,
     ACTIVATIONS(ACTIVATION_ENUM)
 #undef ACTIVATION_ENUM
-    ACTIVATION_COUNT
+        ACTIVATION_COUNT
 };
 
 struct activation {

@@ -13,7 +13,6 @@ const struct cell_kernels *cell_find(const struct cell_kernels *const *table, co
 int cell_inputs_from(const struct cell_declaration *cell, unsigned sources)
 {
     int count = 0;
-    for (int k = 0; k < cell->inputs; k++)
-        count += (cell->input[k].from & sources) != 0;
+    for (int k = 0; k < cell->inputs; k++) count += (cell->input[k].from & sources) != 0;
     return count;
 }

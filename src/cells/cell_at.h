@@ -5,10 +5,7 @@
 #define CELLS_CELL_AT_H
 #include "cells/cell.h"
 
-CELL_CODE V v_load_units(const v_element *p, size_t n)
-{
-    return n == V_WIDTH ? v_load(p) : v_load_some(p, n);
-}
+CELL_CODE V v_load_units(const v_element *p, size_t n) { return n == V_WIDTH ? v_load(p) : v_load_some(p, n); }
 
 CELL_CODE void v_store_units(v_element *p, V a, size_t n)
 {
@@ -24,8 +21,8 @@ CELL_CODE v_element *cell_address(const struct fields *f, size_t index, size_t r
 }
 
 /* State `index`, of which the first may lie apart from the others. */
-CELL_CODE V state_load(const struct fields *all, const struct fields *first, size_t index, size_t row,
-                       size_t unit, size_t n)
+CELL_CODE V state_load(const struct fields *all, const struct fields *first, size_t index, size_t row, size_t unit,
+                       size_t n)
 {
     bool apart = first->at != NULL;
     const struct fields *f = apart && index == 0 ? first : all;
@@ -36,8 +33,7 @@ CELL_CODE V state_load(const struct fields *all, const struct fields *first, siz
 CELL_CODE void cell_ask(const struct fields *f, size_t index, size_t row, size_t unit)
 {
 #if V_WIDTH > 1
-    for (size_t i = 0; i < V_WIDTH; i += CELL_TILE)
-        __builtin_prefetch(cell_address(f, index, row, unit + i), 0, 2);
+    for (size_t i = 0; i < V_WIDTH; i += CELL_TILE) __builtin_prefetch(cell_address(f, index, row, unit + i), 0, 2);
 #else
     (void)f, (void)index, (void)row, (void)unit;
 #endif
@@ -46,8 +42,7 @@ CELL_CODE void cell_ask(const struct fields *f, size_t index, size_t row, size_t
 /* Not the first of the states: most cells do without. */
 CELL_CODE void cell_ask_states(const struct cell_step *s, size_t row, size_t unit, size_t states)
 {
-    for (size_t i = 1; i < states; i++)
-        cell_ask(&s->value.state, i - (s->value.first_state.at != NULL), row, unit);
+    for (size_t i = 1; i < states; i++) cell_ask(&s->value.state, i - (s->value.first_state.at != NULL), row, unit);
     if (s->gradient.first_next.at)
         cell_ask(&s->gradient.first_next, 0, row, unit);
 }
@@ -63,7 +58,7 @@ CELL_CODE void cell_ask_states(const struct cell_step *s, size_t row, size_t uni
 #define LOAD_SAVED(name)        v.saved.name  = LOAD(value.saved, saved_##name)
 #define LOAD_VECTOR(name)       v.vector.name = LOAD(value.vector, vector_##name)
 #define STORE_NEXT(name)        STORE(value.next, state_##name, v.next.name)
-#define STORE_LINK(name)        STORE(value.link, link_##name, v.link.name)
+#define STORE_INTERMEDIATE(name)        STORE(value.intermediate, intermediate_##name, v.intermediate.name)
 #define STORE_SAVED(name)       STORE(value.saved, saved_##name, v.saved.name)
 
 #define STATE_OF(array, name)                                                                             \
@@ -73,7 +68,7 @@ CELL_CODE void cell_ask_states(const struct cell_step *s, size_t row, size_t uni
 #define ASK_SAVED(name)         cell_ask(&s->ahead->value.saved, CELL_(saved_##name), row, unit);
 
 #define LOAD_D_NEXT(name)       d.next.name   = LOAD(gradient.next, state_##name)
-#define LOAD_D_LINK(name)       d.link.name   = LOAD(gradient.link, link_##name)
+#define LOAD_D_INTERMEDIATE(name)       d.intermediate.name   = LOAD(gradient.intermediate, intermediate_##name)
 #define ADD_D_OUTPUT(name)                                                                              \
     if (CELL_(state_##name) == 0 && s->gradient.first_next.at)                                          \
         d.next.name = v_add(d.next.name, v_load_units(AT(gradient.first_next, state_##name), n));
@@ -102,7 +97,7 @@ CELL_CODE void CELL_(forward_at)(const struct cell_step *s, size_t row, size_t u
 #if CELL_PHASES == 1
     STATES(STORE_NEXT)
 #else
-    LINKS(STORE_LINK)
+    INTERMEDIATES(STORE_INTERMEDIATE)
 #endif
     SAVED(STORE_SAVED)
 }
@@ -124,7 +119,7 @@ CELL_CODE void CELL_(backward_at)(const struct cell_step *s, size_t row, size_t 
     STATES(LOAD_D_NEXT)
     STATES(ADD_D_OUTPUT)
 #else
-    LINKS(LOAD_D_LINK)
+    INTERMEDIATES(LOAD_D_INTERMEDIATE)
 #endif
     STATES(LOAD_D_STATE)
     CELL_(backward)(&v, &d);

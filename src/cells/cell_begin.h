@@ -4,9 +4,9 @@
  *
  *   CELL            the name
  *   GATE_INPUTS     INPUT(name, sources): the sums that enter the pointwise part, in the order
- *                   of the weight rows. A sum is b + W x (FROM_X) + U h (FROM_H) + U link
- *                   (FROM_LINK): rows of W exist for the inputs FROM_X, rows of U for the
- *                   inputs FROM_H or FROM_LINK, a bias row for every input.
+ *                   of the weight rows. A sum is b + W x (FROM_X) + U h (FROM_H) + U intermediate
+ *                   (FROM_INTERMEDIATE): rows of W exist for the inputs FROM_X, rows of U for the
+ *                   inputs FROM_H or FROM_INTERMEDIATE, a bias row for every input.
  *   STATES          STATE(name): carried from step to step. The first is the output of the layer
  *                   and the one that FROM_H multiplies.
  *   SAVED           VALUE(name): kept for backward
@@ -16,21 +16,21 @@
  *   CELL_CALLED     what users call it; variants of a cell share that. If it is left out: CELL
  *   CELL_FORMULA    shared by cells that differ in their functions alone. If it is left out: CELL_CALLED
  *   CELL_FACTS      initializers of struct cell_declaration: what else it can do, and how other tools have it
- *   CELL_CHOOSES    its functions are the user's choice (functions.h). Few networks have such a cell: its fused steps
- *                   are made smaller, and slower.
+ *   CELL_CHOOSES    its functions are the user's choice (chosen_activations.h). Few networks have such a cell: its
+ * fused steps are made smaller, and slower.
  *
  * A cell with a second matrix phase in a step declares also
  *
- *   LINKS           LINK(name): made by the first phase for the product that FROM_LINK asks for
+ *   LINKS           LINK(name): made by the first phase for the product that FROM_INTERMEDIATE asks for
  *   GATE_INPUTS_2, SAVED_2      as above, for the second phase
  *
  * and writes FORWARD(v) and BACKWARD(v, d), with a second phase FORWARD_2 and BACKWARD_2.
  * v holds the values of some units, d the gradients of the same fields:
  *
  *                reads                                    writes
- *   FORWARD      v.in, v.state, v.vector                  v.next (or v.link), v.saved
+ *   FORWARD      v.in, v.state, v.vector                  v.next (or v.intermediate), v.saved
  *   BACKWARD     v.state, v.next, v.saved, v.vector,      d.in, d.vector; adds to d.state
- *                d.next (or d.link)
+ *                d.next (or d.intermediate)
  *
  * All read v.option, and those of any.h v.choice, the options as they are given; only the first phase has v.vector.
  * FORWARD_2 makes v.next and its BACKWARD_2 runs first. Each phase sees only its own in and saved. d.state arrives with
@@ -56,7 +56,7 @@
 #define CELL_PHASES 1
 #define GATE_INPUTS_2(INPUT)
 #define SAVED_2(VALUE)
-#define LINKS(LINK)
+#define INTERMEDIATES(INTERMEDIATE)
 #endif
 
 #ifndef CELL_HEADS
@@ -79,7 +79,7 @@
 #define CELL_INPUT_X_BIT(name, from) | (((from) & FROM_X) != 0 ? 1u << CELL_(in_##name) : 0u)
 #define CELL_STATE_INDEX(name)       CELL_(state_##name),
 #define CELL_SAVED_INDEX(name)       CELL_(saved_##name),
-#define CELL_LINK_INDEX(name)        CELL_(link_##name),
+#define CELL_INTERMEDIATE_INDEX(name)        CELL_(intermediate_##name),
 #define CELL_VECTOR_INDEX(name)      CELL_(vector_##name),
 #define CELL_OPTION_INDEX(name)      CELL_(option_##name),
 #endif
@@ -88,12 +88,24 @@
 struct cell_options;
 
 struct CELL_(unit) {
-    struct { GATE_INPUTS(CELL_INPUT_FIELD) GATE_INPUTS_2(CELL_INPUT_FIELD) } in;
-    struct { STATES(CELL_FIELD) } state, next;
-    struct { SAVED(CELL_FIELD) SAVED_2(CELL_FIELD) char none_; } saved;
-    struct { LINKS(CELL_FIELD) char none_; } link;
-    struct { VECTORS(CELL_FIELD) char none_; } vector;
-    struct { OPTIONS(CELL_FIELD) char none_; } option;
+    struct {
+        GATE_INPUTS(CELL_INPUT_FIELD) GATE_INPUTS_2(CELL_INPUT_FIELD)
+    } in;
+    struct {
+        STATES(CELL_FIELD)
+    } state, next;
+    struct {
+        SAVED(CELL_FIELD) SAVED_2(CELL_FIELD) char none_;
+    } saved;
+    struct {
+        INTERMEDIATES(CELL_FIELD) char none_;
+    } intermediate;
+    struct {
+        VECTORS(CELL_FIELD) char none_;
+    } vector;
+    struct {
+        OPTIONS(CELL_FIELD) char none_;
+    } option;
     const struct cell_options *choice;
 };
 
@@ -103,7 +115,7 @@ enum { CELL_(before_2) = CELL_(inputs_1) - 1, GATE_INPUTS_2(CELL_INPUT_INDEX) CE
 enum { STATES(CELL_STATE_INDEX) CELL_(states) };
 enum { SAVED(CELL_SAVED_INDEX) CELL_(saved_values_1) };
 enum { CELL_(before_saved_2) = CELL_(saved_values_1) - 1, SAVED_2(CELL_SAVED_INDEX) CELL_(saved_values) };
-enum { LINKS(CELL_LINK_INDEX) CELL_(links) };
+enum { INTERMEDIATES(CELL_INTERMEDIATE_INDEX) CELL_(intermediates) };
 enum { VECTORS(CELL_VECTOR_INDEX) CELL_(vectors) };
 enum { OPTIONS(CELL_OPTION_INDEX) CELL_(options) };
 
@@ -111,6 +123,5 @@ enum { CELL_(x_bits) = 0u GATE_INPUTS(CELL_INPUT_X_BIT) GATE_INPUTS_2(CELL_INPUT
 
 static_assert((int)CELL_(saved_values_1) <= (int)CELL_(inputs_1),
               "the first phase saves more values than it has inputs");
-static_assert((int)CELL_(saved_values) <= (int)CELL_(inputs),
-              "the cell saves more values than it has inputs");
+static_assert((int)CELL_(saved_values) <= (int)CELL_(inputs), "the cell saves more values than it has inputs");
 static_assert((CELL_(x_bits) & (CELL_(x_bits) + 1)) == 0, "inputs FROM_X must come before all others");

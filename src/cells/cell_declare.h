@@ -17,34 +17,30 @@
 #define CELL_FACTS
 #endif
 
-static const struct cell_input CELL_(input_table)[] = {
-    GATE_INPUTS(INPUT_OF_PHASE_1) GATE_INPUTS_2(INPUT_OF_PHASE_2)
-};
-static const char *const CELL_(state_names)[]  = { STATES(FIELD_NAME) NULL };
-static const char *const CELL_(saved_names)[]  = { SAVED(FIELD_NAME) SAVED_2(FIELD_NAME) NULL };
-static const char *const CELL_(link_names)[]   = { LINKS(FIELD_NAME) NULL };
-static const char *const CELL_(vector_names)[] = { VECTORS(FIELD_NAME) NULL };
-static const char *const CELL_(option_names)[] = { OPTIONS(FIELD_NAME) NULL };
+static const struct cell_input CELL_(input_table)[] = {GATE_INPUTS(INPUT_OF_PHASE_1) GATE_INPUTS_2(INPUT_OF_PHASE_2)};
+static const char *const CELL_(state_names)[] = {STATES(FIELD_NAME) NULL};
+static const char *const CELL_(saved_names)[] = {SAVED(FIELD_NAME) SAVED_2(FIELD_NAME) NULL};
+static const char *const CELL_(intermediate_names)[] = {INTERMEDIATES(FIELD_NAME) NULL};
+static const char *const CELL_(vector_names)[] = {VECTORS(FIELD_NAME) NULL};
+static const char *const CELL_(option_names)[] = {OPTIONS(FIELD_NAME) NULL};
 
-static const struct cell_declaration CELL_(declaration) = {
-    .name        = QUOTE(CELL),
-    .phases      = CELL_PHASES,
-    .inputs      = CELL_(inputs),
-    .states      = CELL_(states),
-    .saved       = CELL_(saved_values),
-    .links       = CELL_(links),
-    .vectors     = CELL_(vectors),
-    .options     = CELL_(options),
-    .input       = CELL_(input_table),
-    .state       = CELL_(state_names),
-    .saved_value = CELL_(saved_names),
-    .link        = CELL_(link_names),
-    .vector      = CELL_(vector_names),
-    .option      = CELL_(option_names),
-    .called      = CELL_CALLED,
-    .formula     = CELL_FORMULA,
+static const struct cell_declaration CELL_(declaration) = {.name = QUOTE(CELL),
+                                                           .phases = CELL_PHASES,
+                                                           .inputs = CELL_(inputs),
+                                                           .states = CELL_(states),
+                                                           .saved = CELL_(saved_values),
+                                                           .intermediates = CELL_(intermediates),
+                                                           .vectors = CELL_(vectors),
+                                                           .options = CELL_(options),
+                                                           .input = CELL_(input_table),
+                                                           .state = CELL_(state_names),
+                                                           .saved_value = CELL_(saved_names),
+                                                           .intermediate = CELL_(intermediate_names),
+                                                           .vector = CELL_(vector_names),
+                                                           .option = CELL_(option_names),
+                                                           .called = CELL_CALLED,
+                                                           .formula = CELL_FORMULA,
 #ifdef CELL_CHOOSES
-    .chooses     = true,
+                                                           .chooses = true,
 #endif
-    CELL_FACTS
-};
+                                                           CELL_FACTS};

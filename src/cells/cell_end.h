@@ -13,6 +13,6 @@
 #undef STATES
 #undef SAVED
 #undef SAVED_2
-#undef LINKS
+#undef INTERMEDIATES
 #undef VECTORS
 #undef OPTIONS

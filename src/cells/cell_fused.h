@@ -24,24 +24,25 @@ _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a str
 #define FUSED_INT8_ALONE 0      /* 1: a table for steps whose weights are all int8 */
 #endif
 #ifndef FUSED_TILES_ALONE
-#define FUSED_TILES_ALONE 0     /* 1: or for those that tiles multiply: thirds, which other tables don't know, and bf16 */
+/* 1: or for those that tiles multiply: bf16x3 splits, which other tables don't know, and bf16 */
+#define FUSED_TILES_ALONE 0
 #endif
 enum {
-    FUSED_BLOCK = 128 << 10,    /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
-                                   what fits L1 is so few k that sums would go to memory and back too often */
+    FUSED_BLOCK = 128 << 10, /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
+                                what fits L1 is so few k that sums would go to memory and back too often */
     LONE_TILE = V_WIDTH >= CELL_TILE / 2 ? CELL_TILE / V_WIDTH : 0, /* vectors of a tile of units, at most 2; 0: more */
-    LONE_STEPS = 4,             /* of k without a look at the end: of a lone row */
-    RECURRENT = FROM_H | FROM_LINK
+    LONE_STEPS = 4,                                                 /* of k without a look at the end: of a lone row */
+    RECURRENT = FROM_H | FROM_INTERMEDIATE
 };
 
 /* The first row, as a place in the list of rows, the first unit, and the range of k of the recurrent
  * products: sums come from `in` where it does not begin, and go there where it does not end. */
 struct fused_tile {
     size_t row, unit, k, k_end;
-    size_t last;                /* units of the last vector */
-    bool   ends;
-    const char *ahead;          /* this tile's share of the weights of the next block: asked for meanwhile, .. */
-    size_t ahead_step;          /* .. so many bytes at each k; 0: none */
+    size_t last; /* units of the last vector */
+    bool ends;
+    const char *ahead; /* this tile's share of the weights of the next block: asked for meanwhile, .. */
+    size_t ahead_step; /* .. so many bytes at each k; 0: none */
 };
 
 /* The inputs of the tile's units: input i of row r, vector j at row[r] + i * field + j * vector. */
@@ -54,7 +55,7 @@ struct fused_place {
 struct fused_walk {
     const v_element *operand[FUSED_ROWS];
     const v_element *weight[FUSED_LONE];
-    size_t k, step;             /* numbers of weights from one cell to the next */
+    size_t k, step; /* numbers of weights from one cell to the next */
     enum fused_cell cell;
 };
 
@@ -72,7 +73,7 @@ enum fused_part { PART_ALL, PART_FIRST, PART_SECOND };
 
 CELL_CODE V fused_weight(const v_element *cell, const enum fused_part part)
 {
-#ifdef V_NARROW
+#ifdef V_LOWP
     if (part == PART_FIRST)
         return vc_first_bf16(vc_load(cell));
     if (part == PART_SECOND)
@@ -82,10 +83,7 @@ CELL_CODE V fused_weight(const v_element *cell, const enum fused_part part)
     return v_load(cell);
 }
 
-CELL_CODE size_t fused_row(const struct fused_step *s, size_t place)
-{
-    return s->row ? s->row[place] : place;
-}
+CELL_CODE size_t fused_row(const struct fused_step *s, size_t place) { return s->row ? s->row[place] : place; }
 
 /* Units of vector j of the tile. */
 CELL_CODE size_t fused_units(const struct fused_tile *t, size_t j, size_t vectors)
@@ -103,7 +101,7 @@ CELL_CODE size_t fused_last(const struct fused_step *s, size_t unit, size_t vect
 CELL_CODE struct fused_place fused_place(const struct fused_step *s, const struct fused_tile *t, size_t input,
                                          const size_t rows)
 {
-    struct fused_place place = { .field = s->value.in.field, .vector = V_WIDTH };
+    struct fused_place place = {.field = s->value.in.field, .vector = V_WIDTH};
 #pragma GCC unroll 8
     for (size_t r = 0; r < rows; r++)
         place.row[r] = cell_address(&s->value.in, input, fused_row(s, t->row + r), t->unit);
@@ -113,10 +111,9 @@ CELL_CODE struct fused_place fused_place(const struct fused_step *s, const struc
 /* In a buffer [rows][vectors][count][V_WIDTH]. */
 CELL_CODE struct fused_place fused_dense(v_element *at, size_t count, const size_t rows, const size_t vectors)
 {
-    struct fused_place place = { .field = V_WIDTH, .vector = count * V_WIDTH };
+    struct fused_place place = {.field = V_WIDTH, .vector = count * V_WIDTH};
 #pragma GCC unroll 8
-    for (size_t r = 0; r < rows; r++)
-        place.row[r] = at + r * vectors * place.vector;
+    for (size_t r = 0; r < rows; r++) place.row[r] = at + r * vectors * place.vector;
     return place;
 }
 
@@ -154,16 +151,15 @@ CELL_CODE void fused_ask_weights(const struct fused_step *s, struct fused_tile *
         return;
     }
     t->ahead_step = (line + tiles - 1) / tiles;
-    t->ahead = (const char *)s->of_h.at + (unit / CELL_TILE * s->of_h.k + k) * line +
-               tile * (t->k_end - t->k) * t->ahead_step;
+    t->ahead =
+        (const char *)s->of_h.at + (unit / CELL_TILE * s->of_h.k + k) * line + tile * (t->k_end - t->k) * t->ahead_step;
 }
 
 CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct fused_tile *t,
-                                       const struct fused_operand *a, const struct fused_weights *w,
-                                       const size_t gates, size_t k, size_t k_end, const size_t rows,
-                                       const size_t vectors)
+                                       const struct fused_operand *a, const struct fused_weights *w, const size_t gates,
+                                       size_t k, size_t k_end, const size_t rows, const size_t vectors)
 {
-    struct fused_walk walk = { .k = k_end - k, .step = gates * CELL_TILE, .cell = w->cell };
+    struct fused_walk walk = {.k = k_end - k, .step = gates * CELL_TILE, .cell = w->cell};
     size_t first = w->cell == FUSED_BF16 ? k / 2 : k;
 #pragma GCC unroll 8
     for (size_t r = 0; r < rows; r++)
@@ -171,7 +167,8 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
 #pragma GCC unroll 12
     for (size_t j = 0; j < vectors; j++) {
         size_t unit = t->unit + j * V_WIDTH;
-        walk.weight[j] = (const v_element *)w->at + (unit / CELL_TILE * fused_cells(w) + first) * walk.step + unit % CELL_TILE;
+        walk.weight[j] =
+            (const v_element *)w->at + (unit / CELL_TILE * fused_cells(w) + first) * walk.step + unit % CELL_TILE;
     }
     return walk;
 }
@@ -185,8 +182,7 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
         return;
     const v_element *at = (const v_element *)s->of_h.at + next * fused_cells(&s->of_h) * gates;
 #pragma GCC unroll 24
-    for (size_t i = 0; i < LINES; i++)
-        __builtin_prefetch((const char *)at + i * LINE);
+    for (size_t i = 0; i < LINES; i++) __builtin_prefetch((const char *)at + i * LINE);
 }
 
 #if FUSED_TILES_ALONE
@@ -226,8 +222,8 @@ enum {
     CELL_(gates_h) = 0 GATE_INPUTS(INPUT_RECURS) GATE_INPUTS_2(INPUT_RECURS)
 };
 enum { GATE_INPUTS(INPUT_WEIGHT) GATE_INPUTS_2(INPUT_WEIGHT) };
-static const unsigned char CELL_(sources)[] = { GATE_INPUTS(INPUT_SOURCES) GATE_INPUTS_2(INPUT_SOURCES) };
-static const unsigned char CELL_(weight_of)[] = { GATE_INPUTS(INPUT_WEIGHT_OF) GATE_INPUTS_2(INPUT_WEIGHT_OF) };
+static const unsigned char CELL_(sources)[] = {GATE_INPUTS(INPUT_SOURCES) GATE_INPUTS_2(INPUT_SOURCES)};
+static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GATE_INPUTS_2(INPUT_WEIGHT_OF)};
 
 #define PHASE_(name)            CELL_PASTE(CELL_(name), 1)
 #define PHASE_FIRST             0
@@ -239,7 +235,7 @@ static const unsigned char CELL_(weight_of)[] = { GATE_INPUTS(INPUT_WEIGHT_OF) G
 #if CELL_PHASES == 1
 #define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
 #else
-#define PHASE_STORE             LINKS(STORE_LINK)
+#define PHASE_STORE             INTERMEDIATES(STORE_INTERMEDIATE)
 #endif
 #include "cells/cell_fused_phase.h"
 

@@ -3,10 +3,12 @@
 enum {
     PHASE_(count) = PHASE_END - PHASE_FIRST,
     PHASE_(vectors) = PHASE_(count) >= FUSED_SUMS ? 1 : FUSED_SUMS / PHASE_(count),
-    PHASE_(lone) = PHASE_(count) >= FUSED_LONE / 2 ? 2 : PHASE_(count) == 1 ? 8 : FUSED_LONE / PHASE_(count),
+    PHASE_(lone) = PHASE_(count) >= FUSED_LONE / 2 ? 2
+                   : PHASE_(count) == 1            ? 8
+                                                   : FUSED_LONE / PHASE_(count),
     PHASE_(sums) = PHASE_(lone) * PHASE_(count),
-    PHASE_(from) = 0 PHASE_INPUTS(INPUT_OR),        /* all sources */
-    PHASE_(weights) = 0 PHASE_INPUTS(INPUT_RECURS)  /* how many of the recurrent weights */
+    PHASE_(from) = 0 PHASE_INPUTS(INPUT_OR),       /* all sources */
+    PHASE_(weights) = 0 PHASE_INPUTS(INPUT_RECURS) /* how many of the recurrent weights */
 };
 
 /* Everywhere sum[row][vector * count + input]; rows and vectors are constants at each use. */
@@ -45,8 +47,8 @@ static void PHASE_(copy_some)(const struct fused_step *s, const struct fused_til
     for (size_t r = 0; r < rows; r++)
         for (size_t j = 0; j < vectors; j++)
             for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH) {
-                v_element *in = cell_address(&s->value.in, PHASE_FIRST + i, fused_row(s, t->row + r),
-                                             t->unit + j * V_WIDTH);
+                v_element *in =
+                    cell_address(&s->value.in, PHASE_FIRST + i, fused_row(s, t->row + r), t->unit + j * V_WIDTH);
                 if (!fetches)
                     v_store_some(in, v_load(made), fused_units(t, j, vectors));
                 else if (PHASE_(was)(s, t, i))
@@ -76,14 +78,12 @@ CELL_CODE void PHASE_(begin)(V sum[][PHASE_(sums)], const struct fused_step *s, 
 #pragma GCC unroll 12
             for (size_t j = 0; j < vectors; j++)
 #pragma GCC unroll 8
-                for (size_t r = 0; r < rows; r++)
-                    sum[r][j * PHASE_(count) + i] = v_const(0);
+                for (size_t r = 0; r < rows; r++) sum[r][j * PHASE_(count) + i] = v_const(0);
         }
 }
 
-CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_tile *t,
-                                const struct fused_weights *w, const unsigned from, const size_t rows,
-                                const size_t vectors)
+CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_tile *t, const struct fused_weights *w,
+                                const unsigned from, const size_t rows, const size_t vectors)
 {
 #pragma GCC unroll 8
     for (size_t i = 0; i < PHASE_(count); i++) {
@@ -95,8 +95,7 @@ CELL_CODE void PHASE_(add_bias)(V sum[][PHASE_(sums)], const struct fused_tile *
         for (size_t j = 0; j < vectors; j++) {
             V b = v_load_units(bias + j * V_WIDTH, fused_units(t, j, vectors));
 #pragma GCC unroll 8
-            for (size_t r = 0; r < rows; r++)
-                sum[r][j * PHASE_(count) + i] = v_add(sum[r][j * PHASE_(count) + i], b);
+            for (size_t r = 0; r < rows; r++) sum[r][j * PHASE_(count) + i] = v_add(sum[r][j * PHASE_(count) + i], b);
         }
     }
 }
@@ -107,8 +106,7 @@ CELL_CODE void PHASE_(add)(V sum[][PHASE_(sums)], const struct fused_walk *walk,
 {
     V row[FUSED_ROWS];
 #pragma GCC unroll 8
-    for (size_t r = 0; r < rows; r++)
-        row[r] = v_const(walk->operand[r][k]);
+    for (size_t r = 0; r < rows; r++) row[r] = v_const(walk->operand[r][k]);
 #pragma GCC unroll 8
     for (size_t i = 0; i < PHASE_(count); i++) {
         if (!(CELL_(sources)[PHASE_FIRST + i] & from))
@@ -126,7 +124,7 @@ CELL_CODE void PHASE_(add)(V sum[][PHASE_(sums)], const struct fused_walk *walk,
     }
 }
 
-#ifdef V_NARROW
+#ifdef V_LOWP
 CELL_CODE void PHASE_(multiply_bf16)(V sum[][PHASE_(sums)], const struct fused_walk *walk, const unsigned from,
                                      const size_t rows, const size_t vectors)
 {
@@ -145,8 +143,7 @@ CELL_CODE void PHASE_(dot)(VC dot[][PHASE_(sums)], const struct fused_walk *walk
 {
     VC row[FUSED_ROWS];
 #pragma GCC unroll 8
-    for (size_t r = 0; r < rows; r++)
-        row[r] = vc_bits(v_const(walk->operand[r][cell]));
+    for (size_t r = 0; r < rows; r++) row[r] = vc_bits(v_const(walk->operand[r][cell]));
 #pragma GCC unroll 8
     for (size_t i = 0; i < PHASE_(count); i++) {
         if (!(CELL_(sources)[PHASE_FIRST + i] & from))
@@ -170,10 +167,8 @@ CELL_CODE void PHASE_(multiply_int8)(V sum[][PHASE_(sums)], const struct fused_w
 #pragma GCC unroll 8
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 24
-        for (size_t i = 0; i < vectors * PHASE_(count); i++)
-            dot[r][i] = vc_const(0);
-    for (size_t cell = 0; cell < cells; cell++)
-        PHASE_(dot)(dot, walk, cell, cell * walk->step, from, rows, vectors);
+        for (size_t i = 0; i < vectors * PHASE_(count); i++) dot[r][i] = vc_const(0);
+    for (size_t cell = 0; cell < cells; cell++) PHASE_(dot)(dot, walk, cell, cell * walk->step, from, rows, vectors);
 #pragma GCC unroll 8
     for (size_t i = 0; i < PHASE_(count); i++) {
         if (!(CELL_(sources)[PHASE_FIRST + i] & from))
@@ -196,7 +191,7 @@ CELL_CODE void PHASE_(multiply_int8)(V sum[][PHASE_(sums)], const struct fused_w
 CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk walk, const unsigned from,
                                 const size_t rows, const size_t vectors)
 {
-#ifdef V_NARROW
+#ifdef V_LOWP
     if (FUSED_INT8_ALONE || walk.cell == FUSED_INT8) {
         PHASE_(multiply_int8)(sum, &walk, from, rows, vectors);
         return;
@@ -211,14 +206,12 @@ CELL_CODE void PHASE_(multiply)(V sum[][PHASE_(sums)], const struct fused_walk w
 #pragma GCC unroll 8
         for (size_t i = 0; i < LONE_STEPS; i++)
             PHASE_(add)(sum, &walk, k + i, at + i * walk.step, PART_ALL, from, rows, vectors);
-    for (; k < walk.k; k++, at += walk.step)
-        PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
+    for (; k < walk.k; k++, at += walk.step) PHASE_(add)(sum, &walk, k, at, PART_ALL, from, rows, vectors);
 }
 
 /* The same, and asks for the weights that come next: where a block is read but once memory guesses them itself. */
-CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fused_walk walk,
-                                        const struct fused_tile *t, const unsigned from, const size_t rows,
-                                        const size_t vectors)
+CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fused_walk walk, const struct fused_tile *t,
+                                        const unsigned from, const size_t rows, const size_t vectors)
 {
     enum { LINE = 64 };
     const char *ahead = t->ahead;
@@ -242,8 +235,7 @@ static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_t
             size_t n = fused_units(t, j, vectors), row = fused_row(s, t->row + r), unit = t->unit + j * V_WIDTH;
             V sum[PHASE_(count)];
 #pragma GCC unroll 8
-            for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH)
-                sum[i] = v_load(made);
+            for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH) sum[i] = v_load(made);
             if (n == V_WIDTH)
                 PHASE_(finish)(s, row, unit, V_WIDTH, sum);
             else
@@ -266,8 +258,7 @@ CELL_CODE void PHASE_(end)(V sum[][PHASE_(sums)], const struct fused_step *s, co
 #pragma GCC unroll 8
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 48
-        for (size_t i = 0; i < vectors * PHASE_(count); i++, to += V_WIDTH)
-            v_store(to, sum[r][i]);
+        for (size_t i = 0; i < vectors * PHASE_(count); i++, to += V_WIDTH) v_store(to, sum[r][i]);
     PHASE_(finish_rows)(s, t, made, rows, vectors);
 }
 
@@ -277,8 +268,8 @@ CELL_CODE void PHASE_(put_off)(V sum[][PHASE_(sums)], const struct fused_step *s
 {
     v_element some[FUSED_ROWS * PHASE_(sums) * V_WIDTH];
     bool whole = t->last == V_WIDTH;
-    struct fused_place in = whole ? fused_place(s, t, PHASE_FIRST, rows)
-                                  : fused_dense(some, PHASE_(count), rows, vectors);
+    struct fused_place in =
+        whole ? fused_place(s, t, PHASE_FIRST, rows) : fused_dense(some, PHASE_(count), rows, vectors);
 #pragma GCC unroll 8
     for (size_t i = 0; i < PHASE_(count); i++)
 #pragma GCC unroll 12
@@ -311,9 +302,10 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
         else
             PHASE_(multiply)(sum, walk, FROM_H, rows, vectors);
     }
-    if (PHASE_(from) & FROM_LINK)
-        PHASE_(multiply)(sum, fused_walk(s, t, &s->link, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors),
-                         FROM_LINK, rows, vectors);
+    if (PHASE_(from) & FROM_INTERMEDIATE)
+        PHASE_(multiply)(sum,
+                         fused_walk(s, t, &s->intermediate, &s->of_h, CELL_(gates_h), t->k, t->k_end, rows, vectors),
+                         FROM_INTERMEDIATE, rows, vectors);
     if (FUSED_INT8_ALONE && rows == 1 && vectors == LONE_TILE)
         fused_ask_next(s, t->unit, CELL_(gates_h));
     if (t->ends)
@@ -327,8 +319,8 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
 CELL_CODE void PHASE_(lone_tile)(const struct fused_step *s, size_t unit, const size_t vectors)
 {
     const size_t k_end = s->of_h.at ? s->of_h.k : 0, last = fused_last(s, unit, vectors);
-    const struct fused_tile whole = { .unit = unit, .k_end = k_end, .last = V_WIDTH, .ends = true };
-    const struct fused_tile some = { .unit = unit, .k_end = k_end, .last = last, .ends = true };
+    const struct fused_tile whole = {.unit = unit, .k_end = k_end, .last = V_WIDTH, .ends = true};
+    const struct fused_tile some = {.unit = unit, .k_end = k_end, .last = last, .ends = true};
     if (V_WIDTH == 1 || last == V_WIDTH)
         PHASE_(tile)(s, &whole, 1, vectors);
     else
@@ -336,9 +328,9 @@ CELL_CODE void PHASE_(lone_tile)(const struct fused_step *s, size_t unit, const 
 }
 
 /* A function for each size of a tile. */
-static void PHASE_(lone_1)(const struct fused_step *s, size_t unit)     { PHASE_(lone_tile)(s, unit, 1); }
-static void PHASE_(lone_2)(const struct fused_step *s, size_t unit)     { PHASE_(lone_tile)(s, unit, 2); }
-static void PHASE_(lone_all)(const struct fused_step *s, size_t unit)   { PHASE_(lone_tile)(s, unit, PHASE_(lone)); }
+static void PHASE_(lone_1)(const struct fused_step *s, size_t unit) { PHASE_(lone_tile)(s, unit, 1); }
+static void PHASE_(lone_2)(const struct fused_step *s, size_t unit) { PHASE_(lone_tile)(s, unit, 2); }
+static void PHASE_(lone_all)(const struct fused_step *s, size_t unit) { PHASE_(lone_tile)(s, unit, PHASE_(lone)); }
 #define PHASE_HEIGHT(rows)                                                                              \
     static void PHASE_(rows_##rows)(const struct fused_step *s, const struct fused_tile *t)             \
     {                                                                                                   \
@@ -352,27 +344,25 @@ TILE_HEIGHTS(PHASE_HEIGHT)
 
 #define PHASE_ROWS(rows) [rows] = PHASE_(rows_##rows),
 #define PHASE_SOME(rows) [rows] = PHASE_(vectors) == 1 ? PHASE_(rows_##rows) : PHASE_(some_##rows),
-static void (*const PHASE_(whole_tile)[])(const struct fused_step *, const struct fused_tile *) = {
-    TILE_HEIGHTS(PHASE_ROWS)
-};
-static void (*const PHASE_(some_tile)[])(const struct fused_step *, const struct fused_tile *) = {
-    TILE_HEIGHTS(PHASE_SOME)
-};
+static void (*const PHASE_(whole_tile)[])(const struct fused_step *,
+                                          const struct fused_tile *) = {TILE_HEIGHTS(PHASE_ROWS)};
+static void (*const PHASE_(some_tile)[])(const struct fused_step *,
+                                         const struct fused_tile *) = {TILE_HEIGHTS(PHASE_SOME)};
 
 /* A lone row goes tile by tile of units where its weights are more than the L1 cache holds, but those of a tile leave
  * room: a step that goes the other way begins with what the one before ended with. Four chains are as many as L2 can
  * feed. */
 static bool PHASE_(goes_by_tiles)(const struct fused_step *s)
 {
-    enum { HELD = 48 << 10, LEAVES_ROOM = 33 << 10 };
+    enum { HELD = 48 << 10, ACC_BLOCKS_ROOM = 33 << 10 };
     const size_t x = s->of_x.at ? fused_cells(&s->of_x) * CELL_(gates_x) : 0;
     const size_t h = s->of_h.at ? fused_cells(&s->of_h) * CELL_(gates_h) : 0, unit = (x + h) * sizeof(v_element);
-    return LONE_TILE > 0 && PHASE_(weights) >= 4 && unit * CELL_TILE <= LEAVES_ROOM &&
+    return LONE_TILE > 0 && PHASE_(weights) >= 4 && unit * CELL_TILE <= ACC_BLOCKS_ROOM &&
            unit * (s->unit_end - s->unit) > HELD;
 }
 
 /* Vectors of a strip of units, at most. */
-static size_t PHASE_(most_vectors)(const struct fused_step *s)
+static size_t PHASE_(max_vectors)(const struct fused_step *s)
 {
     if (s->rows > 1)
         return PHASE_(vectors);
@@ -380,28 +370,29 @@ static size_t PHASE_(most_vectors)(const struct fused_step *s)
 }
 
 /* Of the next strip, of those that are left. Of a lone row never one after many. */
-static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left, size_t most)
+static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left, size_t max)
 {
     bool is_lone = s->rows == 1;
-    if (left >= most && !(is_lone && most > 2 && left == most + 1))
-        return most;
+    if (left >= max && !(is_lone && max > 2 && left == max + 1))
+        return max;
     return is_lone && left >= 2 ? 2 : 1;
 }
 
-/* All rows of a strip, in tiles of equal height as nearly as can be, by blocks of k whose weights stay near:
+/* All rows of a strip, in tiles of equal height as nearly as can be, by blocks of k whose weights stay in cache:
  * where tiles are many and the sums have a place to wait; those of int8 have none. */
 static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vectors, size_t next_unit)
 {
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
     size_t tiles = (s->rows + TILE_ROWS - 1) / TILE_ROWS, width = s->of_h.at ? s->of_h.k : 0;
     bool blocks = tiles > 1 && s->value.in.at && s->of_h.cell != FUSED_INT8;
-    size_t most = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16), count = blocks ? (width + most - 1) / most : 1;
-    struct fused_tile t = { .unit = unit, .last = fused_last(s, unit, vectors) };
+    size_t max = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16),
+           count = blocks ? (width + max - 1) / max : 1;
+    struct fused_tile t = {.unit = unit, .last = fused_last(s, unit, vectors)};
     count = count ? count : 1;
     for (; count > 0; count--, t.k = t.k_end) {
         t.k_end = t.k + (width - t.k) / count;
         t.ends = count == 1;
-        t.k_end -= t.ends ? 0 : t.k_end % 2;            /* cells stay whole */
+        t.k_end -= t.ends ? 0 : t.k_end % 2; /* cells stay whole */
         t.row = 0;
         for (size_t left = tiles; left > 0; left--) {
             size_t rows = (s->rows - t.row) / left;
@@ -416,12 +407,13 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
 
 static void PHASE_(fused)(const struct fused_step *s)
 {
-    size_t left = (s->unit_end - s->unit + V_WIDTH - 1) / V_WIDTH, unit = s->reverse ? s->unit + left * V_WIDTH : s->unit;
-    const size_t most = PHASE_(most_vectors)(s);
+    size_t left = (s->unit_end - s->unit + V_WIDTH - 1) / V_WIDTH,
+           unit = s->reverse ? s->unit + left * V_WIDTH : s->unit;
+    const size_t max = PHASE_(max_vectors)(s);
     while (left > 0) {
-        size_t vectors = PHASE_(strip_vectors)(s, left, most), width = vectors * V_WIDTH;
+        size_t vectors = PHASE_(strip_vectors)(s, left, max), width = vectors * V_WIDTH;
         unit -= s->reverse ? width : 0;
-        if (s->rows == 1)                   /* no divisions: a small step takes no longer than some of them */
+        if (s->rows == 1) /* no divisions: a small step takes no longer than some of them */
             (vectors == 1 ? PHASE_(lone_1) : vectors == 2 ? PHASE_(lone_2) : PHASE_(lone_all))(s, unit);
         else
             PHASE_(strip)(s, unit, vectors, s->reverse ? unit - width : unit + width);

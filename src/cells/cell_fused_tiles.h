@@ -1,15 +1,15 @@
 /* A part of cell_fused.h for weights that tiles multiply (v/v_tiles.h): a block of rows and a tile of CELL_TILE units
- * at a time. With thirds a block has LEFT_ROWS rows, at most, by pairs of inputs; with bf16 weights BF16_ROWS by up to
- * TILES_SUMS inputs. Sums take a long time in the tiles and the cell's arithmetic takes a long time beside them, so
- * each step of k is followed by some rows of the block before: a processor does at once what lies close together in the
- * program. */
+ * at a time. With bf16x3 splits a block has LEFT_ROWS rows, at most, by pairs of inputs; with bf16 weights BF16_ROWS by
+ * up to TILES_SUMS inputs. Sums take a long time in the tiles and the cell's arithmetic takes a long time beside them,
+ * so each step of k is followed by some rows of the block before: a processor does at once what lies close together in
+ * the program. */
 #ifndef CELLS_CELL_FUSED_TILES_H
 #define CELLS_CELL_FUSED_TILES_H
-#include "cells/thirds.h"
+#include "cells/bf16x3.h"
 
 /* Sums of input i, row r of a block: made[(r * inputs + i) * CELL_TILE]. */
 struct fused_block {
-    size_t row, rows, unit;     /* the first row, as a place in the list of rows */
+    size_t row, rows, unit; /* the first row, as a place in the list of rows */
     float *made;
 };
 
@@ -23,39 +23,39 @@ struct fused_ahead {
 
 struct fused_pass {
     const struct fused_step *step;
-    bool   is_bf16;             /* are the recurrent weights? Then thirds of the others are rows of one tile */
-    bool   is_far;              /* are the recurrent weights more than stays near from step to step? */
+    bool is_bf16; /* are the recurrent weights? Then the three parts of the others are rows of one tile */
+    bool is_far;  /* are the recurrent weights more than stays in cache from step to step? */
     struct fused_ahead ahead;
     struct fused_block now, before;
-    size_t finished;            /* rows of the block before that the cell is done with */
-    size_t asked;               /* rows of this block whose `in` is asked for */
-    size_t times, share, due;   /* rows of a block, in how many equal shares: a row at a time */
+    size_t finished;          /* rows of the block before that the cell is done with */
+    size_t asked;             /* rows of this block whose `in` is asked for */
+    size_t times, share, due; /* rows of a block, in how many equal shares: a row at a time */
     void (*beside)(struct fused_pass *);
 };
 
 /* Steps of k of the sum of an input. */
 CELL_CODE size_t fused_steps(const struct fused_step *s, unsigned from)
 {
-    size_t steps = (from & FROM_X) && s->of_x.at ? thirds_steps(s->of_x.k) : 0;
-    return s->of_h.at && (from & RECURRENT) ? steps + thirds_steps(s->of_h.k) : steps;
+    size_t steps = (from & FROM_X) && s->of_x.at ? bf16x3_steps(s->of_x.k) : 0;
+    return s->of_h.at && (from & RECURRENT) ? steps + bf16x3_steps(s->of_h.k) : steps;
 }
 
 /* Bytes of a tile of the right factor. */
 CELL_CODE size_t fused_tile_bytes(const struct fused_weights *w)
 {
-    return thirds_steps(w->k) * right_bytes(w->cell == FUSED_WHOLE);
+    return bf16x3_steps(w->k) * right_bytes(w->cell == FUSED_WHOLE);
 }
 
 CELL_CODE const char *fused_right(const struct fused_weights *w, size_t gate, size_t unit)
 {
-    return (const char *)w->at + (gate * thirds_tiles(w->units) + unit / THIRDS_COLUMNS) * fused_tile_bytes(w);
+    return (const char *)w->at + (gate * bf16x3_tiles(w->units) + unit / BF16X3_COLUMNS) * fused_tile_bytes(w);
 }
 
 /* More than an L2 cache holds of the weights of this thread's units. */
 CELL_CODE bool fused_is_far(const struct fused_step *s)
 {
     enum { HELD = 2 << 20 };
-    const size_t tiles = s->of_h.gates * thirds_tiles(s->unit_end - s->unit);
+    const size_t tiles = s->of_h.gates * bf16x3_tiles(s->unit_end - s->unit);
     return s->of_h.at && s->of_h.cell != FUSED_BF16 && tiles * fused_tile_bytes(&s->of_h) > HELD;
 }
 
@@ -64,8 +64,8 @@ CELL_CODE struct fused_ahead fused_ahead(const struct fused_step *s, size_t gate
 {
     enum { SHARES = TILES_TIMES * FUSED_LINE };
     const size_t share = (right_bytes(s->of_h.cell == FUSED_WHOLE) + SHARES - 1) / SHARES * FUSED_LINE;
-    return (struct fused_ahead){ fused_right(&s->of_h, gate, unit), fused_right(&s->of_h, gate_1, unit), share,
-                                 fused_tile_bytes(&s->of_h) / share };
+    return (struct fused_ahead){fused_right(&s->of_h, gate, unit), fused_right(&s->of_h, gate_1, unit), share,
+                                fused_tile_bytes(&s->of_h) / share};
 }
 
 CELL_CODE void fused_ask_ahead(struct fused_ahead *a)
@@ -86,15 +86,14 @@ CELL_CODE void fused_beside(void *of, int time)
     struct fused_pass *p = of;
     (void)time;
     fused_ask_ahead(&p->ahead);
-    for (p->due += p->share; p->due >= p->times; p->due -= p->times)
-        p->beside(p);
+    for (p->due += p->share; p->due >= p->times; p->due -= p->times) p->beside(p);
 }
 
 /* Adds one product to the sums of one or two inputs. */
-CELL_CODE void fused_add_thirds(struct fused_pass *p, const struct fused_operand *a, const struct fused_weights *w,
+CELL_CODE void fused_add_bf16x3(struct fused_pass *p, const struct fused_operand *a, const struct fused_weights *w,
                                 size_t gate, size_t gate_1, const bool second, const bool wide)
 {
-    const size_t steps = thirds_steps(w->k), rows = p->now.rows;
+    const size_t steps = bf16x3_steps(w->k), rows = p->now.rows;
     const char *left = (const char *)a->at + p->now.row * steps * LEFT_ROW;
     const char *right = fused_right(w, gate, p->now.unit), *right_1 = fused_right(w, gate_1, p->now.unit);
     tiles_add_right(left, rows, right, right_1, steps, w->cell == FUSED_WHOLE, fused_beside, p, second, wide);
@@ -111,9 +110,9 @@ CELL_CODE void fused_ask_lines(const struct fields *f, size_t index, size_t row,
 /* Inputs of the same sources: `x` and `h` say which weights are theirs, `to` where their sums go. */
 struct fused_pair {
     unsigned from;
-    size_t   x, h, x_1, h_1;
-    float   *to;
-    size_t   to_row;
+    size_t x, h, x_1, h_1;
+    float *to;
+    size_t to_row;
 };
 
 CELL_CODE void fused_multiply(struct fused_pass *p, const struct fused_pair *pair, const bool second, const bool wide)
@@ -121,32 +120,31 @@ CELL_CODE void fused_multiply(struct fused_pass *p, const struct fused_pair *pai
     const struct fused_step *s = p->step;
     tiles_clear(second, wide);
     if ((pair->from & FROM_X) && s->of_x.at)
-        fused_add_thirds(p, &s->x, &s->of_x, pair->x, pair->x_1, second, wide);
+        fused_add_bf16x3(p, &s->x, &s->of_x, pair->x, pair->x_1, second, wide);
     if ((pair->from & FROM_H) && s->of_h.at)
-        fused_add_thirds(p, &s->h, &s->of_h, pair->h, pair->h_1, second, wide);
-    if ((pair->from & FROM_LINK) && s->of_h.at)
-        fused_add_thirds(p, &s->link, &s->of_h, pair->h, pair->h_1, second, wide);
+        fused_add_bf16x3(p, &s->h, &s->of_h, pair->h, pair->h_1, second, wide);
+    if ((pair->from & FROM_INTERMEDIATE) && s->of_h.at)
+        fused_add_bf16x3(p, &s->intermediate, &s->of_h, pair->h, pair->h_1, second, wide);
     tiles_store(pair->to, pair->to + CELL_TILE, pair->to_row, p->now.rows, second, wide);
 }
 
 /* A function for each size of a block. */
-static void fused_multiply_11(struct fused_pass *p, const struct fused_pair *a)  { fused_multiply(p, a, true, true); }
-static void fused_multiply_10(struct fused_pass *p, const struct fused_pair *a)  { fused_multiply(p, a, true, false); }
-static void fused_multiply_01(struct fused_pass *p, const struct fused_pair *a)  { fused_multiply(p, a, false, true); }
-static void fused_multiply_00(struct fused_pass *p, const struct fused_pair *a)  { fused_multiply(p, a, false, false); }
+static void fused_multiply_11(struct fused_pass *p, const struct fused_pair *a) { fused_multiply(p, a, true, true); }
+static void fused_multiply_10(struct fused_pass *p, const struct fused_pair *a) { fused_multiply(p, a, true, false); }
+static void fused_multiply_01(struct fused_pass *p, const struct fused_pair *a) { fused_multiply(p, a, false, true); }
+static void fused_multiply_00(struct fused_pass *p, const struct fused_pair *a) { fused_multiply(p, a, false, false); }
 
 static void (*const fused_multiply_pair[2][2])(struct fused_pass *, const struct fused_pair *) = {
-    { fused_multiply_00, fused_multiply_01 }, { fused_multiply_10, fused_multiply_11 },
-};
+    {fused_multiply_00, fused_multiply_01}, {fused_multiply_10, fused_multiply_11}};
 
 /* Adds a product with bf16 weights to the sums of `count` gates, from `gate` on. */
 CELL_CODE void fused_add_bf16(struct fused_pass *p, const struct fused_operand *a, size_t gate, const size_t count)
 {
     const struct fused_weights *w = &p->step->of_h;
     const size_t line = w->gates * TILES_LINE, lines = fused_cells(w);
-    const char *left = (const char *)a->at + p->now.row * thirds_steps(w->k) * LEFT_ROW;
+    const char *left = (const char *)a->at + p->now.row * bf16x3_steps(w->k) * LEFT_ROW;
     const char *unit = (const char *)w->at + p->now.unit / CELL_TILE * lines * line;
-    const struct tiles_bf16 right = { unit + gate * TILES_LINE, lines, line };
+    const struct tiles_bf16 right = {unit + gate * TILES_LINE, lines, line};
     tiles_add_bf16(left, 3 * p->now.rows, &right, fused_beside, p, count);
 }
 
@@ -157,8 +155,8 @@ CELL_CODE void fused_multiply_bf16(struct fused_pass *p, unsigned from, size_t g
     tiles_clear(true, true);
     if (from & FROM_H)
         fused_add_bf16(p, &p->step->h, gate, count);
-    if (from & FROM_LINK)
-        fused_add_bf16(p, &p->step->link, gate, count);
+    if (from & FROM_INTERMEDIATE)
+        fused_add_bf16(p, &p->step->intermediate, gate, count);
     tiles_store_bf16(to, to_row, count);
 }
 
@@ -173,7 +171,6 @@ FUSED_BF16_GATES(3)
 FUSED_BF16_GATES(4)
 
 static void (*const fused_bf16_gates[TILES_SUMS + 1])(struct fused_pass *, unsigned, size_t, float *, size_t) = {
-    NULL, fused_bf16_1, fused_bf16_2, fused_bf16_3, fused_bf16_4,
-};
+    NULL, fused_bf16_1, fused_bf16_2, fused_bf16_3, fused_bf16_4};
 
 #endif

@@ -16,7 +16,7 @@ CELL_CODE V PHASE_(made)(const struct fused_step *s, const struct fused_block *b
 /* The cell on n units of row r of the block before. */
 CELL_CODE void PHASE_(end_row)(const struct fused_step *s, const struct fused_block *b, size_t r, size_t n)
 {
-    const struct fused_tile none = { .k = 0 };
+    const struct fused_tile none = {.k = 0};
     const size_t row = fused_row(s, b->row + r);
     V sum[PHASE_(count)];
 #pragma GCC unroll 8
@@ -50,10 +50,10 @@ CELL_CODE void PHASE_(end_rows)(struct fused_pass *p, size_t rows)
 
 /* Asks for what the sums of this block begin with, where later something is saved: memory does not guess rows that lie
  * far apart. Where weights are split meanwhile, also for where states go: a store that waits for memory keeps those of
- * the thirds waiting. */
+ * the splits waiting. */
 CELL_CODE void PHASE_(ask_row)(const struct fused_step *s, size_t row, size_t unit)
 {
-    const struct fused_tile none = { .k = 0 };
+    const struct fused_tile none = {.k = 0};
 #pragma GCC unroll 8
     for (size_t i = 0; i < PHASE_(count); i++)
         if (PHASE_(was)(s, &none, i))
@@ -109,24 +109,27 @@ CELL_CODE struct fused_ahead PHASE_(ahead)(const struct fused_pass *p, size_t i)
         unit = s->reverse ? unit - CELL_TILE : unit + CELL_TILE;
     }
     if (!p->is_far || i == PHASE_(count) || unit < s->unit || unit >= s->unit_end)
-        return (struct fused_ahead){ .times = 0 };
-    return fused_ahead(s, CELL_(weight_of)[PHASE_FIRST + i], CELL_(weight_of)[PHASE_FIRST + i + PHASE_(is_pair)(i)], unit);
+        return (struct fused_ahead){.times = 0};
+    return fused_ahead(s, CELL_(weight_of)[PHASE_FIRST + i], CELL_(weight_of)[PHASE_FIRST + i + PHASE_(is_pair)(i)],
+                       unit);
 }
 
 /* By pairs of inputs. */
-CELL_CODE void PHASE_(thirds)(struct fused_pass *p)
+CELL_CODE void PHASE_(bf16x3)(struct fused_pass *p)
 {
     const struct fused_step *s = p->step;
     for (size_t i = 0; i < PHASE_(count); i += 1 + PHASE_(is_pair)(i)) {
         const size_t at = PHASE_FIRST + i, next = at + PHASE_(is_pair)(i);
-        struct fused_pair pair = {
-            .from = CELL_(sources)[at], .x = at, .x_1 = next,
-            .h = CELL_(weight_of)[at], .h_1 = CELL_(weight_of)[next],
-            .to = p->now.made + i * CELL_TILE, .to_row = PHASE_(count) * CELL_TILE,
-        };
+        struct fused_pair pair = {.from = CELL_(sources)[at],
+                                  .x = at,
+                                  .x_1 = next,
+                                  .h = CELL_(weight_of)[at],
+                                  .h_1 = CELL_(weight_of)[next],
+                                  .to = p->now.made + i * CELL_TILE,
+                                  .to_row = PHASE_(count) * CELL_TILE};
         p->ahead = PHASE_(ahead)(p, next + 1 - PHASE_FIRST);
         if (fused_steps(s, pair.from) > 0)
-            fused_multiply_pair[p->now.rows > THIRDS_ROWS][next > at](p, &pair);
+            fused_multiply_pair[p->now.rows > BF16X3_ROWS][next > at](p, &pair);
     }
 }
 
@@ -135,7 +138,8 @@ CELL_CODE size_t PHASE_(together)(size_t i)
 {
     const unsigned from = CELL_(sources)[PHASE_FIRST + i] & RECURRENT;
     size_t n = from != 0;
-    while (n > 0 && n < TILES_SUMS && i + n < PHASE_(count) && (CELL_(sources)[PHASE_FIRST + i + n] & RECURRENT) == from)
+    while (n > 0 && n < TILES_SUMS && i + n < PHASE_(count) &&
+           (CELL_(sources)[PHASE_FIRST + i + n] & RECURRENT) == from)
         n++;
     return n;
 }
@@ -171,7 +175,7 @@ static void PHASE_(block)(struct fused_pass *p)
     if (p->is_bf16)
         PHASE_(bf16)(p);
     else
-        PHASE_(thirds)(p);
+        PHASE_(bf16x3)(p);
     PHASE_(end_rows)(p, LEFT_ROWS);
 }
 
@@ -179,14 +183,14 @@ static void PHASE_(block)(struct fused_pass *p)
 static void PHASE_(tile)(struct fused_pass *p, size_t unit)
 {
     const struct fused_step *s = p->step;
-    const size_t most = p->is_bf16 ? BF16_ROWS : LEFT_ROWS;
-    for (size_t row = 0; row < s->rows; row += most) {
+    const size_t max = p->is_bf16 ? BF16_ROWS : LEFT_ROWS;
+    for (size_t row = 0; row < s->rows; row += max) {
         float *made = p->before.made;
-        const size_t rows = s->rows - row < most ? s->rows - row : most;
+        const size_t rows = s->rows - row < max ? s->rows - row : max;
         if (rows != p->now.rows)
             tiles_begin(p->is_bf16 ? 3 * rows : rows);
         p->before = p->now;
-        p->now = (struct fused_block){ row, rows, unit, made };
+        p->now = (struct fused_block){row, rows, unit, made};
         PHASE_(block)(p);
     }
 }
@@ -194,11 +198,14 @@ static void PHASE_(tile)(struct fused_pass *p, size_t unit)
 static void PHASE_(fused)(const struct fused_step *s)
 {
     _Alignas(64) float made[2][LEFT_ROWS * PHASE_(count) * CELL_TILE];
-    struct fused_pass pass = { .step = s, .now.made = made[0], .before.made = made[1], .beside = PHASE_(beside),
-                               .is_bf16 = s->of_h.cell == FUSED_BF16, .is_far = fused_is_far(s) };
+    struct fused_pass pass = {.step = s,
+                              .now.made = made[0],
+                              .before.made = made[1],
+                              .beside = PHASE_(beside),
+                              .is_bf16 = s->of_h.cell == FUSED_BF16,
+                              .is_far = fused_is_far(s)};
     const size_t tiles = (s->unit_end - s->unit + CELL_TILE - 1) / CELL_TILE;
-    for (size_t i = 0; i < tiles; i++)
-        PHASE_(tile)(&pass, s->unit + (s->reverse ? tiles - 1 - i : i) * CELL_TILE);
+    for (size_t i = 0; i < tiles; i++) PHASE_(tile)(&pass, s->unit + (s->reverse ? tiles - 1 - i : i) * CELL_TILE);
     tiles_end();
     pass.before = pass.now;
     pass.finished = 0;

@@ -23,10 +23,10 @@
     }
 #endif
 
-DEFINE_LOOP(CELL_(forward_loop),  CELL_(forward_at))
+DEFINE_LOOP(CELL_(forward_loop), CELL_(forward_at))
 DEFINE_LOOP(CELL_(backward_loop), CELL_(backward_at))
 #if CELL_PHASES == 2
-DEFINE_LOOP(CELL_(forward_2_loop),  CELL_(forward_2_at))
+DEFINE_LOOP(CELL_(forward_2_loop), CELL_(forward_2_at))
 DEFINE_LOOP(CELL_(backward_2_loop), CELL_(backward_2_at))
 #endif
 #endif
@@ -35,11 +35,11 @@ static const struct cell_kernels CELL_(kernels) = {
     .declaration = &CELL_(declaration),
 #ifdef CELL_FUSED_ALONE
 #elif CELL_PHASES == 1
-    .forward  = { CELL_(forward_loop),  NULL },
-    .backward = { CELL_(backward_loop), NULL },
+    .forward = {CELL_(forward_loop), NULL},
+    .backward = {CELL_(backward_loop), NULL},
 #else
-    .forward  = { CELL_(forward_loop),  CELL_(forward_2_loop) },
-    .backward = { CELL_(backward_loop), CELL_(backward_2_loop) },
+    .forward = {CELL_(forward_loop), CELL_(forward_2_loop)},
+    .backward = {CELL_(backward_loop), CELL_(backward_2_loop)},
 #endif
 #ifndef CELL_POINTWISE
     .fused = CELL_FUSED,

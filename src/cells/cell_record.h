@@ -12,11 +12,11 @@
 #define GIVE_SAVED(name)       v.saved.name   = record_input("saved_" #name);
 #define GIVE_VECTOR(name)      v.vector.name  = record_input("vector_" #name);
 #define GIVE_D_NEXT(name)      d.next.name    = record_input("d_next_" #name);
-#define GIVE_D_LINK(name)      d.link.name    = record_input("d_link_" #name);
+#define GIVE_D_INTERMEDIATE(name)      d.intermediate.name    = record_input("d_intermediate_" #name);
 #define GIVE_D_STATE(name)     d.state.name   = record_input("d_state_" #name);
 
 #define TAKE_NEXT(name)        record_result("next_" #name, v.next.name);
-#define TAKE_LINK(name)        record_result("link_" #name, v.link.name);
+#define TAKE_INTERMEDIATE(name)        record_result("link_" #name, v.intermediate.name);
 #define TAKE_SAVED(name)       record_result("saved_" #name, v.saved.name);
 #define TAKE_D_STATE(name)     record_result("d_state_" #name, d.state.name);
 #define TAKE_D_IN(name, from)  record_result("d_in_" #name, d.in.name);
@@ -36,7 +36,7 @@ static void CELL_(record_forward)(struct record *record)
 #if CELL_PHASES == 1
     STATES(TAKE_NEXT)
 #else
-    LINKS(TAKE_LINK)
+    INTERMEDIATES(TAKE_INTERMEDIATE)
 #endif
     SAVED(TAKE_SAVED)
 }
@@ -55,7 +55,7 @@ static void CELL_(record_backward)(struct record *record)
 #if CELL_PHASES == 1
     STATES(GIVE_D_NEXT)
 #else
-    LINKS(GIVE_D_LINK)
+    INTERMEDIATES(GIVE_D_INTERMEDIATE)
 #endif
     STATES(GIVE_D_STATE)
     CELL_(backward)(&v, &d);

@@ -9,4 +9,4 @@
 #include "cells/cell_table.h"
 
 #define KERNELS(name) &name##_kernels,
-const struct cell_kernels *const cells_amx[] = { ALL_CELLS(KERNELS) NULL };
+const struct cell_kernels *const cells_amx[] = {ALL_CELLS(KERNELS) NULL};

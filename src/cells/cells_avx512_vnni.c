@@ -2,11 +2,11 @@
  * gives the flags. */
 #include "cells/cell.h"
 #include "cells/v/v_avx512.h"
-#include "cells/v/v_narrow.h"
+#include "cells/v/v_low_precision.h"
 #define FUSED_INT8_ALONE 1
 #define CELL_FUSED_ALONE
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"
 
 #define KERNELS(name) &name##_kernels,
-const struct cell_kernels *const cells_avx512_vnni[] = { ALL_CELLS(KERNELS) NULL };
+const struct cell_kernels *const cells_avx512_vnni[] = {ALL_CELLS(KERNELS) NULL};

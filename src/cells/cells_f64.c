@@ -5,4 +5,4 @@
 #include "cells/cell_table.h"
 
 #define KERNELS(name) &name##_kernels,
-const struct cell_kernels *const cells_f64[] = { ALL_CELLS(KERNELS) NULL };
+const struct cell_kernels *const cells_f64[] = {ALL_CELLS(KERNELS) NULL};

@@ -7,4 +7,4 @@
 #include "cells/cell_table.h"
 
 #define KERNELS(name) &name##_kernels,
-const struct cell_kernels *const cells_fixed[] = { ALL_CELLS(KERNELS) NULL };
+const struct cell_kernels *const cells_fixed[] = {ALL_CELLS(KERNELS) NULL};

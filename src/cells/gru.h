@@ -13,7 +13,7 @@
 #define CELL                gru
 #endif
 #define CELL_CALLED         "gru"
-#define CELL_FACTS          .functions = 2, .function = { ACTIVATION_SIGMOID, ACTIVATION_TANH },            \
+#define CELL_FACTS          .activations = 2, .function = { ACTIVATION_SIGMOID, ACTIVATION_TANH },            \
                             .foreign = { .name = "GRU", .kind = "after", .in_torch = true,                  \
                                          .onnx_attribute = "linear_before_reset", .onnx_value = 1,          \
                                          .onnx_gates = { 1, 0, 2 }, .keras_gates = { 1, 0, 2 }, .keras_biases = 2 }
@@ -22,7 +22,7 @@
 #define STATES(STATE)       STATE(h)
 #define SAVED(VALUE)        VALUE(r) VALUE(z) VALUE(n) VALUE(n_h)
 #include "cells/cell_begin.h"
-#include "cells/functions.h"
+#include "cells/chosen_activations.h"
 
 FORWARD(v)
 {

@@ -13,24 +13,24 @@
 #define CELL                  gru_before
 #endif
 #define CELL_CALLED           "gru-before"
-#define CELL_FACTS            .functions = 2, .function = { ACTIVATION_SIGMOID, ACTIVATION_TANH },          \
+#define CELL_FACTS            .activations = 2, .function = { ACTIVATION_SIGMOID, ACTIVATION_TANH },          \
                               .foreign = { .name = "GRU", .kind = "before",                                 \
                                            .onnx_attribute = "linear_before_reset", .onnx_value = 0,        \
                                            .onnx_gates = { 1, 0, 2 }, .keras_gates = { 1, 0, 2 }, .keras_biases = 1 }
 #define STATES(STATE)         STATE(h)
 #define GATE_INPUTS(INPUT)    INPUT(r, FROM_X | FROM_H)
 #define SAVED(VALUE)          VALUE(r)
-#define LINKS(LINK)           LINK(rh)
-#define GATE_INPUTS_2(INPUT)  INPUT(z, FROM_X | FROM_H) INPUT(n, FROM_X | FROM_LINK)
+#define INTERMEDIATES(INTERMEDIATE)           INTERMEDIATE(rh)
+#define GATE_INPUTS_2(INPUT)  INPUT(z, FROM_X | FROM_H) INPUT(n, FROM_X | FROM_INTERMEDIATE)
 #define SAVED_2(VALUE)        VALUE(z) VALUE(n)
 #include "cells/cell_begin.h"
-#include "cells/functions.h"
+#include "cells/chosen_activations.h"
 
 FORWARD(v)
 {
     V r = GATE(v->in.r);
 
-    v->link.rh = v_mul(r, v->state.h);
+    v->intermediate.rh = v_mul(r, v->state.h);
     v->saved.r = r;
 }
 
@@ -57,7 +57,7 @@ BACKWARD_2(v, d)
 BACKWARD(v, d)
 {
     V r = v->saved.r;
-    V d_rh = d->link.rh;
+    V d_rh = d->intermediate.rh;
 
     d->in.r = v_mul(v_mul(d_rh, v->state.h), GATE_SLOPE(r));
     d->state.h = v_fma(d_rh, r, d->state.h);

@@ -16,7 +16,7 @@
 #define CELL                lstm
 #endif
 #define CELL_CALLED         "lstm"
-#define CELL_FACTS          .projects = true, .couples = true, .functions = 3,                              \
+#define CELL_FACTS          .projects = true, .couples = true, .activations = 3,                              \
                             .function = { ACTIVATION_SIGMOID, ACTIVATION_TANH, ACTIVATION_TANH },           \
                             .foreign = { .name = "LSTM", .in_torch = true, .onnx_gates = { 0, 2, 3, 1 },    \
                                          .onnx_vectors = { 0, 2, 1 }, .keras_gates = { 0, 1, 2, 3 },        \
@@ -35,13 +35,13 @@
 #define STATES(STATE)       STATE(h) STATE(c)
 #define SAVED(VALUE)        VALUE(i) VALUE(f) VALUE(g) VALUE(o)
 #include "cells/cell_begin.h"
-#include "cells/functions.h"
+#include "cells/chosen_activations.h"
 
 FORWARD(v)
 {
     V c = v->state.c;
     V i = GATE(PEEP(v->in.i, p_i, c));
-    V f = IS_COUPLED ? v_sub(v_const(1), i) : GATE(PEEP(v->in.f, p_f, c));
+    V f = IS_INPUT_FORGET ? v_sub(v_const(1), i) : GATE(PEEP(v->in.f, p_f, c));
     V g = CANDIDATE(v->in.g);
     V new_c = v_fma(f, c, v_mul(i, g));
     V o = GATE(PEEP(v->in.o, p_o, new_c));
@@ -58,14 +58,14 @@ BACKWARD(v, d)
 {
     V i = v->saved.i, f = v->saved.f, g = v->saved.g, o = v->saved.o;
     V c = v->state.c, new_c = v->next.c;
-    V tanh_c = STATE_VALUE(new_c);                  /* cheaper to make again than to keep */
+    V tanh_c = STATE_VALUE(new_c); /* cheaper to make again than to keep */
 
     V d_h = d->next.h;
     V d_o = v_mul(v_mul(d_h, tanh_c), GATE_SLOPE(o));
     V d_c = v_fma(v_mul(d_h, o), STATE_SLOPE(tanh_c), d->next.c);
     d_c = PEEP(d_c, p_o, d_o);
-    V d_i = v_mul(IS_COUPLED ? v_sub(v_mul(d_c, g), v_mul(d_c, c)) : v_mul(d_c, g), GATE_SLOPE(i));
-    V d_f = IS_COUPLED ? v_const(0) : v_mul(v_mul(d_c, c), GATE_SLOPE(f));
+    V d_i = v_mul(IS_INPUT_FORGET ? v_sub(v_mul(d_c, g), v_mul(d_c, c)) : v_mul(d_c, g), GATE_SLOPE(i));
+    V d_f = IS_INPUT_FORGET ? v_const(0) : v_mul(v_mul(d_c, c), GATE_SLOPE(f));
 
     d->in.i = d_i;
     d->in.f = d_f;

@@ -16,10 +16,19 @@ static void print_operand(FILE *file, const struct node *node)
 
 /* "$0" stands for the first operand, and so on. */
 static const char *const form[NODE_KINDS] = {
-    [NODE_ADD] = "$0 + $1",    [NODE_SUB] = "$0 - $1",    [NODE_MUL] = "$0 * $1",   [NODE_DIV] = "$0 / $1",
-    [NODE_MIN] = "$0 < $1 ? $0 : $1",  [NODE_MAX] = "$0 > $1 ? $0 : $1",  [NODE_LESS] = "$0 < $1 ? 1.f : 0.f",
-    [NODE_FMA] = "fmaf($0, $1, $2)",   [NODE_ABS] = "fabsf($0)",          [NODE_SQRT] = "sqrtf($0)",
-    [NODE_EXP] = "expf($0)",   [NODE_LOG] = "logf($0)",   [NODE_SIGMOID] = "sigmoidf($0)",
+    [NODE_ADD] = "$0 + $1",
+    [NODE_SUB] = "$0 - $1",
+    [NODE_MUL] = "$0 * $1",
+    [NODE_DIV] = "$0 / $1",
+    [NODE_MIN] = "$0 < $1 ? $0 : $1",
+    [NODE_MAX] = "$0 > $1 ? $0 : $1",
+    [NODE_LESS] = "$0 < $1 ? 1.f : 0.f",
+    [NODE_FMA] = "fmaf($0, $1, $2)",
+    [NODE_ABS] = "fabsf($0)",
+    [NODE_SQRT] = "sqrtf($0)",
+    [NODE_EXP] = "expf($0)",
+    [NODE_LOG] = "logf($0)",
+    [NODE_SIGMOID] = "sigmoidf($0)",
     [NODE_TANH] = "tanhf($0)",
 };
 

@@ -5,23 +5,25 @@
 #include <string.h>
 
 static const char *const operation[NODE_KINDS] = {
-    [NODE_ADD] = "add",  [NODE_SUB] = "subtract",  [NODE_MUL] = "multiply",  [NODE_DIV] = "divide",
-    [NODE_MIN] = "minimum",  [NODE_MAX] = "maximum",  [NODE_ABS] = "abs",  [NODE_SQRT] = "sqrt",
-    [NODE_EXP] = "exponential",  [NODE_LOG] = "log",  [NODE_SIGMOID] = "logistic",  [NODE_TANH] = "tanh",
+    [NODE_ADD] = "add",         [NODE_SUB] = "subtract", [NODE_MUL] = "multiply",     [NODE_DIV] = "divide",
+    [NODE_MIN] = "minimum",     [NODE_MAX] = "maximum",  [NODE_ABS] = "abs",          [NODE_SQRT] = "sqrt",
+    [NODE_EXP] = "exponential", [NODE_LOG] = "log",      [NODE_SIGMOID] = "logistic", [NODE_TANH] = "tanh",
 };
 
 static void print_constant(FILE *file, const struct node *node, const char *tensor)
 {
-    fprintf(file, "    %%v%d = \"stablehlo.constant\"() {value = dense<%.9e> : tensor<%s>} "
-            ": () -> tensor<%s>\n", node->number, node->constant, tensor, tensor);
+    fprintf(file,
+            "    %%v%d = \"stablehlo.constant\"() {value = dense<%.9e> : tensor<%s>} "
+            ": () -> tensor<%s>\n",
+            node->number, node->constant, tensor, tensor);
 }
 
 /* An operation of two values %v. The letters name the results: %v, or %m between two lines. */
-static void print_binary(FILE *file, char letter, int number, const char *name,
-                         char letter_a, int a, int b, const char *tensor)
+static void print_binary(FILE *file, char letter, int number, const char *name, char letter_a, int a, int b,
+                         const char *tensor)
 {
-    fprintf(file, "    %%%c%d = \"stablehlo.%s\"(%%%c%d, %%v%d) : (tensor<%s>, tensor<%s>) -> tensor<%s>\n",
-            letter, number, name, letter_a, a, b, tensor, tensor, tensor);
+    fprintf(file, "    %%%c%d = \"stablehlo.%s\"(%%%c%d, %%v%d) : (tensor<%s>, tensor<%s>) -> tensor<%s>\n", letter,
+            number, name, letter_a, a, b, tensor, tensor, tensor);
 }
 
 /* "8x128xf32" with the element type i1: the shape is what comes before the last x. */
@@ -29,19 +31,19 @@ static void print_less(FILE *file, const struct node *node, const char *tensor)
 {
     const char *last = strrchr(tensor, 'x');
     int shape = last ? (int)(last + 1 - tensor) : 0;
-    fprintf(file, "    %%m%d = \"stablehlo.compare\"(%%v%d, %%v%d) "
+    fprintf(file,
+            "    %%m%d = \"stablehlo.compare\"(%%v%d, %%v%d) "
             "{comparison_direction = #stablehlo<comparison_direction LT>} : "
             "(tensor<%s>, tensor<%s>) -> tensor<%.*si1>\n",
             node->number, node->operand[0]->number, node->operand[1]->number, tensor, tensor, shape, tensor);
-    fprintf(file, "    %%v%d = \"stablehlo.convert\"(%%m%d) : (tensor<%.*si1>) -> tensor<%s>\n",
-            node->number, node->number, shape, tensor, tensor);
+    fprintf(file, "    %%v%d = \"stablehlo.convert\"(%%m%d) : (tensor<%.*si1>) -> tensor<%s>\n", node->number,
+            node->number, shape, tensor, tensor);
 }
 
 static void print_node(FILE *file, const struct node *node, const char *tensor)
 {
-    int n = node->number, operand[3] = { 0 };
-    for (int i = 0; i < node_operands(node->kind); i++)
-        operand[i] = node->operand[i]->number;
+    int n = node->number, operand[3] = {0};
+    for (int i = 0; i < node_operands(node->kind); i++) operand[i] = node->operand[i]->number;
 
     if (node->kind == NODE_FMA) {
         print_binary(file, 'm', n, "multiply", 'v', operand[0], operand[1], tensor);
@@ -51,29 +53,26 @@ static void print_node(FILE *file, const struct node *node, const char *tensor)
     } else if (node_operands(node->kind) == 2) {
         print_binary(file, 'v', n, operation[node->kind], 'v', operand[0], operand[1], tensor);
     } else {
-        fprintf(file, "    %%v%d = \"stablehlo.%s\"(%%v%d) : (tensor<%s>) -> tensor<%s>\n",
-                n, operation[node->kind], operand[0], tensor, tensor);
+        fprintf(file, "    %%v%d = \"stablehlo.%s\"(%%v%d) : (tensor<%s>) -> tensor<%s>\n", n, operation[node->kind],
+                operand[0], tensor, tensor);
     }
 }
 
 static void print_types(FILE *file, int count, const char *tensor)
 {
     fputc('(', file);
-    for (int i = 0; i < count; i++)
-        fprintf(file, "%stensor<%s>", i ? ", " : "", tensor);
+    for (int i = 0; i < count; i++) fprintf(file, "%stensor<%s>", i ? ", " : "", tensor);
     fputc(')', file);
 }
 
 static void print_return(FILE *file, const struct record *record, const char *tensor)
 {
     fputs("    \"func.return\"(", file);
-    for (int i = 0; i < record->results; i++)
-        fprintf(file, "%s%%v%d", i ? ", " : "", record->result[i].node->number);
+    for (int i = 0; i < record->results; i++) fprintf(file, "%s%%v%d", i ? ", " : "", record->result[i].node->number);
     fputs(") : ", file);
     print_types(file, record->results, tensor);
     fputs(" -> ()", file);
-    for (int i = 0; i < record->results; i++)
-        fprintf(file, "%s%s", i ? ", " : "    // ", record->result[i].name);
+    for (int i = 0; i < record->results; i++) fprintf(file, "%s%s", i ? ", " : "    // ", record->result[i].name);
     fputc('\n', file);
 }
 

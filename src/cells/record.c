@@ -5,16 +5,27 @@
 static _Thread_local struct record *recording;
 
 static const int operand_count[NODE_KINDS] = {
-    [NODE_ADD] = 2, [NODE_SUB] = 2, [NODE_MUL] = 2, [NODE_DIV] = 2, [NODE_MIN] = 2, [NODE_MAX] = 2,
-    [NODE_LESS] = 2, [NODE_FMA] = 3, [NODE_ABS] = 1, [NODE_SQRT] = 1, [NODE_EXP] = 1, [NODE_LOG] = 1,
-    [NODE_SIGMOID] = 1, [NODE_TANH] = 1, [NODE_SELECT_LESS] = 4,
-    [NODE_EXPONENT_OF_LOW_BITS] = 1, [NODE_LOW_BITS_OF_EXPONENT] = 1, [NODE_MANTISSA] = 1,
+    [NODE_ADD] = 2,
+    [NODE_SUB] = 2,
+    [NODE_MUL] = 2,
+    [NODE_DIV] = 2,
+    [NODE_MIN] = 2,
+    [NODE_MAX] = 2,
+    [NODE_LESS] = 2,
+    [NODE_FMA] = 3,
+    [NODE_ABS] = 1,
+    [NODE_SQRT] = 1,
+    [NODE_EXP] = 1,
+    [NODE_LOG] = 1,
+    [NODE_SIGMOID] = 1,
+    [NODE_TANH] = 1,
+    [NODE_SELECT_LESS] = 4,
+    [NODE_EXPONENT_OF_LOW_BITS] = 1,
+    [NODE_LOW_BITS_OF_EXPONENT] = 1,
+    [NODE_MANTISSA] = 1,
 };
 
-int node_operands(enum node_kind kind)
-{
-    return operand_count[kind];
-}
+int node_operands(enum node_kind kind) { return operand_count[kind]; }
 
 /* ---- recording ---- */
 
@@ -87,13 +98,13 @@ static const struct node *record_node(enum node_kind kind, const struct node *co
 const struct node *record_operation(enum node_kind kind, const struct node *a, const struct node *b,
                                     const struct node *c)
 {
-    return record_node(kind, (const struct node *[NODE_OPERANDS]){ a, b, c });
+    return record_node(kind, (const struct node *[NODE_OPERANDS]){a, b, c});
 }
 
 const struct node *record_choice(const struct node *a, const struct node *b, const struct node *yes,
                                  const struct node *no)
 {
-    return record_node(NODE_SELECT_LESS, (const struct node *[NODE_OPERANDS]){ a, b, yes, no });
+    return record_node(NODE_SELECT_LESS, (const struct node *[NODE_OPERANDS]){a, b, yes, no});
 }
 
 void record_result(const char *name, const struct node *node)
@@ -103,7 +114,7 @@ void record_result(const char *name, const struct node *node)
     if (recording->results == RECORD_RESULTS)
         refuse("more results than RECORD_RESULTS");
     else
-        recording->result[recording->results++] = (struct result){ name, node };
+        recording->result[recording->results++] = (struct result){name, node};
 }
 
 /* ---- questions ---- */
@@ -152,7 +163,7 @@ bool cell_record_is_scan(const struct cell_record *cell)
     const struct record *forward = &cell->forward[0];
     if (declaration->phases > 1 || declaration->states != 1 || cell_inputs_from(declaration, FROM_H))
         return false;
-    const struct node *a = cell->backward[0].result[0].node;        /* states are the first results */
+    const struct node *a = cell->backward[0].result[0].node; /* states are the first results */
     char state[64], next[64];
     snprintf(state, sizeof state, "state_%s", declaration->state[0]);
     snprintf(next, sizeof next, "next_%s", declaration->state[0]);

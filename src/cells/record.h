@@ -10,14 +10,27 @@
 #include "cells/cell.h"
 
 enum node_kind {
-    NODE_INPUT, NODE_CONSTANT,
-    NODE_ADD, NODE_SUB, NODE_MUL, NODE_DIV, NODE_MIN, NODE_MAX,
-    NODE_LESS,              /* 1 where operand 0 < operand 1, otherwise 0 */
-    NODE_FMA,               /* operand 0 * operand 1 + operand 2 */
-    NODE_ABS, NODE_SQRT, NODE_EXP, NODE_LOG, NODE_SIGMOID, NODE_TANH,
-    NODE_CELL_KINDS,        /* cells are made of those; exp, log, sigmoid and tanh of floats also of: */
-    NODE_SELECT_LESS = NODE_CELL_KINDS,     /* operand 0 < operand 1 ? operand 2 : operand 3 */
-    NODE_EXPONENT_OF_LOW_BITS, NODE_LOW_BITS_OF_EXPONENT, NODE_MANTISSA,    /* v_math.h says what of bits is */
+    NODE_INPUT,
+    NODE_CONSTANT,
+    NODE_ADD,
+    NODE_SUB,
+    NODE_MUL,
+    NODE_DIV,
+    NODE_MIN,
+    NODE_MAX,
+    NODE_LESS, /* 1 where operand 0 < operand 1, otherwise 0 */
+    NODE_FMA,  /* operand 0 * operand 1 + operand 2 */
+    NODE_ABS,
+    NODE_SQRT,
+    NODE_EXP,
+    NODE_LOG,
+    NODE_SIGMOID,
+    NODE_TANH,
+    NODE_CELL_KINDS,                    /* cells are made of those; exp, log, sigmoid and tanh of floats also of: */
+    NODE_SELECT_LESS = NODE_CELL_KINDS, /* operand 0 < operand 1 ? operand 2 : operand 3 */
+    NODE_EXPONENT_OF_LOW_BITS,
+    NODE_LOW_BITS_OF_EXPONENT,
+    NODE_MANTISSA, /* v_math.h says what of bits is */
     NODE_KINDS
 };
 
@@ -25,25 +38,28 @@ enum { NODE_OPERANDS = 4 };
 
 struct node {
     enum node_kind kind;
-    const struct node *operand[NODE_OPERANDS];  /* NULL where the kind takes fewer */
+    const struct node *operand[NODE_OPERANDS]; /* NULL where the kind takes fewer */
     double constant;
-    const char *input;              /* the name of an input */
-    int number;                     /* its place in the record */
+    const char *input; /* the name of an input */
+    int number;        /* its place in the record */
 };
 
-/* Inputs and results are named after the cell's field: in_i, state_c, next_h, saved_r, link_rh,
+/* Inputs and results are named after the cell's field: in_i, state_c, next_h, saved_r, intermediate_rh,
  * vector_p_i, option_clip; gradients have d_ before it. A name is in the struct of the same group. */
-struct result { const char *name; const struct node *node; };
+struct result {
+    const char *name;
+    const struct node *node;
+};
 
 enum { RECORD_NODES = 256, RECORD_RESULTS = 32 };
 
 struct record {
-    const char *name;               /* "lstm_forward", "gru_before_backward_2" */
+    const char *name; /* "lstm_forward", "gru_before_backward_2" */
     struct node node[RECORD_NODES];
     int nodes;
     struct result result[RECORD_RESULTS];
     int results;
-    char refusal[128];              /* why the record is of no use; empty if it is good */
+    char refusal[128]; /* why the record is of no use; empty if it is good */
 };
 
 /* ---- recording: operations go to the record that this thread began last ---- */
@@ -55,23 +71,23 @@ const struct node *record_constant(double value);
 const struct node *record_operation(enum node_kind kind, const struct node *a, const struct node *b,
                                     const struct node *c);
 const struct node *record_choice(const struct node *a, const struct node *b, const struct node *yes,
-                                 const struct node *no);      /* NODE_SELECT_LESS */
+                                 const struct node *no); /* NODE_SELECT_LESS */
 void record_result(const char *name, const struct node *node);
 
 /* ---- using a record ---- */
-int node_operands(enum node_kind kind);                                 /* how many it takes */
+int node_operands(enum node_kind kind); /* how many it takes */
 bool record_depends(const struct node *node, const char *input);
 /* Does any result depend on the input: must a kernel be given it? */
 bool record_uses(const struct record *record, const char *input);
 const struct node *record_find_result(const struct record *record, const char *name);
 void print_c(FILE *file, const struct record *record);
-/* Every input and result is a tensor of this type, for instance "8x128xf32". */
+/* Every input and result is a tensor of this type, for example "8x128xf32". */
 void print_stablehlo(FILE *file, const struct record *record, const char *tensor);
 
 /* ---- the records of a cell ---- */
 struct cell_record {
     const struct cell_declaration *declaration;
-    struct record forward[2], backward[2];          /* [phase] */
+    struct record forward[2], backward[2]; /* [phase] */
 };
 
 /* ---- the records of functions, of an input "x" with the one result "y" ---- */

@@ -5,10 +5,7 @@
 #include "cells/v/v_chosen.h"
 
 /* A result that is NULL makes the record refuse. */
-static V unless_of_rows(const struct activation *a, V made)
-{
-    return a->kind == ACTIVATION_SOFTMAX ? NULL : made;
-}
+static V unless_of_rows(const struct activation *a, V made) { return a->kind == ACTIVATION_SOFTMAX ? NULL : made; }
 
 void record_activation(const struct activation *a, struct record *record)
 {

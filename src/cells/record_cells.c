@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define RECORDER(name) { #name, name##_record },
-const struct cell_recorder cell_recorders[] = { ALL_CELLS(RECORDER) { NULL, NULL } };
+const struct cell_recorder cell_recorders[] = {ALL_CELLS(RECORDER){NULL, NULL}};
 
 bool cell_record_named(const struct cell_recorder *table, const char *name, struct cell_record *cell)
 {

@@ -16,13 +16,13 @@
 #define RNN_FUNCTION        ACTIVATION_TANH
 #define RNN_KIND            "tanh"
 #endif
-#define CELL_FACTS          .functions = 1, .function = { RNN_FUNCTION },                                   \
+#define CELL_FACTS          .activations = 1, .function = { RNN_FUNCTION },                                   \
                             .foreign = { .name = "RNN", .kind = RNN_KIND, .in_torch = true }
 #define GATE_INPUTS(INPUT)  INPUT(a, FROM_X | FROM_H)
 #define STATES(STATE)       STATE(h)
-#define SAVED(VALUE)        /* nothing: the slope needs only h' */
+#define SAVED(VALUE) /* nothing: the slope needs only h' */
 #include "cells/cell_begin.h"
-#include "cells/functions.h"
+#include "cells/chosen_activations.h"
 #if defined CELL_CHOOSES
 #define FUNCTION(sum)       GATE(sum)
 #define SLOPE(y)            GATE_SLOPE(y)
@@ -34,15 +34,9 @@
 #define SLOPE(y)            v_tanh_slope(y)
 #endif
 
-FORWARD(v)
-{
-    v->next.h = FUNCTION(v->in.a);
-}
+FORWARD(v) { v->next.h = FUNCTION(v->in.a); }
 
-BACKWARD(v, d)
-{
-    d->in.a = v_mul(d->next.h, SLOPE(v->next.h));
-}
+BACKWARD(v, d) { d->in.a = v_mul(d->next.h, SLOPE(v->next.h)); }
 
 #include "cells/cell_end.h"
 #undef RNN_RELU

@@ -1,41 +1,36 @@
-/* Sums over groups, as rounds of messages that go on whenever the rank polls. The rounds are topology.c's data; the
+/* Sums over groups, as rounds of messages that go on whenever the rank polls. The rounds are all_reduce.c's data; the
  * order of each sum follows from them, never from what arrives first. */
 #include "base/memory.h"
-#include "comm/engine.h"
+#include "comm/transport.h"
 #include "comm/poll.h"
-#include "comm/topology.h"
+#include "comm/all_reduce.h"
 #include <string.h>
 
 struct collective {
     struct collective *next;
     struct sum sum;
     struct shape shape;
-    int number;                         /* of the round */
+    int number; /* of the round */
     struct round round;
-    bool waits;                         /* for the round's receipt */
+    bool waits; /* for the round's request */
     bool done;
-    struct receipt receipt;
-    size_t room;
-    void *arrived;                      /* [room bytes] what is to be added */
+    struct request request;
+    size_t capacity;
+    void *arrived; /* [room bytes] what is to be added */
 };
 
-static size_t element(const struct sum *s)
-{
-    return s->is_double ? sizeof(double) : sizeof(float);
-}
+static size_t element(const struct sum *s) { return s->is_double ? sizeof(double) : sizeof(float); }
 
 /* ---- adding ---------------------------------------------------------------------------- */
 
 static void add_floats(float *restrict to, const float *restrict from, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        to[i] += from[i];
+    for (size_t i = 0; i < count; i++) to[i] += from[i];
 }
 
 static void add_doubles(double *restrict to, const double *restrict from, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
-        to[i] += from[i];
+    for (size_t i = 0; i < count; i++) to[i] += from[i];
 }
 
 static void *number_at(const struct collective *c, size_t index)
@@ -56,11 +51,11 @@ static void add(const struct collective *c, const void *from)
 
 static unroll_status make_room(struct collective *c, size_t bytes)
 {
-    if (c->room >= bytes)
+    if (c->capacity >= bytes)
         return UNROLL_OK;
     release(c->arrived);
     c->arrived = allocate_zeroed(bytes, 1);
-    c->room = c->arrived ? bytes : 0;
+    c->capacity = c->arrived ? bytes : 0;
     return c->arrived ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %zu bytes of a sum over ranks", bytes);
 }
 
@@ -77,9 +72,11 @@ static unroll_status begin_round(struct unroll_comm *comm, struct collective *c)
         return UNROLL_OK;
     if (r->adds)
         TRY(make_room(c, r->received * size));
-    c->receipt = (struct receipt){ .from = c->sum.ranks[r->from], .tag = c->sum.tag, .bytes = r->received * size,
-                                   .data = r->adds ? c->arrived : number_at(c, r->received_first) };
-    return comm->engine->begin(comm, &c->receipt);
+    c->request = (struct request){.from = c->sum.ranks[r->from],
+                                  .tag = c->sum.tag,
+                                  .bytes = r->received * size,
+                                  .data = r->adds ? c->arrived : number_at(c, r->received_first)};
+    return comm->transport->begin(comm, &c->request);
 }
 
 /* As far as it goes without waiting. */
@@ -88,13 +85,13 @@ static unroll_status go_on(struct unroll_comm *comm, struct collective *c)
     while (!c->done) {
         bool arrived = true;
         if (c->waits)
-            TRY(comm->engine->test(comm, &c->receipt, &arrived));
+            TRY(comm->transport->test(comm, &c->request, &arrived));
         if (!arrived)
             return UNROLL_OK;
         if (c->waits && c->round.adds)
             add(c, c->arrived);
         c->waits = false;
-        if (c->sum.topology != COMM_NATIVE && topology_round(c->sum.topology, &c->shape, c->number++, &c->round))
+        if (c->sum.algorithm != COMM_NATIVE && algorithm_round(c->sum.algorithm, &c->shape, c->number++, &c->round))
             TRY(begin_round(comm, c));
         else
             c->done = true;
@@ -121,7 +118,7 @@ unroll_status comm_progress(struct unroll_comm *comm)
     }
     if (comm)
         note_time(comm, under_way);
-    return comm && comm->engine->push ? comm->engine->push(comm, &comm->more) : UNROLL_OK;
+    return comm && comm->transport->push ? comm->transport->push(comm, &comm->more) : UNROLL_OK;
 }
 
 /* ---- polls ----------------------------------------------------------------------------- */
@@ -144,10 +141,7 @@ void comm_poll_now(void)
         strncpy(comm->words, unroll_last_error(), sizeof comm->words - 1);
 }
 
-bool comm_wants_polls(void)
-{
-    return comm_of_thread && comm_of_thread->began > 0;
-}
+bool comm_wants_polls(void) { return comm_of_thread && comm_of_thread->began > 0; }
 
 /* ---- from begin to end ----------------------------------------------------------------- */
 
@@ -175,7 +169,7 @@ static struct collective *take_unused(struct unroll_comm *comm)
 
 unroll_status comm_sum_begin(struct unroll_comm *comm, const struct sum *sum)
 {
-    struct shape shape = { .size = sum->size, .count = sum->count, .shards = sum->shards };
+    struct shape shape = {.size = sum->size, .count = sum->count, .shards = sum->shards};
     TRY(find_place(comm, sum->ranks, sum->size, sum->tag, &shape.place));
     if (sum->size == 1 && sum->shards == 1)
         return UNROLL_OK;
@@ -183,14 +177,13 @@ unroll_status comm_sum_begin(struct unroll_comm *comm, const struct sum *sum)
     if (!c)
         return fail(UNROLL_RESOURCE, "no memory for a sum over %d ranks", sum->size);
     void *arrived = c->arrived;
-    *c = (struct collective){ .sum = *sum, .shape = shape, .arrived = arrived, .room = c->room };
-    while (*end)
-        end = &(*end)->next;
+    *c = (struct collective){.sum = *sum, .shape = shape, .arrived = arrived, .capacity = c->capacity};
+    while (*end) end = &(*end)->next;
     *end = c;
-    if (sum->topology == COMM_NATIVE) {
-        c->receipt = (struct receipt){ .from = ENGINE_SUM, .tag = sum->tag, .data = sum->data };
+    if (sum->algorithm == COMM_NATIVE) {
+        c->request = (struct request){.from = TRANSPORT_SUM, .tag = sum->tag, .data = sum->data};
         c->waits = true;
-        TRY(comm->engine->sum(comm, &c->receipt, sum));
+        TRY(comm->transport->sum(comm, &c->request, sum));
     }
     return comm_progress(comm);
 }
@@ -199,9 +192,10 @@ unroll_status comm_join(struct unroll_comm *comm, const int *ranks, int size)
 {
     int place;
     TRY(find_place(comm, ranks, size, 0, &place));
-    if (comm->engine->join)
-        return comm->engine->join(comm, ranks, size);
-    return fail(UNROLL_UNSUPPORTED, "the engine '%s' has no sums of its own; fix: `sum` auto", comm->engine->name);
+    if (comm->transport->join)
+        return comm->transport->join(comm, ranks, size);
+    return fail(UNROLL_UNSUPPORTED, "the transport '%s' has no sums of its own; fix: `sum` auto",
+                comm->transport->name);
 }
 
 static void put_away(struct unroll_comm *comm, struct collective **at)
@@ -212,10 +206,10 @@ static void put_away(struct unroll_comm *comm, struct collective **at)
     comm->unused = c;
 }
 
-/* The deadline is that of a round. */
+/* The timeout is that of a round. */
 static unroll_status wait_for(struct unroll_comm *comm, struct collective *c)
 {
-    struct patience patience = { 0 };
+    struct wait_timeout wait_timeout = {0};
     if (comm->failed != UNROLL_OK)
         return fail(comm->failed, "%s", comm->words);
     for (int number = c->number;; number = c->number) {
@@ -223,20 +217,22 @@ static unroll_status wait_for(struct unroll_comm *comm, struct collective *c)
         if (c->done)
             return UNROLL_OK;
         if (c->number != number)
-            patience = (struct patience){ 0 };
-        if (!comm_patient(comm, &patience))
-            return comm_late(comm, &c->receipt);
+            wait_timeout = (struct wait_timeout){0};
+        if (!comm_within_timeout(comm, &wait_timeout))
+            return comm_late(comm, &c->request);
     }
 }
 
 unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
 {
     struct collective **at = comm ? &comm->active : NULL;
-    while (at && *at && ((*at)->sum.tag != sum->tag || (*at)->sum.data != sum->data))
-        at = &(*at)->next;
+    while (at && *at && ((*at)->sum.tag != sum->tag || (*at)->sum.data != sum->data)) at = &(*at)->next;
     if (!at || !*at)
-        return sum->size == 1 ? UNROLL_OK : fail(UNROLL_COMMUNICATION, "a sum that never began (tag %u) is waited "
-                                                 "for", (unsigned)sum->tag);
+        return sum->size == 1 ? UNROLL_OK
+                              : fail(UNROLL_COMMUNICATION,
+                                     "a sum that never began (tag %u) is waited "
+                                     "for",
+                                     (unsigned)sum->tag);
     TRY(comm_check(comm));
     double begin = clock_seconds();
     unroll_status status = wait_for(comm, *at);
@@ -248,8 +244,14 @@ unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
 unroll_status comm_all_reduce(struct unroll_comm *comm, const int *ranks, int size, uint32_t tag, void *data,
                               size_t count, int is_double)
 {
-    struct sum sum = { .ranks = ranks, .size = size, .tag = tag, .data = data, .count = count,
-                       .is_double = is_double, .topology = COMM_TREE, .shards = 1 };
+    struct sum sum = {.ranks = ranks,
+                      .size = size,
+                      .tag = tag,
+                      .data = data,
+                      .count = count,
+                      .is_double = is_double,
+                      .algorithm = COMM_TREE,
+                      .shards = 1};
     TRY(comm_sum_begin(comm, &sum));
     return comm_sum_end(comm, &sum);
 }

@@ -1,36 +1,27 @@
-/* Messages with their arguments checked and their waits bounded; what the whole world agrees on. No engine is
+/* Messages with their arguments checked and their waits bounded; what the whole world agrees on. No transport is
  * known here, and no sum: those are schedules of collective.c. */
-#include "comm/engine.h"
+#include "comm/transport.h"
 #include "base/number.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int comm_rank(const struct unroll_comm *comm)
-{
-    return comm->rank;
-}
+int comm_rank(const struct unroll_comm *comm) { return comm->rank; }
 
-int comm_ranks(const struct unroll_comm *comm)
-{
-    return comm->ranks;
-}
+int comm_ranks(const struct unroll_comm *comm) { return comm->ranks; }
 
-const char *comm_engine(const struct unroll_comm *comm)
-{
-    return comm->engine->name;
-}
+const char *comm_transport(const struct unroll_comm *comm) { return comm->transport->name; }
 
 /* ---- opening and ending ---------------------------------------------------------------- */
 
 /* What the first of these variables begins with that launchers set ("2(x3)" of Slurm); otherwise `otherwise`. */
-static int number_in(const char *const *names, int least, int otherwise)
+static int number_in(const char *const *names, int min, int otherwise)
 {
     int64_t number;
     for (; *names; names++) {
         const char *text = getenv(*names);
-        if (text && number_integer(&text, NULL, least, INT_MAX, &number) == NUMBER_OK)
+        if (text && number_integer(&text, NULL, min, INT_MAX, &number) == NUMBER_OK)
             return (int)number;
     }
     return otherwise;
@@ -38,42 +29,39 @@ static int number_in(const char *const *names, int least, int otherwise)
 
 int comm_launched_ranks(void)
 {
-    static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", NULL };
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", NULL};
     return number_in(names, 1, 1);
 }
 
 int comm_local_ranks(void)
 {
-    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE",
-                                         NULL };
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_TASKS_PER_NODE", NULL};
     return number_in(names, 1, 1);
 }
 
 int comm_local_rank(const struct unroll_comm *comm)
 {
-    static const char *const names[] = { "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", NULL };
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", NULL};
     return number_in(names, 0, comm->rank);
 }
 
-double comm_deadline(const struct unroll_comm *comm)
-{
-    return comm->deadline;
-}
+double comm_timeout(const struct unroll_comm *comm) { return comm->timeout; }
 
-unroll_status comm_open(const char *engine, double deadline_seconds, struct unroll_comm **comm)
+unroll_status comm_open(const char *transport, double timeout_seconds, struct unroll_comm **comm)
 {
-    const char *name = engine ? engine : comm_launched_ranks() > 1 ? "mpi" : "self";
-    if (!(deadline_seconds > 0 && deadline_seconds <= 1e6))
-        return fail(UNROLL_USAGE, "a deadline of %g seconds is outside 0 .. 1000000", deadline_seconds);
-    for (int i = 0; engine_at(i); i++)
-        if (!strcmp(engine_at(i)->name, name))
-            return engine_at(i)->open(deadline_seconds, comm);
-    return fail(UNROLL_USAGE, "there is no engine '%.40s' between processes; choose self or mpi", name);
+    const char *name = transport ? transport : comm_launched_ranks() > 1 ? "mpi" : "self";
+    if (!(timeout_seconds > 0 && timeout_seconds <= 1e6))
+        return fail(UNROLL_USAGE, "a timeout of %g seconds is outside 0 .. 1000000", timeout_seconds);
+    for (int i = 0; transport_at(i); i++)
+        if (!strcmp(transport_at(i)->name, name))
+            return transport_at(i)->open(timeout_seconds, comm);
+    return fail(UNROLL_USAGE, "there is no transport '%.40s' between processes; choose self or mpi", name);
 }
 
 unroll_status comm_check(const struct unroll_comm *comm)
 {
-    return comm->ranks == 1 || comm->process == process_number() ? UNROLL_OK : refuse_forked("its messages to other ranks");
+    return comm->ranks == 1 || comm->process == process_number() ? UNROLL_OK
+                                                                 : refuse_forked("its messages to other ranks");
 }
 
 /* Of a parent's, nothing here is to be closed. */
@@ -83,13 +71,13 @@ void comm_close(struct unroll_comm *comm)
         return;
     comm_ping_end(comm);
     comm_collectives_free(comm);
-    comm->engine->close(comm);
+    comm->transport->close(comm);
 }
 
 void comm_abort(struct unroll_comm *comm, int code)
 {
     if (comm && comm->process == process_number())
-        comm->engine->abort(comm, code);
+        comm->transport->abort(comm, code);
 }
 
 /* ---- messages -------------------------------------------------------------------------- */
@@ -99,17 +87,16 @@ static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32
     TRY(comm_check(comm));
     if (peer >= 0 && peer < comm->ranks && peer != comm->rank)
         return UNROLL_OK;
-    return fail(UNROLL_COMMUNICATION, "rank %d of %d can't exchange a message (tag %u) with rank %d",
-                comm->rank,
+    return fail(UNROLL_COMMUNICATION, "rank %d of %d can't exchange a message (tag %u) with rank %d", comm->rank,
                 comm->ranks, (unsigned)tag, peer);
 }
 
 unroll_status comm_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
     TRY(check_peer(comm, to, tag));
-    comm->more = comm->engine->push != NULL;
+    comm->more = comm->transport->push != NULL;
     comm->totals.sent += bytes;
-    return comm->engine->send(comm, to, tag, data, bytes);
+    return comm->transport->send(comm, to, tag, data, bytes);
 }
 
 struct comm_totals comm_totals(const struct unroll_comm *comm)
@@ -129,17 +116,19 @@ void comm_waited(struct unroll_comm *comm, double begin)
         comm->totals.communication += now - begin;
 }
 
-unroll_status comm_late(struct unroll_comm *comm, struct receipt *r)
+unroll_status comm_late(struct unroll_comm *comm, struct request *r)
 {
     char from[32], silence[SILENCE_SIZE];
-    comm->engine->drop(comm, r);
-    snprintf(from, sizeof from, r->from == ENGINE_SUM ? "the other ranks of a sum" : "a message from rank %d", r->from);
-    return fail(UNROLL_COMMUNICATION, "rank %d waited %.4g seconds for %s (tag %u)%s; fix: see whether a rank is stopped or "
-                "its machine lost, or allow more time (`deadline`)", comm->rank, comm->ping.waited, from,
-                (unsigned)r->tag, comm_silence(comm, silence));
+    comm->transport->drop(comm, r);
+    snprintf(from, sizeof from, r->from == TRANSPORT_SUM ? "the other ranks of a sum" : "a message from rank %d",
+             r->from);
+    return fail(UNROLL_COMMUNICATION,
+                "rank %d waited %.4g seconds for %s (tag %u)%s; fix: see whether a rank is stopped or "
+                "its machine lost, or allow more time (`timeout`)",
+                comm->rank, comm->ping.waited, from, (unsigned)r->tag, comm_silence(comm, silence));
 }
 
-bool comm_patient(struct unroll_comm *comm, struct patience *p)
+bool comm_within_timeout(struct unroll_comm *comm, struct wait_timeout *p)
 {
     enum { LOOKS_BEFORE_CLOCK = 16 };
     if (p->looks++ < LOOKS_BEFORE_CLOCK)
@@ -149,29 +138,29 @@ bool comm_patient(struct unroll_comm *comm, struct patience *p)
         p->begin = now;
     if (!comm_waits_on(comm, p, now))
         return false;
-    comm->engine->idle(comm, p->looks);
+    comm->transport->idle(comm, p->looks);
     return true;
 }
 
-static unroll_status wait_for(struct unroll_comm *comm, struct receipt *r)
+static unroll_status wait_for(struct unroll_comm *comm, struct request *r)
 {
-    struct patience patience = { 0 };
+    struct wait_timeout wait_timeout = {0};
     for (;;) {
         bool done = false;
-        TRY(comm->engine->test(comm, r, &done));
+        TRY(comm->transport->test(comm, r, &done));
         if (done)
             return UNROLL_OK;
         TRY(comm_progress(comm));
-        if (!comm_patient(comm, &patience))
+        if (!comm_within_timeout(comm, &wait_timeout))
             return comm_late(comm, r);
     }
 }
 
 unroll_status comm_recv(struct unroll_comm *comm, int from, uint32_t tag, void *data, size_t bytes)
 {
-    struct receipt r = { .from = from, .tag = tag, .data = data, .bytes = bytes };
+    struct request r = {.from = from, .tag = tag, .data = data, .bytes = bytes};
     TRY(check_peer(comm, from, tag));
-    TRY(comm->engine->begin(comm, &r));
+    TRY(comm->transport->begin(comm, &r));
     double begin = clock_seconds();
     unroll_status status = wait_for(comm, &r);
     comm_waited(comm, begin);
@@ -183,8 +172,7 @@ unroll_status comm_recv(struct unroll_comm *comm, int from, uint32_t tag, void *
 unroll_status comm_broadcast(struct unroll_comm *comm, uint32_t tag, void *data, size_t bytes)
 {
     int distance = 1;
-    while (distance < comm->ranks && !(comm->rank & distance))
-        distance *= 2;
+    while (distance < comm->ranks && !(comm->rank & distance)) distance *= 2;
     if (comm->rank)
         TRY(comm_recv(comm, comm->rank - distance, tag, data, bytes));
     while ((distance /= 2) > 0)
@@ -208,9 +196,11 @@ static unroll_status judge(struct unroll_comm *comm, struct report *verdict, con
         if (verdict->status == UNROLL_OK && other.status != UNROLL_OK)
             *verdict = other;
         else if (verdict->status == UNROLL_OK && other.number != mine.number) {
-            *verdict = (struct report){ UNROLL_USAGE, rank, 0, "" };
-            snprintf(verdict->message, sizeof verdict->message, "%.80s not the same as on rank 0; fix: start all "
-                     "ranks with the same program, options and files", what);
+            *verdict = (struct report){UNROLL_USAGE, rank, 0, ""};
+            snprintf(verdict->message, sizeof verdict->message,
+                     "%.80s not the same as on rank 0; fix: start all "
+                     "ranks with the same program, options and files",
+                     what);
         }
     }
     return UNROLL_OK;
@@ -220,7 +210,7 @@ unroll_status comm_agree(struct unroll_comm *comm, unroll_status mine, uint64_t 
 {
     if (!comm || comm->ranks == 1)
         return mine;
-    struct report report = { (int)mine, comm->rank, number, "" };
+    struct report report = {(int)mine, comm->rank, number, ""};
     if (mine != UNROLL_OK)
         snprintf(report.message, sizeof report.message, "%.495s", unroll_last_error());
     if (comm->rank == 0)
@@ -231,6 +221,6 @@ unroll_status comm_agree(struct unroll_comm *comm, unroll_status mine, uint64_t 
     if (report.status == UNROLL_OK || report.rank == comm->rank)
         return report.status == UNROLL_OK ? UNROLL_OK : fail((unroll_status)report.status, "%s", report.message);
     if (mine != UNROLL_OK && report.status == (int)mine)
-        return mine;                                    /* all alike: no rank need be named */
+        return mine; /* all alike: no rank need be named */
     return fail((unroll_status)report.status, "rank %d: %s", report.rank, report.message);
 }

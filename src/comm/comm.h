@@ -1,6 +1,6 @@
-/* Communication between the ranks of a mesh. Engines (self, threads, mpi) carry messages; the
- * collectives here are schedules over them, the same for all engines. All calls of a rank are made by one of its
- * threads: its communication lane. */
+/* Communication between the ranks of a mesh. Transports (self, threads, mpi) carry messages; the
+ * collectives here are schedules over them, the same for all transports. All calls of a rank are made by one of its
+ * threads: its communication queue. */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
 #include "base/status.h"
@@ -13,8 +13,8 @@ struct unroll_comm;
 /* ---- worlds ---------------------------------------------------------------------------- */
 
 /* This process as one rank: "self", "mpi", or NULL: mpi if it was started as one of several, else self. No wait
- * takes longer than the deadline, in seconds: it then fails with UNROLL_COMMUNICATION and names rank, peer, tag. */
-unroll_status comm_open(const char *engine, double deadline_seconds, struct unroll_comm **comm);
+ * takes longer than the timeout, in seconds: it then fails with UNROLL_COMMUNICATION and names rank, peer, tag. */
+unroll_status comm_open(const char *transport, double timeout_seconds, struct unroll_comm **comm);
 void comm_close(struct unroll_comm *);
 /* As many ranks as whatever launched this process says that it started; 1 if nothing says so. And how many of them
  * share this machine. */
@@ -24,21 +24,26 @@ int comm_local_ranks(void);
 int comm_local_rank(const struct unroll_comm *);
 
 /* All ranks of a world inside this process: comm[r] is for rank r's threads. */
-unroll_status comm_threads_new(int ranks, double deadline_seconds, struct unroll_comm **comm);
+unroll_status comm_threads_new(int ranks, double timeout_seconds, struct unroll_comm **comm);
 void comm_threads_free(struct unroll_comm **comm, int ranks);
 
 int comm_rank(const struct unroll_comm *);
 int comm_ranks(const struct unroll_comm *);
-const char *comm_engine(const struct unroll_comm *);
-/* Ends all ranks as far as the engine can, with this exit code; does nothing where ranks are threads. */
+const char *comm_transport(const struct unroll_comm *);
+/* Ends all ranks as far as the transport can, with this exit code; does nothing where ranks are threads. */
 void comm_abort(struct unroll_comm *, int code);
 
-/* Whoever waits for other ranks without a message, on a device, keeps the same deadline. False: it has passed; else a
+/* Whoever waits for other ranks without a message, on a device, keeps the same timeout. False: it has passed; else a
  * little time has. */
-struct patience { int looks; bool asked; double begin; };
-bool comm_patient(struct unroll_comm *, struct patience *);
-double comm_deadline(const struct unroll_comm *);
-/* After a wait that failed: "; rank 1 does not answer", or nothing; and the first rank that does, -1: no wait failed. */
+struct wait_timeout {
+    int looks;
+    bool asked;
+    double begin;
+};
+bool comm_within_timeout(struct unroll_comm *, struct wait_timeout *);
+double comm_timeout(const struct unroll_comm *);
+/* After a wait that failed: "; rank 1 does not answer", or nothing; and the first rank that does, -1: no wait failed.
+ */
 enum { SILENCE_SIZE = 64 };
 const char *comm_silence(const struct unroll_comm *, char text[SILENCE_SIZE]);
 int comm_first(const struct unroll_comm *);
@@ -57,39 +62,39 @@ unroll_status comm_recv(struct unroll_comm *, int from, uint32_t tag, void *data
 
 /* Who sends what to whom when a group adds up. In these orders of the sum all members get the same bits, whatever
  * arrives first. */
-#define TOPOLOGIES(TOPOLOGY)                                                                              \
-    TOPOLOGY(TREE,    tree)     /* a binary tree at distance 1, 2, 4 ..: few messages, each of everything */ \
-    TOPOLOGY(HALVING, halving)  /* halving and doubling at distance 1, 2, 4 ..; of 2^n ranks the tree's bits */ \
-    TOPOLOGY(RING,    ring)     /* n pieces go round: each link carries the least */                      \
-    TOPOLOGY(MESH,    mesh)     /* rings along the rows, then the columns, of a rectangle of ranks */     \
-    TOPOLOGY(STAR,    star)     /* all to the first and back */                                           \
-    TOPOLOGY(SHARDS,  shards)   /* the tree over virtual shards, of which members hold consecutive ones */
+#define ALGORITHMS(ALGORITHM) \
+    ALGORITHM(TREE, tree) /* a binary tree at distance 1, 2, 4 ..: few messages, each of everything */ \
+    ALGORITHM(HALVING_DOUBLING, halving_doubling) /* halves at distance 1, 2, 4 ..; of 2^n ranks the tree's bits */ \
+    ALGORITHM(RING, ring) /* n pieces go round: each link carries the least */ \
+    ALGORITHM(RING_2D, ring_2d) /* rings along the rows, then the columns, of a rectangle of ranks */ \
+    ALGORITHM(GATHER_BROADCAST, gather_broadcast) /* all to the first and back */ \
+    ALGORITHM(SHARDS,  shards)   /* the tree over virtual shards, of which members hold consecutive ones */
 
-enum topology {
-#define TOPOLOGY_ENUM(NAME, name) COMM_##NAME,
-    TOPOLOGIES(TOPOLOGY_ENUM)
-#undef TOPOLOGY_ENUM
-    COMM_TOPOLOGIES,
-    COMM_NATIVE = COMM_TOPOLOGIES               /* the engine's own, in an order of its own: no topology of ours */
+enum algorithm {
+#define ALGORITHM_ENUM(NAME, name) COMM_##NAME,
+    ALGORITHMS(ALGORITHM_ENUM)
+#undef ALGORITHM_ENUM
+        COMM_ALGORITHMS,
+    COMM_NATIVE = COMM_ALGORITHMS /* the transport's own, in an order of its own: no algorithm of ours */
 };
-const char *topology_name(enum topology);
-int topology_find(const char *name);            /* or -1 */
+const char *algorithm_name(enum algorithm);
+int algorithm_find(const char *name); /* or -1 */
 
-/* Before the first COMM_NATIVE sum of a group. Its members wait for each other, without a deadline: all ranks join
- * their groups in one order, that of the lists of members. Refused where the engine has no sums of its own. */
+/* Before the first COMM_NATIVE sum of a group. Its members wait for each other, without a timeout: all ranks join
+ * their groups in one order, that of the lists of members. Refused where the transport has no sums of its own. */
 unroll_status comm_join(struct unroll_comm *, const int *ranks, int size);
 
 /* In place: the sum over the group. ranks[size] is the group in rank order and holds the caller; it and data stay
  * until the end. SHARDS: member i holds the shards from shards * i / size on, one after the other, count numbers
- * each; the first then holds the sum. Other topologies want shards = 1. */
+ * each; the first then holds the sum. Other algorithms want shards = 1. */
 struct sum {
     const int *ranks;
     int size;
     uint32_t tag;
     void *data;
     size_t count;
-    bool is_double;                             /* or float */
-    enum topology topology;
+    bool is_double; /* or float */
+    enum algorithm algorithm;
     int shards;
 };
 
@@ -100,14 +105,17 @@ unroll_status comm_sum_end(struct unroll_comm *, const struct sum *);
 unroll_status comm_progress(struct unroll_comm *);
 
 /* Seconds so far in which sums were under way or a message was waited for; and of them those in which this rank did
- * nothing but wait: exposed. Bytes so far that this rank gave to its engine as messages; what native sums send is not
- * known. */
-struct comm_totals { double communication, exposed; uint64_t sent; };
+ * nothing but wait: exposed. Bytes so far that this rank gave to its transport as messages; what native sums send is
+ * not known. */
+struct comm_totals {
+    double communication, exposed;
+    uint64_t sent;
+};
 struct comm_totals comm_totals(const struct unroll_comm *);
 
 /* The tree: the sum in the order of the group whatever its size. */
-unroll_status comm_all_reduce(struct unroll_comm *, const int *ranks, int size, uint32_t tag, void *data,
-                              size_t count, int is_double);
+unroll_status comm_all_reduce(struct unroll_comm *, const int *ranks, int size, uint32_t tag, void *data, size_t count,
+                              int is_double);
 /* What rank 0 holds, to all ranks of the world. */
 unroll_status comm_broadcast(struct unroll_comm *, uint32_t tag, void *data, size_t bytes);
 

@@ -1,7 +1,7 @@
-/* The engine for ranks that are processes: messages over an MPI library that is found when the program runs.
+/* The transport for ranks that are processes: messages over an MPI library that is found when the program runs.
  * Funneled: one thread of a rank calls it. A send is copied and kept until the library is done with it. */
 #include "base/memory.h"
-#include "comm/engine.h"
+#include "comm/transport.h"
 #include "comm/mpi_abi.h"
 #include <limits.h>
 #include <sched.h>
@@ -12,8 +12,8 @@
 
 struct parcel {
     struct parcel *next;
-    union mpi_request request;
-    size_t room;
+    union mpi_request handle;
+    size_t capacity;
     unsigned char data[];
 };
 
@@ -25,11 +25,11 @@ struct joined {
 };
 
 struct rank_mpi {
-    struct unroll_comm comm;                    /* first: a comm of this engine is a rank_mpi */
+    struct unroll_comm comm; /* first: a comm of this transport is a rank_mpi */
     const struct mpi_abi *mpi;
-    struct parcel *sent, *free;                 /* under way; to use again */
+    struct parcel *sent, *free; /* under way; to use again */
     struct joined *joined;
-    double crowded;                             /* until then the processor is not yielded */
+    double crowded; /* until then the processor is not yielded */
 };
 
 static unroll_status broken(const struct rank_mpi *r, int error, const char *what, int peer)
@@ -46,7 +46,7 @@ static unroll_status look_after_sent(struct rank_mpi *r)
 {
     for (struct parcel **at = &r->sent; *at;) {
         struct parcel *p = *at;
-        int done = 0, no_bytes = -1, error = r->mpi->test(&p->request, &done, &no_bytes);
+        int done = 0, no_bytes = -1, error = r->mpi->test(&p->handle, &done, &no_bytes);
         if (error)
             return broken(r, error, "send to", -1);
         if (!done) {
@@ -65,7 +65,7 @@ static struct parcel *take_parcel(struct rank_mpi *r, size_t bytes)
 {
     struct parcel **best = NULL;
     for (struct parcel **at = &r->free; *at; at = &(*at)->next)
-        if ((*at)->room >= bytes && (!best || (*at)->room < (*best)->room))
+        if ((*at)->capacity >= bytes && (!best || (*at)->capacity < (*best)->capacity))
             best = at;
     if (best) {
         struct parcel *found = *best;
@@ -74,15 +74,17 @@ static struct parcel *take_parcel(struct rank_mpi *r, size_t bytes)
     }
     struct parcel *made = allocate_zeroed(1, sizeof *made + bytes);
     if (made)
-        made->room = bytes;
+        made->capacity = bytes;
     return made;
 }
 
 static unroll_status check_size(size_t bytes)
 {
     return bytes <= INT_MAX ? UNROLL_OK
-                            : fail(UNROLL_UNSUPPORTED, "a message of %zu bytes: MPI takes at most %d at once; fix: "
-                                   "more ranks along layer or hidden, or the ring", bytes, INT_MAX);
+                            : fail(UNROLL_UNSUPPORTED,
+                                   "a message of %zu bytes: MPI takes at most %d at once; fix: "
+                                   "more ranks along layer or hidden, or the ring",
+                                   bytes, INT_MAX);
 }
 
 static unroll_status mpi_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
@@ -92,66 +94,68 @@ static unroll_status mpi_send(struct unroll_comm *comm, int to, uint32_t tag, co
     TRY(look_after_sent(r));
     struct parcel *p = take_parcel(r, bytes);
     if (!p)
-        return fail(UNROLL_RESOURCE, "no memory for a message of %zu bytes from rank %d to rank %d", bytes,
-                    comm->rank, to);
+        return fail(UNROLL_RESOURCE, "no memory for a message of %zu bytes from rank %d to rank %d", bytes, comm->rank,
+                    to);
     memcpy(p->data, data, bytes);
     p->next = r->sent;
     r->sent = p;
-    int error = r->mpi->send(p->data, (int)bytes, to, (int)tag, &p->request);
+    int error = r->mpi->send(p->data, (int)bytes, to, (int)tag, &p->handle);
     return error ? broken(r, error, "send to", to) : UNROLL_OK;
 }
 
 /* ---- receiving ------------------------------------------------------------------------- */
 
-static unroll_status mpi_begin(struct unroll_comm *comm, struct receipt *receipt)
+static unroll_status mpi_begin(struct unroll_comm *comm, struct request *request)
 {
     struct rank_mpi *r = (struct rank_mpi *)comm;
-    union mpi_request request = { NULL };
-    TRY(check_size(receipt->bytes));
-    int error = r->mpi->recv(receipt->data, (int)receipt->bytes, receipt->from, (int)receipt->tag, &request);
-    memcpy(&receipt->request, &request, sizeof request);
-    return error ? broken(r, error, "receive from", receipt->from) : UNROLL_OK;
+    union mpi_request handle = {NULL};
+    TRY(check_size(request->bytes));
+    int error = r->mpi->recv(request->data, (int)request->bytes, request->from, (int)request->tag, &handle);
+    memcpy(&request->handle, &handle, sizeof handle);
+    return error ? broken(r, error, "receive from", request->from) : UNROLL_OK;
 }
 
-static unroll_status mpi_test(struct unroll_comm *comm, struct receipt *receipt, bool *done)
+static unroll_status mpi_test(struct unroll_comm *comm, struct request *request, bool *done)
 {
     struct rank_mpi *r = (struct rank_mpi *)comm;
-    union mpi_request request;
-    int is_done = 0, bytes = receipt->from == ENGINE_SUM ? -1 : 0;
-    memcpy(&request, &receipt->request, sizeof request);
-    int error = r->mpi->test(&request, &is_done, &bytes);
-    memcpy(&receipt->request, &request, sizeof request);
+    union mpi_request handle;
+    int is_done = 0, bytes = request->from == TRANSPORT_SUM ? -1 : 0;
+    memcpy(&handle, &request->handle, sizeof handle);
+    int error = r->mpi->test(&handle, &is_done, &bytes);
+    memcpy(&request->handle, &handle, sizeof handle);
     if (error)
-        return broken(r, error, "receive from", receipt->from);
+        return broken(r, error, "receive from", request->from);
     if (r->sent)
         TRY(look_after_sent(r));
     *done = is_done;
-    if (is_done && bytes >= 0 && (size_t)bytes != receipt->bytes)
-        return fail(UNROLL_COMMUNICATION, "rank %d expected %zu bytes from rank %d (tag %u), not %d: the ranks run "
-                    "different plans", comm->rank, receipt->bytes, receipt->from, (unsigned)receipt->tag, bytes);
+    if (is_done && bytes >= 0 && (size_t)bytes != request->bytes)
+        return fail(UNROLL_COMMUNICATION,
+                    "rank %d expected %zu bytes from rank %d (tag %u), not %d: the ranks run "
+                    "different plans",
+                    comm->rank, request->bytes, request->from, (unsigned)request->tag, bytes);
     return UNROLL_OK;
 }
 
-static void mpi_drop(struct unroll_comm *comm, struct receipt *receipt)
+static void mpi_drop(struct unroll_comm *comm, struct request *request)
 {
-    union mpi_request request;
-    memcpy(&request, &receipt->request, sizeof request);
-    if (receipt->from != ENGINE_SUM)                    /* MPI can't cancel a sum: it is lost with the run */
-        ((struct rank_mpi *)comm)->mpi->cancel(&request);
+    union mpi_request handle;
+    memcpy(&handle, &request->handle, sizeof handle);
+    if (request->from != TRANSPORT_SUM) /* MPI can't cancel a sum: it is lost with the run */
+        ((struct rank_mpi *)comm)->mpi->cancel(&handle);
 }
 
 /* Others may need the processor to send what we wait for: soon it is left to them. Where something else computes, too,
  * a yield may cost a slice of the scheduler, milliseconds; then short sleeps are tried for ten times as long. */
 static void mpi_idle(struct unroll_comm *comm, int looks)
 {
-    enum { SPINS = 64, YIELDS = 2000, SHORT = 10000, LONG = 100000 };   /* nanoseconds */
+    enum { SPINS = 64, YIELDS = 2000, SHORT = 10000, LONG = 100000 }; /* nanoseconds */
     const double quick = 200e-6, times = 10;
     struct rank_mpi *r = (struct rank_mpi *)comm;
     if (looks < SPINS)
         return;
     double now = clock_seconds();
     if (looks >= YIELDS || now < r->crowded) {
-        nanosleep(&(struct timespec){ .tv_nsec = looks < YIELDS ? SHORT : LONG }, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = looks < YIELDS ? SHORT : LONG}, NULL);
         return;
     }
     sched_yield();
@@ -173,8 +177,7 @@ static unroll_status mpi_push(struct unroll_comm *comm, bool *more)
 static struct joined *find_joined(const struct rank_mpi *r, const int *ranks, int size)
 {
     struct joined *j = r->joined;
-    while (j && (j->size != size || memcmp(j->ranks, ranks, (size_t)size * sizeof *ranks)))
-        j = j->next;
+    while (j && (j->size != size || memcmp(j->ranks, ranks, (size_t)size * sizeof *ranks))) j = j->next;
     return j;
 }
 
@@ -194,18 +197,19 @@ static unroll_status mpi_join(struct unroll_comm *comm, const int *ranks, int si
     return error ? broken(r, error, "make a group with", ranks[0]) : UNROLL_OK;
 }
 
-static unroll_status mpi_sum(struct unroll_comm *comm, struct receipt *receipt, const struct sum *sum)
+static unroll_status mpi_sum(struct unroll_comm *comm, struct request *request, const struct sum *sum)
 {
     struct rank_mpi *r = (struct rank_mpi *)comm;
     struct joined *group = find_joined(r, sum->ranks, sum->size);
-    union mpi_request request = { NULL };
+    union mpi_request handle = {NULL};
     if (!group)
-        return fail(UNROLL_COMMUNICATION, "the %d ranks of a sum (tag %u) have not joined", sum->size, (unsigned)sum->tag);
+        return fail(UNROLL_COMMUNICATION, "the %d ranks of a sum (tag %u) have not joined", sum->size,
+                    (unsigned)sum->tag);
     if (sum->count > INT_MAX)
-        return fail(UNROLL_UNSUPPORTED, "a sum of %zu numbers: MPI takes at most %d at once; fix: `sum` auto", sum->count,
-                    INT_MAX);
-    int error = r->mpi->sum(sum->data, (int)sum->count, sum->is_double, &group->group, &request);
-    memcpy(&receipt->request, &request, sizeof request);
+        return fail(UNROLL_UNSUPPORTED, "a sum of %zu numbers: MPI takes at most %d at once; fix: `sum` auto",
+                    sum->count, INT_MAX);
+    int error = r->mpi->sum(sum->data, (int)sum->count, sum->is_double, &group->group, &handle);
+    memcpy(&request->handle, &handle, sizeof handle);
     return error ? broken(r, error, "add up with", sum->ranks[0]) : UNROLL_OK;
 }
 
@@ -230,9 +234,8 @@ static void release_all(struct parcel *p)
 static void mpi_close(struct unroll_comm *comm)
 {
     struct rank_mpi *r = (struct rank_mpi *)comm;
-    struct patience patience = { 0 };
-    while (r->sent && look_after_sent(r) == UNROLL_OK && r->sent && comm_patient(comm, &patience))
-        continue;
+    struct wait_timeout wait_timeout = {0};
+    while (r->sent && look_after_sent(r) == UNROLL_OK && r->sent && comm_within_timeout(comm, &wait_timeout)) continue;
     r->mpi->finalize();
     while (r->joined) {
         struct joined *next = r->joined->next;
@@ -241,7 +244,7 @@ static void mpi_close(struct unroll_comm *comm)
     }
     release_all(r->free);
     if (!r->sent)
-        release(r);                             /* else the library may still read what was not sent */
+        release(r); /* else the library may still read what was not sent */
 }
 
 /* What launched us knows which library its ranks speak; UNROLL_MPI says it where both could be. */
@@ -253,12 +256,12 @@ static bool prefers_mpich(void)
     return !getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMIX_RANK") && getenv("PMI_RANK");
 }
 
-unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
+unroll_status comm_mpi_open(double timeout, struct unroll_comm **comm)
 {
     const struct mpi_abi *abi = prefers_mpich() ? &mpi_mpich : &mpi_openmpi;
     const char *wish = getenv("UNROLL_MPI");
     static struct opened opened;
-    int most_tag = 0;
+    int max_tag = 0;
     TRY(opened_check(&opened, "MPI"));
     if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
         return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
@@ -266,23 +269,22 @@ unroll_status comm_mpi_open(double deadline, struct unroll_comm **comm)
     struct rank_mpi *r = allocate_zeroed(1, sizeof *r);
     if (!r)
         return fail(UNROLL_RESOURCE, "no memory for a rank");
-    static const struct engine engine = {
-        "mpi", mpi_send, mpi_begin, mpi_test, mpi_drop, mpi_idle, mpi_push, mpi_join, mpi_sum,
-        mpi_abort, mpi_close,
-    };
-    r->comm = (struct unroll_comm){ .engine = &engine, .process = process_number(), .deadline = deadline };
+    static const struct transport transport = {"mpi",    mpi_send, mpi_begin, mpi_test,  mpi_drop, mpi_idle,
+                                               mpi_push, mpi_join, mpi_sum,   mpi_abort, mpi_close};
+    r->comm = (struct unroll_comm){.transport = &transport, .process = process_number(), .timeout = timeout};
     r->mpi = abi;
-    int error = abi->init(&r->comm.rank, &r->comm.ranks, &most_tag);
-    unroll_status status = error ? fail(UNROLL_COMMUNICATION, "%s could not begin (error %d)", abi->name, error)
-                         : most_tag < 2 * TAG_CONTROL - 1
-                         ? fail(UNROLL_UNSUPPORTED, "%s has tags up to %d only, we use %d", abi->name, most_tag,
-                                2 * TAG_CONTROL - 1) : UNROLL_OK;
+    int error = abi->init(&r->comm.rank, &r->comm.ranks, &max_tag);
+    unroll_status status =
+        error ? fail(UNROLL_COMMUNICATION, "%s could not begin (error %d)", abi->name, error)
+        : max_tag < 2 * TAG_CONTROL - 1
+            ? fail(UNROLL_UNSUPPORTED, "%s has tags up to %d only, we use %d", abi->name, max_tag, 2 * TAG_CONTROL - 1)
+            : UNROLL_OK;
     if (status != UNROLL_OK) {
         release(r);
         return status;
     }
     opened_here(&opened);
-    TRY(comm_agree(&r->comm, UNROLL_OK, 0, ""));        /* else the world is lost, and with it this rank */
+    TRY(comm_agree(&r->comm, UNROLL_OK, 0, "")); /* else the world is lost, and with it this rank */
     abi->all_have_begun();
     *comm = &r->comm;
     return UNROLL_OK;

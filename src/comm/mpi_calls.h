@@ -12,9 +12,13 @@
 enum { THREAD_FUNNELED = 1 };
 
 typedef HANDLE mpi_handle;
-static struct { mpi_handle world, byte, errors_return, of_float, of_double, add; void *no_status, *in_place; int any; } handle = HANDLES;
+static struct {
+    mpi_handle world, byte, errors_return, of_float, of_double, add;
+    void *no_status, *in_place;
+    int any;
+} handle = HANDLES;
 
-static bool begun_here;                         /* not by the program before it called us */
+static bool begun_here; /* not by the program before it called us */
 
 static void all_have_begun(void);
 static void will_end(void);
@@ -53,12 +57,11 @@ static unroll_status load(void)
 #define MPI_SYMBOL(name, ...) { "MPI_" #name, &mpi.name, false },
         MPI_FUNCTIONS(MPI_SYMBOL)
 #undef MPI_SYMBOL
-        HANDLE_SYMBOLS
-    };
+            HANDLE_SYMBOLS};
     return library_open(LIBRARY, symbols, sizeof symbols / sizeof *symbols, NULL);
 }
 
-static int init(int *rank, int *ranks, int *most_tag)
+static int init(int *rank, int *ranks, int *max_tag)
 {
     int begun = 0, level = 0, found = 0, error, *tag = NULL;
     if ((error = mpi.Initialized(&begun)) || (!begun && (error = mpi.Init_thread(NULL, NULL, THREAD_FUNNELED, &level))))
@@ -68,7 +71,7 @@ static int init(int *rank, int *ranks, int *most_tag)
         (error = mpi.Comm_rank(handle.world, rank)) || (error = mpi.Comm_size(handle.world, ranks)) ||
         (error = mpi.Comm_get_attr(handle.world, KEY_TAG_UB, &tag, &found)))
         return error;
-    *most_tag = found && tag ? *tag : 32767;
+    *max_tag = found && tag ? *tag : 32767;
     return 0;
 }
 
@@ -112,17 +115,14 @@ static void cancel(union mpi_request *request)
         mpi.Request_free((HANDLE *)request);
 }
 
-static void words(int error, char room[512])
+static void words(int error, char capacity[512])
 {
     int length = 0;
-    room[0] = 0;
-    mpi.Error_string(error, room, &length);
+    capacity[0] = 0;
+    mpi.Error_string(error, capacity, &length);
 }
 
-static void abort_all(int code)
-{
-    mpi.Abort(handle.world, code);
-}
+static void abort_all(int code) { mpi.Abort(handle.world, code); }
 
 static void finalize(void)
 {
@@ -130,8 +130,16 @@ static void finalize(void)
     mpi.Finalize();
 }
 
-const struct mpi_abi ABI = {
-    .name = ABI_NAME, .load = load, .init = init,
-    .all_have_begun = all_have_begun, .send = send, .recv = recv, .test = test, .join = join, .sum = sum, .cancel = cancel,
-    .words = words, .abort = abort_all, .finalize = finalize,
-};
+const struct mpi_abi ABI = {.name = ABI_NAME,
+                            .load = load,
+                            .init = init,
+                            .all_have_begun = all_have_begun,
+                            .send = send,
+                            .recv = recv,
+                            .test = test,
+                            .join = join,
+                            .sum = sum,
+                            .cancel = cancel,
+                            .words = words,
+                            .abort = abort_all,
+                            .finalize = finalize};

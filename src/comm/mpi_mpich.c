@@ -12,10 +12,6 @@
 #define HANDLE_SYMBOLS
 #include "comm/mpi_calls.h"
 
-static void all_have_begun(void)
-{
-}
+static void all_have_begun(void) {}
 
-static void will_end(void)
-{
-}
+static void will_end(void) {}

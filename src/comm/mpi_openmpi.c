@@ -27,7 +27,7 @@ static bool (*set_yields)(bool);
 /* The ranks of a machine share memory that has names: DIRECTORY/vader_segment.HOST.USER.JOB.RANK, sm_segment... of Open
  * MPI 5. A run that is killed leaves the 4 MB files to which these lead. When all have begun nobody looks for them any
  * more but their rank's end, which would complain: until then they have none. */
-static char segment[PATH_MAX];                  /* this rank's; empty: none is known */
+static char segment[PATH_MAX]; /* this rank's; empty: none is known */
 
 static void find_segment(void)
 {
@@ -47,8 +47,8 @@ static void find_segment(void)
 static void all_have_begun(void)
 {
     if (set_yields)
-        set_yields(false);                      /* in each look, whatever that costs: mpi.c yields where it is cheap */
-    if (begun_here)                             /* another's end may come without ours */
+        set_yields(false); /* in each look, whatever that costs: mpi.c yields where it is cheap */
+    if (begun_here)        /* another's end may come without ours */
         find_segment();
     if (*segment)
         unlink(segment);

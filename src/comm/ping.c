@@ -1,8 +1,8 @@
-/* Who answers? Of ranks that wait in a chain none can see which one stopped: so shortly before a wait would fail its rank
- * asks all, and those that wait answer. The result is told to all that answered: their waits are in vain, too. One tag
- * carries questions, answers and results, and a receive from anybody is open in waits that last. */
+/* Who answers? Of ranks that wait in a chain none can see which one stopped: so shortly before a wait would fail its
+ * rank asks all, and those that wait answer. The result is told to all that answered: their waits are in vain, too. One
+ * tag carries questions, answers and results, and a receive from anybody is open in waits that last. */
 #include "base/memory.h"
-#include "comm/engine.h"
+#include "comm/transport.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ static const double ping_seconds = 0.5, ping_part = 0.25, look_seconds = 0.01;
 static void tell(struct unroll_comm *comm, int to, enum kind kind)
 {
     struct ping *p = &comm->ping;
-    const struct ping_words words = { comm->rank, kind, p->silent, p->silents, p->first };
-    (void)comm_send(comm, to, TAG_PING, &words, sizeof words);      /* whoever can't be told finds out by himself */
+    const struct ping_words words = {comm->rank, kind, p->silent, p->silents, p->first};
+    (void)comm_send(comm, to, TAG_PING, &words, sizeof words); /* whoever can't be told finds out by himself */
 }
 
 static void heard(struct unroll_comm *comm, const struct ping_words *w)
@@ -39,12 +39,13 @@ static void listen(struct unroll_comm *comm)
     struct ping *p = &comm->ping;
     for (bool arrived = true; arrived && !p->over;) {
         if (!p->listens) {
-            p->receipt = (struct receipt){ .from = ENGINE_ANY, .tag = TAG_PING, .data = &p->words, .bytes = sizeof p->words };
-            if (comm->engine->begin(comm, &p->receipt) != UNROLL_OK)
+            p->request =
+                (struct request){.from = TRANSPORT_ANY, .tag = TAG_PING, .data = &p->words, .bytes = sizeof p->words};
+            if (comm->transport->begin(comm, &p->request) != UNROLL_OK)
                 return;
         }
         p->listens = true;
-        if (comm->engine->test(comm, &p->receipt, &arrived) != UNROLL_OK)
+        if (comm->transport->test(comm, &p->request, &arrived) != UNROLL_OK)
             return;
         p->listens = !arrived;
         if (arrived)
@@ -79,21 +80,21 @@ static void judge(struct unroll_comm *comm)
             tell(comm, rank, PING_RESULT);
 }
 
-bool comm_waits_on(struct unroll_comm *comm, struct patience *wait, double now)
+bool comm_waits_on(struct unroll_comm *comm, struct wait_timeout *wait, double now)
 {
     struct ping *p = &comm->ping;
-    double waited = p->waited = now - wait->begin, part = ping_part * comm->deadline;
+    double waited = p->waited = now - wait->begin, part = ping_part * comm->timeout;
     if (p->ended)
-        return waited <= comm->deadline;
+        return waited <= comm->timeout;
     if (waited > look_seconds && now - p->looked > look_seconds) {
         p->looked = now;
         listen(comm);
     }
-    if (!wait->asked && waited > comm->deadline - (part < ping_seconds ? part : ping_seconds)) {
+    if (!wait->asked && waited > comm->timeout - (part < ping_seconds ? part : ping_seconds)) {
         ask(comm);
         wait->asked = true;
     }
-    if (!p->over && waited > comm->deadline)
+    if (!p->over && waited > comm->timeout)
         judge(comm);
     return !p->over;
 }
@@ -104,21 +105,20 @@ const char *comm_silence(const struct unroll_comm *comm, char text[SILENCE_SIZE]
     int used = p->silents ? snprintf(text, SILENCE_SIZE, "; rank %d", p->silent) : 0;
     if (p->silents > 1)
         used += snprintf(text + used, SILENCE_SIZE - (size_t)used, " and %d more", p->silents - 1);
-    snprintf(text + used, SILENCE_SIZE - (size_t)used, !p->silents ? "" : p->silents > 1 ? " do not answer"
-                                                                                       : " does not answer");
+    snprintf(text + used, SILENCE_SIZE - (size_t)used,
+             !p->silents      ? ""
+             : p->silents > 1 ? " do not answer"
+                              : " does not answer");
     return text;
 }
 
-int comm_first(const struct unroll_comm *comm)
-{
-    return comm->ping.over ? comm->ping.first : -1;
-}
+int comm_first(const struct unroll_comm *comm) { return comm->ping.over ? comm->ping.first : -1; }
 
 void comm_ping_end(struct unroll_comm *comm)
 {
     struct ping *p = &comm->ping;
     if (p->listens)
-        comm->engine->drop(comm, &p->receipt);
+        comm->transport->drop(comm, &p->request);
     p->listens = false;
     p->ended = true;
     release(p->answered);

@@ -6,7 +6,7 @@
 
 struct unroll_comm;
 
-/* The rank whose communication lane this thread is, while it computes; NULL: none. */
+/* The rank whose communication queue this thread is, while it computes; NULL: none. */
 extern _Thread_local struct unroll_comm *comm_of_thread __attribute__((visibility("hidden")));
 
 void comm_poll_now(void);

@@ -1,8 +1,8 @@
-/* The engine for ranks that are threads of one process: each rank has a mailbox, a send copies the message
+/* The transport for ranks that are threads of one process: each rank has a mailbox, a send copies the message
  * into it. Not for speed (threads of one rank share memory anyway): for tests, and for several ranks on
  * one machine without another library. */
 #include "base/memory.h"
-#include "comm/engine.h"
+#include "comm/transport.h"
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -10,72 +10,70 @@
 
 struct message {
     struct message *next;
-    int      from;
+    int from;
     uint32_t tag;
-    size_t   bytes, room;
+    size_t bytes, capacity;
     unsigned char data[];
 };
 
 /* What arrived and was not fetched, in order of arrival; and messages to use again, so that a training
  * step asks for no memory once the first few have run. */
 struct rank_threads {
-    struct unroll_comm comm;                       /* first: a comm of this engine is a rank_threads */
-    struct rank_threads **world;            /* [ranks] */
+    struct unroll_comm comm;     /* first: a comm of this transport is a rank_threads */
+    struct rank_threads **world; /* [ranks] */
     pthread_mutex_t lock;
     pthread_cond_t arrival;
-    uint64_t arrivals, seen;                /* so far; and when the rank last looked in vain */
+    uint64_t arrivals, seen; /* so far; and when the rank last looked in vain */
     struct message *arrived, *free;
 };
 
 /* ---- sending --------------------------------------------------------------------------- */
 
 /* A free message that is large enough, or a new one. The lock is held. */
-static struct message *take_free(struct rank_threads *box, size_t bytes)
+static struct message *take_free(struct rank_threads *mailbox, size_t bytes)
 {
-    for (struct message **at = &box->free; *at; at = &(*at)->next)
-        if ((*at)->room >= bytes) {
+    for (struct message **at = &mailbox->free; *at; at = &(*at)->next)
+        if ((*at)->capacity >= bytes) {
             struct message *found = *at;
             *at = found->next;
             return found;
         }
     struct message *made = allocate_zeroed(1, sizeof *made + bytes);
     if (made)
-        made->room = bytes;
+        made->capacity = bytes;
     return made;
 }
 
 static unroll_status threads_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
-    struct rank_threads *box = ((struct rank_threads *)comm)->world[to];
-    pthread_mutex_lock(&box->lock);
-    struct message *m = take_free(box, bytes);
+    struct rank_threads *mailbox = ((struct rank_threads *)comm)->world[to];
+    pthread_mutex_lock(&mailbox->lock);
+    struct message *m = take_free(mailbox, bytes);
     if (m) {
-        struct message **end = &box->arrived;
-        while (*end)
-            end = &(*end)->next;
+        struct message **end = &mailbox->arrived;
+        while (*end) end = &(*end)->next;
         m->next = NULL;
         m->from = comm->rank;
         m->tag = tag;
         m->bytes = bytes;
         memcpy(m->data, data, bytes);
         *end = m;
-        box->arrivals++;
-        pthread_cond_broadcast(&box->arrival);
+        mailbox->arrivals++;
+        pthread_cond_broadcast(&mailbox->arrival);
     }
-    pthread_mutex_unlock(&box->lock);
+    pthread_mutex_unlock(&mailbox->lock);
     if (!m)
-        return fail(UNROLL_RESOURCE, "no memory for a message of %zu bytes from rank %d to rank %d", bytes,
-                    comm->rank, to);
+        return fail(UNROLL_RESOURCE, "no memory for a message of %zu bytes from rank %d to rank %d", bytes, comm->rank,
+                    to);
     return UNROLL_OK;
 }
 
 /* ---- receiving ------------------------------------------------------------------------- */
 
-static struct message **find(struct rank_threads *box, int from, uint32_t tag)
+static struct message **find(struct rank_threads *mailbox, int from, uint32_t tag)
 {
-    struct message **at = &box->arrived;
-    while (*at && (((*at)->from != from && from != ENGINE_ANY) || (*at)->tag != tag))
-        at = &(*at)->next;
+    struct message **at = &mailbox->arrived;
+    while (*at && (((*at)->from != from && from != TRANSPORT_ANY) || (*at)->tag != tag)) at = &(*at)->next;
     return at;
 }
 
@@ -92,80 +90,73 @@ static struct timespec seconds_from_now(double seconds)
     return t;
 }
 
-static unroll_status threads_begin(struct unroll_comm *comm, struct receipt *r)
+static unroll_status threads_begin(struct unroll_comm *comm, struct request *r)
 {
-    (void)comm, (void)r;                    /* the mailbox takes messages that nobody waits for */
+    (void)comm, (void)r; /* the mailbox takes messages that nobody waits for */
     return UNROLL_OK;
 }
 
-static unroll_status threads_test(struct unroll_comm *comm, struct receipt *r, bool *done)
+static unroll_status threads_test(struct unroll_comm *comm, struct request *r, bool *done)
 {
-    struct rank_threads *box = (struct rank_threads *)comm;
+    struct rank_threads *mailbox = (struct rank_threads *)comm;
     size_t arrived = 0;
-    pthread_mutex_lock(&box->lock);
-    struct message **at = find(box, r->from, r->tag), *m = *at;
-    box->seen = box->arrivals;
+    pthread_mutex_lock(&mailbox->lock);
+    struct message **at = find(mailbox, r->from, r->tag), *m = *at;
+    mailbox->seen = mailbox->arrivals;
     if (m) {
         *at = m->next;
         arrived = m->bytes;
         memcpy(r->data, m->data, arrived < r->bytes ? arrived : r->bytes);
-        m->next = box->free;
-        box->free = m;
+        m->next = mailbox->free;
+        mailbox->free = m;
     }
-    pthread_mutex_unlock(&box->lock);
+    pthread_mutex_unlock(&mailbox->lock);
     *done = m != NULL;
     if (m && arrived != r->bytes)
-        return fail(UNROLL_COMMUNICATION, "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the "
-                    "ranks run different plans", comm->rank, r->bytes, r->from, (unsigned)r->tag, arrived);
+        return fail(UNROLL_COMMUNICATION,
+                    "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the "
+                    "ranks run different plans",
+                    comm->rank, r->bytes, r->from, (unsigned)r->tag, arrived);
     return UNROLL_OK;
 }
 
-static void threads_drop(struct unroll_comm *comm, struct receipt *r)
-{
-    (void)comm, (void)r;
-}
+static void threads_drop(struct unroll_comm *comm, struct request *r) { (void)comm, (void)r; }
 
 /* Until something new is in the mailbox. */
 static void threads_idle(struct unroll_comm *comm, int looks)
 {
-    struct rank_threads *box = (struct rank_threads *)comm;
+    struct rank_threads *mailbox = (struct rank_threads *)comm;
     struct timespec deadline = seconds_from_now(1e-3);
     int error = 0;
     (void)looks;
-    pthread_mutex_lock(&box->lock);
-    while (box->arrivals == box->seen && error != ETIMEDOUT)
-        error = pthread_cond_timedwait(&box->arrival, &box->lock, &deadline);
-    pthread_mutex_unlock(&box->lock);
+    pthread_mutex_lock(&mailbox->lock);
+    while (mailbox->arrivals == mailbox->seen && error != ETIMEDOUT)
+        error = pthread_cond_timedwait(&mailbox->arrival, &mailbox->lock, &deadline);
+    pthread_mutex_unlock(&mailbox->lock);
 }
 
 /* Threads of one process: the caller ends it. And the world is freed as a whole. */
-static void threads_abort(struct unroll_comm *comm, int code)
-{
-    (void)comm, (void)code;
-}
+static void threads_abort(struct unroll_comm *comm, int code) { (void)comm, (void)code; }
 
-static void threads_close(struct unroll_comm *comm)
-{
-    (void)comm;
-}
+static void threads_close(struct unroll_comm *comm) { (void)comm; }
 
 /* ---- worlds ---------------------------------------------------------------------------- */
 
-static const struct engine threads = {
-    "threads", threads_send, threads_begin, threads_test, threads_drop, threads_idle, NULL, NULL, NULL, threads_abort,
-    threads_close,
+static const struct transport threads = {
+    "threads", threads_send, threads_begin, threads_test,  threads_drop,  threads_idle,
+    NULL,      NULL,         NULL,          threads_abort, threads_close,
 };
 
-static struct rank_threads *new_rank(int rank, int ranks, double deadline, struct rank_threads **world)
+static struct rank_threads *new_rank(int rank, int ranks, double timeout, struct rank_threads **world)
 {
     struct rank_threads *r = allocate_zeroed(1, sizeof *r);
     pthread_condattr_t monotonic;
     if (!r)
         return NULL;
-    r->comm = (struct unroll_comm){ .engine = &threads, .rank = rank, .ranks = ranks, .deadline = deadline,
-                                   .process = process_number() };
+    r->comm = (struct unroll_comm){
+        .transport = &threads, .rank = rank, .ranks = ranks, .timeout = timeout, .process = process_number()};
     r->world = world;
-    pthread_mutex_init(&r->lock, NULL);             /* neither can fail on Linux with these attributes */
+    pthread_mutex_init(&r->lock, NULL); /* neither can fail on Linux with these attributes */
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&r->arrival, &monotonic);
@@ -195,28 +186,26 @@ static void free_rank(struct rank_threads *r)
 
 static void free_world(struct rank_threads **world, int ranks)
 {
-    for (int i = 0; i < ranks && world[i]; i++)
-        free_rank(world[i]);
+    for (int i = 0; i < ranks && world[i]; i++) free_rank(world[i]);
     release(world);
 }
 
-unroll_status comm_threads_new(int ranks, double deadline_seconds, struct unroll_comm **comm)
+unroll_status comm_threads_new(int ranks, double timeout_seconds, struct unroll_comm **comm)
 {
     struct rank_threads **world = allocate_zeroed((size_t)ranks, sizeof *world);
     for (int i = 0; world && i < ranks; i++)
-        if (!(world[i] = new_rank(i, ranks, deadline_seconds, world))) {
+        if (!(world[i] = new_rank(i, ranks, timeout_seconds, world))) {
             free_world(world, ranks);
             world = NULL;
         }
     if (!world)
         return fail(UNROLL_RESOURCE, "no memory for the mailboxes of %d ranks", ranks);
-    for (int i = 0; i < ranks; i++)
-        comm[i] = &world[i]->comm;
+    for (int i = 0; i < ranks; i++) comm[i] = &world[i]->comm;
     return UNROLL_OK;
 }
 
 void comm_threads_free(struct unroll_comm **comm, int ranks)
 {
-    if (comm && ranks > 0 && comm[0] && comm[0]->process == process_number())   /* threads may wait that are not here */
+    if (comm && ranks > 0 && comm[0] && comm[0]->process == process_number()) /* threads may wait that are not here */
         free_world(((struct rank_threads *)comm[0])->world, ranks);
 }

@@ -1,6 +1,6 @@
-/* What models are trained on, whatever file it came from: sequences of steps, and at each step an entry of every column,
- * tokens of a vocabulary or numbers. A reader (reader_table.h) makes one. Which column is an input and which a target, and
- * what is validated on, is for the task (tasks/task.h). */
+/* What models are trained on, whatever file it came from: sequences of steps, and at each step an entry of every
+ * column, tokens of a vocabulary or numbers. A reader (reader_table.h) makes one. Which column is an input and which a
+ * target, and what is validated on, is for the task (tasks/task.h). */
 #ifndef DATA_DATASET_H
 #define DATA_DATASET_H
 #include <stddef.h>
@@ -14,20 +14,20 @@ enum column_type { COLUMN_TOKENS, COLUMN_NUMBERS };
 struct column {
     char name[64];
     enum column_type type;
-    int32_t *tokens;                /* [steps] numbers of entries of the vocabulary: characters, words, categories */
-    unroll_symbol_kind kind;
-    char *strings;                  /* of the vocabulary in UTF-8, each ended by zero */
-    const char **vocabulary;        /* [vocabulary_size] point into strings */
+    int32_t *tokens; /* [steps] numbers of entries of the vocabulary: characters, words, categories */
+    unroll_token_kind kind;
+    char *strings;           /* of the vocabulary in UTF-8, each ended by zero */
+    const char **vocabulary; /* [vocabulary_size] point into strings */
     int vocabulary_size;
-    float *numbers;                 /* [steps, width] */
+    float *numbers; /* [steps, width] */
     int width;
 };
 
 struct unroll_dataset {
-    struct column *column;          /* [columns] */
+    struct column *column; /* [columns] */
     int columns;
-    size_t steps;                   /* of all sequences */
-    size_t *begin;                  /* [sequences + 1] steps: where each begins, and the end */
+    size_t steps;  /* of all sequences */
+    size_t *begin; /* [sequences + 1] steps: where each begins, and the end */
     size_t sequences;
 };
 

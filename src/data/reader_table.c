@@ -7,18 +7,12 @@
 #include "base/table.h"
 
 #define ROW(name) &reader_##name,
-static const void *const rows[] = { READERS(ROW) };
+static const void *const rows[] = {READERS(ROW)};
 static struct table readers = TABLE("reader", rows);
 
-unroll_status reader_add(const struct reader *reader)
-{
-    return table_add(&readers, reader);
-}
+unroll_status reader_add(const struct reader *reader) { return table_add(&readers, reader); }
 
-const char *unroll_reader_name(int index, const char **about)
-{
-    return table_name(&readers, index, about);
-}
+const char *unroll_reader_name(int index, const char **about) { return table_name(&readers, index, about); }
 
 /* What can be read once only, as a pipe, is not looked into. */
 static unroll_status find_by_content(const char *path, const struct reader **found)

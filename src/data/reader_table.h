@@ -8,18 +8,19 @@
 
 /* How bytes become tokens. */
 struct tokenizer {
-    unroll_symbol_kind kind;
-    const char *const *vocabulary;  /* NULL: it is found in the text */
+    unroll_token_kind kind;
+    const char *const *vocabulary; /* NULL: it is found in the text */
     int vocabulary_size;
-    int max;                        /* of a vocabulary of words that is found: the most entries, 2 or more */
+    int max; /* of a vocabulary of words that is found: the most entries, 2 or more */
 };
 
 struct reader {
-    const char *name, *about;       /* "text", "text in UTF-8" */
-    /* Is this file one? `head` are its first bytes, at most READER_HEAD. NULL: of one row, which takes what no other does. */
+    const char *name, *about; /* "text", "text in UTF-8" */
+    /* Is this file one? `head` are its first bytes, at most READER_HEAD. NULL: of one row, which takes what no other
+     * does. */
     bool (*recognises)(const char *path, const char *head, size_t bytes);
-    /* path "-": standard input. options: the reader's own, as key_value.h has them. tokenizer: of the model that the data
-     * are for; NULL: there is none yet. */
+    /* path "-": standard input. options: the reader's own, as key_value.h has them. tokenizer: of the model that the
+     * data are for; NULL: there is none yet. */
     unroll_status (*open)(const char *path, const char *options, const struct tokenizer *tokenizer,
                           unroll_dataset **dataset);
 };
@@ -37,6 +38,6 @@ READERS(DECLARE_READER)
 unroll_status dataset_open(const char *path, const char *reader, const char *options, const struct tokenizer *tokenizer,
                            unroll_dataset **dataset);
 
-unroll_status reader_add(const struct reader *reader);      /* one more row, for tests */
+unroll_status reader_add(const struct reader *reader); /* one more row, for tests */
 
 #endif

@@ -1,5 +1,5 @@
 /* The splitter is a few classes of code points and one rule for white space. The vocabulary is a hash table
- * of the distinct words, which are views into the text: nothing is copied until the symbols are spelled.
+ * of the distinct words, which are views into the text: nothing is copied until the tokens are spelled.
  * Words are counted in one pass, sorted once, and the tokens renumbered. */
 #include "data/words.h"
 
@@ -30,10 +30,9 @@ static bool is_in(const struct range *ranges, size_t count, int32_t code)
 /* Unicode's White_Space without the line end. */
 static bool is_space(int32_t code)
 {
-    static const struct range spaces[] = {
-        {'\t', '\t'}, {'\v', '\r'}, {' ', ' '}, {0x85, 0x85}, {0xa0, 0xa0}, {0x1680, 0x1680},
-        {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000},
-    };
+    static const struct range spaces[] = {{'\t', '\t'},     {'\v', '\r'},     {' ', ' '},       {0x85, 0x85},
+                                          {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029},
+                                          {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
 
     return code <= ' ' ? code == ' ' || (code >= '\t' && code <= '\r' && code != '\n')
                        : is_in(spaces, sizeof spaces / sizeof *spaces, code);
@@ -42,19 +41,15 @@ static bool is_space(int32_t code)
 /* Marks and signs of ASCII and Latin-1, and the blocks of general, CJK and full-width punctuation. */
 static bool is_punctuation(int32_t code)
 {
-    static const struct range marks[] = {
-        {'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}, {0xa1, 0xa9}, {0xab, 0xb4}, {0xb6, 0xb9},
-        {0xbb, 0xbf}, {0x2010, 0x2027}, {0x2030, 0x205e}, {0x3001, 0x3003}, {0x3008, 0x3020},
-        {0xff01, 0xff0f}, {0xff1a, 0xff20}, {0xff3b, 0xff40}, {0xff5b, 0xff65},
-    };
+    static const struct range marks[] = {{'!', '/'},       {':', '@'},       {'[', '`'},       {'{', '~'},
+                                         {0xa1, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb9},     {0xbb, 0xbf},
+                                         {0x2010, 0x2027}, {0x2030, 0x205e}, {0x3001, 0x3003}, {0x3008, 0x3020},
+                                         {0xff01, 0xff0f}, {0xff1a, 0xff20}, {0xff3b, 0xff40}, {0xff5b, 0xff65}};
 
     return is_in(marks, sizeof marks / sizeof *marks, code);
 }
 
-static bool is_letter(int32_t code)
-{
-    return code != '\n' && !is_space(code) && !is_punctuation(code);
-}
+static bool is_letter(int32_t code) { return code != '\n' && !is_space(code) && !is_punctuation(code); }
 
 /* don't, well-known, 3.14, two_words */
 static bool joins_letters(int32_t code)
@@ -82,14 +77,12 @@ static size_t body_length(struct codes text)
     if (begins_with_unknown(text))
         return UNKNOWN_LENGTH;
     if (is_punctuation(text.at[0])) {
-        while (length < text.count && is_punctuation(text.at[length])
-               && !begins_with_unknown(after(text, length)))
+        while (length < text.count && is_punctuation(text.at[length]) && !begins_with_unknown(after(text, length)))
             length++;
         return length;
     }
     for (; length < text.count; length++) {
-        bool joins = length + 1 < text.count && joins_letters(text.at[length])
-                  && is_letter(text.at[length + 1]);
+        bool joins = length + 1 < text.count && joins_letters(text.at[length]) && is_letter(text.at[length + 1]);
         if (!joins && !is_letter(text.at[length]))
             break;
     }
@@ -100,8 +93,7 @@ size_t word_length(struct codes text)
 {
     size_t spaces = 0;
 
-    while (spaces < text.count && is_space(text.at[spaces]))
-        spaces++;
+    while (spaces < text.count && is_space(text.at[spaces])) spaces++;
     if (spaces == text.count)
         return spaces;
     bool belongs_to_next = spaces > 0 && text.at[spaces - 1] == ' ';
@@ -114,8 +106,7 @@ static size_t count_words(struct codes text)
 {
     size_t count = 0;
 
-    for (; text.count > 0; count++)
-        text = after(text, word_length(text));
+    for (; text.count > 0; count++) text = after(text, word_length(text));
     return count;
 }
 
@@ -124,16 +115,16 @@ static size_t count_words(struct codes text)
 enum { NONE = -1, FIRST_SLOTS = 1024 };
 
 struct word {
-    struct codes codes;         /* a view into the text, or into the symbols */
-    uint32_t hash, times;       /* a text has at most INT32_MAX characters */
+    struct codes codes;   /* a view into the text, or into the tokens */
+    uint32_t hash, times; /* a text has at most INT32_MAX characters */
     int32_t symbol;
 };
 
 struct vocabulary {
-    struct word *word;          /* [slots / 2] in the order of their first use */
+    struct word *word; /* [slots / 2] in the order of their first use */
     int32_t count;
-    int32_t *slot;              /* [slots] index of a word, or NONE; open addressing */
-    size_t slots;               /* a power of 2 */
+    int32_t *slot; /* [slots] index of a word, or NONE; open addressing */
+    size_t slots;  /* a power of 2 */
 };
 
 static void vocabulary_free(struct vocabulary *vocabulary)
@@ -147,9 +138,8 @@ static uint32_t hash_codes(struct codes codes)
 {
     uint32_t hash = 0x811c9dc5u;
 
-    for (size_t i = 0; i < codes.count; i++)
-        hash = (hash ^ (uint32_t)codes.at[i]) * 0x01000193u;
-    return hash ^ hash >> 15;       /* slots are taken from the low bits */
+    for (size_t i = 0; i < codes.count; i++) hash = (hash ^ (uint32_t)codes.at[i]) * 0x01000193u;
+    return hash ^ hash >> 15; /* slots are taken from the low bits */
 }
 
 /* The slot of a word, or the free one where it would go. */
@@ -160,8 +150,8 @@ static int32_t *find_slot(const struct vocabulary *vocabulary, struct codes code
         if (*slot == NONE)
             return slot;
         const struct word *word = &vocabulary->word[*slot];
-        if (word->hash == hash && word->codes.count == codes.count
-            && memcmp(word->codes.at, codes.at, codes.count * sizeof *codes.at) == 0)
+        if (word->hash == hash && word->codes.count == codes.count &&
+            memcmp(word->codes.at, codes.at, codes.count * sizeof *codes.at) == 0)
             return slot;
     }
 }
@@ -169,17 +159,16 @@ static int32_t *find_slot(const struct vocabulary *vocabulary, struct codes code
 static unroll_status vocabulary_grow(struct vocabulary *vocabulary)
 {
     size_t slots = vocabulary->slots ? 2 * vocabulary->slots : FIRST_SLOTS;
-    struct vocabulary larger = {
-        .word = allocate_zeroed(slots / 2, sizeof *larger.word), .count = vocabulary->count,
-        .slot = allocate_zeroed(slots, sizeof *larger.slot), .slots = slots,
-    };
+    struct vocabulary larger = {.word = allocate_zeroed(slots / 2, sizeof *larger.word),
+                                .count = vocabulary->count,
+                                .slot = allocate_zeroed(slots, sizeof *larger.slot),
+                                .slots = slots};
 
     if (larger.word == NULL || larger.slot == NULL) {
         vocabulary_free(&larger);
         return fail(UNROLL_RESOURCE, "no memory for %d different words", vocabulary->count);
     }
-    for (size_t i = 0; i < slots; i++)
-        larger.slot[i] = NONE;
+    for (size_t i = 0; i < slots; i++) larger.slot[i] = NONE;
     for (int32_t i = 0; i < vocabulary->count; i++) {
         larger.word[i] = vocabulary->word[i];
         *find_slot(&larger, larger.word[i].codes, larger.word[i].hash) = i;
@@ -211,7 +200,7 @@ static int32_t vocabulary_find(const struct vocabulary *vocabulary, struct codes
     return *find_slot(vocabulary, codes, hash_codes(codes));
 }
 
-/* ---- symbols of a text ---- */
+/* ---- vocabulary of a text ---- */
 
 static unroll_status make_tokens(struct codes text, struct column *words, size_t *count)
 {
@@ -242,7 +231,7 @@ static int compare_codes(struct codes a, struct codes b)
     return a.count < b.count ? -1 : a.count > b.count;
 }
 
-/* For qsort of pointers to words: the order of the symbols. */
+/* For qsort of pointers to words: the order of the tokens. */
 static int compare_words(const void *left, const void *right)
 {
     const struct word *a = *(const struct word *const *)left, *b = *(const struct word *const *)right;
@@ -252,15 +241,13 @@ static int compare_words(const void *left, const void *right)
     return compare_codes(a->codes, b->codes);
 }
 
-/* sorted [count]: the words in the order of their symbols, of which the first *kept have one. */
-static void give_numbers(struct vocabulary *vocabulary, struct word **sorted, int most, int *kept)
+/* sorted [count]: the words in the order of their tokens, of which the first *kept have one. */
+static void give_numbers(struct vocabulary *vocabulary, struct word **sorted, int max, int *kept)
 {
-    for (int32_t i = 0; i < vocabulary->count; i++)
-        sorted[i] = &vocabulary->word[i];
+    for (int32_t i = 0; i < vocabulary->count; i++) sorted[i] = &vocabulary->word[i];
     qsort(sorted + 1, (size_t)vocabulary->count - 1, sizeof *sorted, compare_words);
-    *kept = vocabulary->count < most ? vocabulary->count : most;
-    for (int32_t i = 0; i < *kept; i++)
-        sorted[i]->symbol = i;      /* of the others it stays 0, the unknown word's */
+    *kept = vocabulary->count < max ? vocabulary->count : max;
+    for (int32_t i = 0; i < *kept; i++) sorted[i]->symbol = i; /* of the others it stays 0, the unknown word's */
 }
 
 static unroll_status make_symbols(struct column *words, int count, size_t bytes)
@@ -274,15 +261,13 @@ static unroll_status spell(struct word *const *sorted, int count, struct column 
 {
     size_t bytes = 0;
 
-    for (int i = 0; i < count; i++)
-        bytes += sorted[i]->codes.count * UTF8_LONGEST + 1;
+    for (int i = 0; i < count; i++) bytes += sorted[i]->codes.count * UTF8_LONGEST + 1;
     TRY(make_symbols(words, count, bytes));
     char *at = words->strings;
     for (int i = 0; i < count; i++) {
         words->vocabulary[i] = at;
-        for (size_t k = 0; k < sorted[i]->codes.count; k++)
-            at += utf8_write(sorted[i]->codes.at[k], at);
-        at++;                       /* each encoding ends with a zero */
+        for (size_t k = 0; k < sorted[i]->codes.count; k++) at += utf8_write(sorted[i]->codes.at[k], at);
+        at++; /* each encoding ends with a zero */
     }
     return UNROLL_OK;
 }
@@ -314,9 +299,9 @@ unroll_status words_find(struct codes text, int max, struct column *words, size_
     return status;
 }
 
-/* ---- symbols given ---- */
+/* ---- tokens given ---- */
 
-/* The code points of one symbol. *count 0: it is empty or not UTF-8. */
+/* The code points of one token. *count 0: it is empty or not UTF-8. */
 static void decode_symbol(const char *symbol, int32_t *codes, size_t *count)
 {
     const unsigned char *at = (const unsigned char *)symbol, *end = at + strlen(symbol);
@@ -333,7 +318,7 @@ static void decode_symbol(const char *symbol, int32_t *codes, size_t *count)
     }
 }
 
-/* codes has room for all code points of all symbols. Word i is symbol i. */
+/* codes has room for all code points of all tokens. Word i is token i. */
 static unroll_status add_symbols(struct vocabulary *vocabulary, const char *const *symbols, int symbol_count,
                                  int32_t *codes)
 {
@@ -342,10 +327,10 @@ static unroll_status add_symbols(struct vocabulary *vocabulary, const char *cons
         int32_t index;
         decode_symbol(symbols[i], codes, &word.count);
         if (word.count == 0)
-            return fail(UNROLL_DATA, "symbol %d, '%.32s', is not a word in UTF-8", i, symbols[i]);
+            return fail(UNROLL_DATA, "token %d, '%.32s', is not a word in UTF-8", i, symbols[i]);
         TRY(vocabulary_add(vocabulary, word, &index));
         if (index != i)
-            return fail(UNROLL_DATA, "symbols %d and %d are the same word '%.32s'", index, i, symbols[i]);
+            return fail(UNROLL_DATA, "tokens %d and %d are the same word '%.32s'", index, i, symbols[i]);
         codes += word.count;
     }
     return UNROLL_OK;
@@ -366,8 +351,7 @@ static unroll_status look_up(struct codes text, const struct vocabulary *vocabul
     return UNROLL_OK;
 }
 
-static unroll_status copy_symbols(const char *const *symbols, int count, size_t bytes,
-                                  struct column *words)
+static unroll_status copy_symbols(const char *const *symbols, int count, size_t bytes, struct column *words)
 {
     TRY(make_symbols(words, count, bytes));
     char *at = words->strings;
@@ -385,8 +369,7 @@ unroll_status words_use(struct codes text, const char *const *symbols, int symbo
     struct vocabulary vocabulary = {0};
     size_t bytes = 0;
 
-    for (int i = 0; i < symbol_count; i++)
-        bytes += strlen(symbols[i]) + 1;
+    for (int i = 0; i < symbol_count; i++) bytes += strlen(symbols[i]) + 1;
     TRY(make_tokens(text, words, count));
     TRY(copy_symbols(symbols, symbol_count, bytes, words));
     int32_t *codes;

@@ -16,7 +16,7 @@
 
 /* ---- what is asked for ----------------------------------------------------------------- */
 
-enum { MOST_WEIGHTS = 1 << 24, LONGEST_PREFIX = 32 };
+enum { MAX_WEIGHTS = 1 << 24, LONGEST_PREFIX = 32 };
 
 /* Of C, and of C++, which may include the header. */
 static const char keywords[] =
@@ -44,15 +44,17 @@ static unroll_status check_prefix(const char *prefix)
     if (!length || length > LONGEST_PREFIX || prefix[length] || isdigit((unsigned char)*prefix))
         return fail(UNROLL_USAGE,
                     "prefix = '%.40s': the names of the exported C need a word of letters, digits and _, of "
-                    "at most %d, that does not begin with a digit", prefix, LONGEST_PREFIX);
+                    "at most %d, that does not begin with a digit",
+                    prefix, LONGEST_PREFIX);
     if (is_taken(prefix))
-        return fail(UNROLL_USAGE, "prefix = '%s': this is a word of C or C++, which can't name a struct; fix: "
-                    "another prefix, such as %s_model", prefix, prefix + strspn(prefix, "_"));
+        return fail(UNROLL_USAGE,
+                    "prefix = '%s': this is a word of C or C++, which can't name a struct; fix: "
+                    "another prefix, such as %s_model",
+                    prefix, prefix + strspn(prefix, "_"));
     return UNROLL_OK;
 }
 
-static unroll_status check_config(const struct unroll_model *model, const unroll_export_config *c,
-                                  bool *is_integer)
+static unroll_status check_config(const struct unroll_model *model, const unroll_export_config *c, bool *is_integer)
 {
     const char *dtype = c->dtype ? c->dtype : "fp32";
     *is_integer = !strcmp(dtype, "int8");
@@ -60,10 +62,9 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
         return fail(UNROLL_USAGE, "exported C is not written in '%.40s'; fix: choose one of fp32, int8", dtype);
     if (c->calibration && !*is_integer)
         return fail(UNROLL_USAGE, "a calibration is for integers; fix: `dtype` int8");
-    if (model->count > MOST_WEIGHTS)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the model has %zu weights; C for small processors is written for at most %d",
-                    model->count, MOST_WEIGHTS);
+    if (model->count > MAX_WEIGHTS)
+        return fail(UNROLL_UNSUPPORTED, "the model has %zu weights; C for small processors is written for at most %d",
+                    model->count, MAX_WEIGHTS);
     return UNROLL_OK;
 }
 
@@ -81,13 +82,11 @@ static unroll_status check_shape(const struct tensor_view *t, const char *path, 
     return UNROLL_OK;
 }
 
-static unroll_status take_numbers(const struct tensor_view *t, const struct unroll_model *m,
-                                  struct calibration *c,
+static unroll_status take_numbers(const struct tensor_view *t, const struct unroll_model *m, struct calibration *c,
                                   void **room)
 {
     size_t count = 1;
-    for (int i = 0; i < t->rank; i++)
-        count *= (size_t)t->shape[i];             /* the file has as many, npy.c saw to that */
+    for (int i = 0; i < t->rank; i++) count *= (size_t)t->shape[i]; /* the file has as many, npy.c saw to that */
     c->steps = (size_t)t->shape[0];
     c->rows = t->rank == (m->tokens ? 2 : 3) ? (size_t)t->shape[1] : 1;
     float *x = allocate_zeroed(count ? count : 1, sizeof *x);
@@ -99,8 +98,7 @@ static unroll_status take_numbers(const struct tensor_view *t, const struct unro
     c->tokens = (int32_t *)x;
     for (size_t i = 0; m->tokens && i < count; i++) {
         if (!(x[i] >= 0 && x[i] < (float)m->input) || x[i] != (float)(int32_t)x[i])
-            return fail(UNROLL_DATA, "the calibration holds %g, which is no token of the model",
-                        (double)x[i]);
+            return fail(UNROLL_DATA, "the calibration holds %g, which is no token of the model", (double)x[i]);
         ((int32_t *)x)[i] = (int32_t)x[i];
     }
     return UNROLL_OK;
@@ -111,25 +109,23 @@ static unroll_status read_calibration(const char *path, const struct unroll_mode
 {
     struct npz *file;
     TRY(npz_open(path, &file));
-    unroll_status status = npz_count(file) == 1 ? check_shape(npz_at(file, 0), path, m)
-                         : fail(UNROLL_DATA, "'%s' holds %d arrays; a calibration is one", path,
-                                npz_count(file));
+    unroll_status status = npz_count(file) == 1
+                               ? check_shape(npz_at(file, 0), path, m)
+                               : fail(UNROLL_DATA, "'%s' holds %d arrays; a calibration is one", path, npz_count(file));
     if (status == UNROLL_OK)
         status = take_numbers(npz_at(file, 0), m, c, room);
     npz_close(file);
     return status;
 }
 
-static unroll_status make_program(const struct unroll_model *model, const unroll_export_config *config,
-                                  bool is_integer,
+static unroll_status make_program(const struct unroll_model *model, const unroll_export_config *config, bool is_integer,
                                   struct program **program)
 {
-    struct calibration c = { 0 };
+    struct calibration c = {0};
     void *room = NULL;
     if (!is_integer)
         return program_new(model, false, program);
-    unroll_status status = config->calibration ? read_calibration(config->calibration, model, &c, &room)
-            : UNROLL_OK;
+    unroll_status status = config->calibration ? read_calibration(config->calibration, model, &c, &room) : UNROLL_OK;
     if (status == UNROLL_OK)
         status = program_new_integer(model, config->calibration ? &c : NULL, program);
     release(room);
@@ -141,14 +137,12 @@ static unroll_status make_program(const struct unroll_model *model, const unroll
 static void print_init(const struct printer *p)
 {
     const struct program *program = p->program;
-    fprintf(p->file, "void %s_init(struct %s *s)\n{\n    memset(s, 0, sizeof *s);\n}\n\n", p->prefix,
-            p->prefix);
+    fprintf(p->file, "void %s_init(struct %s *s)\n{\n    memset(s, 0, sizeof *s);\n}\n\n", p->prefix, p->prefix);
     fprintf(p->file, "void %s_reset(struct %s *s)\n{\n", p->prefix, p->prefix);
     bool any = false;
     for (int i = 0; i < program->vectors; i++)
         if (program->vector[i].place == PLACE_STATE) {
-            fprintf(p->file, "    memset(s->%s, 0, sizeof s->%s);\n", program->vector[i].name,
-                    program->vector[i].name);
+            fprintf(p->file, "    memset(s->%s, 0, sizeof s->%s);\n", program->vector[i].name, program->vector[i].name);
             any = true;
         }
     fprintf(p->file, "%s}\n\n", any ? "" : "    (void)s;\n");
@@ -173,7 +167,10 @@ static void print_source(const struct printer *p)
 
 /* ---- the files ------------------------------------------------------------------------- */
 
-struct text { char *at; size_t bytes; };
+struct text {
+    char *at;
+    size_t bytes;
+};
 
 static unroll_status print_to(struct printer *p, void (*print)(const struct printer *), struct text *text)
 {
@@ -190,13 +187,13 @@ static unroll_status print_to(struct printer *p, void (*print)(const struct prin
 static unroll_status write_both(const char *directory, const char *prefix, const struct text *header,
                                 const struct text *source)
 {
-    const struct piece header_piece = { header->at, header->bytes }, source_piece = { source->at, source->bytes };
+    const struct piece header_piece = {header->at, header->bytes}, source_piece = {source->at, source->bytes};
     char header_path[PATH_MAX + LONGEST_PREFIX + 4], source_path[sizeof header_path];
     TRY(make_directories(directory));
     snprintf(header_path, sizeof header_path, "%s/%s.h", directory, prefix);
     snprintf(source_path, sizeof source_path, "%s/%s.c", directory, prefix);
-    return write_files_atomically((struct whole_file[]){ { source_path, &source_piece, 1 },
-                                                         { header_path, &header_piece, 1 } }, 2);
+    return write_files_atomically(
+        (struct whole_file[]){{source_path, &source_piece, 1}, {header_path, &header_piece, 1}}, 2);
 }
 
 /* ---- the report ------------------------------------------------------------------------ */
@@ -204,13 +201,12 @@ static unroll_status write_both(const char *directory, const char *prefix, const
 static void report_json(const struct program *p, const unroll_export_config *config, const char *prefix)
 {
     const struct estimate e = program_estimate(p);
-    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix,
-                          "dtype", p->is_integer ? "int8" : "fp32", "weight_bytes", (json_int_t)e.weights,
-                          "table_bytes", (json_int_t)e.tables, "code_bytes", (json_int_t)e.code,
-                          "state_bytes", (json_int_t)e.state, "work_bytes", (json_int_t)e.work,
-                          "multiply_accumulates", (json_int_t)e.products, "pointwise",
-                          (json_int_t)e.operations, "functions", (json_int_t)e.functions, "sums",
-                          (json_int_t)e.rows, "conversions", (json_int_t)e.conversions);
+    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix, "dtype",
+                          p->is_integer ? "int8" : "fp32", "weight_bytes", (json_int_t)e.weights, "table_bytes",
+                          (json_int_t)e.tables, "code_bytes", (json_int_t)e.code, "state_bytes", (json_int_t)e.state,
+                          "work_bytes", (json_int_t)e.work, "multiply_accumulates", (json_int_t)e.products, "pointwise",
+                          (json_int_t)e.operations, "functions", (json_int_t)e.functions, "sums", (json_int_t)e.rows,
+                          "conversions", (json_int_t)e.conversions);
     json_t *cycles = json_object();
     for (int core = 0; core < CORES; core++)
         json_object_set_new(cycles, core_names[core], json_integer((json_int_t)e.cycles[core]));
@@ -230,14 +226,11 @@ static void report(const struct program *p, const unroll_export_config *config, 
         return;
     }
     report_export(config, "flash: %llu bytes of weights, %llu of tables, about %llu of code",
-                  (unsigned long long)e.weights,
-                  (unsigned long long)e.tables, (unsigned long long)e.code);
+                  (unsigned long long)e.weights, (unsigned long long)e.tables, (unsigned long long)e.code);
     report_export(config, "RAM:   %llu bytes of states, %llu of work", (unsigned long long)e.state,
                   (unsigned long long)e.work);
-    report_export(config,
-                  "step:  %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like",
-                  (unsigned long long)e.products, (unsigned long long)e.operations,
-                  (unsigned long long)e.functions);
+    report_export(config, "step:  %llu multiply-accumulates, %llu pointwise operations, %llu sigmoids and the like",
+                  (unsigned long long)e.products, (unsigned long long)e.operations, (unsigned long long)e.functions);
     for (int core = 0; core < CORES; core++)
         report_export(config, "       about %.3g cycles on a %s", e.cycles[core], core_names[core]);
     if (p->is_integer && !config->calibration)
@@ -249,13 +242,11 @@ static void report(const struct program *p, const unroll_export_config *config, 
 
 static unroll_status print_both(const struct program *program, const char *prefix, const char *directory)
 {
-    struct printer p = { .program = program, .prefix = prefix };
-    struct text header = { 0 }, source = { 0 };
-    for (size_t i = 0; prefix[i]; i++)
-        p.upper[i] = (char)toupper((unsigned char)prefix[i]);
+    struct printer p = {.program = program, .prefix = prefix};
+    struct text header = {0}, source = {0};
+    for (size_t i = 0; prefix[i]; i++) p.upper[i] = (char)toupper((unsigned char)prefix[i]);
     p.room = allocate_zeroed(1, sizeof *p.room);
-    unroll_status status = p.room ? print_to(&p, print_header, &header)
-            : fail(UNROLL_RESOURCE, "no memory to print");
+    unroll_status status = p.room ? print_to(&p, print_header, &header) : fail(UNROLL_RESOURCE, "no memory to print");
     if (status == UNROLL_OK)
         status = print_to(&p, print_source, &source);
     if (status == UNROLL_OK)
@@ -266,8 +257,7 @@ static unroll_status print_both(const struct program *program, const char *prefi
     return status;
 }
 
-static unroll_status export_c99(const unroll_model *model, const char *path,
-                                const unroll_export_config *config)
+static unroll_status export_c99(const unroll_model *model, const char *path, const unroll_export_config *config)
 {
     const char *prefix = config->prefix && *config->prefix ? config->prefix : "unroll_model";
     struct program *program;
@@ -282,7 +272,7 @@ static unroll_status export_c99(const unroll_model *model, const char *path,
     return status;
 }
 
-const struct file_format format_c99 = {
-    .name = "c99", .about = "C for small processors: one .c and one .h, fp32 or int8", .export = export_c99,
-    .export_takes = TAKES_PREFIX | TAKES_DTYPE | TAKES_CALIBRATION,
-};
+const struct file_format format_c99 = {.name = "c99",
+                                       .about = "C for small processors: one .c and one .h, fp32 or int8",
+                                       .export = export_c99,
+                                       .export_takes = TAKES_PREFIX | TAKES_DTYPE | TAKES_CALIBRATION};

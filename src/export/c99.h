@@ -7,18 +7,18 @@
 struct printer {
     FILE *file;
     const struct program *program;
-    const char *prefix;             /* of all that the linker sees */
-    char upper[40];                 /* of macros */
-    struct record *room;            /* for the record of a function */
+    const char *prefix;  /* of all that the linker sees */
+    char upper[40];      /* of macros */
+    struct record *room; /* for the record of a function */
 };
 
-void print_header(const struct printer *);                  /* c99_header.c: the .h */
+void print_header(const struct printer *); /* c99_header.c: the .h */
 
 /* ---- c99_weights.c: constants ---- */
 void print_weights(const struct printer *);
-void print_symbols(const struct printer *);                 /* what tokens stand for, if the model knows */
+void print_symbols(const struct printer *); /* what tokens stand for, if the model knows */
 void print_parameter_name(const struct printer *, const struct parameter *);
-void print_float_literal(FILE *, double value);             /* "0.1f", of what is a float */
+void print_float_literal(FILE *, double value); /* "0.1f", of what is a float */
 
 /* ---- c99_step.c: the list of acts ---- */
 void print_step_function(const struct printer *);

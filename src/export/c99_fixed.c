@@ -7,8 +7,7 @@
 static const char *const lines[] = {
 #include "integer_tables.inc"
 #include "integer_functions.inc"
-    NULL
-};
+    NULL};
 
 /* ---- sections -------------------------------------------------------------------------- */
 
@@ -22,7 +21,9 @@ static bool begins(const char *line, const char *name, size_t length)
            (line[head + length] == ' ' || line[head + length] == ':');
 }
 
-struct sections { bool is_wanted[sizeof lines / sizeof *lines]; };
+struct sections {
+    bool is_wanted[sizeof lines / sizeof *lines];
+};
 
 /* With all that it needs, which stands before it. */
 static void want(struct sections *s, const char *name, size_t length)
@@ -32,16 +33,12 @@ static void want(struct sections *s, const char *name, size_t length)
             continue;
         s->is_wanted[i] = true;
         const char *needs = strchr(lines[i], ':');
-        while (needs && (needs = strchr(needs, ' ')) && *++needs && *needs != '=')
-            want(s, needs, strcspn(needs, " "));
+        while (needs && (needs = strchr(needs, ' ')) && *++needs && *needs != '=') want(s, needs, strcspn(needs, " "));
         return;
     }
 }
 
-static void want_named(struct sections *s, const char *name)
-{
-    want(s, name, strlen(name));
-}
+static void want_named(struct sections *s, const char *name) { want(s, name, strlen(name)); }
 
 static void print_sections(const struct printer *p, const struct sections *s)
 {
@@ -66,8 +63,8 @@ static bool is_computed(const struct pointwise *f, int i)
 static void want_node(struct sections *s, const struct fixed_node *n, enum node_kind kind)
 {
     static const char *const functions[NODE_KINDS] = {
-        [NODE_DIV] = "quotient", [NODE_SQRT] = "root", [NODE_EXP] = "exp_of", [NODE_LOG] = "log_of",
-        [NODE_SIGMOID] = "sigmoid_of", [NODE_TANH] = "tanh_of",
+        [NODE_DIV] = "quotient", [NODE_SQRT] = "root",          [NODE_EXP] = "exp_of",
+        [NODE_LOG] = "log_of",   [NODE_SIGMOID] = "sigmoid_of", [NODE_TANH] = "tanh_of",
     };
     const bool sums = kind == NODE_ADD || kind == NODE_SUB || kind == NODE_FMA || kind == NODE_LESS;
     if (functions[kind])
@@ -104,13 +101,13 @@ static void want_pointwise(struct sections *s, const struct program *p, const st
 static const char *section_of(const struct program *p, const struct act *a)
 {
     switch (a->kind) {
-    case ACT_ENTER:     return "enter";
-    case ACT_LEAVE:     return p->vector[a->from].is_sum ? "leave_sums" : "leave_short";
-    case ACT_EMBED:     return a->matrix < 0 ? "one_hot" : "embed";
-    case ACT_PRODUCT:   return "product";
-    case ACT_COLUMN:    return "column";
-    case ACT_SOFTMAX:   return "softmax";
-    case ACT_COPY:      return p->vector[a->from].is_sum ? "copy_sums" : "copy_short";
+    case ACT_ENTER: return "enter";
+    case ACT_LEAVE: return p->vector[a->from].is_sum ? "leave_sums" : "leave_short";
+    case ACT_EMBED: return a->matrix < 0 ? "one_hot" : "embed";
+    case ACT_PRODUCT: return "product";
+    case ACT_COLUMN: return "column";
+    case ACT_SOFTMAX: return "softmax";
+    case ACT_COPY: return p->vector[a->from].is_sum ? "copy_sums" : "copy_short";
     case ACT_POINTWISE: break;
     }
     return NULL;
@@ -130,8 +127,7 @@ static void print_operand(FILE *file, const struct pointwise *f, const struct no
 }
 
 /* FUNCTION(operand, shift), or the operand alone where the shift is 0. */
-static void print_shifted(FILE *file, const struct pointwise *f, const struct node *node, int k,
-                          const char *function)
+static void print_shifted(FILE *file, const struct pointwise *f, const struct node *node, int k, const char *function)
 {
     const int shift = f->node[node->number].shift[k];
     fputs(shift ? function : "", file);
@@ -144,11 +140,19 @@ static void print_shifted(FILE *file, const struct pointwise *f, const struct no
 /* In a form, "$0" is an operand, "&0" an operand shifted to a common fraction, "%0" one narrowed; "@" the
  * shift to the result's format, "#" shift[1], "=" shift[0], "!" the fraction of the result. */
 static const char *const form[NODE_KINDS] = {
-    [NODE_ADD] = "narrow(&0 + &1, @)", [NODE_SUB] = "narrow(&0 - &1, @)", [NODE_MUL] = "narrow($0 * $1, @)",
-    [NODE_MIN] = "%0 < %1 ? %0 : %1",  [NODE_MAX] = "%0 > %1 ? %0 : %1",  [NODE_LESS] = "&0 < &1 ? 16384 : 0",
-    [NODE_ABS] = "narrow($0 < 0 ? -$0 : $0, @)",    [NODE_DIV] = "quotient($0, $1, =)",
-    [NODE_SQRT] = "root($0, #)",       [NODE_EXP] = "exp_of($0, #, !)",   [NODE_LOG] = "log_of($0, #, !)",
-    [NODE_SIGMOID] = "sigmoid_of(%0, #)", [NODE_TANH] = "tanh_of(%0, #)",
+    [NODE_ADD] = "narrow(&0 + &1, @)",
+    [NODE_SUB] = "narrow(&0 - &1, @)",
+    [NODE_MUL] = "narrow($0 * $1, @)",
+    [NODE_MIN] = "%0 < %1 ? %0 : %1",
+    [NODE_MAX] = "%0 > %1 ? %0 : %1",
+    [NODE_LESS] = "&0 < &1 ? 16384 : 0",
+    [NODE_ABS] = "narrow($0 < 0 ? -$0 : $0, @)",
+    [NODE_DIV] = "quotient($0, $1, =)",
+    [NODE_SQRT] = "root($0, #)",
+    [NODE_EXP] = "exp_of($0, #, !)",
+    [NODE_LOG] = "log_of($0, #, !)",
+    [NODE_SIGMOID] = "sigmoid_of(%0, #)",
+    [NODE_TANH] = "tanh_of(%0, #)",
 };
 
 static void print_fma(FILE *file, const struct pointwise *f, const struct node *node)
@@ -172,8 +176,7 @@ static void print_expression(FILE *file, const struct pointwise *f, const struct
         print_fma(file, f, node);
         return;
     }
-    for (const char *c = form[node->kind]; *c; c++)
-        switch (*c) {
+    for (const char *c = form[node->kind]; *c; c++) switch (*c) {
         case '$': print_operand(file, f, node, *++c - '0'); break;
         case '&': print_shifted(file, f, node, *++c - '0', "aligned"); break;
         case '%': print_shifted(file, f, node, *++c - '0', "narrow"); break;
@@ -181,12 +184,11 @@ static void print_expression(FILE *file, const struct pointwise *f, const struct
         case '#': fprintf(file, "%d", n->shift[1]); break;
         case '=': fprintf(file, "%d", n->shift[0]); break;
         case '!': fprintf(file, "%d", n->fraction); break;
-        default:  fputc(*c, file);
+        default: fputc(*c, file);
         }
 }
 
-static void print_input(const struct printer *p, const struct pointwise *f, int number,
-                        const struct binding *b)
+static void print_input(const struct printer *p, const struct pointwise *f, int number, const struct binding *b)
 {
     const struct fixed_node *n = &f->node[number];
     fprintf(p->file, "        const int32_t %s = ", b->name);
@@ -245,14 +247,13 @@ static void print_pointwise(const struct printer *p, const struct pointwise *f)
         print_expression(p->file, f, &f->record->node[i]);
         fprintf(p->file, ";     /* 2^-%d */\n", f->node[i].fraction);
     }
-    for (int i = 0; i < f->results; i++)
-        print_result(p, f, &f->result[i]);
+    for (int i = 0; i < f->results; i++) print_result(p, f, &f->result[i]);
     fputs("    }\n}\n\n", p->file);
 }
 
 void print_fixed_functions(const struct printer *p)
 {
-    struct sections s = { { false } };
+    struct sections s = {{false}};
     for (int i = 0; i < p->program->acts; i++) {
         const struct act *a = &p->program->act[i];
         if (a->pointwise)

@@ -7,13 +7,20 @@
 
 /* "$0" stands for the first operand, and so on. */
 static const char *const form[NODE_KINDS] = {
-    [NODE_ADD] = "$0 + $1",    [NODE_SUB] = "$0 - $1",    [NODE_MUL] = "$0 * $1",   [NODE_DIV] = "$0 / $1",
-    [NODE_MIN] = "$0 < $1 ? $0 : $1",  [NODE_MAX] = "$0 > $1 ? $0 : $1",
+    [NODE_ADD] = "$0 + $1",
+    [NODE_SUB] = "$0 - $1",
+    [NODE_MUL] = "$0 * $1",
+    [NODE_DIV] = "$0 / $1",
+    [NODE_MIN] = "$0 < $1 ? $0 : $1",
+    [NODE_MAX] = "$0 > $1 ? $0 : $1",
     [NODE_LESS] = "$0 < $1 ? 1.0f : 0.0f",
     [NODE_FMA] = "FMA($0, $1, $2)",
-    [NODE_ABS] = "fabsf($0)",  [NODE_SQRT] = "sqrtf($0)",
-    [NODE_EXP] = "exp_of($0)", [NODE_LOG] = "log_of($0)",
-    [NODE_SIGMOID] = "sigmoid_of($0)", [NODE_TANH] = "tanh_of($0)",
+    [NODE_ABS] = "fabsf($0)",
+    [NODE_SQRT] = "sqrtf($0)",
+    [NODE_EXP] = "exp_of($0)",
+    [NODE_LOG] = "log_of($0)",
+    [NODE_SIGMOID] = "sigmoid_of($0)",
+    [NODE_TANH] = "tanh_of($0)",
     [NODE_SELECT_LESS] = "$0 < $1 ? $2 : $3",
     [NODE_EXPONENT_OF_LOW_BITS] = "of_bits(bits_of($0) << 23)",
     [NODE_LOW_BITS_OF_EXPONENT] = "of_bits(bits_of($0) >> 23 | 0x4b000000u)",
@@ -47,20 +54,20 @@ static void print_node(FILE *file, const struct node *node, const char *indent)
 static void need(bool *needed, const struct node *node)
 {
     needed[node->number] = true;
-    for (int i = 0; i < node_operands(node->kind); i++)
-        need(needed, node->operand[i]);
+    for (int i = 0; i < node_operands(node->kind); i++) need(needed, node->operand[i]);
 }
 
 static void print_function(const struct printer *p, enum node_kind kind)
 {
     static const char *const says[NODE_KINDS] = {
         [NODE_SIGMOID] = "1 / (1 + e^-x), within 3.1 ulp, 5 below -20; below -87 it stays at 1.6e-38",
-        [NODE_TANH] = "tanh x, within 2.4 ulp", [NODE_EXP] = "e^x, within 1.1 ulp",
+        [NODE_TANH] = "tanh x, within 2.4 ulp",
+        [NODE_EXP] = "e^x, within 1.1 ulp",
         [NODE_LOG] = "ln x, within 0.8 ulp; -infinity of 0, NaN below",
     };
     struct record *record = p->room;
     FILE *file = p->file;
-    bool needed[RECORD_NODES] = { false };
+    bool needed[RECORD_NODES] = {false};
     record_function(kind, record);
     need(needed, record->result[0].node);
     fprintf(file, "/* %s. NaN in, NaN out. */\nstatic float %s_of(float x)\n{\n", says[kind], record->name);
@@ -85,15 +92,15 @@ static bool is_called(const struct program *p, enum node_kind kind)
 
 static void print_called_functions(const struct printer *p)
 {
-    static const enum node_kind kinds[] = { NODE_SIGMOID, NODE_TANH, NODE_EXP, NODE_LOG };
+    static const enum node_kind kinds[] = {NODE_SIGMOID, NODE_TANH, NODE_EXP, NODE_LOG};
     bool any = false;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        any |= is_called(p->program, kinds[i]);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) any |= is_called(p->program, kinds[i]);
     if (any)
         fputs("static uint32_t bits_of(float x)\n{\n    uint32_t bits;\n    memcpy(&bits, &x, sizeof bits);\n"
               "    return bits;\n}\n\n"
               "static float of_bits(uint32_t bits)\n{\n    float x;\n    memcpy(&x, &bits, sizeof x);\n"
-              "    return x;\n}\n\n", p->file);
+              "    return x;\n}\n\n",
+              p->file);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (is_called(p->program, kinds[i]))
             print_function(p, kinds[i]);
@@ -146,39 +153,36 @@ static const char column_text[] =
     "        y[i] = (bias ? 0.0f + bias[i] : 0.0f) + (w ? w[i] : 0.0f);\n"
     "}\n\n";
 
-static const char embed_text[] =
-    "/* A row of a table; zeros of no token. */\n"
-    "static void embed(float *y, const float *row, int n)\n"
-    "{\n"
-    "    for (int i = 0; i < n; i++)\n"
-    "        y[i] = row ? row[i] : 0.0f;\n"
-    "}\n\n";
+static const char embed_text[] = "/* A row of a table; zeros of no token. */\n"
+                                 "static void embed(float *y, const float *row, int n)\n"
+                                 "{\n"
+                                 "    for (int i = 0; i < n; i++)\n"
+                                 "        y[i] = row ? row[i] : 0.0f;\n"
+                                 "}\n\n";
 
-static const char one_hot_text[] =
-    "static void one_hot(float *y, int32_t token, int n)\n"
-    "{\n"
-    "    for (int i = 0; i < n; i++)\n"
-    "        y[i] = i == token ? 1.0f : 0.0f;\n"
-    "}\n\n";
+static const char one_hot_text[] = "static void one_hot(float *y, int32_t token, int n)\n"
+                                   "{\n"
+                                   "    for (int i = 0; i < n; i++)\n"
+                                   "        y[i] = i == token ? 1.0f : 0.0f;\n"
+                                   "}\n\n";
 
-static const char softmax_text[] =
-    "/* Sixteen sums by column modulo 16, then a tree. */\n"
-    "static void softmax(float *y, const float *x, int n)\n"
-    "{\n"
-    "    float sum[16] = { 0.0f }, largest = x[0];\n"
-    "    for (int i = 1; i < n; i++)\n"
-    "        largest = x[i] > largest ? x[i] : largest;\n"
-    "    for (int i = 0; i < n; i++) {\n"
-    "        y[i] = exp_of(x[i] - largest);\n"
-    "        sum[i % 16] += y[i];\n"
-    "    }\n"
-    "    for (int distance = 8; distance > 0; distance /= 2)\n"
-    "        for (int i = 0; i < distance; i++)\n"
-    "            sum[i] += sum[i + distance];\n"
-    "    const float inverse = 1.0f / sum[0];\n"
-    "    for (int i = 0; i < n; i++)\n"
-    "        y[i] *= inverse;\n"
-    "}\n\n";
+static const char softmax_text[] = "/* Sixteen sums by column modulo 16, then a tree. */\n"
+                                   "static void softmax(float *y, const float *x, int n)\n"
+                                   "{\n"
+                                   "    float sum[16] = { 0.0f }, largest = x[0];\n"
+                                   "    for (int i = 1; i < n; i++)\n"
+                                   "        largest = x[i] > largest ? x[i] : largest;\n"
+                                   "    for (int i = 0; i < n; i++) {\n"
+                                   "        y[i] = exp_of(x[i] - largest);\n"
+                                   "        sum[i % 16] += y[i];\n"
+                                   "    }\n"
+                                   "    for (int distance = 8; distance > 0; distance /= 2)\n"
+                                   "        for (int i = 0; i < distance; i++)\n"
+                                   "            sum[i] += sum[i + distance];\n"
+                                   "    const float inverse = 1.0f / sum[0];\n"
+                                   "    for (int i = 0; i < n; i++)\n"
+                                   "        y[i] *= inverse;\n"
+                                   "}\n\n";
 
 static void print_pointwise(const struct printer *p, const struct pointwise *f)
 {
@@ -226,7 +230,8 @@ void print_float_functions(const struct printer *p)
             "roundings. */\n"
             "#ifdef %s_PLAIN_FMA\n#define FMA(a, b, c) ((a) * (b) + (c))\n"
             "#else\n#define FMA(a, b, c) fmaf(a, b, c)\n"
-            "#endif\n\n", p->upper, p->upper);
+            "#endif\n\n",
+            p->upper, p->upper);
     print_called_functions(p);
     fputs(program_has(p->program, ACT_PRODUCT) ? product_text : "", p->file);
     fputs(program_has(p->program, ACT_COLUMN) ? column_text : "", p->file);

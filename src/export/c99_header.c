@@ -15,8 +15,8 @@ static void print_network(const struct printer *p)
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         const bool is_dense = !l->cell;
-        fprintf(p->file, "%s%s %u", i % 5 == 4 ? "\n *         -> " : " -> ",
-                is_dense ? "dense" : l->cell->name, l->outputs);
+        fprintf(p->file, "%s%s %u", i % 5 == 4 ? "\n *         -> " : " -> ", is_dense ? "dense" : l->cell->name,
+                l->outputs);
         if (is_dense && l->activation.kind != ACTIVATION_LINEAR)
             fprintf(p->file, " %s", activation_name(l->activation.kind));
     }
@@ -30,18 +30,21 @@ static void print_arithmetic(const struct printer *p)
         fputs(" * Arithmetic: int8 weights with a scale for each row, 16-bit numbers, exact 32-bit sums; "
               "floats only where\n"
               " * inputs enter and outputs leave. All saturates. It has the bits of "
-              "unroll_integer_step.", p->file);
+              "unroll_integer_step.",
+              p->file);
         if (x)
             fprintf(p->file,
                     " Inputs are\n * whole multiples of 2^%d; those outside +-2^%d saturate, NaN counts as "
-                    "0.", -x->fraction, 15 - x->fraction);
+                    "0.",
+                    -x->fraction, 15 - x->fraction);
         fputs("\n", p->file);
     } else {
         fputs(" * Arithmetic: fp32, the bits of unroll_stream_step where no number is denormal: fused "
               "multiply-adds, and no\n"
               " * contraction of others (-ffp-contract=off, or -std=c99 with gcc). Inputs are not "
               "checked: a NaN stays in the\n"
-              " * states until they are reset.\n", p->file);
+              " * states until they are reset.\n",
+              p->file);
     }
 }
 
@@ -66,15 +69,14 @@ static void print_struct(const struct printer *p)
     const struct program *program = p->program;
     fprintf(p->file,
             "/* All that a step changes: yours to place. Copies go on by themselves. */\n"
-            "struct %s {\n", p->prefix);
+            "struct %s {\n",
+            p->prefix);
     for (int i = 0; i < program->vectors; i++)
         if (program->vector[i].place == PLACE_STATE)
-            fprintf(p->file, "    %s %s[%u];\n", program->is_integer ? "int16_t" : "float",
-                    program->vector[i].name,
+            fprintf(p->file, "    %s %s[%u];\n", program->is_integer ? "int16_t" : "float", program->vector[i].name,
                     program->vector[i].size);
     if (program->work[0])
-        fprintf(p->file, "    %s[%u];     /* of one step */\n",
-                program->is_integer ? "int32_t sums" : "float work",
+        fprintf(p->file, "    %s[%u];     /* of one step */\n", program->is_integer ? "int32_t sums" : "float work",
                 program->work[0]);
     if (program->work[1])
         fprintf(p->file, "    int16_t work[%u];\n", program->work[1]);
@@ -86,14 +88,18 @@ static void print_functions(const struct printer *p)
     const char *n = p->prefix;
     fprintf(p->file,
             "void %s_init(struct %s *s);        /* all zeros: before the first step */\n"
-            "void %s_reset(struct %s *s);       /* zero states: a new sequence begins */\n\n", n, n, n, n);
+            "void %s_reset(struct %s *s);       /* zero states: a new sequence begins */\n\n",
+            n, n, n, n);
     if (p->program->has_tokens)
         fprintf(p->file,
                 "/* One step: y [%s_OUTPUTS] from a token 0 .. %s_SYMBOLS - 1; another counts as none. */\n"
-                "void %s_step(struct %s *s, int32_t token, float *y);\n", p->upper, p->upper, n, n);
+                "void %s_step(struct %s *s, int32_t token, float *y);\n",
+                p->upper, p->upper, n, n);
     else
-        fprintf(p->file, "/* One step: y [%s_OUTPUTS] from x [%s_INPUTS]. They must not overlap. */\n"
-                "void %s_step(struct %s *s, const float *x, float *y);\n", p->upper, p->upper, n, n);
+        fprintf(p->file,
+                "/* One step: y [%s_OUTPUTS] from x [%s_INPUTS]. They must not overlap. */\n"
+                "void %s_step(struct %s *s, const float *x, float *y);\n",
+                p->upper, p->upper, n, n);
 }
 
 static void print_symbol_table(const struct printer *p)
@@ -101,8 +107,8 @@ static void print_symbol_table(const struct printer *p)
     if (p->program->model->symbol)
         fprintf(p->file,
                 "/* What each token stands for, in UTF-8. */\n"
-                "extern const char *const %s_symbol[%s_SYMBOLS];\n\n", p->prefix,
-                p->upper);
+                "extern const char *const %s_symbol[%s_SYMBOLS];\n\n",
+                p->prefix, p->upper);
 }
 
 void print_header(const struct printer *p)
@@ -112,7 +118,8 @@ void print_header(const struct printer *p)
     fprintf(p->file,
             "/* %s.h: a recurrent network, a step at a time, without a library. "
             "Made by `unroll export`,\n"
-            " * Unroll %s; docs/microcontrollers.md explains it.\n *\n", p->prefix, unroll_version());
+            " * Unroll %s; docs/microcontrollers.md explains it.\n *\n",
+            p->prefix, unroll_version());
     print_network(p);
     print_arithmetic(p);
     print_cost(p);

@@ -32,8 +32,7 @@ static bool is_written(const struct pointwise *f, int vector)
     return false;
 }
 
-static void print_argument(const struct printer *p, const struct pointwise *f, int vector, bool is_head,
-                           bool *any)
+static void print_argument(const struct printer *p, const struct pointwise *f, int vector, bool is_head, bool *any)
 {
     const struct vector *v = &p->program->vector[vector];
     fputs(*any ? ", " : "", p->file);
@@ -46,7 +45,7 @@ static void print_argument(const struct printer *p, const struct pointwise *f, i
 
 void print_pointwise_call(const struct printer *p, const struct pointwise *f, bool is_head)
 {
-    bool any = false, seen[sizeof p->program->vector / sizeof *p->program->vector] = { false };
+    bool any = false, seen[sizeof p->program->vector / sizeof *p->program->vector] = {false};
     fprintf(p->file, "%s%s(", is_head ? "static void " : "    ", f->name);
     for (int i = 0; i < f->inputs + f->results; i++) {
         int vector = i < f->inputs ? f->input[i].vector : f->result[i - f->inputs].vector;
@@ -77,20 +76,14 @@ static const struct vector *from_of(const struct printer *p, const struct act *a
     return &p->program->vector[a->from];
 }
 
-static const struct vector *to_of(const struct printer *p, const struct act *a)
-{
-    return &p->program->vector[a->to];
-}
+static const struct vector *to_of(const struct printer *p, const struct act *a) { return &p->program->vector[a->to]; }
 
 static const struct parameter *weights_of(const struct printer *p, const struct act *a)
 {
     return p->program->matrix[a->matrix].parameter;
 }
 
-static int number_of(const struct printer *p, const struct act *a)
-{
-    return (int)(a - p->program->act);
-}
+static int number_of(const struct printer *p, const struct act *a) { return (int)(a - p->program->act); }
 
 static void print_bias(const struct printer *p, const struct act *a)
 {
@@ -215,14 +208,14 @@ static void print_softmax(const struct printer *p, const struct act *a)
 static void print_act(const struct printer *p, const struct act *a)
 {
     switch (a->kind) {
-    case ACT_ENTER:     print_scaled(p, "enter", a, to_of(p, a)->fraction); break;
-    case ACT_LEAVE:     print_leave(p, a); break;
-    case ACT_EMBED:     print_embed(p, a); break;
-    case ACT_PRODUCT:   print_product(p, a); break;
-    case ACT_COLUMN:    print_column(p, a); break;
+    case ACT_ENTER: print_scaled(p, "enter", a, to_of(p, a)->fraction); break;
+    case ACT_LEAVE: print_leave(p, a); break;
+    case ACT_EMBED: print_embed(p, a); break;
+    case ACT_PRODUCT: print_product(p, a); break;
+    case ACT_COLUMN: print_column(p, a); break;
     case ACT_POINTWISE: print_pointwise_call(p, a->pointwise, false); break;
-    case ACT_SOFTMAX:   print_softmax(p, a); break;
-    case ACT_COPY:      print_copy(p, a); break;
+    case ACT_SOFTMAX: print_softmax(p, a); break;
+    case ACT_COPY: print_copy(p, a); break;
     }
 }
 
@@ -231,12 +224,10 @@ static void print_layer_comment(const struct printer *p, int layer)
 {
     const struct layer *l = &p->program->model->layer[layer];
     if (!l->cell)
-        fprintf(p->file, "\n    /* layer %d, '%s': dense, %u -> %u, %s */\n", layer, l->name, l->input,
-                l->outputs,
+        fprintf(p->file, "\n    /* layer %d, '%s': dense, %u -> %u, %s */\n", layer, l->name, l->input, l->outputs,
                 activation_name(l->activation.kind));
     else
-        fprintf(p->file, "\n    /* layer %d, '%s': %s, %u -> %u */\n", layer, l->name, l->cell->name,
-                l->input,
+        fprintf(p->file, "\n    /* layer %d, '%s': %s, %u -> %u */\n", layer, l->name, l->cell->name, l->input,
                 l->outputs);
 }
 

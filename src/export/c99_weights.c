@@ -6,15 +6,14 @@
 
 enum { PER_LINE = 8, INTEGERS_PER_LINE = 20 };
 
-enum { WORD = sizeof ((struct parameter *)0)->name + 1 };
+enum { WORD = sizeof((struct parameter *)0)->name + 1 };
 
 /* "rnn.weight_ih_l0" is rnn_weight_ih_l0, and "0.weight" p0_weight. */
 static void word_of_parameter(const struct parameter *q, char word[WORD])
 {
     if (*q->name >= '0' && *q->name <= '9')
         *word++ = 'p';
-    for (const char *c = q->name; *c; c++)
-        *word++ = letter_of_c(*c);
+    for (const char *c = q->name; *c; c++) *word++ = letter_of_c(*c);
     *word = '\0';
 }
 
@@ -24,8 +23,7 @@ void print_parameter_name(const struct printer *p, const struct parameter *q)
     char word[WORD], other[WORD];
     int number = -1;
     word_of_parameter(q, word);
-    do
-        word_of_parameter(&p->program->model->parameter[++number], other);
+    do word_of_parameter(&p->program->model->parameter[++number], other);
     while (strcmp(word, other));
     const int own = (int)(q - p->program->model->parameter);
     fputs(word, p->file);
@@ -55,8 +53,7 @@ static void separate(FILE *file, size_t i, size_t count, int per_line)
 
 /* ---- floats ---------------------------------------------------------------------------- */
 
-static void print_floats(const struct printer *p, const struct parameter *q, const float *values,
-                         uint32_t rows,
+static void print_floats(const struct printer *p, const struct parameter *q, const float *values, uint32_t rows,
                          uint32_t width, bool by_columns)
 {
     const size_t count = (size_t)rows * width;
@@ -84,8 +81,7 @@ static void print_float_weights(const struct printer *p)
         for (int k = 0; k < p->program->matrices; k++)
             if (p->program->matrix[k].parameter == q)
                 m = &p->program->matrix[k];
-        print_floats(p, q, parameter_values(p->program, q), m ? m->rows : (uint32_t)q->count,
-                     m ? m->width : 1,
+        print_floats(p, q, parameter_values(p->program, q), m ? m->rows : (uint32_t)q->count, m ? m->width : 1,
                      m && m->by_columns);
     }
 }
@@ -107,8 +103,7 @@ static void print_int8_matrix(const struct printer *p, const struct matrix *m)
     const size_t count = (size_t)m->rows * m->width;
     fputs("static const int8_t ", p->file);
     print_parameter_name(p, m->parameter);
-    fprintf(p->file, "[%u * %u] = {%s\n    ", m->by_columns ? m->width : m->rows,
-            m->by_columns ? m->rows : m->width,
+    fprintf(p->file, "[%u * %u] = {%s\n    ", m->by_columns ? m->width : m->rows, m->by_columns ? m->rows : m->width,
             m->by_columns ? "       /* a column after the other */" : "");
     for (size_t i = 0; i < count; i++) {
         fprintf(p->file, "%d", m->q[m->by_columns ? i % m->rows * m->width + i / m->rows : i]);
@@ -139,7 +134,7 @@ static void print_unit_weights(const struct printer *p, const struct act *a)
         for (int k = 0; b->weights && k < a->pointwise->record->nodes; k++)
             if (a->pointwise->record->node[k].input && !strcmp(a->pointwise->record->node[k].input, b->name))
                 n = &a->pointwise->node[k];
-        if (!n || n->is_constant)                       /* all alike, as of a single unit: it stands where it is used */
+        if (!n || n->is_constant) /* all alike, as of a single unit: it stands where it is used */
             continue;
         const float *values = parameter_values(p->program, b->weights) + b->first;
         fprintf(p->file, "static const int16_t %s_%s[%u] = {\n    ", a->pointwise->name, b->name, a->count);
@@ -182,8 +177,7 @@ void print_weights(const struct printer *p)
         print_float_weights(p);
         return;
     }
-    for (int i = 0; i < p->program->matrices; i++)
-        print_int8_matrix(p, &p->program->matrix[i]);
+    for (int i = 0; i < p->program->matrices; i++) print_int8_matrix(p, &p->program->matrix[i]);
     for (int i = 0; i < p->program->acts; i++) {
         if (p->program->act[i].multiplier)
             print_act_constants(p, i);

@@ -10,7 +10,7 @@
 
 struct run {
     struct program *p;
-    double **value;                 /* [vectors][size] */
+    double **value; /* [vectors][size] */
     int32_t token;
 };
 
@@ -29,21 +29,21 @@ static double node_value(const struct node *node, const double *value)
     const double c = node->operand[2] ? value[node->operand[2]->number] : 0;
     switch (node->kind) {
     case NODE_CONSTANT: return node->constant;
-    case NODE_ADD:      return a + b;
-    case NODE_SUB:      return a - b;
-    case NODE_MUL:      return a * b;
-    case NODE_DIV:      return a / b;
-    case NODE_MIN:      return a < b ? a : b;
-    case NODE_MAX:      return a > b ? a : b;
-    case NODE_LESS:     return a < b;
-    case NODE_FMA:      return a * b + c;
-    case NODE_ABS:      return fabs(a);
-    case NODE_SQRT:     return sqrt(a);
-    case NODE_EXP:      return exp(a);
-    case NODE_LOG:      return log(a);
-    case NODE_SIGMOID:  return 1 / (1 + exp(-a));
-    case NODE_TANH:     return tanh(a);
-    default:            return NAN;                     /* inputs are set, others no cell has */
+    case NODE_ADD: return a + b;
+    case NODE_SUB: return a - b;
+    case NODE_MUL: return a * b;
+    case NODE_DIV: return a / b;
+    case NODE_MIN: return a < b ? a : b;
+    case NODE_MAX: return a > b ? a : b;
+    case NODE_LESS: return a < b;
+    case NODE_FMA: return a * b + c;
+    case NODE_ABS: return fabs(a);
+    case NODE_SQRT: return sqrt(a);
+    case NODE_EXP: return exp(a);
+    case NODE_LOG: return log(a);
+    case NODE_SIGMOID: return 1 / (1 + exp(-a));
+    case NODE_TANH: return tanh(a);
+    default: return NAN; /* inputs are set, others no cell has */
     }
 }
 
@@ -53,8 +53,9 @@ static double input_value(const struct run *r, const struct pointwise *f, const 
         const struct binding *b = &f->input[i];
         if (strcmp(b->name, name))
             continue;
-        return b->weights ? (double)(parameter_values(r->p, b->weights) + b->first)[u]
-             : b->vector == ABSENT_VECTOR ? b->constant : r->value[b->vector][b->first + u];
+        return b->weights                   ? (double)(parameter_values(r->p, b->weights) + b->first)[u]
+               : b->vector == ABSENT_VECTOR ? b->constant
+                                            : r->value[b->vector][b->first + u];
     }
     return 0;
 }
@@ -86,8 +87,7 @@ static void run_product(const struct run *r, const struct act *a)
         double sum = (a->adds ? y[i] : 0) + (bias ? (double)bias[i] : 0);
         if (a->kind == ACT_COLUMN)
             sum += (double)w[r->token];
-        for (uint32_t k = 0; a->kind == ACT_PRODUCT && k < m->width; k++)
-            sum += (double)w[k] * r->value[a->from][k];
+        for (uint32_t k = 0; a->kind == ACT_PRODUCT && k < m->width; k++) sum += (double)w[k] * r->value[a->from][k];
         y[i] = sum;
     }
 }
@@ -95,32 +95,29 @@ static void run_product(const struct run *r, const struct act *a)
 static void run_softmax(const double *x, double *y, uint32_t n)
 {
     double largest = x[0], sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-        largest = fmax(largest, x[i]);
-    for (uint32_t i = 0; i < n; i++)
-        sum += exp(x[i] - largest);
-    for (uint32_t i = 0; i < n; i++)
-        y[i] = exp(x[i] - largest) / sum;
+    for (uint32_t i = 0; i < n; i++) largest = fmax(largest, x[i]);
+    for (uint32_t i = 0; i < n; i++) sum += exp(x[i] - largest);
+    for (uint32_t i = 0; i < n; i++) y[i] = exp(x[i] - largest) / sum;
 }
 
 static void run_embed(const struct run *r, const struct act *a)
 {
     for (uint32_t i = 0; i < a->count; i++)
-        r->value[a->to][i] =
-            a->matrix < 0 ? i == (uint32_t)r->token
-                          : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
+        r->value[a->to][i] = a->matrix < 0 ? i == (uint32_t)r->token
+                                           : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
 }
 
 static void run_act(const struct run *r, const struct act *a)
 {
     switch (a->kind) {
-    case ACT_ENTER: case ACT_LEAVE: case ACT_COPY:
-        memcpy(r->value[a->to] + a->to_first, r->value[a->from], a->count * sizeof **r->value);
-        break;
-    case ACT_EMBED:     run_embed(r, a); break;
-    case ACT_PRODUCT: case ACT_COLUMN: run_product(r, a); break;
+    case ACT_ENTER:
+    case ACT_LEAVE:
+    case ACT_COPY: memcpy(r->value[a->to] + a->to_first, r->value[a->from], a->count * sizeof **r->value); break;
+    case ACT_EMBED: run_embed(r, a); break;
+    case ACT_PRODUCT:
+    case ACT_COLUMN: run_product(r, a); break;
     case ACT_POINTWISE: run_pointwise(r, a->pointwise); break;
-    case ACT_SOFTMAX:   run_softmax(r->value[a->from], r->value[a->to], a->count); break;
+    case ACT_SOFTMAX: run_softmax(r->value[a->from], r->value[a->to], a->count); break;
     }
 }
 
@@ -128,22 +125,18 @@ static void run_act(const struct run *r, const struct act *a)
 
 static void forget(const struct run *r)
 {
-    for (int i = 0; i < r->p->vectors; i++)
-        memset(r->value[i], 0, r->p->vector[i].size * sizeof **r->value);
+    for (int i = 0; i < r->p->vectors; i++) memset(r->value[i], 0, r->p->vector[i].size * sizeof **r->value);
 }
 
 static void step(struct run *r, const struct calibration *c, size_t at)
 {
     struct program *p = r->p;
     const uint32_t width = p->has_tokens ? 0 : p->vector[p->input].size;
-    for (uint32_t i = 0; i < width; i++)
-        r->value[p->input][i] = (double)c->frames[at * width + i];
+    for (uint32_t i = 0; i < width; i++) r->value[p->input][i] = (double)c->frames[at * width + i];
     r->token = p->has_tokens ? c->tokens[at] : 0;
-    for (int i = 0; i < p->acts; i++)
-        run_act(r, &p->act[i]);
+    for (int i = 0; i < p->acts; i++) run_act(r, &p->act[i]);
     for (int i = 0; i < p->vectors; i++)
-        for (uint32_t k = 0; k < p->vector[i].size; k++)
-            note(&p->vector[i].largest, r->value[i][k]);
+        for (uint32_t k = 0; k < p->vector[i].size; k++) note(&p->vector[i].largest, r->value[i][k]);
 }
 
 static unroll_status check_calibration(const struct program *p, const struct calibration *c)
@@ -155,21 +148,18 @@ static unroll_status check_calibration(const struct program *p, const struct cal
     if (!frames)
         return fail(UNROLL_DATA, "the calibration has no frame");
     for (size_t i = 0; i < frames * width; i++)
-        if (p->has_tokens ? c->tokens[i] < 0 ||
-            c->tokens[i] >= p->model->input : !isfinite(c->frames[i]))
+        if (p->has_tokens ? c->tokens[i] < 0 || c->tokens[i] >= p->model->input : !isfinite(c->frames[i]))
             return fail(UNROLL_DATA, "the calibration's frame %zu holds %s", i / width,
-                        p->has_tokens ? "a token that the model does not have"
-                                : "a number that is not finite");
+                        p->has_tokens ? "a token that the model does not have" : "a number that is not finite");
     return UNROLL_OK;
 }
 
 static unroll_status run(struct program *p, const struct calibration *c)
 {
-    struct run r = { .p = p };
+    struct run r = {.p = p};
     size_t numbers = 0;
     TRY(check_calibration(p, c));
-    for (int i = 0; i < p->vectors; i++)
-        numbers += p->vector[i].size;
+    for (int i = 0; i < p->vectors; i++) numbers += p->vector[i].size;
     double *room = allocate_zeroed(numbers, sizeof *room);
     r.value = allocate_zeroed((size_t)p->vectors, sizeof *r.value);
     if (!room || !r.value) {
@@ -177,12 +167,10 @@ static unroll_status run(struct program *p, const struct calibration *c)
         release(r.value);
         return fail(UNROLL_RESOURCE, "no memory to calibrate %zu numbers", numbers);
     }
-    for (int i = 0, at = 0; i < p->vectors; at += (int)p->vector[i++].size)
-        r.value[i] = room + at;
+    for (int i = 0, at = 0; i < p->vectors; at += (int)p->vector[i++].size) r.value[i] = room + at;
     for (size_t b = 0; b < c->rows; b++) {
         forget(&r);
-        for (size_t t = 0; t < c->steps; t++)
-            step(&r, c, t * c->rows + b);
+        for (size_t t = 0; t < c->steps; t++) step(&r, c, t * c->rows + b);
     }
     release(r.value);
     release(room);
@@ -197,15 +185,14 @@ enum { NOISE_STEPS = 256, NOISE_ROWS = 4 };
 static float noise(size_t i)
 {
     uint32_t words[4];
-    philox((uint32_t[2]){ 0x63393920, 0 }, (uint32_t[4]){ (uint32_t)i, (uint32_t)(i >> 32), 0, 0 }, words);
+    philox((uint32_t[2]){0x63393920, 0}, (uint32_t[4]){(uint32_t)i, (uint32_t)(i >> 32), 0, 0}, words);
     double u = ((double)words[0] + 1) * 0x1p-32, v = (double)words[1] * 0x1p-32;
     return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
 }
 
 static unroll_status run_noise(struct program *p)
 {
-    const size_t frames = (size_t)NOISE_STEPS * NOISE_ROWS, width = p->has_tokens ? 1
-            : p->vector[p->input].size;
+    const size_t frames = (size_t)NOISE_STEPS * NOISE_ROWS, width = p->has_tokens ? 1 : p->vector[p->input].size;
     float *x = allocate_zeroed(frames * width, sizeof *x);
     int32_t *token = (void *)x;
     if (!x)
@@ -213,17 +200,14 @@ static unroll_status run_noise(struct program *p)
     for (size_t i = 0; i < frames * width; i++)
         if (p->has_tokens) {
             uint32_t words[4];
-            philox((uint32_t[2]){ 0x63393921, 0 }, (uint32_t[4]){ (uint32_t)i, 0, 0, 0 }, words);
+            philox((uint32_t[2]){0x63393921, 0}, (uint32_t[4]){(uint32_t)i, 0, 0, 0}, words);
             token[i] = (int32_t)(words[0] % (uint32_t)p->model->input);
         } else {
             x[i] = noise(i);
         }
-    unroll_status status = run(p, &(struct calibration){ x, token, NOISE_STEPS, NOISE_ROWS });
+    unroll_status status = run(p, &(struct calibration){x, token, NOISE_STEPS, NOISE_ROWS});
     release(x);
     return status;
 }
 
-unroll_status program_calibrate(struct program *p, const struct calibration *c)
-{
-    return c ? run(p, c) : run_noise(p);
-}
+unroll_status program_calibrate(struct program *p, const struct calibration *c) { return c ? run(p, c) : run_noise(p); }

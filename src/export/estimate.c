@@ -3,7 +3,9 @@
 #include <string.h>
 
 const char *const core_names[CORES] = {
-    [CORE_M4F] = "Cortex-M4F", [CORE_M7] = "Cortex-M7", [CORE_M0] = "Cortex-M0+",
+    [CORE_M4F] = "Cortex-M4F",
+    [CORE_M7] = "Cortex-M7",
+    [CORE_M0] = "Cortex-M0+",
 };
 
 /* Instructions of a multiply-accumulate, of ending a sum, of a pointwise operation, of a function, of a float
@@ -12,22 +14,26 @@ const char *const core_names[CORES] = {
  * not fitted the sums are 0.92 to 1.12 of the counts, on one of softmax, softplus and elu, whose divisions
  * and logarithms cost more than the kinds here say, 0.68 to 1.13. Floats on an M0+ are functions of the
  * compiler's library. */
-struct price { double product, row, operation, function, conversion; };
+struct price {
+    double product, row, operation, function, conversion;
+};
 
 enum set { ARMV7EM, ARMV6M, SETS };
 
 static const struct price prices[2][SETS] = {
-    { [ARMV7EM] = { 2.58, 23.4, 0, 18.8, 0 }, [ARMV6M] = { 511, 0, 0, 5940, 0 } },
-    { [ARMV7EM] = { 2.37, 42.4, 4.88, 23.6, 47.7 }, [ARMV6M] = { 5.32, 108, 0, 23.2, 287 } },
-};
+    {[ARMV7EM] = {2.58, 23.4, 0, 18.8, 0}, [ARMV6M] = {511, 0, 0, 5940, 0}},
+    {[ARMV7EM] = {2.37, 42.4, 4.88, 23.6, 47.7}, [ARMV6M] = {5.32, 108, 0, 23.2, 287}}};
 
 /* Cycles of an instruction, in floats and in integers: assumed, no board was measured. On an M4F a VFMA takes
  * 3, a VLDR 2 and a VDIV, of which a function has one, 14; an M7 begins two instructions at a time. Wait states of
  * flash come on top. */
-static const struct { enum set set; double cycles[2]; } cores[CORES] = {
-    [CORE_M4F] = { ARMV7EM, { 2.1, 1.5 } },
-    [CORE_M7]  = { ARMV7EM, { 1.05, 0.75 } },
-    [CORE_M0]  = { ARMV6M, { 1.4, 1.4 } },
+static const struct {
+    enum set set;
+    double cycles[2];
+} cores[CORES] = {
+    [CORE_M4F] = {ARMV7EM, {2.1, 1.5}},
+    [CORE_M7] = {ARMV7EM, {1.05, 0.75}},
+    [CORE_M0] = {ARMV6M, {1.4, 1.4}},
 };
 
 static void count_pointwise(const struct pointwise *f, bool is_integer, struct estimate *e)
@@ -41,8 +47,7 @@ static void count_pointwise(const struct pointwise *f, bool is_integer, struct e
         else
             e->operations += f->units;
     }
-    for (int i = 0; is_integer && i < f->inputs; i++)
-        e->weights += f->input[i].weights ? 2 * f->units : 0;
+    for (int i = 0; is_integer && i < f->inputs; i++) e->weights += f->input[i].weights ? 2 * f->units : 0;
 }
 
 static void count_act(const struct program *p, const struct act *a, struct estimate *e)
@@ -57,18 +62,14 @@ static void count_act(const struct program *p, const struct act *a, struct estim
         e->products += a->count;
         e->rows += a->count;
         break;
-    case ACT_POINTWISE:
-        count_pointwise(a->pointwise, p->is_integer, e);
-        break;
-    case ACT_ENTER: case ACT_LEAVE:
-        e->conversions += p->is_integer ? a->count : 0;
-        break;
+    case ACT_POINTWISE: count_pointwise(a->pointwise, p->is_integer, e); break;
+    case ACT_ENTER:
+    case ACT_LEAVE: e->conversions += p->is_integer ? a->count : 0; break;
     case ACT_SOFTMAX:
         e->functions += a->count;
         e->operations += 3 * (uint64_t)a->count;
         break;
-    default:
-        e->operations += a->count;
+    default: e->operations += a->count;
     }
     if (p->is_integer && a->multiplier)
         e->weights += 4 * (uint64_t)(a->kind == ACT_EMBED ? m->rows : a->count) * (a->bias_q ? 2 : 1);
@@ -84,7 +85,7 @@ static void count_weights(const struct program *p, struct estimate *e)
 
 struct estimate program_estimate(const struct program *p)
 {
-    struct estimate e = { .code = 1024 };
+    struct estimate e = {.code = 1024};
     count_weights(p, &e);
     for (int i = 0; i < p->acts; i++) {
         count_act(p, &p->act[i], &e);

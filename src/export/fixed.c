@@ -12,7 +12,7 @@
 
 struct unroll_integer {
     struct program *program;
-    void **value;                   /* [vectors] floats of the caller, int32_t of sums, int16_t of others */
+    void **value; /* [vectors] floats of the caller, int32_t of sums, int16_t of others */
     int32_t token;
 };
 
@@ -26,44 +26,36 @@ static int32_t load(const struct unroll_integer *r, const struct pointwise *f, i
         if (strcmp(b->name, f->record->node[number].input))
             continue;
         if (b->weights)
-            return quantize_number((double)(parameter_values(r->program, b->weights) + b->first)[u],
-                                   n->fraction);
+            return quantize_number((double)(parameter_values(r->program, b->weights) + b->first)[u], n->fraction);
         const struct vector *v = &r->program->vector[b->vector];
-        return v->is_sum ? narrow(((const int32_t *)r->value[b->vector])[b->first + u],
-                                  v->fraction - n->fraction)
+        return v->is_sum ? narrow(((const int32_t *)r->value[b->vector])[b->first + u], v->fraction - n->fraction)
                          : ((const int16_t *)r->value[b->vector])[b->first + u];
     }
     return 0;
 }
 
-static int32_t lesser(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
+static int32_t lesser(int32_t a, int32_t b) { return a < b ? a : b; }
 
-static int32_t greater(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
+static int32_t greater(int32_t a, int32_t b) { return a > b ? a : b; }
 
 static int32_t compute(const struct fixed_node *n, enum node_kind kind, int32_t a, int32_t b, int32_t c)
 {
     switch (kind) {
-    case NODE_ADD:  return narrow(aligned(a, n->shift[0]) + aligned(b, n->shift[1]), n->out);
-    case NODE_SUB:  return narrow(aligned(a, n->shift[0]) - aligned(b, n->shift[1]), n->out);
-    case NODE_MUL:  return narrow(a * b, n->out);
-    case NODE_FMA:  return narrow(aligned(a * b, n->shift[0]) + aligned(c, n->shift[2]), n->out);
-    case NODE_MIN:  return lesser(narrow(a, n->shift[0]), narrow(b, n->shift[1]));
-    case NODE_MAX:  return greater(narrow(a, n->shift[0]), narrow(b, n->shift[1]));
+    case NODE_ADD: return narrow(aligned(a, n->shift[0]) + aligned(b, n->shift[1]), n->out);
+    case NODE_SUB: return narrow(aligned(a, n->shift[0]) - aligned(b, n->shift[1]), n->out);
+    case NODE_MUL: return narrow(a * b, n->out);
+    case NODE_FMA: return narrow(aligned(a * b, n->shift[0]) + aligned(c, n->shift[2]), n->out);
+    case NODE_MIN: return lesser(narrow(a, n->shift[0]), narrow(b, n->shift[1]));
+    case NODE_MAX: return greater(narrow(a, n->shift[0]), narrow(b, n->shift[1]));
     case NODE_LESS: return aligned(a, n->shift[0]) < aligned(b, n->shift[1]) ? 16384 : 0;
-    case NODE_ABS:  return narrow(a < 0 ? -a : a, n->out);
-    case NODE_DIV:  return quotient(a, b, n->shift[0]);
+    case NODE_ABS: return narrow(a < 0 ? -a : a, n->out);
+    case NODE_DIV: return quotient(a, b, n->shift[0]);
     case NODE_SQRT: return root(a, n->shift[1]);
-    case NODE_EXP:  return exp_of(a, n->shift[1], n->fraction);
-    case NODE_LOG:  return log_of(a, n->shift[1], n->fraction);
+    case NODE_EXP: return exp_of(a, n->shift[1], n->fraction);
+    case NODE_LOG: return log_of(a, n->shift[1], n->fraction);
     case NODE_SIGMOID: return sigmoid_of(narrow(a, n->shift[0]), n->shift[1]);
     case NODE_TANH: return tanh_of(narrow(a, n->shift[0]), n->shift[1]);
-    default:        return 0;                           /* what no cell is made of */
+    default: return 0; /* what no cell is made of */
     }
 }
 
@@ -86,9 +78,8 @@ static void run_pointwise(const struct unroll_integer *r, const struct pointwise
                 value[i] = quantize_number(f->node[i].value, f->node[i].fraction);
             else if (f->node[i].is_needed)
                 value[i] = node->kind == NODE_INPUT ? load(r, f, i, u)
-                         : compute(&f->node[i], node->kind, operand(f, node, 0, value),
-                                   operand(f, node, 1, value),
-                                   operand(f, node, 2, value));
+                                                    : compute(&f->node[i], node->kind, operand(f, node, 0, value),
+                                                              operand(f, node, 1, value), operand(f, node, 2, value));
         }
         for (int i = 0; i < f->results; i++) {
             const struct binding *b = &f->result[i];
@@ -107,12 +98,11 @@ static void run_products(const struct unroll_integer *r, const struct act *a)
     const bool known = r->token >= 0 && (uint32_t)r->token < m->width;
     int32_t *y = (int32_t *)r->value[a->to] + a->to_first;
     if (a->kind == ACT_PRODUCT) {
-        product(y, m->q + (size_t)a->row * m->width, r->value[a->from], a->multiplier, a->bias_q,
-                (int)a->count,
+        product(y, m->q + (size_t)a->row * m->width, r->value[a->from], a->multiplier, a->bias_q, (int)a->count,
                 (int)m->width, a->adds, a->shift);
         return;
     }
-    for (uint32_t i = 0; i < a->count; i++)             /* of q, which has rows and no columns in memory */
+    for (uint32_t i = 0; i < a->count; i++) /* of q, which has rows and no columns in memory */
         column(y + i, known ? m->q + (size_t)i * m->width + r->token : NULL, a->multiplier + i,
                a->bias_q ? a->bias_q + i : NULL, 1, a->shift);
 }
@@ -126,8 +116,7 @@ static void run_embed(const struct unroll_integer *r, const struct act *a)
     }
     const struct matrix *m = &r->program->matrix[a->matrix];
     const bool known = r->token >= 0 && (uint32_t)r->token < m->rows;
-    embed(y, known ? m->q + (size_t)r->token * m->width : NULL, known ? a->multiplier[r->token] : 0,
-          (int)a->count,
+    embed(y, known ? m->q + (size_t)r->token * m->width : NULL, known ? a->multiplier[r->token] : 0, (int)a->count,
           a->shift);
 }
 
@@ -155,16 +144,14 @@ static void run_act(const struct unroll_integer *r, const struct act *a)
 {
     const struct vector *v = r->program->vector;
     switch (a->kind) {
-    case ACT_ENTER:
-        enter(r->value[a->to], r->value[a->from], (int)a->count, (float)ldexp(1, v[a->to].fraction));
-        break;
-    case ACT_LEAVE:     run_leave(r, a); break;
-    case ACT_EMBED:     run_embed(r, a); break;
-    case ACT_PRODUCT: case ACT_COLUMN: run_products(r, a); break;
+    case ACT_ENTER: enter(r->value[a->to], r->value[a->from], (int)a->count, (float)ldexp(1, v[a->to].fraction)); break;
+    case ACT_LEAVE: run_leave(r, a); break;
+    case ACT_EMBED: run_embed(r, a); break;
+    case ACT_PRODUCT:
+    case ACT_COLUMN: run_products(r, a); break;
     case ACT_POINTWISE: run_pointwise(r, a->pointwise); break;
-    case ACT_SOFTMAX:   softmax(r->value[a->to], r->value[a->from], (int)a->count,
-                                v[a->from].fraction); break;
-    case ACT_COPY:      run_copy(r, a); break;
+    case ACT_SOFTMAX: softmax(r->value[a->to], r->value[a->from], (int)a->count, v[a->from].fraction); break;
+    case ACT_COPY: run_copy(r, a); break;
     }
 }
 
@@ -172,7 +159,7 @@ static void run_act(const struct unroll_integer *r, const struct act *a)
 
 unroll_calibration unroll_calibration_default(void)
 {
-    return (unroll_calibration){ .size = sizeof(unroll_calibration), .rows = 1 };
+    return (unroll_calibration){.size = sizeof(unroll_calibration), .rows = 1};
 }
 
 /* From the public one, which may be NULL. */
@@ -185,7 +172,7 @@ static unroll_status calibration_of(const unroll_calibration *given, struct cali
         return fail(UNROLL_USAGE, "a calibration has at least 1 step and 1 row, not %d x %d", given->steps,
                     given->rows);
     if (*is_given)
-        *c = (struct calibration){ given->inputs, given->tokens, (size_t)given->steps, (size_t)given->rows };
+        *c = (struct calibration){given->inputs, given->tokens, (size_t)given->steps, (size_t)given->rows};
     return UNROLL_OK;
 }
 
@@ -198,8 +185,7 @@ unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibra
     TRY(calibration_of(calibration, &c, &is_given));
     TRY(program_new_integer(model, is_given ? &c : NULL, &p));
     size_t bytes = 0;
-    for (int i = 0; i < p->vectors; i++)
-        bytes += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
+    for (int i = 0; i < p->vectors; i++) bytes += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
     unroll_integer *r = allocate_zeroed(1, sizeof *r + (size_t)p->vectors * sizeof *r->value + bytes);
     if (!r) {
         program_free(p);
@@ -226,8 +212,7 @@ void unroll_integer_free(unroll_integer *r)
 static void run_step(unroll_integer *r, float *outputs)
 {
     const struct vector *y = &r->program->vector[r->program->output];
-    for (int i = 0; i < r->program->acts; i++)
-        run_act(r, &r->program->act[i]);
+    for (int i = 0; i < r->program->acts; i++) run_act(r, &r->program->act[i]);
     memcpy(outputs, r->value[r->program->output], y->size * sizeof *outputs);
 }
 
@@ -257,10 +242,10 @@ int32_t fixed_function(enum node_kind kind, int32_t x, int fraction, int out)
 {
     switch (kind) {
     case NODE_SIGMOID: return sigmoid_of(x, fraction);
-    case NODE_TANH:    return tanh_of(x, fraction);
-    case NODE_EXP:     return exp_of(x, fraction, out);
-    case NODE_LOG:     return log_of(x, fraction, out);
-    case NODE_SQRT:    return root(x, out);
-    default:           return 0;
+    case NODE_TANH: return tanh_of(x, fraction);
+    case NODE_EXP: return exp_of(x, fraction, out);
+    case NODE_LOG: return log_of(x, fraction, out);
+    case NODE_SQRT: return root(x, out);
+    default: return 0;
     }
 }

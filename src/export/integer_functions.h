@@ -18,10 +18,7 @@ static int32_t narrow(int32_t v, int shift)
 
 /* ==== aligned ==== */
 /* v 2^shift, rounded half up; shift is -31 .. 15. The result must fit. */
-static int32_t aligned(int32_t v, int shift)
-{
-    return shift >= 0 ? v * (1 << shift) : ((v >> (-shift - 1)) + 1) >> 1;
-}
+static int32_t aligned(int32_t v, int shift) { return shift >= 0 ? v * (1 << shift) : ((v >> (-shift - 1)) + 1) >> 1; }
 
 /* ==== rescaled ==== */
 /* v multiplier 2^-shift, rounded half up. */
@@ -40,8 +37,7 @@ static void sum_end(int32_t *y, int32_t sum, int32_t multiplier, const int32_t *
 /* y (+)= bias + w x, w [rows * width] of int8, x of int16: sums are exact, and the exporter has made
  * sure that they fit; then a multiplication for each row puts them in the format of y. Four rows at
  * a time share the loads of x. */
-static void product(int32_t *y, const int8_t *w, const int16_t *x, const int32_t *multiplier,
-                    const int32_t *bias,
+static void product(int32_t *y, const int8_t *w, const int16_t *x, const int32_t *multiplier, const int32_t *bias,
                     int rows, int width, int adds, int shift)
 {
     const int whole = rows - rows % 4;
@@ -61,48 +57,41 @@ static void product(int32_t *y, const int8_t *w, const int16_t *x, const int32_t
     }
     for (int i = whole; i < rows; i++, w += width) {
         int32_t sum = 0;
-        for (int k = 0; k < width; k++)
-            sum += w[k] * x[k];
+        for (int k = 0; k < width; k++) sum += w[k] * x[k];
         sum_end(&y[i], sum, multiplier[i], bias ? &bias[i] : bias, adds, shift);
     }
 }
 
 /* ==== column: rescaled ==== */
 /* y = bias + a column of weights: what the product makes of a one-hot token; of no token the bias. */
-static void column(int32_t *y, const int8_t *w, const int32_t *multiplier, const int32_t *bias, int rows,
-                   int shift)
+static void column(int32_t *y, const int8_t *w, const int32_t *multiplier, const int32_t *bias, int rows, int shift)
 {
-    for (int i = 0; i < rows; i++)
-        y[i] = (bias ? bias[i] : 0) + (w ? rescaled(w[i], multiplier[i], shift) : 0);
+    for (int i = 0; i < rows; i++) y[i] = (bias ? bias[i] : 0) + (w ? rescaled(w[i], multiplier[i], shift) : 0);
 }
 
 /* ==== embed: narrow rescaled ==== */
 /* A row of a table; zeros of no token. */
 static void embed(int16_t *y, const int8_t *row, int32_t multiplier, int n, int shift)
 {
-    for (int i = 0; i < n; i++)
-        y[i] = (int16_t)(row ? narrow(rescaled(row[i], multiplier, shift), 0) : 0);
+    for (int i = 0; i < n; i++) y[i] = (int16_t)(row ? narrow(rescaled(row[i], multiplier, shift), 0) : 0);
 }
 
 /* ==== one_hot ==== */
 static void one_hot(int16_t *y, int32_t token, int n, int fraction)
 {
-    for (int i = 0; i < n; i++)
-        y[i] = (int16_t)(i == token ? 1 << fraction : 0);
+    for (int i = 0; i < n; i++) y[i] = (int16_t)(i == token ? 1 << fraction : 0);
 }
 
 /* ==== copy_short: narrow ==== */
 static void copy_short(int16_t *y, const int16_t *x, int n, int shift)
 {
-    for (int i = 0; i < n; i++)
-        y[i] = (int16_t)narrow(x[i], shift);
+    for (int i = 0; i < n; i++) y[i] = (int16_t)narrow(x[i], shift);
 }
 
 /* ==== copy_sums: narrow ==== */
 static void copy_sums(int16_t *y, const int32_t *x, int n, int shift)
 {
-    for (int i = 0; i < n; i++)
-        y[i] = (int16_t)narrow(x[i], shift);
+    for (int i = 0; i < n; i++) y[i] = (int16_t)narrow(x[i], shift);
 }
 
 /* ==== enter ==== */
@@ -121,15 +110,13 @@ static void enter(int16_t *y, const float *x, int n, float scale)
 /* ==== leave_short ==== */
 static void leave_short(float *y, const int16_t *x, int n, float scale)
 {
-    for (int i = 0; i < n; i++)
-        y[i] = (float)x[i] * scale;
+    for (int i = 0; i < n; i++) y[i] = (float)x[i] * scale;
 }
 
 /* ==== leave_sums ==== */
 static void leave_sums(float *y, const int32_t *x, int n, float scale)
 {
-    for (int i = 0; i < n; i++)
-        y[i] = (float)x[i] * scale;
+    for (int i = 0; i < n; i++) y[i] = (float)x[i] * scale;
 }
 
 /* ==== half_sigmoid: half_sigmoid_table ==== */
@@ -173,7 +160,7 @@ static int32_t exp2_of(int32_t x)
 /* e^x; x in units of 2^-fraction, the result in units of 2^-out. */
 static int32_t exp_of(int32_t x, int fraction, int out)
 {
-    const int64_t t = ((int64_t)x * 1549082005) >> (fraction + 14);     /* x / ln 2 in units of 2^-16 */
+    const int64_t t = ((int64_t)x * 1549082005) >> (fraction + 14); /* x / ln 2 in units of 2^-16 */
     const int64_t whole = t >> 16, shift = 15 - whole - out;
     if (shift < -15)
         return 32767;
@@ -187,8 +174,7 @@ static int32_t log_of(int32_t x, int fraction, int out)
     int32_t exponent = 15;
     if (x <= 0)
         return -32768;
-    for (; x < 32768; x *= 2)
-        exponent--;                                     /* x 2^-15 is in [1, 2) */
+    for (; x < 32768; x *= 2) exponent--; /* x 2^-15 is in [1, 2) */
     const int32_t i = (x - 32768) >> 7, low = log2_table[i], high = log2_table[i + 1];
     const int32_t log2 = (exponent - fraction) * 32768 + low + (((high - low) * (x & 127) + 64) >> 7);
     return narrow((int32_t)(((int64_t)log2 * 1488522236 + (1 << 30)) >> 31), 15 - out);
@@ -224,11 +210,10 @@ static void softmax(int16_t *y, const int32_t *x, int n, int fraction)
 {
     int32_t largest = x[0];
     uint32_t sum = 0;
-    for (int i = 1; i < n; i++)
-        largest = x[i] > largest ? x[i] : largest;
+    for (int i = 1; i < n; i++) largest = x[i] > largest ? x[i] : largest;
     for (int i = 0; i < n; i++) {
         const int64_t t = ((int64_t)(largest - x[i]) * 1549082005) >> (fraction + 14);
-        const int64_t halvings = (t >> 16) + 1;         /* e^-t = 2^(1 - part) 2^-halvings */
+        const int64_t halvings = (t >> 16) + 1; /* e^-t = 2^(1 - part) 2^-halvings */
         const int32_t e = exp2_of((int32_t)(65536 - (t & 65535)));
         int32_t power = halvings > 30 ? 0 : (e + (1 << (halvings - 1))) >> halvings;
         power = power > 32767 ? 32767 : power;

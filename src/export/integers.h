@@ -4,10 +4,10 @@
 #define EXPORT_INTEGERS_H
 #include "export/program.h"
 
-/* Inputs of which magnitudes are learnt: [steps, rows, width] or tokens [steps, rows], each row from zero
+/* Inputs of which magnitudes are learned: [steps, rows, width] or tokens [steps, rows], each row from zero
  * states. */
 struct calibration {
-    const float   *frames;
+    const float *frames;
     const int32_t *tokens;
     size_t steps, rows;
 };
@@ -20,8 +20,7 @@ unroll_status program_calibrate(struct program *, const struct calibration *);
 void program_bound(struct program *);
 
 /* program_new, bound, calibrate and quantize. */
-unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *,
-                                  struct program **);
+unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *, struct program **);
 
 /* value 2^fraction rounded half up, within 16 bits. */
 int32_t quantize_number(double value, int fraction);
@@ -31,9 +30,11 @@ int32_t quantize_number(double value, int fraction);
 int fraction_for(double largest);
 
 enum {
-    LEAST_FRACTION = -14, MOST_FRACTION = 24,
-    SIGMOID_LEAST = 11, SIGMOID_MOST = 17,          /* fractions that sigmoid_of takes; tanh_of one more */
-    FUNCTION_FRACTION = 15                          /* of what they give */
+    MIN_FRACTION = -14,
+    MAX_FRACTION = 24,
+    SIGMOID_MIN = 11,
+    SIGMOID_MAX = 17,      /* fractions that sigmoid_of takes; tanh_of one more */
+    FUNCTION_FRACTION = 15 /* of what they give */
 };
 
 /* Reference: what integer_functions.h says of a number at the lowest level, for tests. */

@@ -13,19 +13,17 @@
 static void word_of_c(char *to, size_t size, const char *name)
 {
     size_t n = 0;
-    for (; *name && n + 1 < size; name++, n++)
-        to[n] = letter_of_c(*name);
+    for (; *name && n + 1 < size; name++, n++) to[n] = letter_of_c(*name);
     to[n] = '\0';
 }
 
-unroll_status program_add_vector(struct program *p, const char *name, uint32_t size, enum place place,
-                                 int *index)
+unroll_status program_add_vector(struct program *p, const char *name, uint32_t size, enum place place, int *index)
 {
     if (p->vectors == (int)(sizeof p->vector / sizeof *p->vector))
         return fail(UNROLL_UNSUPPORTED, "the model has more than %d vectors: too many layers for an export",
                     p->vectors);
     struct vector *v = &p->vector[p->vectors];
-    *v = (struct vector){ .size = size, .place = place, .first = -1, .last = -1 };
+    *v = (struct vector){.size = size, .place = place, .first = -1, .last = -1};
     word_of_c(v->name, sizeof v->name, name);
     *index = p->vectors++;
     return UNROLL_OK;
@@ -34,8 +32,8 @@ unroll_status program_add_vector(struct program *p, const char *name, uint32_t s
 unroll_status program_push(struct program *p, const struct act *act)
 {
     if (p->acts == (int)(sizeof p->act / sizeof *p->act))
-        return fail(UNROLL_UNSUPPORTED,
-                    "the model takes more than %d acts a step: too many layers for an export", p->acts);
+        return fail(UNROLL_UNSUPPORTED, "the model takes more than %d acts a step: too many layers for an export",
+                    p->acts);
     p->act[p->acts++] = *act;
     return UNROLL_OK;
 }
@@ -51,9 +49,7 @@ int program_matrix(struct program *p, enum parameter_role role, int layer)
             return i;
     uint32_t width = q->size[q->rank - 1];
     p->matrix[p->matrices] = (struct matrix){
-        .parameter = q, .values = parameter_values(p,
-                                                   q), .rows = (uint32_t)(q->count / width), .width = width,
-    };
+        .parameter = q, .values = parameter_values(p, q), .rows = (uint32_t)(q->count / width), .width = width};
     return p->matrices++;
 }
 
@@ -71,24 +67,21 @@ static uint32_t view_first(const struct lowering *l, const struct view *view)
 {
     const struct buffer *b = &l->plan->buffer[view->buffer];
     uint32_t first = 0;
-    for (int i = 0; i < b->rank; i++)
-        first = first * b->size[i] + view->first[i];
+    for (int i = 0; i < b->rank; i++) first = first * b->size[i] + view->first[i];
     return first;
 }
 
 static uint32_t buffer_size(const struct buffer *b)
 {
     uint32_t size = 1;
-    for (int i = 0; i < b->rank; i++)
-        size *= b->size[i];
+    for (int i = 0; i < b->rank; i++) size *= b->size[i];
     return size;
 }
 
 static unroll_status vector_of(struct lowering *l, int buffer, enum place place, int *index)
 {
     if (l->vector[buffer] == ABSENT_VECTOR)
-        TRY(program_add_vector(l->p, l->plan->buffer[buffer].name, buffer_size(&l->plan->buffer[buffer]),
-                               place,
+        TRY(program_add_vector(l->p, l->plan->buffer[buffer].name, buffer_size(&l->plan->buffer[buffer]), place,
                                &l->vector[buffer]));
     *index = l->vector[buffer];
     return UNROLL_OK;
@@ -106,8 +99,10 @@ static unroll_status operand_of(struct lowering *l, int buffer, int *index)
         snprintf(name, sizeof name, "%s_short", v->name);
         uint32_t size = v->size;
         TRY(program_add_vector(l->p, name, size, PLACE_WORK, &l->operand[buffer]));
-        TRY(program_push(l->p, &(struct act){ .kind = ACT_COPY, .layer = -1, .from = *index, .matrix = -1,
-                                              .to = l->operand[buffer], .count = size }));
+        TRY(program_push(
+            l->p,
+            &(struct act){
+                .kind = ACT_COPY, .layer = -1, .from = *index, .matrix = -1, .to = l->operand[buffer], .count = size}));
     }
     *index = l->operand[buffer];
     return UNROLL_OK;
@@ -122,7 +117,7 @@ static const struct parameter *parameter_of(const struct lowering *l, const stru
 
 static unroll_status lower_embed(struct lowering *l, const struct op *op)
 {
-    struct act act = { .kind = ACT_EMBED, .layer = -1, .from = ABSENT_VECTOR, .matrix = -1 };
+    struct act act = {.kind = ACT_EMBED, .layer = -1, .from = ABSENT_VECTOR, .matrix = -1};
     TRY(vector_of(l, op->view[EMBED_OUT].buffer, PLACE_WORK, &act.to));
     struct vector *v = &l->p->vector[act.to];
     act.count = v->size;
@@ -138,8 +133,7 @@ static unroll_status lower_gemm(struct lowering *l, const struct op *op)
 {
     const struct view *y = &op->view[GEMM_Y];
     const struct parameter *w = parameter_of(l, &op->view[GEMM_W]);
-    struct act act = { .kind = ACT_PRODUCT, .layer = op->depth - 1,
-                      .bias = parameter_of(l, &op->view[GEMM_BIAS]) };
+    struct act act = {.kind = ACT_PRODUCT, .layer = op->depth - 1, .bias = parameter_of(l, &op->view[GEMM_BIAS])};
     act.matrix = program_matrix(l->p, w->role, w->layer);
     TRY(operand_of(l, op->view[GEMM_X].buffer, &act.from));
     TRY(vector_of(l, y->buffer, PLACE_WORK, &act.to));
@@ -159,7 +153,7 @@ static unroll_status lower_gemm(struct lowering *l, const struct op *op)
 static unroll_status lower_rnn(struct lowering *l, const struct op *op)
 {
     const struct view *view = op->view;
-    struct recurrence r = { .layer = op->depth - 1, .others = ABSENT_VECTOR };
+    struct recurrence r = {.layer = op->depth - 1, .others = ABSENT_VECTOR};
     TRY(vector_of(l, view[RNN_G].buffer, PLACE_WORK, &r.sums));
     l->p->vector[r.sums].is_sum = true;
     TRY(vector_of(l, view[RNN_H0].buffer, PLACE_STATE, &r.h));
@@ -180,32 +174,34 @@ static unroll_status lower_activate(struct lowering *l, const struct op *op)
     TRY(vector_of(l, op->view[ACTIVATE_Y].buffer, PLACE_WORK, &to));
     if (op->activation.kind != ACTIVATION_SOFTMAX)
         return program_add_activation(l->p, op->depth - 1, from, to);
-    return program_push(l->p, &(struct act){ .kind = ACT_SOFTMAX, .layer = op->depth - 1, .from = from,
+    return program_push(l->p, &(struct act){.kind = ACT_SOFTMAX,
+                                            .layer = op->depth - 1,
+                                            .from = from,
                                             .to = to,
-                                             .matrix = -1, .count = l->p->vector[to].size });
+                                            .matrix = -1,
+                                            .count = l->p->vector[to].size});
 }
 
 static unroll_status lower_copy(struct lowering *l, const struct op *op)
 {
-    struct act act = { .kind = ACT_COPY, .layer = op->depth - 1, .matrix = -1 };
+    struct act act = {.kind = ACT_COPY, .layer = op->depth - 1, .matrix = -1};
     TRY(vector_of(l, op->view[COPY_FROM].buffer, PLACE_WORK, &act.from));
     TRY(vector_of(l, op->view[COPY_TO].buffer, PLACE_WORK, &act.to));
     act.to_first = view_first(l, &op->view[COPY_TO]);
     act.count = l->p->vector[act.from].size;
-    return act.from == act.to ? UNROLL_OK : program_push(l->p, &act);   /* a carried state is in place */
+    return act.from == act.to ? UNROLL_OK : program_push(l->p, &act); /* a carried state is in place */
 }
 
 static unroll_status lower_op(struct lowering *l, const struct op *op)
 {
     switch (op->kind) {
-    case OP_EMBED:    return lower_embed(l, op);
-    case OP_GEMM:     return lower_gemm(l, op);
-    case OP_RNN:      return lower_rnn(l, op);
+    case OP_EMBED: return lower_embed(l, op);
+    case OP_GEMM: return lower_gemm(l, op);
+    case OP_RNN: return lower_rnn(l, op);
     case OP_ACTIVATE: return lower_activate(l, op);
-    case OP_COPY:     return lower_copy(l, op);
+    case OP_COPY: return lower_copy(l, op);
     default:
-        return fail(UNROLL_UNSUPPORTED,
-                    "the model's steps have an operation '%s', which has no form in exported C",
+        return fail(UNROLL_UNSUPPORTED, "the model's steps have an operation '%s', which has no form in exported C",
                     kind_info(op->kind)->name);
     }
 }
@@ -226,9 +222,12 @@ static unroll_status begin(struct lowering *l)
     if (!p->is_integer)
         return UNROLL_OK;
     TRY(program_add_vector(p, "x_short", p->vector[p->input].size, PLACE_WORK, &l->vector[x]));
-    return program_push(p, &(struct act){ .kind = ACT_ENTER, .layer = -1, .from = p->input,
+    return program_push(p, &(struct act){.kind = ACT_ENTER,
+                                         .layer = -1,
+                                         .from = p->input,
                                          .to = l->vector[x],
-                                          .matrix = -1, .count = p->vector[p->input].size });
+                                         .matrix = -1,
+                                         .count = p->vector[p->input].size});
 }
 
 static int vector_named(const struct lowering *l, const char *buffer)
@@ -252,8 +251,12 @@ static unroll_status end(struct lowering *l)
         return UNROLL_OK;
     }
     TRY(program_add_vector(p, "y", p->vector[from].size, PLACE_CALLER, &p->output));
-    return program_push(p, &(struct act){ .kind = ACT_LEAVE, .layer = -1, .from = from, .to = p->output,
-                                          .matrix = -1, .count = p->vector[from].size });
+    return program_push(p, &(struct act){.kind = ACT_LEAVE,
+                                         .layer = -1,
+                                         .from = from,
+                                         .to = p->output,
+                                         .matrix = -1,
+                                         .count = p->vector[from].size});
 }
 
 static unroll_status check_model(const struct unroll_model *m)
@@ -265,32 +268,32 @@ static unroll_status check_model(const struct unroll_model *m)
         if (layer_end(l) > 1)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d ('%s') is bidirectional: its outputs depend on frames that are "
-                        "still to come, and a step sees one; fix: train one direction", i, l->name);
+                        "still to come, and a step sees one; fix: train one direction",
+                        i, l->name);
         if (l->is_output && i + 1 < m->layers)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d ('%s') is an output of the network beside the last: exported C "
-                        "gives the last layer's alone", i, l->name);
+                        "gives the last layer's alone",
+                        i, l->name);
     }
     for (int i = 0; i < m->parameters; i++)
         for (size_t k = 0; k < m->parameter[i].count; k++)
             if (!((m->values + m->parameter[i].first)[k] - (m->values + m->parameter[i].first)[k] == 0))
-                return fail(UNROLL_DATA,
-                            "'%s' holds a number that is not finite, at %zu; nothing was exported",
+                return fail(UNROLL_DATA, "'%s' holds a number that is not finite, at %zu; nothing was exported",
                             m->parameter[i].name, k);
     return UNROLL_OK;
 }
 
 static unroll_status lower(struct program *p, const struct plan *plan)
 {
-    struct lowering l = { .p = p, .plan = plan };
+    struct lowering l = {.p = p, .plan = plan};
     l.vector = allocate_zeroed((size_t)plan->buffers, 2 * sizeof *l.vector);
     if (!l.vector)
         return fail(UNROLL_RESOURCE, "no memory to export a model of %d buffers", plan->buffers);
     l.operand = l.vector + plan->buffers;
-    for (int i = 0; i < 2 * plan->buffers; i++)
-        l.vector[i] = ABSENT_VECTOR;
+    for (int i = 0; i < 2 * plan->buffers; i++) l.vector[i] = ABSENT_VECTOR;
     unroll_status status = begin(&l);
-    for (int i = plan->part[PART_FORWARD].first; i < plan->part[PART_FORWARD].end && status == UNROLL_OK; i++)
+    for (int i = plan->phase[PHASE_FORWARD].first; i < plan->phase[PHASE_FORWARD].end && status == UNROLL_OK; i++)
         status = lower_op(&l, &plan->op[i]);
     if (status == UNROLL_OK)
         status = end(&l);
@@ -311,16 +314,13 @@ static void use(struct program *p, int vector, int act)
 
 static void use_all(struct program *p)
 {
-    for (int i = 0; i < p->vectors; i++)
-        p->vector[i].first = p->vector[i].last = -1;
+    for (int i = 0; i < p->vectors; i++) p->vector[i].first = p->vector[i].last = -1;
     for (int i = 0; i < p->acts; i++) {
         const struct act *a = &p->act[i];
         use(p, a->kind == ACT_COLUMN ? ABSENT_VECTOR : a->from, i);
         use(p, a->to, i);
-        for (int k = 0; a->pointwise && k < a->pointwise->inputs; k++)
-            use(p, a->pointwise->input[k].vector, i);
-        for (int k = 0; a->pointwise && k < a->pointwise->results; k++)
-            use(p, a->pointwise->result[k].vector, i);
+        for (int k = 0; a->pointwise && k < a->pointwise->inputs; k++) use(p, a->pointwise->input[k].vector, i);
+        for (int k = 0; a->pointwise && k < a->pointwise->results; k++) use(p, a->pointwise->result[k].vector, i);
     }
 }
 
@@ -339,8 +339,8 @@ static void drop_unread(struct program *p)
 
 static bool together(const struct program *p, const struct vector *a, const struct vector *b)
 {
-    return b->place == PLACE_WORK && b->first >= 0 && vector_pool(p, a) == vector_pool(p, b) &&
-           a->first <= b->last && b->first <= a->last;
+    return b->place == PLACE_WORK && b->first >= 0 && vector_pool(p, a) == vector_pool(p, b) && a->first <= b->last &&
+           b->first <= a->last;
 }
 
 /* The lowest place where no vector lies that is needed at the same time; those before it are placed. */
@@ -350,10 +350,9 @@ static uint32_t lowest_place(const struct program *p, int vector)
     uint32_t offset = 0;
     for (int i = 0; i < vector; i++) {
         const struct vector *other = &p->vector[i];
-        if (together(p, v, other) && offset < other->offset + other->size &&
-            other->offset < offset + v->size) {
+        if (together(p, v, other) && offset < other->offset + other->size && other->offset < offset + v->size) {
             offset = other->offset + other->size;
-            i = -1;                                     /* it may now meet one that was looked at */
+            i = -1; /* it may now meet one that was looked at */
         }
     }
     return offset;
@@ -382,7 +381,7 @@ static unroll_status plan_of_step(const struct unroll_model *model, struct plan 
     struct plan_config c = plan_config_default();
     c.mode = MODE_INFER;
     c.T = c.B = 1;
-    c.carry = true;
+    c.stateful = true;
     return plan_new(model, &c, plan);
 }
 

@@ -23,7 +23,10 @@ static const char *after(const char *field, const char *group)
     return strncmp(field, group, n) ? NULL : field + n;
 }
 
-struct cell_vectors { const struct recurrence *r; int link, m; };
+struct cell_vectors {
+    const struct recurrence *r;
+    int intermediate, m;
+};
 
 static const struct layer *layer_of(const struct program *p, const struct recurrence *r)
 {
@@ -31,13 +34,12 @@ static const struct layer *layer_of(const struct program *p, const struct recurr
 }
 
 /* State i: h, or one of the others; what the cell makes of h goes to m where it is projected. */
-static struct binding state_binding(const struct program *p, const struct cell_vectors *v, int i,
-                                    bool is_next)
+static struct binding state_binding(const struct program *p, const struct cell_vectors *v, int i, bool is_next)
 {
     const uint32_t units = layer_of(p, v->r)->hidden;
     if (i == 0)
-        return (struct binding){ .vector = is_next && v->m != ABSENT_VECTOR ? v->m : v->r->h };
-    return (struct binding){ .vector = v->r->others, .first = (uint32_t)(i - 1) * units };
+        return (struct binding){.vector = is_next && v->m != ABSENT_VECTOR ? v->m : v->r->h};
+    return (struct binding){.vector = v->r->others, .first = (uint32_t)(i - 1) * units};
 }
 
 static unroll_status bind_input(struct program *p, const struct cell_vectors *v, const char *field,
@@ -46,11 +48,11 @@ static unroll_status bind_input(struct program *p, const struct cell_vectors *v,
     const struct layer *l = layer_of(p, v->r);
     const struct cell_declaration *cell = l->cell;
     const char *name;
-    *binding = (struct binding){ .vector = ABSENT_VECTOR };
+    *binding = (struct binding){.vector = ABSENT_VECTOR};
     if ((name = after(field, "in_")))
         for (int i = 0; i < cell->inputs; i++)
             if (!strcmp(cell->input[i].name, name))
-                *binding = (struct binding){ .vector = v->r->sums, .first = (uint32_t)i * l->hidden };
+                *binding = (struct binding){.vector = v->r->sums, .first = (uint32_t)i * l->hidden};
     if ((name = after(field, "state_")))
         *binding = state_binding(p, v, named(cell->state, cell->states, name), false);
     if ((name = after(field, "vector_"))) {
@@ -60,8 +62,7 @@ static unroll_status bind_input(struct program *p, const struct cell_vectors *v,
     }
     if ((name = after(field, "option_"))) {
         if (strcmp(name, "clip"))
-            return fail(UNROLL_UNSUPPORTED,
-                        "layer %d: the cell '%s' has an option '%s' that exports don't know",
+            return fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has an option '%s' that exports don't know",
                         v->r->layer, cell->name, name);
         binding->constant = (double)l->options.clip;
     }
@@ -78,9 +79,9 @@ static bool bind_result(const struct program *p, const struct cell_vectors *v, c
     if ((name = after(field, "next_")))
         *binding = state_binding(p, v, named(l->cell->state, l->cell->states, name), true);
     else if ((name = after(field, "link_")))
-        *binding = (struct binding){ .vector = v->link,
-                                     .first = (uint32_t)named(l->cell->link, l->cell->links,
-                                                              name) * l->hidden };
+        *binding =
+            (struct binding){.vector = v->intermediate,
+                             .first = (uint32_t)named(l->cell->intermediate, l->cell->intermediates, name) * l->hidden};
     else
         return false;
     binding->name = field;
@@ -92,8 +93,7 @@ static bool bind_result(const struct program *p, const struct cell_vectors *v, c
 static void need(struct pointwise *f, const struct node *node)
 {
     f->node[node->number].is_needed = true;
-    for (int i = 0; i < node_operands(node->kind); i++)
-        need(f, node->operand[i]);
+    for (int i = 0; i < node_operands(node->kind); i++) need(f, node->operand[i]);
 }
 
 static bool is_needed_input(const struct pointwise *f, const struct node *node)
@@ -120,13 +120,11 @@ static unroll_status bind(struct program *p, const struct cell_vectors *v, struc
 }
 
 /* Of the projected h only products know. */
-static unroll_status check_projected(const struct program *p, const struct cell_vectors *v,
-                                     const struct pointwise *f)
+static unroll_status check_projected(const struct program *p, const struct cell_vectors *v, const struct pointwise *f)
 {
     for (int i = 0; v->m != ABSENT_VECTOR && i < f->inputs; i++)
         if (f->input[i].vector == v->r->h)
-            return fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' reads its own h, which is projected",
-                        v->r->layer,
+            return fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' reads its own h, which is projected", v->r->layer,
                         layer_of(p, v->r)->cell->name);
     return UNROLL_OK;
 }
@@ -142,9 +140,14 @@ static unroll_status pointwise_new(struct program *p, int layer, uint32_t units,
     }
     f->units = units;
     f->record = record;
-    *act = (struct act){ .kind = ACT_POINTWISE, .layer = layer, .from = ABSENT_VECTOR, .to = ABSENT_VECTOR,
-                         .matrix = -1, .count = units, .pointwise = f };
-    return program_push(p, act);                        /* which frees it from now on */
+    *act = (struct act){.kind = ACT_POINTWISE,
+                        .layer = layer,
+                        .from = ABSENT_VECTOR,
+                        .to = ABSENT_VECTOR,
+                        .matrix = -1,
+                        .count = units,
+                        .pointwise = f};
+    return program_push(p, act); /* which frees it from now on */
 }
 
 /* Nodes point into their record: a copy has its own. */
@@ -154,14 +157,12 @@ static void copy_record(struct record *to, const struct record *from)
     for (int i = 0; i < to->nodes; i++)
         for (int k = 0; k < node_operands(to->node[i].kind); k++)
             to->node[i].operand[k] = &to->node[from->node[i].operand[k]->number];
-    for (int i = 0; i < to->results; i++)
-        to->result[i].node = &to->node[from->result[i].node->number];
+    for (int i = 0; i < to->results; i++) to->result[i].node = &to->node[from->result[i].node->number];
 }
 
 /* ---- a recurrent layer ----------------------------------------------------------------- */
 
-static unroll_status add_phase(struct program *p, const struct cell_vectors *v, const struct record *record,
-                               int phase)
+static unroll_status add_phase(struct program *p, const struct cell_vectors *v, const struct record *record, int phase)
 {
     struct act act;
     const struct layer *l = layer_of(p, v->r);
@@ -169,7 +170,9 @@ static unroll_status add_phase(struct program *p, const struct cell_vectors *v, 
         return fail(UNROLL_UNSUPPORTED, "layer %d: %s", v->r->layer, record->refusal);
     TRY(pointwise_new(p, v->r->layer, l->hidden, &act));
     snprintf(act.pointwise->name, sizeof act.pointwise->name, "%.24s_l%d%s", l->cell->name, v->r->layer,
-             phase ? "_2" : l->cell->phases > 1 ? "_1" : "");
+             phase                 ? "_2"
+             : l->cell->phases > 1 ? "_1"
+                                   : "");
     copy_record(act.pointwise->record, record);
     TRY(bind(p, v, act.pointwise));
     return check_projected(p, v, act.pointwise);
@@ -181,19 +184,20 @@ static unroll_status add_products(struct program *p, const struct cell_vectors *
     const struct layer *l = layer_of(p, v->r);
     const struct cell_declaration *cell = l->cell;
     const int b_hh = model_find(p->model, PARAM_B_HH, v->r->layer, 0);
-    struct act act = { .kind = ACT_PRODUCT, .layer = v->r->layer, .to = v->r->sums,
-                       .bias = b_hh < 0 ? NULL : &p->model->parameter[b_hh],
-                       .matrix = program_matrix(p, PARAM_W_HH, v->r->layer) };
-    uint32_t gate = 0;                                  /* of the weights */
+    struct act act = {.kind = ACT_PRODUCT,
+                      .layer = v->r->layer,
+                      .to = v->r->sums,
+                      .bias = b_hh < 0 ? NULL : &p->model->parameter[b_hh],
+                      .matrix = program_matrix(p, PARAM_W_HH, v->r->layer)};
+    uint32_t gate = 0; /* of the weights */
     for (int i = 0, next; i < cell->inputs; i = next) {
         const unsigned from = cell->input[i].from;
         next = i + 1;
-        if (!(from & (FROM_H | FROM_LINK)))
+        if (!(from & (FROM_H | FROM_INTERMEDIATE)))
             continue;
-        while (next < cell->inputs && cell->input[next].from == from &&
-               cell->input[next].phase == cell->input[i].phase)
+        while (next < cell->inputs && cell->input[next].from == from && cell->input[next].phase == cell->input[i].phase)
             next++;
-        act.from = from & FROM_LINK ? v->link : v->r->h;
+        act.from = from & FROM_INTERMEDIATE ? v->intermediate : v->r->h;
         act.adds = (from & FROM_X) != 0;
         act.to_first = (uint32_t)i * l->hidden;
         act.row = act.bias_first = gate * l->hidden;
@@ -209,11 +213,14 @@ static unroll_status add_products(struct program *p, const struct cell_vectors *
 static unroll_status add_projection(struct program *p, const struct cell_vectors *v)
 {
     const struct layer *l = layer_of(p, v->r);
-    struct act act = { .kind = ACT_PRODUCT, .layer = v->r->layer, .from = v->m, .to = v->r->h,
+    struct act act = {.kind = ACT_PRODUCT,
+                      .layer = v->r->layer,
+                      .from = v->m,
+                      .to = v->r->h,
                       .count = l->width,
-                       .matrix = program_matrix(p, PARAM_W_HR, v->r->layer) };
+                      .matrix = program_matrix(p, PARAM_W_HR, v->r->layer)};
     p->matrix[act.matrix].by_rows = true;
-    if (p->is_integer) {                                /* products make sums: one more step to h */
+    if (p->is_integer) { /* products make sums: one more step to h */
         char name[32];
         snprintf(name, sizeof name, "p_l%d", v->r->layer);
         TRY(program_add_vector(p, name, l->width, PLACE_WORK, &act.to));
@@ -222,26 +229,25 @@ static unroll_status add_projection(struct program *p, const struct cell_vectors
     TRY(program_push(p, &act));
     if (act.to == v->r->h)
         return UNROLL_OK;
-    return program_push(p, &(struct act){ .kind = ACT_COPY, .layer = v->r->layer, .from = act.to,
-                                         .to = v->r->h,
-                                          .matrix = -1, .count = l->width });
+    return program_push(
+        p, &(struct act){
+               .kind = ACT_COPY, .layer = v->r->layer, .from = act.to, .to = v->r->h, .matrix = -1, .count = l->width});
 }
 
 unroll_status program_add_recurrence(struct program *p, const struct recurrence *r)
 {
     const struct layer *l = layer_of(p, r);
-    struct cell_vectors v = { r, ABSENT_VECTOR, ABSENT_VECTOR };
+    struct cell_vectors v = {r, ABSENT_VECTOR, ABSENT_VECTOR};
     char name[32];
     struct cell_record *record = allocate_zeroed(1, sizeof *record);
     if (!record)
         return fail(UNROLL_RESOURCE, "no memory for the record of a cell");
     unroll_status status = UNROLL_OK;
     if (!cell_record_named(cell_recorders, l->cell->name, record))
-        status = fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has no record to print", r->layer,
-                      l->cell->name);
+        status = fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has no record to print", r->layer, l->cell->name);
     snprintf(name, sizeof name, "link_l%d", r->layer);
-    if (status == UNROLL_OK && l->cell->links)
-        status = program_add_vector(p, name, (uint32_t)l->cell->links * l->hidden, PLACE_WORK, &v.link);
+    if (status == UNROLL_OK && l->cell->intermediates)
+        status = program_add_vector(p, name, (uint32_t)l->cell->intermediates * l->hidden, PLACE_WORK, &v.intermediate);
     snprintf(name, sizeof name, "m_l%d", r->layer);
     if (status == UNROLL_OK && l->projection)
         status = program_add_vector(p, name, l->hidden, PLACE_WORK, &v.m);
@@ -267,7 +273,7 @@ unroll_status program_add_activation(struct program *p, int layer, int from, int
         return fail(UNROLL_UNSUPPORTED, "layer %d: %s", layer, f->record->refusal);
     snprintf(f->name, sizeof f->name, "%.24s_l%d", activation_name(activation->kind), layer);
     need(f, f->record->result[0].node);
-    f->input[f->inputs++] = (struct binding){ .name = "x", .vector = from };
-    f->result[f->results++] = (struct binding){ .name = "y", .vector = to };
+    f->input[f->inputs++] = (struct binding){.name = "x", .vector = from};
+    f->result[f->results++] = (struct binding){.name = "y", .vector = to};
     return UNROLL_OK;
 }

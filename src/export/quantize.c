@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum {
-    MOST_WEIGHTS_SUM = 65535,       /* of |q| in a row: times 2^15 they fit 32 bits */
-    SUM_BITS = 30, MOST_SUM_FRACTION = 24,
+    MAX_WEIGHTS_SUM = 65535, /* of |q| in a row: times 2^15 they fit 32 bits */
+    SUM_BITS = 30,
+    MAX_SUM_FRACTION = 24,
     MULTIPLIER_BITS = 30
 };
 
@@ -25,7 +26,7 @@ static int exponent_of(double largest)
 int fraction_for(double largest)
 {
     int fraction = largest > 0 ? 15 - exponent_of(largest) : 15;
-    return fraction < LEAST_FRACTION ? LEAST_FRACTION : fraction > MOST_FRACTION ? MOST_FRACTION : fraction;
+    return fraction < MIN_FRACTION ? MIN_FRACTION : fraction > MAX_FRACTION ? MAX_FRACTION : fraction;
 }
 
 int32_t quantize_number(double value, int fraction)
@@ -44,10 +45,9 @@ static void quantize_row(const float *w, uint32_t width, int8_t *q, double *scal
         magnitudes += fabs((double)w[k]);
     }
     *scale = largest / 127;
-    if (largest > 0 && magnitudes / *scale > MOST_WEIGHTS_SUM - 0.5 * width)
-        *scale = magnitudes / (MOST_WEIGHTS_SUM - 0.5 * width);
-    for (uint32_t k = 0; k < width; k++)
-        q[k] = (int8_t)(*scale > 0 ? nearbyint((double)w[k] / *scale) : 0);
+    if (largest > 0 && magnitudes / *scale > MAX_WEIGHTS_SUM - 0.5 * width)
+        *scale = magnitudes / (MAX_WEIGHTS_SUM - 0.5 * width);
+    for (uint32_t k = 0; k < width; k++) q[k] = (int8_t)(*scale > 0 ? nearbyint((double)w[k] / *scale) : 0);
 }
 
 static unroll_status quantize_matrix(struct matrix *m)
@@ -56,7 +56,8 @@ static unroll_status quantize_matrix(struct matrix *m)
     if (m->width > WIDEST)
         return fail(UNROLL_UNSUPPORTED,
                     "'%s' has rows of %u numbers, more than %d: sums of int8 products may overflow; "
-                    "fix: `dtype` fp32", m->parameter->name, m->width, WIDEST);
+                    "fix: `dtype` fp32",
+                    m->parameter->name, m->width, WIDEST);
     m->q = allocate_zeroed(m->rows, m->width);
     m->scale = allocate_zeroed(m->rows, sizeof *m->scale);
     if (!m->q || !m->scale)
@@ -71,7 +72,7 @@ static unroll_status quantize_matrix(struct matrix *m)
 /* Beyond this a sigmoid or a tanh is flat, and a clip clips: what is larger may saturate. */
 static double demand(const struct pointwise *f, int number, const double *wanted)
 {
-    double most = 0;
+    double max = 0;
     for (int i = number + 1; i < f->record->nodes; i++) {
         const struct node *user = &f->record->node[i];
         for (int k = 0; f->node[i].is_needed && k < node_operands(user->kind); k++) {
@@ -80,11 +81,13 @@ static double demand(const struct pointwise *f, int number, const double *wanted
             bool bounds = user->kind == NODE_MIN || user->kind == NODE_MAX;
             const struct fixed_node *other = &f->node[bounds ? user->operand[1 - k]->number : i];
             bounds = bounds && other->is_constant;
-            most = fmax(most, user->kind == NODE_SIGMOID ? 16 : user->kind == NODE_TANH ? 8
-                            : bounds ? fmax(wanted[i], fabs(other->value)) : INFINITY);
+            max = fmax(max, user->kind == NODE_SIGMOID ? 16
+                            : user->kind == NODE_TANH  ? 8
+                            : bounds                   ? fmax(wanted[i], fabs(other->value))
+                                                       : INFINITY);
         }
     }
-    return most;
+    return max;
 }
 
 static bool is_result(const struct pointwise *f, const struct node *node)
@@ -122,9 +125,8 @@ static void size_nodes(struct pointwise *f, double margin)
 /* Of what cells and activations make as the records say, of what else as was seen. */
 static void size_vectors(struct program *p, double margin)
 {
-    bool made[sizeof p->vector / sizeof *p->vector] = { false };
-    for (int i = 0; i < p->vectors; i++)
-        p->vector[i].largest *= margin;
+    bool made[sizeof p->vector / sizeof *p->vector] = {false};
+    for (int i = 0; i < p->vectors; i++) p->vector[i].largest *= margin;
     for (int i = 0; i < p->acts; i++) {
         const struct act *a = &p->act[i];
         if (a->kind == ACT_SOFTMAX)
@@ -138,8 +140,7 @@ static void size_vectors(struct program *p, double margin)
             made[b->vector] = true;
         }
     }
-    for (int i = 0; i < p->vectors; i++)
-        p->vector[i].fraction = fraction_for(p->vector[i].largest);
+    for (int i = 0; i < p->vectors; i++) p->vector[i].fraction = fraction_for(p->vector[i].largest);
 }
 
 /* A one-hot vector has one number, 1. */
@@ -151,8 +152,7 @@ static void size_tables(struct program *p)
         if (a->kind != ACT_EMBED)
             continue;
         const struct matrix *m = a->matrix < 0 ? NULL : &p->matrix[a->matrix];
-        for (uint32_t k = 0; m && k < m->rows; k++)
-            largest = fmax(largest, 127 * m->scale[k]);
+        for (uint32_t k = 0; m && k < m->rows; k++) largest = fmax(largest, 127 * m->scale[k]);
         p->vector[a->to].fraction = a->matrix < 0 ? 14 : fraction_for(largest);
     }
 }
@@ -163,31 +163,31 @@ static void size_tables(struct program *p)
 static unroll_status size_sums(struct program *p)
 {
     for (int v = 0; v < p->vectors; v++) {
-        double most = 0;
+        double max = 0;
         for (int i = 0; i < p->acts; i++) {
             const struct act *a = &p->act[i];
             if (a->to != v || (a->kind != ACT_PRODUCT && a->kind != ACT_COLUMN))
                 continue;
             const struct matrix *m = &p->matrix[a->matrix];
-            double act_most = 0;
+            double act_max = 0;
             for (uint32_t k = 0; k < a->count; k++) {
                 double bound = a->bias ? fabs((double)parameter_values(p, a->bias)[a->bias_first + k]) : 0;
                 double operand = a->kind == ACT_COLUMN ? 127 : 0;
                 for (uint32_t j = 0; a->kind == ACT_PRODUCT && j < m->width; j++)
-                    operand += ldexp(abs(m->q[(size_t)(a->row + k) * m->width + j]),
-                                     15 - p->vector[a->from].fraction);
-                act_most = fmax(act_most, bound + operand * m->scale[a->row + k]);
+                    operand += ldexp(abs(m->q[(size_t)(a->row + k) * m->width + j]), 15 - p->vector[a->from].fraction);
+                act_max = fmax(act_max, bound + operand * m->scale[a->row + k]);
             }
-            most += act_most;
+            max += act_max;
         }
         if (!p->vector[v].is_sum)
             continue;
-        int fraction = SUM_BITS - (most > 0 ? exponent_of(most) + 1 : 0);
+        int fraction = SUM_BITS - (max > 0 ? exponent_of(max) + 1 : 0);
         if (fraction < 0)
             return fail(UNROLL_UNSUPPORTED,
                         "sums '%s' may become as large as %.3g, which integers have no room for; "
-                        "fix: `dtype` fp32", p->vector[v].name, most);
-        p->vector[v].fraction = fraction < MOST_SUM_FRACTION ? fraction : MOST_SUM_FRACTION;
+                        "fix: `dtype` fp32",
+                        p->vector[v].name, max);
+        p->vector[v].fraction = fraction < MAX_SUM_FRACTION ? fraction : MAX_SUM_FRACTION;
     }
     return UNROLL_OK;
 }
@@ -200,16 +200,15 @@ static unroll_status make_multipliers(struct act *a, const double *scale, uint32
     a->multiplier = allocate_zeroed(count, sizeof *a->multiplier);
     if (!a->multiplier)
         return fail(UNROLL_RESOURCE, "no memory for %u multipliers", count);
-    for (uint32_t i = 0; i < count; i++)
-        largest = fmax(largest, ldexp(scale[i], power));
+    for (uint32_t i = 0; i < count; i++) largest = fmax(largest, ldexp(scale[i], power));
     a->shift = MULTIPLIER_BITS - (largest > 0 ? exponent_of(largest) : 0);
     a->shift = a->shift < 1 ? 1 : a->shift > 62 ? 62 : a->shift;
     if (ldexp(largest, a->shift) > 0x1p30)
         return fail(UNROLL_UNSUPPORTED,
                     "layer %d: weights are too large beside what they multiply for integers; fix: "
-                    "`dtype` fp32", a->layer);
-    for (uint32_t i = 0; i < count; i++)
-        a->multiplier[i] = (int32_t)nearbyint(ldexp(scale[i], power + a->shift));
+                    "`dtype` fp32",
+                    a->layer);
+    for (uint32_t i = 0; i < count; i++) a->multiplier[i] = (int32_t)nearbyint(ldexp(scale[i], power + a->shift));
     return UNROLL_OK;
 }
 
@@ -225,17 +224,13 @@ static unroll_status quantize_product(const struct program *p, struct act *a)
     a->bias_q = allocate_zeroed(a->count, sizeof *a->bias_q);
     if (!a->bias_q)
         return fail(UNROLL_RESOURCE, "no memory for %u biases", a->count);
-    for (uint32_t i = 0; i < a->count; i++)
-        a->bias_q[i] = (int32_t)nearbyint(ldexp((double)bias[i], fraction));
+    for (uint32_t i = 0; i < a->count; i++) a->bias_q[i] = (int32_t)nearbyint(ldexp((double)bias[i], fraction));
     return UNROLL_OK;
 }
 
 /* ---- nodes ----------------------------------------------------------------------------- */
 
-static int limited(int value, int least, int most)
-{
-    return value < least ? least : value > most ? most : value;
-}
+static int limited(int value, int min, int max) { return value < min ? min : value > max ? max : value; }
 
 /* The fraction of an operand; a constant's is that which its value asks for. */
 static int operand_fraction(const struct pointwise *f, const struct node *node, int k)
@@ -267,16 +262,12 @@ static void lower_binary(struct pointwise *f, const struct node *node, struct fi
 {
     const int a = operand_fraction(f, node, 0), b = operand_fraction(f, node, 1);
     switch (node->kind) {
-    case NODE_ADD: case NODE_SUB: case NODE_LESS:
-        align(n, a, b, 14);
-        break;
-    case NODE_MUL:
-        n->out = a + b;
-        break;
-    case NODE_DIV:
-        n->shift[0] = limited(n->fraction + b - a, -40, 40);
-        break;
-    default:                                            /* min, max: both in the result's format */
+    case NODE_ADD:
+    case NODE_SUB:
+    case NODE_LESS: align(n, a, b, 14); break;
+    case NODE_MUL: n->out = a + b; break;
+    case NODE_DIV: n->shift[0] = limited(n->fraction + b - a, -40, 40); break;
+    default: /* min, max: both in the result's format */
         n->shift[0] = limited(a - n->fraction, -15, 31);
         n->shift[1] = limited(b - n->fraction, -15, 31);
     }
@@ -291,8 +282,7 @@ static void lower_binary(struct pointwise *f, const struct node *node, struct fi
 /* The product has 30 bits at a + b, and gives some up where c needs the room. */
 static void lower_fma(struct pointwise *f, const struct node *node, struct fixed_node *n)
 {
-    const int a = operand_fraction(f, node, 0), b = operand_fraction(f, node, 1),
-              c = operand_fraction(f, node, 2);
+    const int a = operand_fraction(f, node, 0), b = operand_fraction(f, node, 1), c = operand_fraction(f, node, 2);
     const int common = a + b < c + 14 ? a + b : c + 14;
     n->shift[0] = limited(common - a - b, -31, 0);
     n->shift[2] = limited(common - c, -31, 14);
@@ -307,7 +297,7 @@ static void lower_function(struct pointwise *f, const struct node *node, struct 
 {
     const int a = operand_fraction(f, node, 0), more = node->kind == NODE_TANH;
     const bool squashes = more || node->kind == NODE_SIGMOID;
-    n->shift[1] = squashes ? limited(a, SIGMOID_LEAST + more, SIGMOID_MOST + more) : a;
+    n->shift[1] = squashes ? limited(a, SIGMOID_MIN + more, SIGMOID_MAX + more) : a;
     n->shift[0] = limited(a - n->shift[1], -15, 31);
     if (node->kind == NODE_SQRT)
         n->shift[1] = limited(2 * n->fraction - a, -40, 46);
@@ -320,15 +310,18 @@ static void lower_node(struct pointwise *f, int number)
     const struct node *node = &f->record->node[number];
     struct fixed_node *n = &f->node[number];
     switch (node->kind) {
-    case NODE_INPUT: case NODE_CONSTANT: return;
+    case NODE_INPUT:
+    case NODE_CONSTANT: return;
     case NODE_FMA: lower_fma(f, node, n); break;
     case NODE_ABS: n->out = operand_fraction(f, node, 0); break;
-    case NODE_EXP: case NODE_LOG: case NODE_SQRT: case NODE_SIGMOID: case NODE_TANH:
-        lower_function(f, node, n);
-        break;
+    case NODE_EXP:
+    case NODE_LOG:
+    case NODE_SQRT:
+    case NODE_SIGMOID:
+    case NODE_TANH: lower_function(f, node, n); break;
     default: lower_binary(f, node, n);
     }
-    n->out = limited(n->out - n->fraction, -15, 31);    /* from here on: the shift to the result's format */
+    n->out = limited(n->out - n->fraction, -15, 31); /* from here on: the shift to the result's format */
 }
 
 /* What must have one format: a state and the field that reads it; a function's result. */
@@ -345,8 +338,8 @@ static void fix_formats(const struct program *p, struct pointwise *f)
             if (strcmp(b->name, node->input) || b->vector == ABSENT_VECTOR)
                 continue;
             const struct vector *v = &p->vector[b->vector];
-            f->node[i].fraction = v->is_sum ? limited(f->node[i].fraction, v->fraction - 31, v->fraction + 15)
-                                            : v->fraction;
+            f->node[i].fraction =
+                v->is_sum ? limited(f->node[i].fraction, v->fraction - 31, v->fraction + 15) : v->fraction;
         }
     }
 }
@@ -356,8 +349,7 @@ static void fix_formats(const struct program *p, struct pointwise *f)
 /* Formats, integer weights and multipliers, after a calibration; with room for `margin` times what was seen. */
 static unroll_status quantize(struct program *p, double margin)
 {
-    for (int i = 0; i < p->matrices; i++)
-        TRY(quantize_matrix(&p->matrix[i]));
+    for (int i = 0; i < p->matrices; i++) TRY(quantize_matrix(&p->matrix[i]));
     for (int i = 0; i < p->acts; i++)
         if (p->act[i].pointwise)
             size_nodes(p->act[i].pointwise, margin);
@@ -369,13 +361,11 @@ static unroll_status quantize(struct program *p, double margin)
         if (a->kind == ACT_PRODUCT || a->kind == ACT_COLUMN)
             TRY(quantize_product(p, a));
         if (a->kind == ACT_EMBED && a->matrix >= 0)
-            TRY(make_multipliers(a, p->matrix[a->matrix].scale, p->matrix[a->matrix].rows,
-                                 p->vector[a->to].fraction));
+            TRY(make_multipliers(a, p->matrix[a->matrix].scale, p->matrix[a->matrix].rows, p->vector[a->to].fraction));
         if (!a->pointwise)
             continue;
         fix_formats(p, a->pointwise);
-        for (int k = 0; k < a->pointwise->record->nodes; k++)
-            lower_node(a->pointwise, k);
+        for (int k = 0; k < a->pointwise->record->nodes; k++) lower_node(a->pointwise, k);
     }
     return UNROLL_OK;
 }

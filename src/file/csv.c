@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/point.h"
 
-enum { LONGEST_NUMBER = 17 };      /* -1.17549435e-38, what is behind it, and snprintf's zero */
+enum { LONGEST_NUMBER = 17 }; /* -1.17549435e-38, what is behind it, and snprintf's zero */
 
 unroll_status csv_write(const char *path, const struct tensor_view *tensor)
 {
@@ -19,9 +19,10 @@ unroll_status csv_write(const char *path, const struct tensor_view *tensor)
         return fail(UNROLL_RESOURCE, "no memory for the %zu numbers of '%s'", count, path);
     const locale_t before = point_begin();
     for (size_t i = 0; i < count; i++)
-        used += (size_t)snprintf(text + used, LONGEST_NUMBER, "%.9g%c", (double)number[i], (i + 1) % width ? ',' : '\n');
+        used +=
+            (size_t)snprintf(text + used, LONGEST_NUMBER, "%.9g%c", (double)number[i], (i + 1) % width ? ',' : '\n');
     point_end(before);
-    unroll_status status = write_file_atomically(path, &(struct piece){ text, used }, 1);
+    unroll_status status = write_file_atomically(path, &(struct piece){text, used}, 1);
     release(text);
     return status;
 }

@@ -10,18 +10,12 @@
 #include "base/table.h"
 
 #define ROW(name) &format_##name,
-static const void *const rows[] = { FILE_FORMATS(ROW) };
+static const void *const rows[] = {FILE_FORMATS(ROW)};
 static struct table formats = TABLE("format", rows);
 
-unroll_status format_add(const struct file_format *format)
-{
-    return table_add(&formats, format);
-}
+unroll_status format_add(const struct file_format *format) { return table_add(&formats, format); }
 
-static const struct file_format *format_at(int index)
-{
-    return table_at(&formats, index);
-}
+static const struct file_format *format_at(int index) { return table_at(&formats, index); }
 
 enum direction { IMPORT, EXPORT };
 
@@ -75,11 +69,10 @@ static const char *name_of(enum direction direction, int index)
     return NULL;
 }
 
-static const char *importable(int index)    { return name_of(IMPORT, index); }
-static const char *exportable(int index)    { return name_of(EXPORT, index); }
+static const char *importable(int index) { return name_of(IMPORT, index); }
+static const char *exportable(int index) { return name_of(EXPORT, index); }
 
-static unroll_status find_by_name(const char *name, enum direction direction,
-                                  const struct file_format **found)
+static unroll_status find_by_name(const char *name, enum direction direction, const struct file_format **found)
 {
     char known[KNOWN];
 
@@ -94,7 +87,7 @@ static unroll_status find_by_name(const char *name, enum direction direction,
 /* A zip archive whose first file is called so, behind its folders. */
 static bool is_archive_of(const char *name, const char *head, size_t bytes)
 {
-    enum { LENGTH_AT = 26, NAME_AT = 30 };                          /* of a zip's local header */
+    enum { LENGTH_AT = 26, NAME_AT = 30 }; /* of a zip's local header */
     size_t wanted = strlen(name);
 
     if (bytes < NAME_AT || memcmp(head, "PK\3\4", 4))
@@ -111,11 +104,15 @@ static unroll_status refuse_content(const char *path, const char *head, size_t b
     bool is_pickle = bytes >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
 
     if ((bytes >= 8 && !memcmp(head, hdf5, 8)) || path_ends_in(path, ".keras"))
-        return fail(UNROLL_DATA, "'%s' is a file of Keras, which is not read; fix: write its weights as safetensors "
-                    "with the script in docs/from-keras.md", path);
+        return fail(UNROLL_DATA,
+                    "'%s' is a file of Keras, which is not read; fix: write its weights as safetensors "
+                    "with the script in docs/from-keras.md",
+                    path);
     if (is_pickle || is_archive_of("data.pkl", head, bytes))
-        return fail(UNROLL_DATA, "'%s' looks like a pickled file of PyTorch, which is a program and not read; fix: in "
-                    "Python, safetensors.torch.save_file(torch.load(FILE, weights_only=True), 'x.safetensors')", path);
+        return fail(UNROLL_DATA,
+                    "'%s' looks like a pickled file of PyTorch, which is a program and not read; fix: in "
+                    "Python, safetensors.torch.save_file(torch.load(FILE, weights_only=True), 'x.safetensors')",
+                    path);
     return fail(UNROLL_DATA, "the format of '%s' is not recognised; fix: if it is one of %s, name it before the file",
                 path, list_names(importable, known, sizeof known));
 }
@@ -137,12 +134,12 @@ static unroll_status find_by_content(const char *path, const struct file_format 
 
 unroll_import_config unroll_import_default(void)
 {
-    return (unroll_import_config){ .size = sizeof(unroll_import_config) };
+    return (unroll_import_config){.size = sizeof(unroll_import_config)};
 }
 
 unroll_export_config unroll_export_default(void)
 {
-    return (unroll_export_config){ .size = sizeof(unroll_export_config), .steps = 64, .rows = 1 };
+    return (unroll_export_config){.size = sizeof(unroll_export_config), .steps = 64, .rows = 1};
 }
 
 /* What a caller may wish for, and does or not. */
@@ -165,12 +162,10 @@ static unroll_status check_wishes(const char *format, enum direction direction, 
 static unroll_status check_import(const struct file_format *format, const unroll_import_config *config)
 {
     const char *nonlinearity = config->nonlinearity, *reset = config->gru_reset;
-    const struct wish wishes[] = {
-        { TAKES_PREFIX, config->prefix != NULL, "prefix" },
-        { TAKES_ORDER, config->order != NULL, "order of modules" },
-        { TAKES_NONLINEARITY, nonlinearity != NULL, "nonlinearity" },
-        { TAKES_GRU_RESET, reset != NULL, "choice of the reset of a GRU" },
-    };
+    const struct wish wishes[] = {{TAKES_PREFIX, config->prefix != NULL, "prefix"},
+                                  {TAKES_ORDER, config->order != NULL, "order of modules"},
+                                  {TAKES_NONLINEARITY, nonlinearity != NULL, "nonlinearity"},
+                                  {TAKES_GRU_RESET, reset != NULL, "choice of the reset of a GRU"}};
 
     if (reset && strcmp(reset, "after") && strcmp(reset, "before"))
         return fail(UNROLL_USAGE, "gru_reset = '%.40s'; fix: choose one of after, before", reset);
@@ -199,12 +194,11 @@ static unroll_status check_export(const struct file_format *format, const unroll
 {
     const unroll_export_config plain = unroll_export_default();
     const struct wish wishes[] = {
-        { TAKES_PREFIX, config->prefix != NULL, "prefix" },
-        { TAKES_DTYPE, config->dtype && strcmp(config->dtype, "fp32"), "type of weights but fp32" },
-        { TAKES_CALIBRATION, config->calibration != NULL, "calibration" },
-        { TAKES_OPSET, config->opset != plain.opset, "opset" },
-        { TAKES_PROGRAM, config->steps != plain.steps || config->rows != plain.rows, "steps and rows of a program" },
-    };
+        {TAKES_PREFIX, config->prefix != NULL, "prefix"},
+        {TAKES_DTYPE, config->dtype && strcmp(config->dtype, "fp32"), "type of weights but fp32"},
+        {TAKES_CALIBRATION, config->calibration != NULL, "calibration"},
+        {TAKES_OPSET, config->opset != plain.opset, "opset"},
+        {TAKES_PROGRAM, config->steps != plain.steps || config->rows != plain.rows, "steps and rows of a program"}};
 
     return check_wishes(format->name, EXPORT, format->export_takes, wishes, sizeof wishes / sizeof *wishes);
 }

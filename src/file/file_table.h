@@ -9,17 +9,25 @@
 #include "base/status.h"
 
 struct file_format {
-    const char *name, *about;           /* "torch"; what it is, in a few words */
+    const char *name, *about; /* "torch"; what it is, in a few words */
     /* Is this file likely one? `head` are its first bytes, at most FORMAT_HEAD. NULL: only when asked for. */
     bool (*recognises)(const char *path, const char *head, size_t bytes);
     /* NULL where a direction is not offered. Configs are checked for their size and have a format. */
     unroll_status (*import)(const char *path, const unroll_import_config *, unroll_model **);
     unroll_status (*export)(const unroll_model *, const char *path, const unroll_export_config *);
-    unsigned import_takes, export_takes;        /* what they may be given; the rest is refused, not ignored */
+    unsigned import_takes, export_takes; /* what they may be given; the rest is refused, not ignored */
 };
 
-enum { TAKES_PREFIX = 1, TAKES_DTYPE = 2, TAKES_CALIBRATION = 4, TAKES_PROGRAM = 8, TAKES_OPSET = 16, TAKES_ORDER = 32,
-       TAKES_NONLINEARITY = 64, TAKES_GRU_RESET = 128 };
+enum {
+    TAKES_PREFIX = 1,
+    TAKES_DTYPE = 2,
+    TAKES_CALIBRATION = 4,
+    TAKES_PROGRAM = 8,
+    TAKES_OPSET = 16,
+    TAKES_ORDER = 32,
+    TAKES_NONLINEARITY = 64,
+    TAKES_GRU_RESET = 128
+};
 
 enum { FORMAT_HEAD = 4096 };
 
@@ -31,7 +39,7 @@ enum { FORMAT_HEAD = 4096 };
 FILE_FORMATS(DECLARE_FORMAT)
 #undef DECLARE_FORMAT
 
-unroll_status format_add(const struct file_format *format);     /* one more row, for tests */
+unroll_status format_add(const struct file_format *format); /* one more row, for tests */
 
 /* One line for the caller's report, if it wants one: what was found, what was chosen. */
 #define report_import(config, ...) report_line((config)->report, (config)->arg, __VA_ARGS__)

@@ -6,7 +6,7 @@
 /* [inputs, gates x units] becomes the parameter, [gates x units, inputs]: our gate g is gate order[g] there. */
 static void fill(const struct unroll_model *m, enum parameter_role role, int layer, size_t inputs, const float *from)
 {
-    static const int alone[] = { 0 };
+    static const int alone[] = {0};
     const struct layer *l = &m->layer[layer];
     const int *order = l->cell ? l->cell->foreign.keras_gates : alone, found = model_find(m, role, layer, 0);
     if (found < 0)
@@ -18,8 +18,7 @@ static void fill(const struct unroll_model *m, enum parameter_role role, int lay
         memset(to, 0, q->count * sizeof *to);
     for (size_t row = 0; from && row < rows; row++) {
         size_t column = (size_t)order[row / units] * units + row % units;
-        for (size_t i = 0; i < inputs; i++)
-            to[row * inputs + i] = from[i * rows + column];
+        for (size_t i = 0; i < inputs; i++) to[row * inputs + i] = from[i * rows + column];
     }
 }
 

@@ -4,9 +4,11 @@
 #define FILE_KERAS_H
 #include "model/model.h"
 
-/* Of a layer: kernels [inputs, gates x units], [units, gates x units]; biases [gates x units]. NULL: zeros, if the layer
- * has it. */
-struct keras_weights { const float *kernel, *recurrent, *bias, *recurrent_bias; };
+/* Of a layer: kernels [inputs, gates x units], [units, gates x units]; biases [gates x units]. NULL: zeros, if the
+ * layer has it. */
+struct keras_weights {
+    const float *kernel, *recurrent, *bias, *recurrent_bias;
+};
 
 /* They become a layer's weights. */
 void keras_fill(const struct unroll_model *, int layer, const struct keras_weights *);

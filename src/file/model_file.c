@@ -1,4 +1,4 @@
-/* Model files: safetensors with PyTorch's names; the network and the symbols as JSON in the
+/* Model files: safetensors with PyTorch's names; the network and the vocabulary as JSON in the
  * metadata. No time stamp: the same weights give the same bytes. Files of version 1: model_file_1.c. */
 #include "file/model_file.h"
 #include "base/finite.h"
@@ -21,9 +21,10 @@ static const char format_version[] = "2", version_1[] = "1";
 
 /* The fields of a layer, likewise. Its sources are an array. */
 #define LAYER_INTEGERS(FIELD) \
-    FIELD(level) FIELD(width) FIELD(bidirectional) FIELD(reverse) FIELD(coupled) FIELD(projection) FIELD(peephole) \
-    FIELD(bias) FIELD(output)
-#define LAYER_REALS(FIELD) FIELD(clip) FIELD(dropout) FIELD(alpha) FIELD(beta)
+    FIELD(level, level) FIELD(width, width) FIELD(bidirectional, bidirectional) \
+    FIELD(reverse, reverse) FIELD(coupled, input_forget) FIELD(projection, projection) FIELD(peephole, peephole) \
+    FIELD(bias, bias) FIELD(output, output)
+#define LAYER_REALS(FIELD) FIELD(clip, clip) FIELD(dropout, dropout) FIELD(alpha, alpha) FIELD(beta, beta)
 
 /* NULL: something was missing. */
 static json_t *whole(json_t *json, bool good)
@@ -38,12 +39,11 @@ static json_t *layer_to_json(const unroll_layer *l)
 {
     json_t *sources = json_array();
     bool good = sources != NULL;
-    for (int i = 0; good && i < l->sources; i++)
-        good = !json_array_append_new(sources, json_integer(l->source[i]));
-    json_t *json = json_pack("{ss ss ss* ss* so}", "kind", l->kind, "name", l->name, "functions", l->functions,
+    for (int i = 0; good && i < l->sources; i++) good = !json_array_append_new(sources, json_integer(l->source[i]));
+    json_t *json = json_pack("{ss ss ss* ss* so}", "kind", l->kind, "name", l->name, "functions", l->activations,
                              "activation", l->activation, "sources", sources);
-#define SET_LAYER_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(l->name));
-#define SET_LAYER_REAL(name)    good = good && !json_object_set_new(json, #name, json_real((double)l->name));
+#define SET_LAYER_INTEGER(key, member) good = good && !json_object_set_new(json, #key, json_integer(l->member));
+#define SET_LAYER_REAL(key, member)    good = good && !json_object_set_new(json, #key, json_real((double)l->member));
     LAYER_INTEGERS(SET_LAYER_INTEGER)
     LAYER_REALS(SET_LAYER_REAL)
     return whole(json, good);
@@ -63,8 +63,8 @@ static json_t *layers_to_json(const struct unroll_model *m)
 
 static json_t *network_to_json(const struct unroll_model *m)
 {
-    json_t *json = json_pack("{ss ss so}", "embedding", m->embedding, "loss", loss_name(m->loss), "layers",
-                             layers_to_json(m));
+    json_t *json =
+        json_pack("{ss ss so}", "embedding", m->embedding, "loss", loss_name(m->loss), "layers", layers_to_json(m));
     bool good = json != NULL;
 #define SET_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(m->name));
     NETWORK_INTEGERS(SET_INTEGER)
@@ -109,19 +109,19 @@ static unroll_status write_tensors(struct unroll_model *m, const char *path, con
     for (int i = 0; i < m->parameters; i++) {
         unroll_parameter q;
         unroll_model_parameter(m, i, &q);
-        tensor[i] = (struct tensor_view){ .name = q.name, .dtype = DTYPE_F32, .rank = q.rank, .data = q.data,
-                                          .shape = { (uint64_t)q.shape[0], (uint64_t)q.shape[1] },
-                                          .bytes = m->parameter[i].count * sizeof(float) };
+        tensor[i] = (struct tensor_view){.name = q.name,
+                                         .dtype = DTYPE_F32,
+                                         .rank = q.rank,
+                                         .data = q.data,
+                                         .shape = {(uint64_t)q.shape[0], (uint64_t)q.shape[1]},
+                                         .bytes = m->parameter[i].count * sizeof(float)};
     }
     unroll_status status = safetensors_write(path, tensor, m->parameters, metadata, metadata_count);
     release(tensor);
     return status;
 }
 
-unroll_status describe_network(const struct unroll_model *m, char **text)
-{
-    return to_text(network_to_json(m), text);
-}
+unroll_status describe_network(const struct unroll_model *m, char **text) { return to_text(network_to_json(m), text); }
 
 /* One level deeper: ".width", "[0]". */
 static bool values_differ(const json_t *was, const json_t *is, struct network_difference *d, size_t length)
@@ -129,7 +129,8 @@ static bool values_differ(const json_t *was, const json_t *is, struct network_di
     const char *key;
     json_t *value;
     if (json_is_object(was) && json_is_object(is)) {
-        json_object_foreach((json_t *)was, key, value) {
+        json_object_foreach((json_t *)was, key, value)
+        {
             snprintf(d->field + length, sizeof d->field - length, "%s%s", length ? "." : "", key);
             if (values_differ(value, json_object_get(is, key), d, strlen(d->field)))
                 return true;
@@ -145,7 +146,7 @@ static bool values_differ(const json_t *was, const json_t *is, struct network_di
     }
     if (json_equal(was, is))
         return false;
-    const json_t *both[] = { was, is };
+    const json_t *both[] = {was, is};
     for (int i = 0; i < 2; i++) {
         char *text = json_is_array(both[i]) ? NULL : json_dumps(both[i], JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
         snprintf(i ? d->is : d->was, sizeof d->is, "%s", text ? text : both[i] ? "others" : "nothing");
@@ -157,7 +158,7 @@ static bool values_differ(const json_t *was, const json_t *is, struct network_di
 bool networks_differ(const char *was, const char *is, struct network_difference *d)
 {
     json_t *a = json_loads(was, 0, NULL), *b = json_loads(is, 0, NULL);
-    *d = (struct network_difference){ .was = "no network", .is = "one" };
+    *d = (struct network_difference){.was = "no network", .is = "one"};
     bool differ = values_differ(a, b, d, 0);
     json_decref(a);
     json_decref(b);
@@ -165,14 +166,18 @@ bool networks_differ(const char *was, const char *is, struct network_difference 
 }
 
 /* What a file says beside the weights; the texts are released with the model's file. */
-struct description { struct metadata metadata[7]; int count; char *network, *symbols, *signature; };
+struct description {
+    struct metadata metadata[7];
+    int count;
+    char *network, *symbols, *signature;
+};
 
 static void describe_as(struct description *d, const char *key, const char *value)
 {
-    d->metadata[d->count++] = (struct metadata){ key, value };
+    d->metadata[d->count++] = (struct metadata){key, value};
 }
 
-static unroll_status describe(const struct unroll_model *m, struct description *d)
+static unroll_status describe_model(const struct unroll_model *m, struct description *d)
 {
     TRY(describe_network(m, &d->network));
     describe_as(d, "format", "unroll");
@@ -200,17 +205,18 @@ static unroll_status check_weights(const struct unroll_model *m, const char *pat
         const struct parameter *q = &m->parameter[i];
         size_t k = first_not_finite(m->values + q->first, q->count);
         if (k < q->count)
-            return fail(UNROLL_DIVERGED, "'%s' is not written: number %zu of '%s' is NaN or infinite", path, k, q->name);
+            return fail(UNROLL_DIVERGED, "'%s' is not written: number %zu of '%s' is NaN or infinite", path, k,
+                        q->name);
     }
     return UNROLL_OK;
 }
 
 unroll_status unroll_model_save(const unroll_model *model, const char *path)
 {
-    struct unroll_model *m = (struct unroll_model *)model;          /* only looked at */
-    struct description d = { .count = 0 };
+    struct unroll_model *m = (struct unroll_model *)model; /* only looked at */
+    struct description d = {.count = 0};
     TRY(check_weights(m, path));
-    unroll_status status = describe(m, &d);
+    unroll_status status = describe_model(m, &d);
     if (status == UNROLL_OK)
         status = write_tensors(m, path, d.metadata, d.count);
     release(d.signature);
@@ -224,8 +230,10 @@ unroll_status unroll_model_save(const unroll_model *model, const char *path)
 static unroll_status layer_from_json(json_t *json, const char *where, unroll_layer *l)
 {
 #define KNOWN(name) #name,
-    static const char *const known[] = { "kind", "name", "activation", "functions", "sources", LAYER_INTEGERS(KNOWN)
-                                         LAYER_REALS(KNOWN) NULL };
+#define KNOWN_FIELD(key, member) #key,
+    static const char *const known[] = {"kind",       "name",
+                                        "activation", "functions",
+                                        "sources",    LAYER_INTEGERS(KNOWN_FIELD) LAYER_REALS(KNOWN_FIELD) NULL};
     json_t *sources;
     int64_t integer;
     double real;
@@ -236,19 +244,19 @@ static unroll_status layer_from_json(json_t *json, const char *where, unroll_lay
     if (json_object_get(json, "activation"))
         TRY(json_field_string(json, where, "activation", &l->activation));
     if (json_object_get(json, "functions"))
-        TRY(json_field_string(json, where, "functions", &l->functions));
+        TRY(json_field_string(json, where, "functions", &l->activations));
     TRY(json_field_array(json, where, "sources", &sources));
     l->sources = (int)json_array_size(sources);
     for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++) {
         TRY(json_item_integer(sources, where, "sources", (size_t)i, -1, MODEL_LAYERS_MAX, &integer));
         l->source[i] = (int)integer;
     }
-#define GET_LAYER_INTEGER(name)                                                             \
-    TRY(json_field_integer(json, where, #name, 0, INT32_MAX, &integer));                    \
-    l->name = (int)integer;
-#define GET_LAYER_REAL(name)                                                                \
-    TRY(json_field_real(json, where, #name, &real));                                        \
-    l->name = (float)real;
+#define GET_LAYER_INTEGER(key, member)                                                             \
+    TRY(json_field_integer(json, where, #key, 0, INT32_MAX, &integer));                    \
+    l->member = (int)integer;
+#define GET_LAYER_REAL(key, member)                                                                \
+    TRY(json_field_real(json, where, #key, &real));                                        \
+    l->member = (float)real;
     LAYER_INTEGERS(GET_LAYER_INTEGER)
     LAYER_REALS(GET_LAYER_REAL)
     return UNROLL_OK;
@@ -271,7 +279,7 @@ unroll_status layers_from_json(json_t *json, const char *path, unroll_layer laye
 
 static unroll_status new_from_json(json_t *json, const char *path, struct unroll_model **m)
 {
-    static const char *const known[] = { "embedding", "loss", "layers", NETWORK_INTEGERS(KNOWN) NULL };
+    static const char *const known[] = {"embedding", "loss", "layers", NETWORK_INTEGERS(KNOWN) NULL};
     unroll_layer layer[MODEL_LAYERS_MAX];
     unroll_network n = unroll_network_default();
     json_t *layers;
@@ -293,13 +301,15 @@ static unroll_status check_version(const struct safetensors *file, const char *p
     const char *format = safetensors_metadata(file, "format"), *version = safetensors_metadata(file, "format_version");
     const bool described = safetensors_metadata(file, "network") || safetensors_metadata(file, "spec");
     if (!format || strcmp(format, "unroll") || !version || !described)
-        return fail(UNROLL_DATA, "'%s' is a safetensors file, but no model of ours: it describes no network in its "
-                    "metadata", path);
+        return fail(UNROLL_DATA,
+                    "'%s' is a safetensors file, but no model of ours: it describes no network in its "
+                    "metadata",
+                    path);
     if (!strcmp(version, version_1))
         return UNROLL_OK;
     if (strcmp(version, format_version))
-        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads versions %s and %s", path, version,
-                    version_1, format_version);
+        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads versions %s and %s", path,
+                    version, version_1, format_version);
     return safetensors_must_have_checksum(file, path);
 }
 
@@ -319,12 +329,12 @@ static unroll_status new_from_metadata(const struct safetensors *file, const cha
     return status == UNROLL_USAGE ? fail(UNROLL_DATA, "'%s': %s", path, unroll_last_error()) : status;
 }
 
-/* Symbols of a file that does not say their kind are characters. */
+/* Tokens of a file that does not say their kind are characters. */
 static unroll_status read_symbol_kind(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
     const char *kind = safetensors_metadata(file, "symbol_kind");
     if (kind && strcmp(kind, "words"))
-        return fail(UNROLL_UNSUPPORTED, "'%s': its symbols are '%s'; this library reads characters and words", path,
+        return fail(UNROLL_UNSUPPORTED, "'%s': its tokens are '%s'; this library reads characters and words", path,
                     kind);
     m->symbol_kind = kind ? UNROLL_WORDS : UNROLL_CHARACTERS;
     return UNROLL_OK;
@@ -345,16 +355,16 @@ static unroll_status read_symbols(const struct safetensors *file, const char *pa
     TRY(parse_json(text, strlen(text), path, &json));
     size_t count = json_array_size(json);
     const char **symbol = allocate_zeroed(count + 1, sizeof *symbol);
-    unroll_status status = symbol ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %zu symbols", count);
+    unroll_status status = symbol ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %zu tokens", count);
     for (size_t i = 0; i < count && status == UNROLL_OK; i++) {
         symbol[i] = json_string_value(json_array_get(json, i));
         if (!symbol[i])
-            status = fail(UNROLL_DATA, "'%s': symbol %zu is not a string", path, i);
+            status = fail(UNROLL_DATA, "'%s': token %zu is not a string", path, i);
     }
     if (status == UNROLL_OK && (!m->tokens || count != (size_t)m->input))
-        status = fail(UNROLL_DATA, "'%s': %zu symbols for a model of %d", path, count, m->input);
+        status = fail(UNROLL_DATA, "'%s': %zu tokens for a model of %d", path, count, m->input);
     if (status == UNROLL_OK)
-        status = model_set_symbols(m, symbol, (int)count);
+        status = model_set_vocabulary(m, symbol, (int)count);
     release(symbol);
     json_decref(json);
     return status;
@@ -362,8 +372,8 @@ static unroll_status read_symbols(const struct safetensors *file, const char *pa
 
 static unroll_status entry_from_json(json_t *json, const char *where, struct unroll_model *m)
 {
-    static const char *const known[] = { "input", "output", "array", "axes", NULL };
-    struct signature e = { .is_output = json_object_get(json, "output") != NULL };
+    static const char *const known[] = {"input", "output", "array", "axes", NULL};
+    struct signature e = {.is_output = json_object_get(json, "output") != NULL};
     TRY(json_fields_known(json, where, known));
     TRY(json_field_string(json, where, e.is_output ? "output" : "input", &e.name));
     TRY(json_field_string(json, where, "array", &e.array));
@@ -378,8 +388,8 @@ static unroll_status read_signature(const struct safetensors *file, const char *
     if (!text)
         return UNROLL_OK;
     TRY(parse_json(text, strlen(text), path, &json));
-    unroll_status status = json_is_array(json) ? UNROLL_OK
-                                               : fail(UNROLL_DATA, "'%s': its signature is not an array", path);
+    unroll_status status =
+        json_is_array(json) ? UNROLL_OK : fail(UNROLL_DATA, "'%s': its signature is not an array", path);
     for (size_t i = 0; i < json_array_size(json) && status == UNROLL_OK; i++)
         status = entry_from_json(json_array_get(json, i), path, m);
     json_decref(json);
@@ -394,12 +404,11 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
     if (!tensor)
         return fail(UNROLL_DATA, "'%s' has no tensor '%s', which its network asks for", path, q.name);
     if (tensor->dtype != DTYPE_F32)
-        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is %s; models hold F32", path, q.name,
-                    dtype_name(tensor->dtype));
+        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is %s; models hold F32", path, q.name, dtype_name(tensor->dtype));
     if (tensor->rank != q.rank || tensor->shape[0] != (uint64_t)q.shape[0] ||
         (q.rank == 2 && tensor->shape[1] != (uint64_t)q.shape[1]))
-        return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that its network asks for: %d x %d", path,
-                    q.name, q.shape[0], q.rank == 2 ? q.shape[1] : 1);
+        return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that its network asks for: %d x %d", path, q.name,
+                    q.shape[0], q.rank == 2 ? q.shape[1] : 1);
     memcpy(q.data, tensor->data, tensor->bytes);
     size_t k = first_not_finite(q.data, m->parameter[i].count);
     if (k < m->parameter[i].count)
@@ -413,13 +422,11 @@ static unroll_status fill_from(const struct safetensors *file, const char *path,
     TRY(read_symbol_kind(file, path, m));
     read_task(file, m);
     TRY(read_signature(file, path, m));
-    for (int i = 0; i < m->parameters; i++)
-        TRY(read_parameter(file, path, m, i));
+    for (int i = 0; i < m->parameters; i++) TRY(read_parameter(file, path, m, i));
     for (int i = 0; i < safetensors_count(file); i++) {
         const char *name = safetensors_at(file, i)->name;
         int k = 0;
-        while (k < m->parameters && strcmp(m->parameter[k].name, name))
-            k++;
+        while (k < m->parameters && strcmp(m->parameter[k].name, name)) k++;
         if (k == m->parameters)
             return fail(UNROLL_DATA, "'%s' holds the tensor '%s', which its network does not know", path, name);
     }

@@ -9,7 +9,9 @@
 unroll_status describe_network(const struct unroll_model *, char **text);
 
 /* Where two such texts differ first, and what they say there: "layers[0].width", "16", "17". False: nowhere. */
-struct network_difference { char field[96], was[64], is[64]; };
+struct network_difference {
+    char field[96], was[64], is[64];
+};
 bool networks_differ(const char *was, const char *is, struct network_difference *);
 
 /* Their strings belong to the JSON. */

@@ -12,12 +12,14 @@
 #define REAL_FIELDS(FIELD) FIELD(clip) FIELD(dropout)
 
 /* What lies in the metadata, parsed; NULL: it is not there. */
-struct version_1 { json_t *spec, *layers, *names; };
+struct version_1 {
+    json_t *spec, *layers, *names;
+};
 
 static unroll_status read_spec(json_t *json, const char *path, unroll_spec *s)
 {
 #define KNOWN(name) #name,
-    static const char *const known[] = { "cell", "loss", INTEGER_FIELDS(KNOWN) REAL_FIELDS(KNOWN) NULL };
+    static const char *const known[] = {"cell", "loss", INTEGER_FIELDS(KNOWN) REAL_FIELDS(KNOWN) NULL};
     int64_t integer;
     double real;
     *s = unroll_spec_default();
@@ -37,14 +39,13 @@ static unroll_status read_spec(json_t *json, const char *path, unroll_spec *s)
 
 static unroll_status read_names(json_t *json, const char *path, unroll_layer *layer, unroll_network *n, bool is_stack)
 {
-    static const char *const known[] = { "embedding", "rnn", "head", NULL };
+    static const char *const known[] = {"embedding", "rnn", "head", NULL};
     const char *rnn, *head;
     TRY(json_fields_known(json, path, known));
     TRY(json_field_string(json, path, "embedding", &n->embedding));
     TRY(json_field_string(json, path, "rnn", &rnn));
     TRY(json_field_string(json, path, "head", &head));
-    for (int i = 0; i < n->layers && is_stack; i++)
-        layer[i].name = strcmp(layer[i].name, "head") ? rnn : head;
+    for (int i = 0; i < n->layers && is_stack; i++) layer[i].name = strcmp(layer[i].name, "head") ? rnn : head;
     return UNROLL_OK;
 }
 
@@ -76,7 +77,7 @@ static unroll_status parse(const struct safetensors *file, const char *key, cons
 
 unroll_status model_from_version_1(const struct safetensors *file, const char *path, struct unroll_model **m)
 {
-    struct version_1 v = { NULL };
+    struct version_1 v = {NULL};
     unroll_status status = parse(file, "spec", path, &v.spec);
     if (status == UNROLL_OK)
         status = parse(file, "layers", path, &v.layers);

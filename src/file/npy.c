@@ -16,15 +16,15 @@
 #error "arrays lie in the file in little-endian order and are used in place"
 #endif
 
-enum { NPY_ALIGNMENT = 64, NPY_PREFIX = 10, NPY_HEADER_ROOM = 512 };
+enum { NPY_ALIGNMENT = 64, NPY_PREFIX = 10, NPY_HEADER_CAPACITY = 512 };
 
 static const char npy_magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
 
 /* NumPy's name of each type; NULL: it has none. */
 static const char *const descriptions[DTYPE_COUNT] = {
-    [DTYPE_F64] = "<f8", [DTYPE_F32] = "<f4", [DTYPE_F16] = "<f2", [DTYPE_I64] = "<i8", [DTYPE_I32] = "<i4",
-    [DTYPE_I16] = "<i2", [DTYPE_I8] = "|i1", [DTYPE_U64] = "<u8", [DTYPE_U32] = "<u4", [DTYPE_U16] = "<u2",
-    [DTYPE_U8] = "|u1", [DTYPE_BOOL] = "|b1",
+    [DTYPE_F64] = "<f8", [DTYPE_F32] = "<f4", [DTYPE_F16] = "<f2", [DTYPE_I64] = "<i8",
+    [DTYPE_I32] = "<i4", [DTYPE_I16] = "<i2", [DTYPE_I8] = "|i1",  [DTYPE_U64] = "<u8",
+    [DTYPE_U32] = "<u4", [DTYPE_U16] = "<u2", [DTYPE_U8] = "|u1",  [DTYPE_BOOL] = "|b1",
 };
 
 /* ---- the header of an array: a Python dict of three keys ---- */
@@ -35,8 +35,7 @@ struct text {
 
 static void skip_spaces(struct text *t)
 {
-    while (t->at < t->end && (*t->at == ' ' || *t->at == '\n'))
-        t->at++;
+    while (t->at < t->end && (*t->at == ' ' || *t->at == '\n')) t->at++;
 }
 
 /* Takes the word, after spaces; false: something else stands there. */
@@ -52,14 +51,14 @@ static bool take(struct text *t, const char *word)
 }
 
 /* 'text' or "text", without escapes. */
-static bool take_string(struct text *t, char *to, size_t room)
+static bool take_string(struct text *t, char *to, size_t capacity)
 {
     skip_spaces(t);
     if (t->at == t->end || (*t->at != '\'' && *t->at != '"'))
         return false;
     char quote = *t->at++;
     const char *close = memchr(t->at, quote, (size_t)(t->end - t->at));
-    if (!close || (size_t)(close - t->at) >= room)
+    if (!close || (size_t)(close - t->at) >= capacity)
         return false;
     memcpy(to, t->at, (size_t)(close - t->at));
     to[close - t->at] = '\0';
@@ -95,7 +94,7 @@ static bool take_shape(struct text *t, struct tensor_view *tensor)
 struct npy_header {
     char description[16];
     bool fortran;
-    unsigned seen;              /* a bit for each key */
+    unsigned seen; /* a bit for each key */
 };
 
 static bool take_entry(struct text *t, struct npy_header *h, struct tensor_view *tensor)
@@ -140,8 +139,10 @@ static unroll_status check_kind(const struct npy_header *h, const char *name, st
         return fail(UNROLL_UNSUPPORTED, "'%s': its numbers are '%s'; fix: .astype('<%c4') before it is saved", name,
                     h->description, strpbrk(h->description, "iu") ? 'i' : 'f');
     if (h->fortran && tensor->rank > 1)
-        return fail(UNROLL_UNSUPPORTED, "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is "
-                    "saved", name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is "
+                    "saved",
+                    name);
     return UNROLL_OK;
 }
 
@@ -171,8 +172,10 @@ unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct
 
     TRY(find_npy_header(bytes, size, name, &text));
     if (!take_dict(text, &header, &found))
-        return fail(UNROLL_DATA, "'%s': its header is not the dict of descr, fortran_order and shape that NumPy "
-                    "writes", name);
+        return fail(UNROLL_DATA,
+                    "'%s': its header is not the dict of descr, fortran_order and shape that NumPy "
+                    "writes",
+                    name);
     TRY(check_kind(&header, name, &found));
     uint64_t there = size - (size_t)(text.end - (const char *)bytes);
     if (!tensor_view_bytes(&found, &found.bytes))
@@ -188,19 +191,21 @@ unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct
 /* ---- writing an array ---- */
 
 /* Everything before the data: returns its length, 0 where the type has no name. */
-static size_t encode_npy_header(const struct tensor_view *tensor, unsigned char to[NPY_HEADER_ROOM])
+static size_t encode_npy_header(const struct tensor_view *tensor, unsigned char to[NPY_HEADER_CAPACITY])
 {
     char *text = (char *)to + NPY_PREFIX;
-    size_t room = NPY_HEADER_ROOM - NPY_PREFIX;
+    size_t capacity = NPY_HEADER_CAPACITY - NPY_PREFIX;
 
     if (!descriptions[tensor->dtype])
         return 0;
-    size_t n = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+    size_t n = (size_t)snprintf(text, capacity, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                                 descriptions[tensor->dtype]);
     for (int i = 0; i < tensor->rank; i++)
-        n += (size_t)snprintf(text + n, room - n, "%" PRIu64 "%s", tensor->shape[i],
-                              tensor->rank == 1 ? "," : i + 1 < tensor->rank ? ", " : "");
-    n += (size_t)snprintf(text + n, room - n, "), }");
+        n += (size_t)snprintf(text + n, capacity - n, "%" PRIu64 "%s", tensor->shape[i],
+                              tensor->rank == 1      ? ","
+                              : i + 1 < tensor->rank ? ", "
+                                                     : "");
+    n += (size_t)snprintf(text + n, capacity - n, "), }");
     size_t whole = (NPY_PREFIX + n + 1 + NPY_ALIGNMENT - 1) / NPY_ALIGNMENT * NPY_ALIGNMENT;
     memset(text + n, ' ', whole - NPY_PREFIX - n);
     to[whole - 1] = '\n';
@@ -211,14 +216,13 @@ static size_t encode_npy_header(const struct tensor_view *tensor, unsigned char 
 }
 
 static unroll_status describe_array(const struct tensor_view *tensor, const char *path,
-                                    unsigned char header[NPY_HEADER_ROOM], size_t *length)
+                                    unsigned char header[NPY_HEADER_CAPACITY], size_t *length)
 {
     uint64_t bytes;
 
-    if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK || !tensor_view_bytes(tensor, &bytes)
-        || bytes != tensor->bytes)
-        return fail(UNROLL_USAGE, "cannot write '%s': the bytes of '%.160s' do not fit its shape", path,
-                    tensor->name);
+    if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK || !tensor_view_bytes(tensor, &bytes) ||
+        bytes != tensor->bytes)
+        return fail(UNROLL_USAGE, "cannot write '%s': the bytes of '%.160s' do not fit its shape", path, tensor->name);
     *length = encode_npy_header(tensor, header);
     if (*length == 0)
         return fail(UNROLL_UNSUPPORTED, "cannot write '%s': NumPy has no type %s; fix: convert '%.160s' to F32", path,
@@ -228,7 +232,7 @@ static unroll_status describe_array(const struct tensor_view *tensor, const char
 
 unroll_status npy_write(const char *path, const struct tensor_view *tensor)
 {
-    unsigned char header[NPY_HEADER_ROOM];
+    unsigned char header[NPY_HEADER_CAPACITY];
     size_t length;
 
     TRY(describe_array(tensor, path, header, &length));
@@ -239,15 +243,22 @@ unroll_status npy_write(const char *path, const struct tensor_view *tensor)
 /* ---- archives: the records of zip (PKWARE's APPNOTE, sections 4.3.7, 4.3.12, 4.3.16) ---- */
 
 enum {
-    LOCAL_BYTES = 30, CENTRAL_BYTES = 46, END_BYTES = 22, LONGEST_COMMENT = 65535,
-    LOCAL_SIGNATURE = 0x04034b50, CENTRAL_SIGNATURE = 0x02014b50, END_SIGNATURE = 0x06054b50,
-    ZIP_VERSION = 20, FLAG_ENCRYPTED = 1, DATE_1980 = 1 << 5 | 1
+    LOCAL_BYTES = 30,
+    CENTRAL_BYTES = 46,
+    END_BYTES = 22,
+    LONGEST_COMMENT = 65535,
+    LOCAL_SIGNATURE = 0x04034b50,
+    CENTRAL_SIGNATURE = 0x02014b50,
+    END_SIGNATURE = 0x06054b50,
+    ZIP_VERSION = 20,
+    FLAG_ENCRYPTED = 1,
+    DATE_1980 = 1 << 5 | 1
 };
 #define SUFFIX ".npy"
 
 struct npz {
-    void *owned;                /* the bytes that npz_open read, else NULL */
-    char *names;                /* all names, each ended by a zero */
+    void *owned; /* the bytes that npz_open read, else NULL */
+    char *names; /* all names, each ended by a zero */
     struct tensor_view *tensors;
     int count;
 };
@@ -260,18 +271,16 @@ static uint32_t crc32_of(uint32_t before, const void *bytes, size_t size)
 
     for (uint32_t i = 0; i < 256; i++) {
         table[i] = i;
-        for (int bit = 0; bit < 8; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+        for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
     }
-    for (size_t i = 0; i < size; i++)
-        crc = crc >> 8 ^ table[(crc ^ at[i]) & 0xff];
+    for (size_t i = 0; i < size; i++) crc = crc >> 8 ^ table[(crc ^ at[i]) & 0xff];
     return ~crc;
 }
 
 struct archive {
     const unsigned char *bytes;
     size_t size;
-    const char *name;           /* for messages */
+    const char *name; /* for messages */
 };
 
 /* The end record is the last thing in the file, before a comment. */
@@ -286,14 +295,16 @@ static unroll_status find_directory(const struct archive *a, size_t *at, size_t 
         *entries = get_number(end + 10, 2);
         *at = get_number(end + 16, 4);
         if (*at == UINT32_MAX || *entries == UINT16_MAX)
-            return fail(UNROLL_UNSUPPORTED, "'%s' is an archive of the kind for more than 4 GiB or 65,534 arrays; fix: "
-                        "save fewer arrays in a file", a->name);
+            return fail(UNROLL_UNSUPPORTED,
+                        "'%s' is an archive of the kind for more than 4 GiB or 65,534 arrays; fix: "
+                        "save fewer arrays in a file",
+                        a->name);
         if (*at > i || *entries > (i - *at) / CENTRAL_BYTES)
             return fail(UNROLL_DATA, "'%s': its directory lies outside the file", a->name);
         return UNROLL_OK;
     }
-    return fail(UNROLL_DATA, "'%s' is no file of NumPy, or it is cut short; fix: write it with numpy.save or numpy.savez",
-                a->name);
+    return fail(UNROLL_DATA,
+                "'%s' is no file of NumPy, or it is cut short; fix: write it with numpy.save or numpy.savez", a->name);
 }
 
 struct member {
@@ -310,9 +321,12 @@ static unroll_status read_member(const struct archive *a, size_t *at, struct mem
 
     if (left < CENTRAL_BYTES || get_number(record, 4) != CENTRAL_SIGNATURE)
         return fail(UNROLL_DATA, "'%s': a record of its directory is damaged", a->name);
-    *m = (struct member){.name = record + CENTRAL_BYTES, .name_bytes = get_number(record + 28, 2),
-                         .bytes = get_number(record + 24, 4), .local = get_number(record + 42, 4),
-                         .method = get_number(record + 10, 2), .flags = get_number(record + 8, 2),
+    *m = (struct member){.name = record + CENTRAL_BYTES,
+                         .name_bytes = get_number(record + 28, 2),
+                         .bytes = get_number(record + 24, 4),
+                         .local = get_number(record + 42, 4),
+                         .method = get_number(record + 10, 2),
+                         .flags = get_number(record + 8, 2),
                          .crc = get_number(record + 16, 4)};
     size_t whole = CENTRAL_BYTES + m->name_bytes + get_number(record + 30, 2) + get_number(record + 32, 2);
     if (whole > left)
@@ -328,8 +342,7 @@ static unroll_status check_member(const struct archive *a, const struct member *
     if (m->method != 0)
         return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is compressed; fix: numpy.savez instead of savez_compressed",
                     a->name, name);
-    if (m->local > a->size || a->size - m->local < LOCAL_BYTES
-        || get_number(a->bytes + m->local, 4) != LOCAL_SIGNATURE)
+    if (m->local > a->size || a->size - m->local < LOCAL_BYTES || get_number(a->bytes + m->local, 4) != LOCAL_SIGNATURE)
         return fail(UNROLL_DATA, "'%s': '%s' does not lie where the directory says", a->name, name);
     return UNROLL_OK;
 }
@@ -395,7 +408,7 @@ unroll_status npz_parse(const void *bytes, size_t size, const char *name_for_err
     unroll_status status = UNROLL_OK;
     if (parsed) {
         parsed->tensors = allocate_zeroed(entries, sizeof *parsed->tensors);
-        parsed->names = allocate_zeroed(size - at, 1);      /* the directory holds all names */
+        parsed->names = allocate_zeroed(size - at, 1); /* the directory holds all names */
     }
     if (!parsed || !parsed->tensors || !parsed->names)
         status = fail(UNROLL_RESOURCE, "no memory for the %zu arrays of '%s'", entries, name_for_errors);
@@ -437,8 +450,7 @@ unroll_status npz_open(const char *path, struct npz **file)
 
     TRY(read_whole_file(path, INT64_MAX, &bytes, &size));
     bool is_single = size >= sizeof npy_magic && memcmp(bytes, npy_magic, sizeof npy_magic) == 0;
-    unroll_status status = is_single ? parse_single(bytes, size, path, &parsed)
-                                     : npz_parse(bytes, size, path, &parsed);
+    unroll_status status = is_single ? parse_single(bytes, size, path, &parsed) : npz_parse(bytes, size, path, &parsed);
     if (status != UNROLL_OK) {
         release(bytes);
         return status;
@@ -458,15 +470,9 @@ void npz_close(struct npz *file)
     release(file);
 }
 
-int npz_count(const struct npz *file)
-{
-    return file->count;
-}
+int npz_count(const struct npz *file) { return file->count; }
 
-const struct tensor_view *npz_at(const struct npz *file, int i)
-{
-    return &file->tensors[i];
-}
+const struct tensor_view *npz_at(const struct npz *file, int i) { return &file->tensors[i]; }
 
 const struct tensor_view *npz_find(const struct npz *file, const char *name)
 {
@@ -480,7 +486,7 @@ const struct tensor_view *npz_find(const struct npz *file, const char *name)
 
 /* What comes before a member's data, and its record in the directory. */
 struct written {
-    unsigned char before[LOCAL_BYTES + 256 + NPY_HEADER_ROOM], record[CENTRAL_BYTES + 256];
+    unsigned char before[LOCAL_BYTES + 256 + NPY_HEADER_CAPACITY], record[CENTRAL_BYTES + 256];
     size_t before_bytes, record_bytes;
 };
 
@@ -488,7 +494,7 @@ struct written {
 static void put_common(unsigned char *at, uint32_t crc, uint64_t bytes, size_t name_bytes)
 {
     put_number(at, ZIP_VERSION, 2);
-    put_number(at + 8, DATE_1980, 2);           /* no time stamp: equal arrays give equal bytes */
+    put_number(at + 8, DATE_1980, 2); /* no time stamp: equal arrays give equal bytes */
     put_number(at + 10, crc, 4);
     put_number(at + 14, bytes, 4);
     put_number(at + 18, bytes, 4);
@@ -498,7 +504,7 @@ static void put_common(unsigned char *at, uint32_t crc, uint64_t bytes, size_t n
 static unroll_status encode_member(const struct tensor_view *tensor, const char *path, uint64_t *offset,
                                    struct written *w)
 {
-    unsigned char header[NPY_HEADER_ROOM];
+    unsigned char header[NPY_HEADER_CAPACITY];
     size_t header_bytes, name_bytes = strlen(tensor->name) + strlen(SUFFIX);
 
     TRY(describe_array(tensor, path, header, &header_bytes));

@@ -21,12 +21,12 @@ unroll_status npz_open(const char *path, struct npz **file);
 
 /* The same for an archive in memory, which is borrowed until npz_close. */
 unroll_status npz_parse(const void *bytes, size_t size, const char *name_for_errors, struct npz **file);
-void npz_close(struct npz *file);                           /* NULL is allowed */
+void npz_close(struct npz *file); /* NULL is allowed */
 
 /* In the order of the archive. Views live until npz_close; names have no ".npy". */
 int npz_count(const struct npz *file);
 const struct tensor_view *npz_at(const struct npz *file, int i);
-const struct tensor_view *npz_find(const struct npz *file, const char *name);      /* or NULL */
+const struct tensor_view *npz_find(const struct npz *file, const char *name); /* or NULL */
 
 /* Version 1.0, the data at a multiple of 64 bytes. BF16 is refused: NumPy has no such type. Files appear
  * whole or not at all. */

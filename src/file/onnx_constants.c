@@ -4,15 +4,9 @@
 
 #include <string.h>
 
-static size_t number_size(const struct onnx_tensor *t)
-{
-    return t->f ? sizeof *t->f : sizeof *t->i;
-}
+static size_t number_size(const struct onnx_tensor *t) { return t->f ? sizeof *t->f : sizeof *t->i; }
 
-static char *numbers(const struct onnx_tensor *t)
-{
-    return t->f ? (char *)t->f : (char *)t->i;
-}
+static char *numbers(const struct onnx_tensor *t) { return t->f ? (char *)t->f : (char *)t->i; }
 
 /* ---- views ----------------------------------------------------------------------------- */
 
@@ -21,7 +15,7 @@ static unroll_status strided(struct onnx_import *im, const struct onnx_tensor *t
                              const int64_t *stride, int64_t first, struct onnx_tensor **made)
 {
     struct onnx_tensor *m;
-    int64_t at[ONNX_RANK] = { 0 }, from = first;
+    int64_t at[ONNX_RANK] = {0}, from = first;
     size_t size = number_size(t);
     TRY(onnx_new_tensor(im, t->rank, dim, t->f != NULL, &m));
     for (size_t n = 0; n < m->count; n++) {
@@ -41,8 +35,7 @@ static unroll_status strided(struct onnx_import *im, const struct onnx_tensor *t
 static void strides_of(const struct onnx_tensor *t, int64_t *stride)
 {
     int64_t step = 1;
-    for (int k = t->rank - 1; k >= 0; step *= t->dim[k--])
-        stride[k] = step;
+    for (int k = t->rank - 1; k >= 0; step *= t->dim[k--]) stride[k] = step;
 }
 
 /* Axis k of the result is axis order[k]. */
@@ -96,22 +89,18 @@ unroll_status onnx_constant_gather(struct onnx_import *im, const struct onnx_ten
     if (!index->i || rank > ONNX_RANK)
         return refuse_node(im, "its indices are no integers, or have too many dimensions");
     for (int k = 0; k < rank; k++)
-        dim[k] = k < axis ? t->dim[k] : k < axis + index->rank ? index->dim[k - axis]
-            : t->dim[k - index->rank + 1];
-    for (int k = 0; k < t->rank; k++)
-        *(k < axis ? &outer : &inner) *= k == axis ? 1 : t->dim[k];
+        dim[k] = k < axis ? t->dim[k] : k < axis + index->rank ? index->dim[k - axis] : t->dim[k - index->rank + 1];
+    for (int k = 0; k < t->rank; k++) *(k < axis ? &outer : &inner) *= k == axis ? 1 : t->dim[k];
     struct onnx_tensor *m;
     size_t bytes = (size_t)inner * number_size(t);
     TRY(onnx_new_tensor(im, rank, dim, t->f != NULL, &m));
     for (int64_t o = 0; o < outer; o++)
         for (size_t i = 0; i < index->count; i++) {
-            int64_t row = index->i[i] < 0 && !is_symbol(index->i[i]) ? index->i[i] + t->dim[axis]
-                : index->i[i];
+            int64_t row = index->i[i] < 0 && !is_symbol(index->i[i]) ? index->i[i] + t->dim[axis] : index->i[i];
             if (row < 0 || row >= t->dim[axis])
                 return refuse_node(im, "index %lld is outside of a constant", (long long)index->i[i]);
             memcpy(numbers(m) + ((size_t)o * index->count + i) * bytes,
-                   numbers(t) + (size_t)(o * t->dim[axis] + row) * bytes,
-                   bytes);
+                   numbers(t) + (size_t)(o * t->dim[axis] + row) * bytes, bytes);
         }
     return onnx_set_constant(im, 0, m);
 }
@@ -126,14 +115,12 @@ unroll_status onnx_constant_concat(struct onnx_import *im, int axis)
     for (int i = 0; i < im->node->inputs; i++) {
         const struct onnx_tensor *t = onnx_input(im, i)->constant;
         bool alike = t->rank == first->rank && !t->f == !first->f;
-        for (int k = 0; alike && k < t->rank; k++)
-            alike = k == axis || t->dim[k] == first->dim[k];
+        for (int k = 0; alike && k < t->rank; k++) alike = k == axis || t->dim[k] == first->dim[k];
         if (!alike)
             return refuse_node(im, "constants of other shapes or types can't be joined");
         dim[axis] += t->dim[axis];
     }
-    for (int k = 0; k < first->rank; k++)
-        *(k < axis ? &outer : &inner) *= k == axis ? 1 : first->dim[k];
+    for (int k = 0; k < first->rank; k++) *(k < axis ? &outer : &inner) *= k == axis ? 1 : first->dim[k];
     struct onnx_tensor *m;
     TRY(onnx_new_tensor(im, first->rank, dim, first->f != NULL, &m));
     char *to = numbers(m);
@@ -173,7 +160,7 @@ static int64_t compute(char op, int64_t a, int64_t b)
         return are_equal(a, b);
     if (is_symbol(a) || is_symbol(b) || (op == '/' && (b == 0 || b == -1)))
         return SYMBOL_UNKNOWN;
-    uint64_t x = (uint64_t)a, y = (uint64_t)b;          /* wraps, as ONNX Runtime does */
+    uint64_t x = (uint64_t)a, y = (uint64_t)b; /* wraps, as ONNX Runtime does */
     return op == '+' ? (int64_t)(x + y) : op == '-' ? (int64_t)(x - y) : op == '*' ? (int64_t)(x * y) : a / b;
 }
 
@@ -207,17 +194,17 @@ unroll_status onnx_arithmetic(struct onnx_import *im)
 {
     const char *op = im->node->op;
     const struct value *a = onnx_input(im, 0), *b = onnx_input(im, 1);
-    if (a && b && (a->kind == VALUE_FLOW || b->kind == VALUE_FLOW))
-        return refuse_node(im, "what flows through a network can't be %s: layers know products with weights "
-                               "and sums with biases",
-                           op[0] == 'M' ? "multiplied" : op[0] == 'D' ? "divided" : "combined so");
+    if (a && b && (a->kind == VALUE_SYMBOLIC || b->kind == VALUE_SYMBOLIC))
+        return refuse_node(im,
+                           "what flows through a network can't be %s: layers know products with weights "
+                           "and sums with biases",
+                           op[0] == 'M'   ? "multiplied"
+                           : op[0] == 'D' ? "divided"
+                                          : "combined so");
     return combine(im, op[0] == 'A' ? '+' : op[0] == 'S' ? '-' : op[0] == 'M' ? '*' : '/');
 }
 
-unroll_status onnx_equal(struct onnx_import *im)
-{
-    return combine(im, '=');
-}
+unroll_status onnx_equal(struct onnx_import *im) { return combine(im, '='); }
 
 /* Of shapes: numbers where the condition holds, else others. */
 unroll_status onnx_where(struct onnx_import *im)
@@ -251,7 +238,7 @@ static unroll_status constant_of_attribute(struct onnx_import *im, const struct 
     struct onnx_tensor *m;
     bool list = a->type == ONNX_A_FLOATS || a->type == ONNX_A_INTS,
          is_float = a->type == ONNX_A_FLOAT || a->type == ONNX_A_FLOATS;
-    TRY(onnx_new_tensor(im, list, &(int64_t){ a->count }, is_float, &m));
+    TRY(onnx_new_tensor(im, list, &(int64_t){a->count}, is_float, &m));
     for (size_t i = 0; i < m->count; i++)
         if (is_float)
             m->f[i] = list ? a->floats[i] : a->f;
@@ -267,8 +254,8 @@ unroll_status onnx_constant(struct onnx_import *im)
     const struct onnx_attribute *a = &im->node->attribute[0];
     if (a->t)
         return onnx_set_constant(im, 0, a->t);
-    bool has_list = (a->type == ONNX_A_FLOATS && (a->floats || !a->count)) || (a->type == ONNX_A_INTS &&
-                                                                               (a->ints || !a->count));
+    bool has_list =
+        (a->type == ONNX_A_FLOATS && (a->floats || !a->count)) || (a->type == ONNX_A_INTS && (a->ints || !a->count));
     if (a->type != ONNX_A_FLOAT && a->type != ONNX_A_INT && !has_list)
         return refuse_node(im, "its value is of a type that is not read");
     return constant_of_attribute(im, a);
@@ -285,16 +272,14 @@ unroll_status onnx_constant_of_shape(struct onnx_import *im)
     if (rank < 0 || rank > ONNX_RANK || (a && (!one || one->count != 1)))
         return refuse_node(im, "its shape or its value is not readable");
     bool known = true, is_float = !one || one->f;
-    for (int k = 0; k < rank; k++)
-        known = known && !is_symbol(dim[k]);
+    for (int k = 0; k < rank; k++) known = known && !is_symbol(dim[k]);
     if (is_float)
         return onnx_set_fill(im, 0, one ? one->f[0] : 0);
     struct onnx_tensor *m;
     if (!known)
         return refuse_node(im, "integers of a shape that is known only when the network runs");
     TRY(onnx_new_tensor(im, rank, dim, false, &m));
-    for (size_t i = 0; i < m->count; i++)
-        m->i[i] = one->i[0];
+    for (size_t i = 0; i < m->count; i++) m->i[i] = one->i[0];
     return onnx_set_constant(im, 0, m);
 }
 

@@ -23,7 +23,7 @@ enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBU
 struct exporter {
     struct pb_writer w;
     const struct unroll_model *m;
-    char y[MODEL_LAYERS_MAX + 1][64];    /* the value that holds what the input and each layer gives */
+    char y[MODEL_LAYERS_MAX + 1][64]; /* the value that holds what the input and each layer gives */
 };
 
 /* ---- nodes ----------------------------------------------------------------------------- */
@@ -87,12 +87,10 @@ static void put_string(struct exporter *e, const char *name, const char *value)
 /* ---- constants ------------------------------------------------------------------------- */
 
 /* Room for the raw bytes of an initializer; ends the tensor. */
-static uint8_t *put_tensor(struct exporter *e, const char *name, enum onnx_type type, int rank,
-                           const size_t *dim)
+static uint8_t *put_tensor(struct exporter *e, const char *name, enum onnx_type type, int rank, const size_t *dim)
 {
     size_t count = 1, size = type == ONNX_FLOAT ? 4 : 8, tensor = pb_begin(&e->w, GRAPH_INITIALIZER);
-    for (int k = 0; k < rank; count *= dim[k++])
-        pb_put_varint(&e->w, 1, dim[k]);
+    for (int k = 0; k < rank; count *= dim[k++]) pb_put_varint(&e->w, 1, dim[k]);
     pb_put_varint(&e->w, 2, type);
     pb_put_string(&e->w, 8, name);
     uint8_t *raw = pb_put_room(&e->w, 9, count * size);
@@ -117,17 +115,19 @@ static void put_scalar(struct exporter *e, const char *name, float value)
 static void put_integers(struct exporter *e, const char *name, int rank, const int64_t *value, size_t count)
 {
     uint8_t *raw = put_tensor(e, name, ONNX_INT64, rank, &count);
-    for (size_t i = 0; raw && i < count; i++)
-        put_number(raw + 8 * i, (uint64_t)value[i], 8);
+    for (size_t i = 0; raw && i < count; i++) put_number(raw + 8 * i, (uint64_t)value[i], 8);
 }
 
 /* ---- inputs and outputs of the graph --------------------------------------------------- */
 
 /* Dimensions: a number, or the name of a symbol where it is 0. */
-struct dims { int rank; size_t size[3]; const char *symbol[3]; };
+struct dims {
+    int rank;
+    size_t size[3];
+    const char *symbol[3];
+};
 
-static void put_value_info(struct exporter *e, uint32_t field, const char *name, enum onnx_type type,
-                           struct dims d)
+static void put_value_info(struct exporter *e, uint32_t field, const char *name, enum onnx_type type, struct dims d)
 {
     size_t info = pb_begin(&e->w, field);
     pb_put_string(&e->w, 1, name);
@@ -148,14 +148,11 @@ static void put_value_info(struct exporter *e, uint32_t field, const char *name,
     pb_end(&e->w, info);
 }
 
-static struct dims sequence_of(size_t width)
-{
-    return (struct dims){ 3, { 0, 0, width }, { "time", "batch", NULL } };
-}
+static struct dims sequence_of(size_t width) { return (struct dims){3, {0, 0, width}, {"time", "batch", NULL}}; }
 
 static struct dims states_of(const struct layer *l)
 {
-    return (struct dims){ 3, { (size_t)l->directions, 0, l->hidden }, { NULL, "batch", NULL } };
+    return (struct dims){3, {(size_t)l->directions, 0, l->hidden}, {NULL, "batch", NULL}};
 }
 
 static void export_input(struct exporter *e)
@@ -166,17 +163,17 @@ static void export_input(struct exporter *e)
         put_value_info(e, GRAPH_INPUT, "x", ONNX_FLOAT, sequence_of((size_t)s->input));
         return;
     }
-    put_value_info(e, GRAPH_INPUT, "tokens", ONNX_INT64, (struct dims){ 2, { 0, 0 }, { "time", "batch" } });
+    put_value_info(e, GRAPH_INPUT, "tokens", ONNX_INT64, (struct dims){2, {0, 0}, {"time", "batch"}});
     snprintf(e->y[0], sizeof e->y[0], "embedded");
     if (s->embed) {
-        size_t dim[] = { (size_t)s->input, (size_t)s->embed };
+        size_t dim[] = {(size_t)s->input, (size_t)s->embed};
         put_floats(put_tensor(e, "embedding.weight", ONNX_FLOAT, 2, dim), model_values(e->m, PARAM_EMBEDDING, 0, 0),
                    dim[0] * dim[1]);
         put_node(e, "Gather", "embedding.weight tokens", "embedded");
         return;
     }
-    put_integers(e, "symbols", 0, &(int64_t){ s->input }, 1);
-    put_floats(put_tensor(e, "one_hot", ONNX_FLOAT, 1, &(size_t){ 2 }), (const float[]){ 0, 1 }, 2);
+    put_integers(e, "symbols", 0, &(int64_t){s->input}, 1);
+    put_floats(put_tensor(e, "one_hot", ONNX_FLOAT, 1, &(size_t){2}), (const float[]){0, 1}, 2);
     put_node(e, "OneHot", "tokens symbols one_hot", "embedded");
 }
 
@@ -184,13 +181,12 @@ static void export_input(struct exporter *e)
 
 /* Weights of all directions, [D, gates blocks], in ONNX's order. parts:
  * roles one after the other in a row. */
-static void export_weights(struct exporter *e, const char *name, int layer, const enum parameter_role *role,
-                           int roles,
+static void export_weights(struct exporter *e, const char *name, int layer, const enum parameter_role *role, int roles,
                            const int *order, int blocks, size_t rows, size_t columns)
 {
     const struct layer *l = &e->m->layer[layer];
     size_t block = rows * (columns ? columns : 1), whole = (size_t)blocks * block;
-    size_t dim[3] = { (size_t)l->directions, (size_t)(blocks * roles) * rows, columns };
+    size_t dim[3] = {(size_t)l->directions, (size_t)(blocks * roles) * rows, columns};
     uint8_t *raw = put_tensor(e, name, ONNX_FLOAT, columns ? 3 : 2, dim);
     for (int d = 0; raw && d < l->directions; d++)
         for (int r = 0; r < roles; r++, raw += 4 * whole) {
@@ -212,8 +208,8 @@ static void onnx_name(enum activation_kind kind, char *name)
     *name = 0;
 }
 
-static void export_numbers(struct exporter *e, const char *name, const struct activation *f, int count,
-                           int directions, int which)
+static void export_numbers(struct exporter *e, const char *name, const struct activation *f, int count, int directions,
+                           int which)
 {
     size_t a = begin_attribute(e, name, ONNX_A_FLOATS);
     for (int i = 0; i < count * directions; i++)
@@ -222,15 +218,15 @@ static void export_numbers(struct exporter *e, const char *name, const struct ac
     pb_end(&e->w, a);
 }
 
-static void export_functions(struct exporter *e, const struct layer *l)
+static void export_activations(struct exporter *e, const struct layer *l)
 {
     const struct cell_declaration *usual = cell_of_module(l->cell->foreign.name, NULL);
-    struct activation f[CELL_FUNCTIONS];
-    int count = l->cell->functions, numbers = 0;
+    struct activation f[CELL_ACTIVATIONS];
+    int count = l->cell->activations, numbers = 0;
     bool own = !l->cell->chooses;
     for (int i = 0; i < count; i++) {
-        f[i] = l->cell->chooses ? l->options.function[i] : (struct activation){ .kind = l->cell->function[i] };
-        own &= f[i].kind == usual->function[i];         /* what ONNX computes if nothing else is said */
+        f[i] = l->cell->chooses ? l->options.function[i] : (struct activation){.kind = l->cell->function[i]};
+        own &= f[i].kind == usual->function[i]; /* what ONNX computes if nothing else is said */
     }
     if (own)
         return;
@@ -265,22 +261,21 @@ static void export_recurrent_node(struct exporter *e, int layer, const char *x)
         snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), " P.l%d", layer);
     size_t node = begin_node(e, foreign->name, inputs, outputs);
     put_int(e, "hidden_size", l->hidden);
-    put_string(e, "direction", l->directions == 2 ? "bidirectional" : l->first_direction ? "reverse"
-               : "forward");
+    put_string(e, "direction", l->directions == 2 ? "bidirectional" : l->first_direction ? "reverse" : "forward");
     if (foreign->onnx_attribute)
         put_int(e, foreign->onnx_attribute, foreign->onnx_value);
     if (l->options.clip > 0)
         put_float(e, "clip", l->options.clip);
-    if (l->options.coupled)
+    if (l->options.input_forget)
         put_int(e, "input_forget", 1);
-    export_functions(e, l);
+    export_activations(e, l);
     pb_end(&e->w, node);
 }
 
 static void export_recurrent(struct exporter *e, int layer, const char *x)
 {
-    static const enum parameter_role w[] = { PARAM_W_IH }, r[] = { PARAM_W_HH },
-                                     b[] = { PARAM_B_IH, PARAM_B_HH }, p[] = { PARAM_VECTOR };
+    static const enum parameter_role w[] = {PARAM_W_IH}, r[] = {PARAM_W_HH}, b[] = {PARAM_B_IH, PARAM_B_HH},
+                                     p[] = {PARAM_VECTOR};
     const struct layer *l = &e->m->layer[layer];
     const int *order = l->cell->foreign.onnx_gates, gates = cell_inputs_from(l->cell, FROM_X);
     char name[64], inputs[128];
@@ -299,19 +294,17 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
     }
     export_recurrent_node(e, layer, x);
     if (l->directions == 1) {
-        put_integers(e, NAMED("axis"), 1, &(int64_t){ 1 }, 1);
+        put_integers(e, NAMED("axis"), 1, &(int64_t){1}, 1);
         snprintf(inputs, sizeof inputs, "Y.l%d axis.l%d", layer, layer);
         put_node(e, "Squeeze", inputs, e->y[layer + 1]);
         return;
     }
     snprintf(inputs, sizeof inputs, "Y.l%d", layer);
-    size_t node = begin_node(e, "Transpose", inputs,
-                             NAMED("side")), a = begin_attribute(e, "perm", ONNX_A_INTS);
-    for (int k = 0; k < 4; k++)
-        pb_put_varint(&e->w, 8, (const uint64_t[]){ 0, 2, 1, 3 }[k]);
+    size_t node = begin_node(e, "Transpose", inputs, NAMED("side")), a = begin_attribute(e, "perm", ONNX_A_INTS);
+    for (int k = 0; k < 4; k++) pb_put_varint(&e->w, 8, (const uint64_t[]){0, 2, 1, 3}[k]);
     pb_end(&e->w, a);
     pb_end(&e->w, node);
-    put_integers(e, NAMED("shape"), 1, (const int64_t[]){ 0, 0, l->outputs }, 3);
+    put_integers(e, NAMED("shape"), 1, (const int64_t[]){0, 0, l->outputs}, 3);
     snprintf(inputs, sizeof inputs, "side.l%d shape.l%d", layer, layer);
     put_node(e, "Reshape", inputs, e->y[layer + 1]);
 #undef NAMED
@@ -320,8 +313,7 @@ static void export_recurrent(struct exporter *e, int layer, const char *x)
 /* ---- dense layers ---------------------------------------------------------------------- */
 
 /* alpha f(beta x), alpha x + beta: products and sums with scalars around a function. */
-static void export_scaled(struct exporter *e, int layer, const struct activation *f, const char *x,
-                          const char *y)
+static void export_scaled(struct exporter *e, int layer, const struct activation *f, const char *x, const char *y)
 {
     char alpha[32], beta[32], inner[32], outer[32], inputs[128];
     bool affine = f->kind == ACTIVATION_AFFINE;
@@ -367,12 +359,11 @@ static void export_dense_weight(struct exporter *e, int layer, char *name, size_
         put_node(e, "Transpose", "embedding.weight", name);
         return;
     }
-    size_t dim[] = { l->input, l->outputs };
+    size_t dim[] = {l->input, l->outputs};
     const float *w = model_values(e->m, PARAM_W_DENSE, layer, 0);
     uint8_t *raw = put_tensor(e, name, ONNX_FLOAT, 2, dim);
     for (size_t k = 0; raw && k < dim[0]; k++)
-        for (size_t n = 0; n < dim[1]; n++, raw += 4)
-            put_floats(raw, w + n * dim[0] + k, 1);
+        for (size_t n = 0; n < dim[1]; n++, raw += 4) put_floats(raw, w + n * dim[0] + k, 1);
 }
 
 static void export_dense(struct exporter *e, int layer, const char *x)
@@ -390,7 +381,7 @@ static void export_dense(struct exporter *e, int layer, const char *x)
     if (l->bias) {
         char bias[32];
         snprintf(bias, sizeof bias, "bias.l%d", layer);
-        put_floats(put_tensor(e, bias, ONNX_FLOAT, 1, &(size_t){ l->outputs }),
+        put_floats(put_tensor(e, bias, ONNX_FLOAT, 1, &(size_t){l->outputs}),
                    model_values(e->m, PARAM_B_DENSE, layer, 0), l->outputs);
         snprintf(inputs, sizeof inputs, "%s %s", product, bias);
         put_node(e, "Add", inputs, last);
@@ -415,10 +406,11 @@ static unroll_status check_expressible(const struct unroll_model *m, const unrol
         if (l->projection)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d, '%s': ONNX has no operator for an LSTM with a projection; fix: export "
-                        "to another format", i, l->name);
+                        "to another format",
+                        i, l->name);
         if (!l->cell->foreign.name)
-            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for the cell '%s'", i,
-                        l->name, l->cell->called);
+            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for the cell '%s'", i, l->name,
+                        l->cell->called);
     }
     return UNROLL_OK;
 }
@@ -431,8 +423,7 @@ static const char *export_sources(struct exporter *e, int layer, char *joined, s
     if (l->sources == 1)
         return e->y[l->source[0] + 1];
     for (int k = 0; k < l->sources; k++)
-        snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "",
-                 e->y[l->source[k] + 1]);
+        snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "", e->y[l->source[k] + 1]);
     snprintf(joined, size, "joined.l%d", layer);
     size_t node = begin_node(e, "Concat", inputs, joined);
     put_int(e, "axis", 2);
@@ -465,8 +456,7 @@ static void export_model(struct exporter *e)
     size_t graph = pb_begin(&e->w, 7);
     pb_put_string(&e->w, GRAPH_NAME, "unroll");
     export_input(e);
-    for (int layer = 0; layer < e->m->layers; layer++)
-        export_layer(e, layer);
+    for (int layer = 0; layer < e->m->layers; layer++) export_layer(e, layer);
     pb_end(&e->w, graph);
     size_t opset = pb_begin(&e->w, 8);
     pb_put_string(&e->w, 1, "");
@@ -476,15 +466,15 @@ static void export_model(struct exporter *e)
 
 unroll_status onnx_export(const unroll_model *model, const char *path, const unroll_export_config *config)
 {
-    struct exporter e = { .m = model };
+    struct exporter e = {.m = model};
     TRY(check_expressible(model, config));
     export_model(&e);
     unroll_status status = UNROLL_OK;
     if (e.w.failed)
-        status = fail(UNROLL_RESOURCE,
-                      "'%s': no memory for the graph, or it is larger than 2 GiB, which ONNX can't be", path);
+        status = fail(UNROLL_RESOURCE, "'%s': no memory for the graph, or it is larger than 2 GiB, which ONNX can't be",
+                      path);
     if (status == UNROLL_OK)
-        status = write_file_atomically(path, &(struct piece){ e.w.data, e.w.size }, 1);
+        status = write_file_atomically(path, &(struct piece){e.w.data, e.w.size}, 1);
     release(e.w.data);
     return status;
 }

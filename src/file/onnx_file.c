@@ -10,7 +10,9 @@
 
 /* ---- memory and small readers ---------------------------------------------------------- */
 
-struct onnx_block { struct onnx_block *next; };
+struct onnx_block {
+    struct onnx_block *next;
+};
 
 void *onnx_allocate(struct onnx_file *o, size_t count, size_t size)
 {
@@ -52,22 +54,21 @@ static unroll_status room_for(struct onnx_file *o, struct pb_reader r, uint32_t 
 {
     struct pb_field f;
     size_t count = 0;
-    while (count <= ONNX_NODES && pb_next(&r, &f))
-        count += f.number == number;
+    while (count <= ONNX_NODES && pb_next(&r, &f)) count += f.number == number;
     TRY(r.status);
     if (count > ONNX_NODES)
-        return fail(UNROLL_UNSUPPORTED, "%s has more than %d of one thing; no recurrent network has", r.where, ONNX_NODES);
+        return fail(UNROLL_UNSUPPORTED, "%s has more than %d of one thing; no recurrent network has", r.where,
+                    ONNX_NODES);
     return onnx_take(o, count, size, array);
 }
 
 /* ---- attributes and nodes -------------------------------------------------------------- */
 
-static unroll_status read_number_list(struct onnx_file *o, const struct pb_reader *r,
-                                      const struct pb_field *f,
+static unroll_status read_number_list(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
                                       struct onnx_attribute *a)
 {
     bool floats = f->number == 7;
-    size_t before = (size_t)a->count, more = f->wire == PB_BYTES ? f->size : 1;     /* a byte or more each */
+    size_t before = (size_t)a->count, more = f->wire == PB_BYTES ? f->size : 1; /* a byte or more each */
     if (floats && f->wire == PB_BYTES)
         more = f->size / 4;
     char *list;
@@ -102,8 +103,7 @@ static unroll_status read_number_list(struct onnx_file *o, const struct pb_reade
     return UNROLL_OK;
 }
 
-static unroll_status read_string_list(struct onnx_file *o, const struct pb_reader *r,
-                                      const struct pb_field *f,
+static unroll_status read_string_list(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f,
                                       struct onnx_attribute *a)
 {
     const char **list;
@@ -131,10 +131,11 @@ static unroll_status read_attribute_field(struct onnx_file *o, const struct pb_r
         TRY(onnx_take(o, 1, sizeof *t, &t));
         a->t = t;
         return onnx_read_tensor(o, pb_inside(r, f), t);
-    case 7: case 8: return read_number_list(o, r, f, a);
+    case 7:
+    case 8: return read_number_list(o, r, f, a);
     case 9: return read_string_list(o, r, f, a);
     case 20: a->type = (int)f->value; return pb_expect(r, f, PB_VARINT);
-    default: return UNROLL_OK;          /* graphs and what newer files may have: known by the type */
+    default: return UNROLL_OK; /* graphs and what newer files may have: known by the type */
     }
 }
 
@@ -142,8 +143,7 @@ static unroll_status read_attribute(struct onnx_file *o, struct pb_reader r, str
 {
     struct pb_field f;
     a->name = a->s = "";
-    while (pb_next(&r, &f))
-        TRY(read_attribute_field(o, &r, &f, a));
+    while (pb_next(&r, &f)) TRY(read_attribute_field(o, &r, &f, a));
     return r.status;
 }
 
@@ -168,8 +168,7 @@ static unroll_status read_node(struct onnx_file *o, struct pb_reader r, struct o
     TRY(room_for(o, r, 1, sizeof *n->input, &n->input));
     TRY(room_for(o, r, 2, sizeof *n->output, &n->output));
     TRY(room_for(o, r, 5, sizeof *n->attribute, &n->attribute));
-    while (pb_next(&r, &f))
-        TRY(read_node_field(o, &r, &f, n));
+    while (pb_next(&r, &f)) TRY(read_node_field(o, &r, &f, n));
     return r.status;
 }
 
@@ -187,7 +186,7 @@ const struct onnx_attribute *onnx_attribute(const struct onnx_node *n, const cha
 static unroll_status find_field(struct pb_reader r, uint32_t number, enum pb_wire wire, struct pb_field *found)
 {
     struct pb_field f;
-    *found = (struct pb_field){ 0 };
+    *found = (struct pb_field){0};
     while (pb_next(&r, &f))
         if (f.number == number) {
             TRY(pb_expect(&r, &f, wire));
@@ -199,7 +198,7 @@ static unroll_status find_field(struct pb_reader r, uint32_t number, enum pb_wir
 static unroll_status read_dim(struct onnx_file *o, struct pb_reader r, struct onnx_dim *d)
 {
     struct pb_field f;
-    *d = (struct onnx_dim){ -1, "" };
+    *d = (struct onnx_dim){-1, ""};
     TRY(find_field(r, 1, PB_VARINT, &f));
     if (f.number && (int64_t)f.value >= 0)
         d->size = (int64_t)f.value;
@@ -215,8 +214,7 @@ static unroll_status read_shape(struct onnx_file *o, struct pb_reader r, struct 
         if (f.number != 1)
             continue;
         if (v->rank == ONNX_RANK)
-            return fail(UNROLL_UNSUPPORTED, "%s: '%.80s' has more than %d dimensions", r.where, v->name,
-                        ONNX_RANK);
+            return fail(UNROLL_UNSUPPORTED, "%s: '%.80s' has more than %d dimensions", r.where, v->name, ONNX_RANK);
         TRY(read_dim(o, pb_inside(&r, &f), &v->dim[v->rank++]));
     }
     return r.status;
@@ -225,7 +223,7 @@ static unroll_status read_shape(struct onnx_file *o, struct pb_reader r, struct 
 static unroll_status read_value_info(struct onnx_file *o, struct pb_reader r, struct onnx_value_info *v)
 {
     struct pb_field name, type, tensor, element, shape;
-    *v = (struct onnx_value_info){ .name = "", .rank = -1 };
+    *v = (struct onnx_value_info){.name = "", .rank = -1};
     TRY(find_field(r, 1, PB_BYTES, &name));
     if (name.number)
         TRY(onnx_take_text(o, &r, &name, &v->name));
@@ -246,8 +244,8 @@ static unroll_status read_value_info(struct onnx_file *o, struct pb_reader r, st
 static unroll_status read_graph_field(struct onnx_file *o, const struct pb_reader *r, const struct pb_field *f)
 {
     switch (f->number) {
-    case 1:  return read_node(o, pb_inside(r, f), &o->node[o->nodes++]);
-    case 5:  return onnx_read_tensor(o, pb_inside(r, f), &o->tensor[o->tensors++]);
+    case 1: return read_node(o, pb_inside(r, f), &o->node[o->nodes++]);
+    case 5: return onnx_read_tensor(o, pb_inside(r, f), &o->tensor[o->tensors++]);
     case 11: return read_value_info(o, pb_inside(r, f), &o->input[o->inputs++]);
     case 12: return read_value_info(o, pb_inside(r, f), &o->output[o->outputs++]);
     case 15: return fail(UNROLL_UNSUPPORTED, "%s has sparse weights, which are not read", r->where);
@@ -262,8 +260,7 @@ static unroll_status read_graph(struct onnx_file *o, struct pb_reader r)
     TRY(room_for(o, r, 5, sizeof *o->tensor, &o->tensor));
     TRY(room_for(o, r, 11, sizeof *o->input, &o->input));
     TRY(room_for(o, r, 12, sizeof *o->output, &o->output));
-    while (pb_next(&r, &f))
-        TRY(read_graph_field(o, &r, &f));
+    while (pb_next(&r, &f)) TRY(read_graph_field(o, &r, &f));
     return r.status;
 }
 
@@ -299,13 +296,12 @@ static unroll_status read_model_field(struct onnx_file *o, const struct pb_reade
 
 static unroll_status read_model(struct onnx_file *o, struct pb_reader r)
 {
-    struct pb_field f, graph = { 0 };
-    while (pb_next(&r, &f))
-        TRY(read_model_field(o, &r, &f, &graph));
+    struct pb_field f, graph = {0};
+    while (pb_next(&r, &f)) TRY(read_model_field(o, &r, &f, &graph));
     TRY(r.status);
     if (!graph.number || !o->opset)
-        return fail(UNROLL_DATA, "%s is no ONNX model: it has no %s", r.where, graph.number
-                    ? "version of its operators" : "graph");
+        return fail(UNROLL_DATA, "%s is no ONNX model: it has no %s", r.where,
+                    graph.number ? "version of its operators" : "graph");
     return read_graph(o, pb_inside(&r, &graph));
 }
 
@@ -317,7 +313,7 @@ static unroll_status parse(struct onnx_file *o, const void *bytes, size_t size, 
     TRY(onnx_take(o, strlen(path) + 3, 1, &where));
     o->path = strcpy(kept, path);
     sprintf(where, "'%s'", path);
-    return read_model(o, (struct pb_reader){ bytes, (const uint8_t *)bytes + size, where, UNROLL_OK });
+    return read_model(o, (struct pb_reader){bytes, (const uint8_t *)bytes + size, where, UNROLL_OK});
 }
 
 unroll_status onnx_parse(const void *bytes, size_t size, const char *path, struct onnx_file **file)

@@ -13,9 +13,20 @@ enum { ONNX_RANK = 8, ONNX_NODES = 1 << 16 };
 
 /* TensorProto.DataType */
 enum onnx_type {
-    ONNX_FLOAT = 1, ONNX_UINT8 = 2, ONNX_INT8 = 3, ONNX_UINT16 = 4, ONNX_INT16 = 5, ONNX_INT32 = 6,
-    ONNX_INT64 = 7, ONNX_STRING = 8, ONNX_BOOL = 9, ONNX_FLOAT16 = 10, ONNX_DOUBLE = 11, ONNX_UINT32 = 12,
-    ONNX_UINT64 = 13, ONNX_BFLOAT16 = 16,
+    ONNX_FLOAT = 1,
+    ONNX_UINT8 = 2,
+    ONNX_INT8 = 3,
+    ONNX_UINT16 = 4,
+    ONNX_INT16 = 5,
+    ONNX_INT32 = 6,
+    ONNX_INT64 = 7,
+    ONNX_STRING = 8,
+    ONNX_BOOL = 9,
+    ONNX_FLOAT16 = 10,
+    ONNX_DOUBLE = 11,
+    ONNX_UINT32 = 12,
+    ONNX_UINT64 = 13,
+    ONNX_BFLOAT16 = 16,
 };
 
 static inline bool onnx_is_float(int64_t type)
@@ -26,12 +37,12 @@ static inline bool onnx_is_float(int64_t type)
 /* A constant. Numbers of all floating types are floats here, those of all others int64. */
 struct onnx_tensor {
     const char *name;
-    int         type;                   /* as the file has it */
-    int         rank;
-    int64_t     dim[ONNX_RANK];
-    size_t      count;
-    float      *f;                      /* [count]; one of the two is NULL */
-    int64_t    *i;
+    int type; /* as the file has it */
+    int rank;
+    int64_t dim[ONNX_RANK];
+    size_t count;
+    float *f; /* [count]; one of the two is NULL */
+    int64_t *i;
 };
 
 /* The product of a shape; false: a size is negative,
@@ -41,8 +52,7 @@ static inline bool onnx_count(int rank, const int64_t *dim, size_t *count)
     int64_t spread = 1;
     *count = 1;
     for (int k = 0; k < rank; k++) {
-        if (dim[k] < 0 || __builtin_mul_overflow(spread, dim[k] ? dim[k] : 1, &spread) ||
-            spread > (int64_t)1 << 40)
+        if (dim[k] < 0 || __builtin_mul_overflow(spread, dim[k] ? dim[k] : 1, &spread) || spread > (int64_t)1 << 40)
             return false;
         *count = dim[k] ? *count : 0;
     }
@@ -52,36 +62,45 @@ static inline bool onnx_count(int rank, const int64_t *dim, size_t *count)
 
 /* AttributeProto.AttributeType */
 enum onnx_attribute_type {
-    ONNX_A_FLOAT = 1, ONNX_A_INT, ONNX_A_STRING, ONNX_A_TENSOR, ONNX_A_GRAPH, ONNX_A_FLOATS, ONNX_A_INTS,
+    ONNX_A_FLOAT = 1,
+    ONNX_A_INT,
+    ONNX_A_STRING,
+    ONNX_A_TENSOR,
+    ONNX_A_GRAPH,
+    ONNX_A_FLOATS,
+    ONNX_A_INTS,
     ONNX_A_STRINGS,
 };
 
 struct onnx_attribute {
     const char *name;
-    int         type;
-    float       f;
-    int64_t     i;
+    int type;
+    float f;
+    int64_t i;
     const char *s;
     const struct onnx_tensor *t;
-    int         count;                  /* of the lists */
-    const float   *floats;
+    int count; /* of the lists */
+    const float *floats;
     const int64_t *ints;
-    const char   **strings;
+    const char **strings;
 };
 
 struct onnx_node {
-    const char  *name, *op, *domain;
-    const char **input, **output;       /* "": left out */
-    int          inputs, outputs, attributes;
+    const char *name, *op, *domain;
+    const char **input, **output; /* "": left out */
+    int inputs, outputs, attributes;
     struct onnx_attribute *attribute;
 };
 
-struct onnx_dim { int64_t size; const char *name; };    /* size -1: unknown, perhaps named */
+struct onnx_dim {
+    int64_t size;
+    const char *name;
+}; /* size -1: unknown, perhaps named */
 
 struct onnx_value_info {
     const char *name;
-    int         type;                   /* 0: not said, or no tensor */
-    int         rank;                   /* -1: not said */
+    int type; /* 0: not said, or no tensor */
+    int rank; /* -1: not said */
     struct onnx_dim dim[ONNX_RANK];
 };
 
@@ -89,15 +108,15 @@ struct onnx_block;
 
 struct onnx_file {
     const char *path, *producer, *producer_version;
-    int64_t     ir_version, opset;      /* opset: of the operators without a domain */
-    int         nodes, tensors, inputs, outputs;
-    struct onnx_node       *node;
-    struct onnx_tensor     *tensor;     /* initializers */
+    int64_t ir_version, opset; /* opset: of the operators without a domain */
+    int nodes, tensors, inputs, outputs;
+    struct onnx_node *node;
+    struct onnx_tensor *tensor; /* initializers */
     struct onnx_value_info *input, *output;
-    void       *outside;                /* the last file beside the model with numbers, and its name */
-    size_t      outside_bytes;
+    void *outside; /* the last file beside the model with numbers, and its name */
+    size_t outside_bytes;
     const char *outside_name;
-    struct onnx_block      *blocks;     /* all memory of the file, released together */
+    struct onnx_block *blocks; /* all memory of the file, released together */
 };
 
 /* The bytes need not outlive the call. path is for messages,
@@ -112,6 +131,6 @@ unroll_status onnx_parse_tensor(struct onnx_file *, const void *bytes, size_t si
 /* Memory that lives as long as the file; NULL: none left. */
 void *onnx_allocate(struct onnx_file *, size_t count, size_t size);
 
-const struct onnx_attribute *onnx_attribute(const struct onnx_node *, const char *name);    /* or NULL */
+const struct onnx_attribute *onnx_attribute(const struct onnx_node *, const char *name); /* or NULL */
 
 #endif

@@ -17,35 +17,49 @@
 /* Of the first input: it must be there; what is filled with one number stays so, whatever is moved. */
 enum { ANY, NEEDS, MOVES };
 
-static const struct row { const char *op; onnx_operator *read; const char *attributes; int first; } operators[] = {
-    { "LSTM", onnx_recurrent, RECURRENT "input_forget", ANY },
-    { "GRU", onnx_recurrent, RECURRENT "linear_before_reset", ANY },
-    { "RNN", onnx_recurrent, RECURRENT, ANY },
-    { "MatMul", onnx_matmul, "", ANY },
-    { "Gemm", onnx_gemm, "alpha beta transA transB", ANY },
-    { "Add", onnx_add, "", ANY },
-    { "Sub", onnx_arithmetic, "", ANY }, { "Mul", onnx_arithmetic, "", ANY }, { "Div", onnx_arithmetic, "", ANY },
-    { "Relu", onnx_activation, "", ANY }, { "Tanh", onnx_activation, "", ANY }, { "Sigmoid", onnx_activation, "", ANY },
-    { "LeakyRelu", onnx_activation, "alpha", ANY }, { "ThresholdedRelu", onnx_activation, "alpha", ANY },
-    { "HardSigmoid", onnx_activation, "alpha beta", ANY }, { "Elu", onnx_activation, "alpha", ANY },
-    { "Softsign", onnx_activation, "", ANY }, { "Softplus", onnx_activation, "", ANY },
-    { "Softmax", onnx_activation, "axis", ANY },
-    { "Gather", onnx_embedding_or_gather, "axis", MOVES },
-    { "OneHot", onnx_one_hot, "axis", ANY },
-    { "Transpose", onnx_transpose, "perm", MOVES },
-    { "Squeeze", onnx_squeeze, "axes", MOVES }, { "Unsqueeze", onnx_unsqueeze, "axes", MOVES },
-    { "Reshape", onnx_reshape, "allowzero", MOVES }, { "Flatten", onnx_flatten, "axis", ANY },
-    { "Concat", onnx_concat, "axis", ANY },
-    { "Slice", onnx_slice, "axes starts ends", MOVES },
-    { "Split", onnx_split, "axis split num_outputs", MOVES },
-    { "Shape", onnx_shape, "start end", NEEDS },
-    { "Constant", onnx_constant, "value value_float value_floats value_int value_ints", ANY },
-    { "ConstantOfShape", onnx_constant_of_shape, "value", ANY },
-    { "Expand", onnx_expand, "", ANY },
-    { "Cast", onnx_cast, "to saturate round_mode", NEEDS },
-    { "Equal", onnx_equal, "", ANY }, { "Where", onnx_where, "", ANY },
-    { "Identity", onnx_pass, "", NEEDS }, { "Dropout", onnx_dropout, "ratio seed", NEEDS },
-};
+static const struct row {
+    const char *op;
+    onnx_operator *read;
+    const char *attributes;
+    int first;
+} operators[] = {{"LSTM", onnx_recurrent, RECURRENT "input_forget", ANY},
+                 {"GRU", onnx_recurrent, RECURRENT "linear_before_reset", ANY},
+                 {"RNN", onnx_recurrent, RECURRENT, ANY},
+                 {"MatMul", onnx_matmul, "", ANY},
+                 {"Gemm", onnx_gemm, "alpha beta transA transB", ANY},
+                 {"Add", onnx_add, "", ANY},
+                 {"Sub", onnx_arithmetic, "", ANY},
+                 {"Mul", onnx_arithmetic, "", ANY},
+                 {"Div", onnx_arithmetic, "", ANY},
+                 {"Relu", onnx_activation, "", ANY},
+                 {"Tanh", onnx_activation, "", ANY},
+                 {"Sigmoid", onnx_activation, "", ANY},
+                 {"LeakyRelu", onnx_activation, "alpha", ANY},
+                 {"ThresholdedRelu", onnx_activation, "alpha", ANY},
+                 {"HardSigmoid", onnx_activation, "alpha beta", ANY},
+                 {"Elu", onnx_activation, "alpha", ANY},
+                 {"Softsign", onnx_activation, "", ANY},
+                 {"Softplus", onnx_activation, "", ANY},
+                 {"Softmax", onnx_activation, "axis", ANY},
+                 {"Gather", onnx_embedding_or_gather, "axis", MOVES},
+                 {"OneHot", onnx_one_hot, "axis", ANY},
+                 {"Transpose", onnx_transpose, "perm", MOVES},
+                 {"Squeeze", onnx_squeeze, "axes", MOVES},
+                 {"Unsqueeze", onnx_unsqueeze, "axes", MOVES},
+                 {"Reshape", onnx_reshape, "allowzero", MOVES},
+                 {"Flatten", onnx_flatten, "axis", ANY},
+                 {"Concat", onnx_concat, "axis", ANY},
+                 {"Slice", onnx_slice, "axes starts ends", MOVES},
+                 {"Split", onnx_split, "axis split num_outputs", MOVES},
+                 {"Shape", onnx_shape, "start end", NEEDS},
+                 {"Constant", onnx_constant, "value value_float value_floats value_int value_ints", ANY},
+                 {"ConstantOfShape", onnx_constant_of_shape, "value", ANY},
+                 {"Expand", onnx_expand, "", ANY},
+                 {"Cast", onnx_cast, "to saturate round_mode", NEEDS},
+                 {"Equal", onnx_equal, "", ANY},
+                 {"Where", onnx_where, "", ANY},
+                 {"Identity", onnx_pass, "", NEEDS},
+                 {"Dropout", onnx_dropout, "ratio seed", NEEDS}};
 
 static const struct row *find_operator(const char *op)
 {
@@ -81,14 +95,13 @@ static unroll_status read_node(struct onnx_import *im)
         return refuse_node(im, "its first input is missing");
     if (row->first != MOVES || first->kind != VALUE_FILL)
         return row->read(im);
-    for (int k = 0; k < n->outputs; k++)
-        onnx_set_fill(im, k, first->fill);
+    for (int k = 0; k < n->outputs; k++) onnx_set_fill(im, k, first->fill);
     return UNROLL_OK;
 }
 
 /* ---- errors ---------------------------------------------------------------------------- */
 
-void onnx_keep_error(const struct onnx_import *im, const char *format, ...)
+void onnx_set_error(const struct onnx_import *im, const char *format, ...)
 {
     char text[1024];
     const struct onnx_node *n = im->node;
@@ -96,9 +109,8 @@ void onnx_keep_error(const struct onnx_import *im, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    keep_error("'%s': node '%.80s' (%.40s): %s", im->file->path, *n->name || !n->outputs ? n->name
-               : n->output[0], n->op,
-               text);
+    set_error("'%s': node '%.80s' (%.40s): %s", im->file->path, *n->name || !n->outputs ? n->name : n->output[0], n->op,
+              text);
 }
 
 /* ---- values by name -------------------------------------------------------------------- */
@@ -106,8 +118,7 @@ void onnx_keep_error(const struct onnx_import *im, const char *format, ...)
 static unsigned hash(const char *name)
 {
     unsigned h = 2166136261u;
-    for (; *name; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 16777619u;
     return h;
 }
 
@@ -136,7 +147,7 @@ static unroll_status add_value(struct onnx_import *im, const char *name, struct 
     int *slot = find_slot(im, name);
     if (*slot)
         return fail(UNROLL_DATA, "'%s': '%.80s' is given twice in the graph", im->file->path, name);
-    im->value[im->values] = (struct value){ .name = name };
+    im->value[im->values] = (struct value){.name = name};
     *slot = ++im->values;
     *value = &im->value[im->values - 1];
     return UNROLL_OK;
@@ -155,14 +166,13 @@ struct value *onnx_output(struct onnx_import *im, int k)
 
 unroll_status onnx_want(struct onnx_import *im, int k, enum value_kind kind, struct value **value)
 {
-    static const char *const kinds[] = { "unknown", "a constant", "filled with one number", "computed" };
+    static const char *const kinds[] = {"unknown", "a constant", "filled with one number", "computed"};
     struct value *v = onnx_input(im, k);
     if (!v)
         return refuse_node(im, "its input %d is missing", k);
     if (v->kind != kind)
         return refuse_node(im, "its input %d, '%.80s', is %s; it can only be read if it is %s", k, v->name,
-                           kinds[v->kind],
-                           kinds[kind]);
+                           kinds[v->kind], kinds[kind]);
     *value = v;
     return UNROLL_OK;
 }
@@ -173,10 +183,8 @@ static unroll_status start_values(struct onnx_import *im)
 {
     struct onnx_file *o = im->file;
     int count = o->tensors + o->inputs;
-    for (int i = 0; i < o->nodes; i++)
-        count += o->node[i].outputs;
-    for (im->table_size = 64; im->table_size < 2 * count + 2;)
-        im->table_size *= 2;
+    for (int i = 0; i < o->nodes; i++) count += o->node[i].outputs;
+    for (im->table_size = 64; im->table_size < 2 * count + 2;) im->table_size *= 2;
     im->value = onnx_allocate(o, (size_t)count + 1, sizeof *im->value);
     im->table = onnx_allocate(o, (size_t)im->table_size, sizeof *im->table);
     im->needed = onnx_allocate(o, (size_t)o->nodes + 1, sizeof *im->needed);
@@ -198,20 +206,18 @@ static unroll_status add_input(struct onnx_import *im, int index)
     const struct onnx_value_info *info = &im->file->input[index];
     struct value *v;
     if (onnx_value(im, info->name))
-        return UNROLL_OK;                       /* a constant, which old files also list as an input */
+        return UNROLL_OK; /* a constant, which old files also list as an input */
     TRY(add_value(im, info->name, &v));
     if (info->rank < 0)
-        return fail(UNROLL_UNSUPPORTED, "'%s': the shape of the input '%.80s' is not said", im->file->path,
-                    info->name);
-    v->kind = VALUE_FLOW;
-    v->flow.rank = info->rank;
-    v->flow.is_integer = !onnx_is_float(info->type);
+        return fail(UNROLL_UNSUPPORTED, "'%s': the shape of the input '%.80s' is not said", im->file->path, info->name);
+    v->kind = VALUE_SYMBOLIC;
+    v->symbolic.rank = info->rank;
+    v->symbolic.is_integer = !onnx_is_float(info->type);
     for (int k = 0; k < info->rank; k++)
-        v->flow.axis[k] = (struct axis){ .id = AXIS_OF_INPUT + index * ONNX_RANK + k,
-                                         .size = info->dim[k].size };
-    TRY(onnx_new_pieces(im, &v->flow, 1, 1));
-    v->flow.piece[0] = (struct part){ .kind = PIECE_INPUT, .index = index, .row = -1,
-                                       .width = info->rank ? info->dim[info->rank - 1].size : 1 };
+        v->symbolic.axis[k] = (struct axis){.id = AXIS_OF_INPUT + index * ONNX_RANK + k, .size = info->dim[k].size};
+    TRY(onnx_new_pieces(im, &v->symbolic, 1, 1));
+    v->symbolic.piece[0] = (struct part){
+        .kind = PIECE_INPUT, .index = index, .row = -1, .width = info->rank ? info->dim[info->rank - 1].size : 1};
     return UNROLL_OK;
 }
 
@@ -240,8 +246,7 @@ static unroll_status mark_needed(struct onnx_import *im)
             struct value *v = value_named(im, n->input[k]);
             if (!v && *n->input[k])
                 return fail(UNROLL_DATA, "'%s': nothing computes '%.80s', which node '%.80s' reads", o->path,
-                            n->input[k],
-                            n->name);
+                            n->input[k], n->name);
             if (v) {
                 v->uses++;
                 v->readers += strcmp(n->op, "Shape") != 0;
@@ -254,9 +259,9 @@ static unroll_status mark_needed(struct onnx_import *im)
 /* Layers whose outputs go several ways stay as they are: no bias or activation can be added to them. */
 static void mark_shared(struct onnx_import *im, const struct value *v)
 {
-    for (int p = 0; v->kind == VALUE_FLOW && v->readers > 1 && p < v->flow.stacks * v->flow.pieces; p++)
-        if (v->flow.piece[p].kind != PIECE_INPUT)
-            im->layer[v->flow.piece[p].index].shared = true;
+    for (int p = 0; v->kind == VALUE_SYMBOLIC && v->readers > 1 && p < v->symbolic.stacks * v->symbolic.pieces; p++)
+        if (v->symbolic.piece[p].kind != PIECE_INPUT)
+            im->layer[v->symbolic.piece[p].index].shared = true;
 }
 
 static unroll_status read_nodes(struct onnx_import *im)
@@ -291,8 +296,7 @@ float onnx_float(const struct onnx_import *im, const char *attribute, float othe
     return a ? a->f : otherwise;
 }
 
-unroll_status onnx_ints(struct onnx_import *im, int k, const char *attribute, const int64_t **list,
-                        int *count)
+unroll_status onnx_ints(struct onnx_import *im, int k, const char *attribute, const int64_t **list, int *count)
 {
     const struct onnx_attribute *a = attribute ? onnx_attribute(im->node, attribute) : NULL;
     struct value *v;
@@ -320,9 +324,7 @@ unroll_status onnx_new_tensor(struct onnx_import *im, int rank, const int64_t *d
     struct onnx_tensor *t = onnx_allocate(im->file, 1, sizeof *t);
     if (!t)
         return fail(UNROLL_RESOURCE, "'%s': no memory for a constant", im->file->path);
-    *t = (struct onnx_tensor){
-        .name = "", .type = is_float ? ONNX_FLOAT : ONNX_INT64, .rank = rank, .count = 1
-    };
+    *t = (struct onnx_tensor){.name = "", .type = is_float ? ONNX_FLOAT : ONNX_INT64, .rank = rank, .count = 1};
     if (rank)
         memcpy(t->dim, dim, (size_t)rank * sizeof *dim);
     if (!onnx_count(rank, dim, &t->count) || t->count > (size_t)1 << 31)
@@ -354,21 +356,21 @@ unroll_status onnx_set_fill(struct onnx_import *im, int output, float fill)
     return UNROLL_OK;
 }
 
-unroll_status onnx_new_pieces(struct onnx_import *im, struct flow *f, int stacks, int pieces)
+unroll_status onnx_new_pieces(struct onnx_import *im, struct symbolic *f, int stacks, int pieces)
 {
-    enum { MOST = 4096 };
+    enum { MAX = 4096 };
     f->stacks = stacks;
     f->pieces = pieces;
-    if (stacks < 1 || pieces < 1 || stacks > MOST || pieces > MOST / stacks)
+    if (stacks < 1 || pieces < 1 || stacks > MAX || pieces > MAX / stacks)
         return fail(UNROLL_UNSUPPORTED, "'%s': a value is put together of more than %d parts, or of none",
-                    im->file->path, MOST);
+                    im->file->path, MAX);
     f->piece = onnx_allocate(im->file, (size_t)stacks * (size_t)pieces, sizeof *f->piece);
     return f->piece ? UNROLL_OK : fail(UNROLL_RESOURCE, "'%s': no memory", im->file->path);
 }
 
 int onnx_rank(const struct value *v)
 {
-    return v->kind == VALUE_FLOW ? v->flow.rank : v->constant ? v->constant->rank : 0;
+    return v->kind == VALUE_SYMBOLIC ? v->symbolic.rank : v->constant ? v->constant->rank : 0;
 }
 
 int onnx_axis(int64_t axis, int rank)
@@ -380,16 +382,20 @@ int onnx_axis(int64_t axis, int rank)
 
 const char *onnx_axis_word(const struct onnx_import *im, int id)
 {
-    return id == AXIS_FEATURE || id == im->features ? "features" : id == AXIS_STACK ? "layers or directions"
-           : id == AXIS_ONE ? "one entry" : !im->bound ? "the input" : id == im->time ? "time"
-           : id == im->batch ? "the batch" : "the input";
+    return id == AXIS_FEATURE || id == im->features ? "features"
+           : id == AXIS_STACK                       ? "layers or directions"
+           : id == AXIS_ONE                         ? "one entry"
+           : !im->bound                             ? "the input"
+           : id == im->time                         ? "time"
+           : id == im->batch                        ? "the batch"
+                                                    : "the input";
 }
 
-unroll_status onnx_set_flow(struct onnx_import *im, int output, const struct flow *f)
+unroll_status onnx_set_symbolic(struct onnx_import *im, int output, const struct symbolic *f)
 {
     struct value *v = onnx_output(im, output);
-    v->kind = VALUE_FLOW;
-    v->flow = *f;
+    v->kind = VALUE_SYMBOLIC;
+    v->symbolic = *f;
     return UNROLL_OK;
 }
 
@@ -405,24 +411,21 @@ int64_t onnx_axis_size(const struct axis *a)
 static unroll_status read_graph(struct onnx_import *im)
 {
     TRY(start_values(im));
-    for (int i = 0; i < im->file->inputs; i++)
-        TRY(add_input(im, i));
+    for (int i = 0; i < im->file->inputs; i++) TRY(add_input(im, i));
     TRY(mark_needed(im));
     TRY(read_nodes(im));
     return onnx_build(im);
 }
 
-unroll_status onnx_import_graph(struct onnx_file *file, const unroll_import_config *config,
-                                struct onnx_import **import)
+unroll_status onnx_import_graph(struct onnx_file *file, const unroll_import_config *config, struct onnx_import **import)
 {
     if (file->opset < 7)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has operators of opset %lld; they are read from 7 on",
-                    file->path,
+        return fail(UNROLL_UNSUPPORTED, "'%s' has operators of opset %lld; they are read from 7 on", file->path,
                     (long long)file->opset);
     struct onnx_import *im = onnx_allocate(file, 1, sizeof *im);
     if (!im)
         return fail(UNROLL_RESOURCE, "'%s': no memory", file->path);
-    *im = (struct onnx_import){ .file = file, .config = config, .features = -1, .sequence = -1, .lengths = -1 };
+    *im = (struct onnx_import){.file = file, .config = config, .features = -1, .sequence = -1, .lengths = -1};
     unroll_status status = read_graph(im);
     if (status != UNROLL_OK) {
         onnx_import_free(im);
@@ -435,7 +438,7 @@ unroll_status onnx_import_graph(struct onnx_file *file, const unroll_import_conf
 void onnx_import_free(struct onnx_import *im)
 {
     if (im)
-        unroll_model_free(im->model);           /* all else belongs to the file */
+        unroll_model_free(im->model); /* all else belongs to the file */
 }
 
 static unroll_status import_onnx(const char *path, const unroll_import_config *config, unroll_model **model)
@@ -460,8 +463,10 @@ static bool recognises(const char *path, const char *head, size_t bytes)
     return bytes > 0 && head[0] == 8 && path_ends_in(path, ".onnx");
 }
 
-const struct file_format format_onnx = {
-    .name = "onnx", .about = "ONNX graphs of recurrent layers",
-    .recognises = recognises, .import = import_onnx, .export = onnx_export,
-    .import_takes = TAKES_GRU_RESET, .export_takes = TAKES_OPSET,
-};
+const struct file_format format_onnx = {.name = "onnx",
+                                        .about = "ONNX graphs of recurrent layers",
+                                        .recognises = recognises,
+                                        .import = import_onnx,
+                                        .export = onnx_export,
+                                        .import_takes = TAKES_GRU_RESET,
+                                        .export_takes = TAKES_OPSET};

@@ -15,19 +15,15 @@ int64_t onnx_layer_width(const struct imported_layer *l)
     return (int64_t)l->layer.width * (l->layer.bidirectional ? 2 : 1);
 }
 
-unroll_status onnx_add_layer(struct onnx_import *im, const char *kind, const char *name,
-                             struct imported_layer **layer)
+unroll_status onnx_add_layer(struct onnx_import *im, const char *kind, const char *name, struct imported_layer **layer)
 {
     if (im->layers == IMPORT_LAYERS)
         return refuse_node(im, "a network has at most %d layers", IMPORT_LAYERS);
     struct imported_layer *l = &im->layer[im->layers];
-    bool taken = !*name || strlen(name) >= sizeof l->name || !strncmp(name, "rnn",
-                                                                      3) || !strcmp(name, "embedding");
-    for (int i = 0; i < im->layers; i++)
-        taken = taken || !strcmp(im->layer[i].name, name);
-    for (const char *c = name; *c; c++)
-        taken = taken || !(isalnum((unsigned char)*c) || strchr("._-", *c));
-    *l = (struct imported_layer){ .layer = unroll_layer_default(), .is_unnamed = taken };
+    bool taken = !*name || strlen(name) >= sizeof l->name || !strncmp(name, "rnn", 3) || !strcmp(name, "embedding");
+    for (int i = 0; i < im->layers; i++) taken = taken || !strcmp(im->layer[i].name, name);
+    for (const char *c = name; *c; c++) taken = taken || !(isalnum((unsigned char)*c) || strchr("._-", *c));
+    *l = (struct imported_layer){.layer = unroll_layer_default(), .is_unnamed = taken};
     if (taken)
         snprintf(l->name, sizeof l->name, "%s%d", kind, im->layers);
     else
@@ -51,7 +47,7 @@ static void name_of_weight(const struct onnx_tensor *weight, char *name, size_t 
 
 /* f, whose features are its axis `axis`, becomes what a dense layer makes of it. weight: [N, K], or transposed [K, N];
  * NULL: the identity. bias: [N] or NULL. */
-static unroll_status add_dense(struct onnx_import *im, struct flow *f, int axis, const struct imported_layer *dense,
+static unroll_status add_dense(struct onnx_import *im, struct symbolic *f, int axis, const struct imported_layer *dense,
                                const char *name, struct imported_layer **made)
 {
     const struct onnx_tensor *weight = dense->weight;
@@ -68,7 +64,7 @@ static unroll_status add_dense(struct onnx_import *im, struct flow *f, int axis,
     TRY(onnx_sources(im, f, inputs, l));
     f->axis[axis].size = outputs;
     TRY(onnx_new_pieces(im, f, 1, 1));
-    f->piece[0] = (struct part){ .kind = PIECE_Y, .index = im->layers - 1, .row = -1, .width = outputs };
+    f->piece[0] = (struct part){.kind = PIECE_Y, .index = im->layers - 1, .row = -1, .width = outputs};
     *made = l;
     return UNROLL_OK;
 }
@@ -76,23 +72,23 @@ static unroll_status add_dense(struct onnx_import *im, struct flow *f, int axis,
 /* A product of x with the weight. */
 static unroll_status add_product(struct onnx_import *im, const struct value *x, const struct imported_layer *dense)
 {
-    struct flow f = x->flow;
+    struct symbolic f = x->symbolic;
     struct imported_layer *l;
     char name[32];
     TRY(onnx_take_features(im, &f));
     name_of_weight(dense->weight, name, sizeof name);
     TRY(add_dense(im, &f, f.rank - 1, dense, name, &l));
-    return onnx_set_flow(im, 0, &f);
+    return onnx_set_symbolic(im, 0, &f);
 }
 
-unroll_status onnx_add_identity(struct onnx_import *im, struct flow *f, const char *name, struct imported_layer **l)
+unroll_status onnx_add_identity(struct onnx_import *im, struct symbolic *f, const char *name, struct imported_layer **l)
 {
     int axis = onnx_feature_axis(f);
     if (axis < 0) {
         TRY(onnx_take_features(im, f));
         axis = f->rank - 1;
     }
-    return add_dense(im, f, axis, &(struct imported_layer){ .weight = NULL }, name, l);
+    return add_dense(im, f, axis, &(struct imported_layer){.weight = NULL}, name, l);
 }
 
 static unroll_status want_weight(struct onnx_import *im, int k, const struct onnx_tensor **weight)
@@ -109,9 +105,9 @@ unroll_status onnx_matmul(struct onnx_import *im)
 {
     struct value *x;
     const struct onnx_tensor *weight;
-    TRY(onnx_want(im, 0, VALUE_FLOW, &x));
+    TRY(onnx_want(im, 0, VALUE_SYMBOLIC, &x));
     TRY(want_weight(im, 1, &weight));
-    return add_product(im, x, &(struct imported_layer){ .weight = weight, .transposed = true });
+    return add_product(im, x, &(struct imported_layer){.weight = weight, .transposed = true});
 }
 
 static bool is_bias(const struct onnx_tensor *t, int64_t outputs)
@@ -123,34 +119,32 @@ unroll_status onnx_gemm(struct onnx_import *im)
 {
     struct value *x, *bias = onnx_input(im, 2);
     const struct onnx_tensor *weight;
-    TRY(onnx_want(im, 0, VALUE_FLOW, &x));
+    TRY(onnx_want(im, 0, VALUE_SYMBOLIC, &x));
     TRY(want_weight(im, 1, &weight));
     bool transposed = !onnx_int(im, "transB", 0);
-    if (onnx_int(im, "transA", 0) || onnx_float(im, "alpha", 1) != 1 ||
-        (bias && onnx_float(im, "beta", 1) != 1))
+    if (onnx_int(im, "transA", 0) || onnx_float(im, "alpha", 1) != 1 || (bias && onnx_float(im, "beta", 1) != 1))
         return refuse_node(im, "transA, or an alpha or beta that is not 1");
     if (bias && (bias->kind != VALUE_CONSTANT || !is_bias(bias->constant, weight->dim[transposed])))
         return refuse_node(im, "its bias is no row of constants");
-    return add_product(im, x, &(struct imported_layer){ .weight = weight, .transposed = transposed,
-                                                        .bias = bias ? bias->constant : NULL });
+    return add_product(
+        im, x,
+        &(struct imported_layer){.weight = weight, .transposed = transposed, .bias = bias ? bias->constant : NULL});
 }
 
 /* The dense layer that a flow is, all of it, if nothing else reads it: what follows may become part of it. */
 static struct imported_layer *open_layer(const struct onnx_import *im, const struct value *v)
 {
-    const struct flow *f = &v->flow;
-    if (v->kind != VALUE_FLOW || f->stacks != 1 || f->pieces != 1 || f->piece[0].kind != PIECE_Y ||
-        v->readers != 1)
+    const struct symbolic *f = &v->symbolic;
+    if (v->kind != VALUE_SYMBOLIC || f->stacks != 1 || f->pieces != 1 || f->piece[0].kind != PIECE_Y || v->readers != 1)
         return NULL;
     struct imported_layer *l = &im->layer[f->piece[0].index];
     return strcmp(l->kind, "dense") || l->shared || *l->activation || f->piece[0].width != l->layer.width ? NULL : l;
 }
 
 /* Is t a number for each feature? Along another axis, or of more axes than x has, it is not. */
-static bool is_bias_of(const struct onnx_tensor *t, const struct flow *x, int64_t outputs)
+static bool is_bias_of(const struct onnx_tensor *t, const struct symbolic *x, int64_t outputs)
 {
-    return is_bias(t, outputs) && t->rank <= x->rank &&
-           (outputs == 1 || x->axis[x->rank - 1].id == AXIS_FEATURE);
+    return is_bias(t, outputs) && t->rank <= x->rank && (outputs == 1 || x->axis[x->rank - 1].id == AXIS_FEATURE);
 }
 
 unroll_status onnx_add(struct onnx_import *im)
@@ -160,15 +154,15 @@ unroll_status onnx_add(struct onnx_import *im)
         return refuse_node(im, "a summand is missing");
     if (a->kind == VALUE_CONSTANT && b->kind == VALUE_CONSTANT)
         return onnx_arithmetic(im);
-    struct value *x = a->kind == VALUE_FLOW ? a : b, *bias = x == a ? b : a;
+    struct value *x = a->kind == VALUE_SYMBOLIC ? a : b, *bias = x == a ? b : a;
     if (bias->kind != VALUE_CONSTANT)
         return refuse_node(im, "it adds what two layers give; layers put them side by side (Concat), or add "
                                "biases");
     struct imported_layer *l = open_layer(im, x);
-    if (!l || l->bias || !l->weight || !is_bias_of(bias->constant, &x->flow, l->layer.width))
+    if (!l || l->bias || !l->weight || !is_bias_of(bias->constant, &x->symbolic, l->layer.width))
         return refuse_node(im, "it adds constants that are no bias of a product with weights");
     l->bias = bias->constant;
-    return onnx_set_flow(im, 0, &x->flow);
+    return onnx_set_symbolic(im, 0, &x->symbolic);
 }
 
 /* ---- activations ----------------------------------------------------------------------- */
@@ -187,7 +181,7 @@ bool onnx_function(const char *name, struct activation *f)
 }
 
 /* A layer's softmax is over its features. Before opset 13 an axis stands for itself and all that follow. */
-static unroll_status check_softmax(struct onnx_import *im, const struct flow *f)
+static unroll_status check_softmax(struct onnx_import *im, const struct symbolic *f)
 {
     bool flattens = im->file->opset < 13, found = false;
     int axis = onnx_axis(onnx_int(im, "axis", flattens ? 1 : -1), f->rank);
@@ -208,8 +202,8 @@ unroll_status onnx_activation(struct onnx_import *im)
 {
     struct value *x;
     struct activation function;
-    TRY(onnx_want(im, 0, VALUE_FLOW, &x));
-    struct flow f = x->flow;
+    TRY(onnx_want(im, 0, VALUE_SYMBOLIC, &x));
+    struct symbolic f = x->symbolic;
     if (!onnx_function(im->node->op, &function))
         return refuse_node(im, "there is no such function");
     function.alpha = onnx_float(im, "alpha", function.alpha);
@@ -222,5 +216,5 @@ unroll_status onnx_activation(struct onnx_import *im)
     if (!l)
         TRY(onnx_add_identity(im, &f, "", &l));
     activation_format(&function, l->activation, sizeof l->activation);
-    return onnx_set_flow(im, 0, &f);
+    return onnx_set_symbolic(im, 0, &f);
 }

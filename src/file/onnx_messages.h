@@ -7,8 +7,7 @@
 
 /* *array = count things of the file's memory. */
 unroll_status onnx_take(struct onnx_file *, size_t count, size_t size, void *array);
-unroll_status onnx_take_text(struct onnx_file *, const struct pb_reader *, const struct pb_field *,
-                             const char **text);
+unroll_status onnx_take_text(struct onnx_file *, const struct pb_reader *, const struct pb_field *, const char **text);
 unroll_status onnx_read_tensor(struct onnx_file *, struct pb_reader, struct onnx_tensor *);
 
 #endif

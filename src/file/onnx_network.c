@@ -17,18 +17,14 @@ static unroll_status check_graph(struct onnx_import *im)
     if (!im->layers || im->sequence < 0)
         return fail(UNROLL_UNSUPPORTED, "'%s' has no layers", im->file->path);
     if (im->with_lengths && im->with_lengths != im->recurrent)
-        return fail(UNROLL_UNSUPPORTED,
-                    "'%s': %d of %d recurrent nodes read lengths; in a network all do, or none",
+        return fail(UNROLL_UNSUPPORTED, "'%s': %d of %d recurrent nodes read lengths; in a network all do, or none",
                     im->file->path, im->with_lengths, im->recurrent);
     return onnx_settle_outputs(im);
 }
 
 /* ---- the model ------------------------------------------------------------------------- */
 
-bool onnx_is_recurrent(const struct imported_layer *l)
-{
-    return strcmp(l->kind, "dense") != 0;
-}
+bool onnx_is_recurrent(const struct imported_layer *l) { return strcmp(l->kind, "dense") != 0; }
 
 static unroll_status make_network(struct onnx_import *im)
 {
@@ -41,7 +37,7 @@ static unroll_status make_network(struct onnx_import *im)
         layer[i] = l->layer;
         layer[i].kind = l->kind;
         layer[i].name = l->name;
-        layer[i].functions = *l->functions ? l->functions : NULL;
+        layer[i].activations = *l->activations ? l->activations : NULL;
         layer[i].activation = *l->activation ? l->activation : NULL;
         layer[i].bias = onnx_is_recurrent(l) ? layer[i].bias : l->bias != NULL;
     }
@@ -77,8 +73,7 @@ static void copy_columns(const struct imported_layer *l, float *to, const float 
 {
     memset(to, 0, rows * inputs * sizeof *to);
     for (size_t n = 0; n < rows; n++)
-        for (size_t k = 0; k < width; k++)
-            put_weight(l, to + n * inputs, k, from[n * width + k]);
+        for (size_t k = 0; k < width; k++) put_weight(l, to + n * inputs, k, from[n * width + k]);
 }
 
 static void fill_recurrent(const struct onnx_import *im, int index)
@@ -97,14 +92,15 @@ static void fill_recurrent(const struct onnx_import *im, int index)
         copy_blocks(model_values(im->model, PARAM_W_HH, index, direction), l->R->f + block * rows * hidden, order,
                     gates, hidden * hidden);
         if (l->B) {
-            copy_blocks(model_values(im->model, PARAM_B_IH, index, direction), l->B->f + block * 2 * rows, order,
+            copy_blocks(model_values(im->model, PARAM_B_IH, index, direction), l->B->f + block * 2 * rows, order, gates,
+                        hidden);
+            copy_blocks(model_values(im->model, PARAM_B_HH, index, direction), l->B->f + block * 2 * rows + rows, order,
                         gates, hidden);
-            copy_blocks(model_values(im->model, PARAM_B_HH, index, direction), l->B->f + block * 2 * rows + rows,
-                        order, gates, hidden);
         }
         if (l->P)
-            copy_blocks(model_values(im->model, PARAM_VECTOR, index, direction), l->P->f + block * (size_t)cell->vectors * hidden,
-                        cell->foreign.onnx_vectors, cell->vectors, hidden);
+            copy_blocks(model_values(im->model, PARAM_VECTOR, index, direction),
+                        l->P->f + block * (size_t)cell->vectors * hidden, cell->foreign.onnx_vectors, cell->vectors,
+                        hidden);
     }
 }
 
@@ -117,8 +113,8 @@ static void fill_dense(const struct onnx_import *im, int index)
     memset(w, 0, outputs * inputs * sizeof *w);
     for (size_t n = 0; n < outputs; n++)
         for (size_t k = 0; k < width; k++)
-            put_weight(l, w + n * inputs, k, !l->weight ? (float)(n == k)
-                       : l->weight->f[l->transposed ? k * outputs + n : n * width + k]);
+            put_weight(l, w + n * inputs, k,
+                       !l->weight ? (float)(n == k) : l->weight->f[l->transposed ? k * outputs + n : n * width + k]);
     if (b)
         memcpy(b, l->bias->f, outputs * sizeof *b);
 }
@@ -127,8 +123,7 @@ static unroll_status fill_weights(struct onnx_import *im)
 {
     const struct unroll_model *m = im->model;
     if (im->embedding)
-        memcpy(model_values(im->model, PARAM_EMBEDDING, 0, 0), im->embedding->f,
-               im->embedding->count * sizeof(float));
+        memcpy(model_values(im->model, PARAM_EMBEDDING, 0, 0), im->embedding->f, im->embedding->count * sizeof(float));
     for (int i = 0; i < im->layers; i++)
         if (onnx_is_recurrent(&im->layer[i]))
             fill_recurrent(im, i);
@@ -145,7 +140,7 @@ unroll_status onnx_build(struct onnx_import *im)
 {
     TRY(check_graph(im));
     if (im->input < 1 || im->input > 1 << 23)
-        return fail(UNROLL_UNSUPPORTED, "'%s': an input of %lld numbers or symbols", im->file->path,
+        return fail(UNROLL_UNSUPPORTED, "'%s': an input of %lld numbers or tokens", im->file->path,
                     (long long)im->input);
     if (make_network(im) != UNROLL_OK)
         return fail(UNROLL_UNSUPPORTED, "'%s': %s", im->file->path, unroll_last_error());

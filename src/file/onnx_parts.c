@@ -10,15 +10,14 @@
 /* The part in which column `at` of a row of parts lies; *within: where. */
 static const struct part *part_at(const struct part *row, int64_t at, int64_t *within)
 {
-    for (; at >= row->width; row++)
-        at -= row->width;
+    for (; at >= row->width; row++) at -= row->width;
     *within = at;
     return row;
 }
 
 /* Where the columns of entry s of [stacks][count] begin: of a flow that is a stack already from `first` on, else
  * one entry after the other. */
-static const struct part *cut_at(const struct flow *f, int stacks, int s, int64_t column, int64_t count,
+static const struct part *cut_at(const struct symbolic *f, int stacks, int s, int64_t column, int64_t count,
                                  int64_t *within)
 {
     return f->stacks == stacks ? part_at(f->piece + s * f->pieces, column, within)
@@ -26,7 +25,7 @@ static const struct part *cut_at(const struct flow *f, int stacks, int s, int64_
 }
 
 /* How far from `column` on no entry begins another part. */
-static int64_t cut_width(const struct flow *f, int stacks, int64_t column, int64_t count, int64_t end)
+static int64_t cut_width(const struct symbolic *f, int stacks, int64_t column, int64_t count, int64_t end)
 {
     int64_t step = end - column, within;
     for (int s = 0; s < stacks; s++) {
@@ -36,16 +35,15 @@ static int64_t cut_width(const struct flow *f, int stacks, int64_t column, int64
     return step;
 }
 
-unroll_status onnx_cut(struct onnx_import *im, struct flow *f, int stacks, int64_t first, int64_t count)
+unroll_status onnx_cut(struct onnx_import *im, struct symbolic *f, int stacks, int64_t first, int64_t count)
 {
-    struct flow cut = *f;
+    struct symbolic cut = *f;
     int pieces = 0;
     int64_t step, end = first + count, within;
     for (int p = 0; p < f->stacks * f->pieces; p++)
         if (f->piece[p].width < 0)
             return refuse_node(im, "it takes a part of an input whose width is not known");
-    for (int64_t at = first; at < end; at += cut_width(f, stacks, at, count, end))
-        pieces++;
+    for (int64_t at = first; at < end; at += cut_width(f, stacks, at, count, end)) pieces++;
     TRY(onnx_new_pieces(im, &cut, stacks, pieces));
     pieces = 0;
     for (int64_t at = first; at < end; at += step, pieces++) {
@@ -65,7 +63,7 @@ unroll_status onnx_cut(struct onnx_import *im, struct flow *f, int stacks, int64
 
 /* ---- features -------------------------------------------------------------------------- */
 
-static unroll_status copy_pieces(struct onnx_import *im, struct flow *f)
+static unroll_status copy_pieces(struct onnx_import *im, struct symbolic *f)
 {
     const struct part *given = f->piece;
     TRY(onnx_new_pieces(im, f, f->stacks, f->pieces));
@@ -73,7 +71,7 @@ static unroll_status copy_pieces(struct onnx_import *im, struct flow *f)
     return UNROLL_OK;
 }
 
-int onnx_feature_axis(const struct flow *f)
+int onnx_feature_axis(const struct symbolic *f)
 {
     for (int k = f->rank - 1; k >= 0; k--)
         if (f->axis[k].id == AXIS_FEATURE)
@@ -81,7 +79,7 @@ int onnx_feature_axis(const struct flow *f)
     return -1;
 }
 
-unroll_status onnx_take_features(struct onnx_import *im, struct flow *f)
+unroll_status onnx_take_features(struct onnx_import *im, struct symbolic *f)
 {
     struct axis *last = f->rank ? &f->axis[f->rank - 1] : NULL;
     if (!last || last->second || f->is_integer)
@@ -95,14 +93,14 @@ unroll_status onnx_take_features(struct onnx_import *im, struct flow *f)
     TRY(copy_pieces(im, f));
     f->piece[0].axis = last->id;
     f->piece[0].width = last->id == AXIS_ONE ? 1 : last->size;
-    *last = (struct axis){ .id = AXIS_FEATURE, .size = f->piece[0].width };
+    *last = (struct axis){.id = AXIS_FEATURE, .size = f->piece[0].width};
     return UNROLL_OK;
 }
 
 /* ---- what a layer reads ---------------------------------------------------------------- */
 
 /* The last state of a layer that runs forward is its output at the last step. */
-static unroll_status states_as_outputs(struct onnx_import *im, struct flow *f)
+static unroll_status states_as_outputs(struct onnx_import *im, struct symbolic *f)
 {
     TRY(copy_pieces(im, f));
     for (int p = 0; p < f->pieces; p++) {
@@ -121,7 +119,7 @@ static unroll_status states_as_outputs(struct onnx_import *im, struct flow *f)
 }
 
 /* The width of the input; of one that does not say it, what is left for it in `width`. */
-static int64_t input_width(const struct onnx_import *im, const struct flow *f, const struct part *q, int64_t width)
+static int64_t input_width(const struct onnx_import *im, const struct symbolic *f, const struct part *q, int64_t width)
 {
     const struct onnx_value_info *info = &im->file->input[q->index];
     if (im->tokens)
@@ -129,8 +127,7 @@ static int64_t input_width(const struct onnx_import *im, const struct flow *f, c
     if (q->axis < AXIS_OF_INPUT)
         return 1;
     int64_t said = info->dim[(q->axis - AXIS_OF_INPUT) % ONNX_RANK].size;
-    for (int p = 0; p < f->pieces; p++)
-        width -= f->piece[p].width < 0 ? 0 : f->piece[p].width;
+    for (int p = 0; p < f->pieces; p++) width -= f->piece[p].width < 0 ? 0 : f->piece[p].width;
     return said >= 0 ? said : width;
 }
 
@@ -152,12 +149,12 @@ static unroll_status take_input(struct onnx_import *im, const struct part *q, in
 }
 
 /* What a layer reads, side by side: sources, each whole and once, and their widths. */
-struct sources { int count, source[UNROLL_SOURCES_MAX]; int64_t width[UNROLL_SOURCES_MAX], all; };
+struct sources {
+    int count, source[UNROLL_SOURCES_MAX];
+    int64_t width[UNROLL_SOURCES_MAX], all;
+};
 
-static int source_of(const struct part *q)
-{
-    return q->kind == PIECE_INPUT ? -1 : q->index;
-}
+static int source_of(const struct part *q) { return q->kind == PIECE_INPUT ? -1 : q->index; }
 
 static unroll_status add_source(struct onnx_import *im, struct sources *s, const struct part *q, int64_t width)
 {
@@ -172,7 +169,7 @@ static unroll_status add_source(struct onnx_import *im, struct sources *s, const
     return UNROLL_OK;
 }
 
-static unroll_status find_sources(struct onnx_import *im, struct flow *f, int64_t width, struct sources *s)
+static unroll_status find_sources(struct onnx_import *im, struct symbolic *f, int64_t width, struct sources *s)
 {
     int64_t sum = 0;
     for (int p = 0; p < f->pieces; p++) {
@@ -186,20 +183,18 @@ static unroll_status find_sources(struct onnx_import *im, struct flow *f, int64_
         TRY(add_source(im, s, q, whole));
     }
     if (sum != width)
-        return refuse_node(im, "it reads %lld numbers, but its weights are for %lld", (long long)sum,
-                           (long long)width);
+        return refuse_node(im, "it reads %lld numbers, but its weights are for %lld", (long long)sum, (long long)width);
     return UNROLL_OK;
 }
 
 /* Which of its sources' numbers each input of a layer is; true: all of them, in their order. */
-static bool find_columns(const struct flow *f, const struct sources *s, int *column)
+static bool find_columns(const struct symbolic *f, const struct sources *s, int *column)
 {
     bool in_order = true;
     int n = 0;
     for (int p = 0; p < f->pieces; p++) {
         int64_t begin = f->piece[p].first;
-        for (int k = 0; s->source[k] != source_of(&f->piece[p]); k++)
-            begin += s->width[k];
+        for (int k = 0; s->source[k] != source_of(&f->piece[p]); k++) begin += s->width[k];
         for (int64_t k = 0; k < f->piece[p].width; k++, n++) {
             column[n] = (int)(begin + k);
             in_order = in_order && column[n] == n;
@@ -208,11 +203,10 @@ static bool find_columns(const struct flow *f, const struct sources *s, int *col
     return in_order && n == s->all;
 }
 
-unroll_status onnx_sources(struct onnx_import *im, const struct flow *from, int64_t width,
-                           struct imported_layer *l)
+unroll_status onnx_sources(struct onnx_import *im, const struct symbolic *from, int64_t width, struct imported_layer *l)
 {
-    struct flow f = *from;
-    struct sources s = { .count = 0 };
+    struct symbolic f = *from;
+    struct sources s = {.count = 0};
     if (f.stacks != 1)
         return refuse_node(im, "it reads a stack of %d layers or directions as one", f.stacks);
     TRY(states_as_outputs(im, &f));

@@ -7,11 +7,11 @@
 
 #include "model/model.h"
 
-enum { X, W, R, B, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES };      /* inputs of a node, as far as it has them */
+enum { X, W, R, B, LENGTHS, FIRST_H, FIRST_C, PEEPHOLES }; /* inputs of a node, as far as it has them */
 
 struct recurrent {
     const struct cell_declaration *cell;
-    int  gates, functions, directions, first_direction;
+    int gates, activations, directions, first_direction;
     bool batch_first, has_c;
     int64_t hidden, inputs;
     const struct onnx_tensor *weight[PEEPHOLES + 1];
@@ -24,7 +24,7 @@ static unroll_status take_array(struct onnx_import *im, struct recurrent *r, int
                                 int64_t third)
 {
     struct value *v = onnx_input(im, k);
-    static const char *const names[] = { "X", "W", "R", "B", "", "", "", "P" };
+    static const char *const names[] = {"X", "W", "R", "B", "", "", "", "P"};
     if (!v && (k == B || k == PEEPHOLES))
         return UNROLL_OK;
     TRY(onnx_want(im, k, VALUE_CONSTANT, &v));
@@ -43,8 +43,7 @@ static unroll_status take_weights(struct onnx_import *im, struct recurrent *r)
     TRY(onnx_want(im, W, VALUE_CONSTANT, &w));
     TRY(onnx_want(im, R, VALUE_CONSTANT, &h));
     if (w->constant->rank != 3 || h->constant->rank != 3)
-        return refuse_node(im, "its weights have %d and %d dimensions, not 3", w->constant->rank,
-                           h->constant->rank);
+        return refuse_node(im, "its weights have %d and %d dimensions, not 3", w->constant->rank, h->constant->rank);
     r->hidden = onnx_int(im, "hidden_size", h->constant->dim[2]);
     r->inputs = w->constant->dim[2];
     if (r->hidden < 1 || r->hidden > 1 << 20 || r->inputs < 1)
@@ -84,7 +83,7 @@ static bool has_default(const struct activation *f)
 
 /* The lists of alpha and beta have a number for each function that takes one,
  * in the order of the functions. */
-static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
+static unroll_status take_activations(struct onnx_import *im, struct recurrent *r)
 {
     const struct onnx_attribute *names = onnx_attribute(im->node, "activations");
     const struct onnx_attribute *alpha = onnx_attribute(im->node, "activation_alpha");
@@ -92,19 +91,18 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
     int alphas = alpha ? alpha->count : 0, betas = beta ? beta->count : 0, next_alpha = 0, next_beta = 0;
     if ((names && names->count && !names->strings) || (alphas && !alpha->floats) || (betas && !beta->floats))
         return refuse_node(im, "its activations or their numbers are of another type");
-    if (names && names->count != r->functions * r->directions)
-        return refuse_node(im, "it has %d activations, not %d", names->count, r->functions * r->directions);
+    if (names && names->count != r->activations * r->directions)
+        return refuse_node(im, "it has %d activations, not %d", names->count, r->activations * r->directions);
     for (int d = 0; d < r->directions; d++)
-        for (int k = 0; k < r->functions; k++) {
+        for (int k = 0; k < r->activations; k++) {
             struct activation *f = &r->function[d][k];
-            *f = (struct activation){ .kind = r->cell->function[k] };
-            if (names &&
-                (!onnx_function(names->strings[d * r->functions + k], f) || f->kind == ACTIVATION_SOFTMAX))
+            *f = (struct activation){.kind = r->cell->function[k]};
+            if (names && (!onnx_function(names->strings[d * r->activations + k], f) || f->kind == ACTIVATION_SOFTMAX))
                 return refuse_node(im, "the activation '%.40s' is none of a recurrent layer",
-                                   names->strings[d * r->functions + k]);
+                                   names->strings[d * r->activations + k]);
             if (!has_default(f) && (next_alpha == alphas || next_beta == betas))
                 return refuse_node(im, "the activation '%s' lacks its alpha or beta, for which ONNX has no defaults",
-                                   names->strings[d * r->functions + k]);
+                                   names->strings[d * r->activations + k]);
             if (activation_numbers(f->kind) > 0 && next_alpha < alphas)
                 f->alpha = alpha->floats[next_alpha++];
             if (activation_numbers(f->kind) > 1 && next_beta < betas)
@@ -116,11 +114,11 @@ static unroll_status take_functions(struct onnx_import *im, struct recurrent *r)
 }
 
 /* A function with its numbers, or "": they are all the cell's own. */
-static void write_functions(const struct recurrent *r, int direction, char *text, size_t size)
+static void write_activations(const struct recurrent *r, int direction, char *text, size_t size)
 {
     bool own = true;
     text[0] = 0;
-    for (int k = 0; k < r->functions; k++) {
+    for (int k = 0; k < r->activations; k++) {
         char word[64];
         activation_format(&r->function[direction][k], word, sizeof word);
         size_t used = strlen(text);
@@ -142,11 +140,13 @@ static unroll_status choose_cell(struct onnx_import *im, struct recurrent *r)
     if (chosen)
         r->cell = cell_of_module(first->name, chosen);
     else if (!value && !strcmp(im->file->producer, "pytorch"))
-        return fail(UNROLL_DATA, "GRU reset convention is doubtful in '%s'\n"
+        return fail(UNROLL_DATA,
+                    "GRU reset convention is doubtful in '%s'\n"
                     "  node '%.80s': %s=0, producer pytorch %.40s\n"
                     "  that exporter is known to write 0 while the model needs 1 (onnxscript#2852)\n"
-                    "  fix: `gru_reset` after, and `verify` with what that tool computed", path,
-                    *n->name || !n->outputs ? n->name : n->output[0], first->onnx_attribute, im->file->producer_version);
+                    "  fix: `gru_reset` after, and `verify` with what that tool computed",
+                    path, *n->name || !n->outputs ? n->name : n->output[0], first->onnx_attribute,
+                    im->file->producer_version);
     for (int i = 0; cell_at(i) && !chosen; i++)
         if (cell_at(i)->foreign.name && !strcmp(cell_at(i)->foreign.name, first->name) &&
             cell_at(i)->foreign.onnx_value == (value != 0))
@@ -154,7 +154,7 @@ static unroll_status choose_cell(struct onnx_import *im, struct recurrent *r)
     return UNROLL_OK;
 }
 
-static unroll_status describe(struct onnx_import *im, struct recurrent *r)
+static unroll_status describe_recurrent(struct onnx_import *im, struct recurrent *r)
 {
     r->cell = cell_of_module(im->node->op, NULL);
     if (!r->cell)
@@ -163,15 +163,15 @@ static unroll_status describe(struct onnx_import *im, struct recurrent *r)
         TRY(choose_cell(im, r));
     r->has_c = r->cell->states > 1;
     r->gates = cell_inputs_from(r->cell, FROM_X);
-    r->functions = r->cell->functions;
+    r->activations = r->cell->activations;
     TRY(take_direction(im, r));
-    TRY(take_functions(im, r));
+    TRY(take_activations(im, r));
     return take_weights(im, r);
 }
 
 /* ---- time, batch, lengths, states ------------------------------------------------------ */
 
-static unroll_status bind_axes(struct onnx_import *im, const struct recurrent *r, const struct flow *x)
+static unroll_status bind_axes(struct onnx_import *im, const struct recurrent *r, const struct symbolic *x)
 {
     if (x->rank != 3 || x->axis[0].second || x->axis[1].second)
         return refuse_node(im, "its input does not have the axes time, batch and features");
@@ -184,8 +184,8 @@ static unroll_status bind_axes(struct onnx_import *im, const struct recurrent *r
     bool good = time == im->time && batch == im->batch && x->reading == ALL_STEPS && time != AXIS_STACK &&
                 batch != AXIS_STACK && time != AXIS_FEATURE && batch != AXIS_FEATURE;
     return good ? UNROLL_OK
-        : refuse_node(im, "it runs over other axes than the recurrent node before it: time and batch "
-                                          "are the same in all layers");
+                : refuse_node(im, "it runs over other axes than the recurrent node before it: time and batch "
+                                  "are the same in all layers");
 }
 
 /* Constant lengths that are all steps of the input, whatever their number. */
@@ -193,8 +193,7 @@ static bool are_all_steps(const struct value *v, int64_t steps)
 {
     const struct onnx_tensor *t = v->constant;
     bool all = t && t->i && steps != SYMBOL_UNKNOWN;
-    for (size_t i = 0; all && i < t->count; i++)
-        all = t->i[i] == steps;
+    for (size_t i = 0; all && i < t->count; i++) all = t->i[i] == steps;
     return all;
 }
 
@@ -202,15 +201,14 @@ static unroll_status take_lengths(struct onnx_import *im, const struct axis *tim
 {
     struct value *v = onnx_input(im, LENGTHS);
     im->recurrent++;
-    if (!v || (v->kind != VALUE_FLOW && are_all_steps(v, onnx_axis_size(time))))
+    if (!v || (v->kind != VALUE_SYMBOLIC && are_all_steps(v, onnx_axis_size(time))))
         return UNROLL_OK;
-    if (v->kind != VALUE_FLOW)
+    if (v->kind != VALUE_SYMBOLIC)
         return refuse_node(im, "its lengths are constants other than the steps of its input; lengths are given when a "
                                "model runs. fix: make them an input of the graph");
-    if (v->flow.piece[0].kind != PIECE_INPUT || !v->flow.is_integer ||
-        v->flow.rank != 1)
+    if (v->symbolic.piece[0].kind != PIECE_INPUT || !v->symbolic.is_integer || v->symbolic.rank != 1)
         return refuse_node(im, "its sequence_lens are no input of the graph");
-    int input = v->flow.piece[0].index;
+    int input = v->symbolic.piece[0].index;
     if (im->lengths >= 0 && im->lengths != input)
         return refuse_node(im, "it reads other lengths than the recurrent node before it");
     im->lengths = input;
@@ -229,7 +227,7 @@ static bool is_zero(const struct value *v)
 }
 
 /* Which axis of the graph's input axis k of a flow is; -1: none. */
-static int axis_of_input(const struct flow *f, int k)
+static int axis_of_input(const struct symbolic *f, int k)
 {
     int id = f->axis[k].id == AXIS_FEATURE ? f->piece[0].axis : f->axis[k].id;
     return id < AXIS_OF_INPUT ? -1 : (id - AXIS_OF_INPUT) % ONNX_RANK;
@@ -249,8 +247,10 @@ static unroll_status check_state_axes(struct onnx_import *im, int input, int bat
 {
     for (int i = 0; i < im->states; i++)
         if (im->state[i].input == input && (im->state[i].batch != batch || im->state[i].features != features))
-            return refuse_node(im, "it reads the axes of the first states '%.60s' in another order than a node "
-                               "before it", im->file->input[input].name);
+            return refuse_node(im,
+                               "it reads the axes of the first states '%.60s' in another order than a node "
+                               "before it",
+                               im->file->input[input].name);
     return UNROLL_OK;
 }
 
@@ -260,18 +260,18 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
     struct value *v = onnx_input(im, k);
     if (!v || is_zero(v))
         return UNROLL_OK;
-    if (v->kind != VALUE_FLOW)
-        return refuse_node(im, "its first state '%.60s' is a constant that is not zero; models start from "
-                               "zero states, or from those they are given", v->name);
-    const struct flow *f = &v->flow;
+    if (v->kind != VALUE_SYMBOLIC)
+        return refuse_node(im,
+                           "its first state '%.60s' is a constant that is not zero; models start from "
+                           "zero states, or from those they are given",
+                           v->name);
+    const struct symbolic *f = &v->symbolic;
     int axis = r->batch_first ? 1 : 0;
     bool opened = f->rank == 3 && f->pieces == 1 && f->axis[axis].id == AXIS_STACK && f->stacks == r->directions;
     bool whole = f->rank == 3 && f->pieces == 1 && f->stacks == 1 && f->piece[0].row < 0 &&
-                 (f->axis[axis].id == AXIS_ONE || f->axis[axis].size == r->directions ||
-                  f->axis[axis].size < 0);
+                 (f->axis[axis].id == AXIS_ONE || f->axis[axis].size == r->directions || f->axis[axis].size < 0);
     if (f->piece[0].kind != PIECE_INPUT || f->is_integer || (!opened && !whole))
-        return refuse_node(im, "its first state '%.60s' is no input of the graph, nor entries of one",
-                           v->name);
+        return refuse_node(im, "its first state '%.60s' is no input of the graph, nor entries of one", v->name);
     const int batch = axis_of_input(f, 1 - axis), features = axis_of_input(f, 2);
     TRY(check_state_axes(im, f->piece[0].index, batch, features));
     for (int d = 0; d < r->directions; d++) {
@@ -281,22 +281,26 @@ static unroll_status take_state(struct onnx_import *im, const struct recurrent *
                                v->name);
         if (im->states == IMPORT_STATES)
             return refuse_node(im, "more than %d first states", IMPORT_STATES);
-        im->state[im->states++] = (struct state_use){ .input = q->index, .row = opened && q->row >= 0 ? q->row
-                                                      : d,
-            .layer = layer[d], .direction = r->first_direction + d, .is_cell = k == FIRST_C,
-            .batch_first = r->batch_first, .batch = batch, .features = features };
+        im->state[im->states++] = (struct state_use){.input = q->index,
+                                                     .row = opened && q->row >= 0 ? q->row : d,
+                                                     .layer = layer[d],
+                                                     .direction = r->first_direction + d,
+                                                     .is_cell = k == FIRST_C,
+                                                     .batch_first = r->batch_first,
+                                                     .batch = batch,
+                                                     .features = features};
     }
     return UNROLL_OK;
 }
 
 /* ---- what it gives --------------------------------------------------------------------- */
 
-static unroll_status give(struct onnx_import *im, const struct recurrent *r, const struct flow *x, int output,
+static unroll_status give(struct onnx_import *im, const struct recurrent *r, const struct symbolic *x, int output,
                           enum piece_kind kind, const int layer[2])
 {
-    struct flow f = { .rank = kind == PIECE_Y ? 4 : 3 };
-    const struct axis stack = { .id = AXIS_STACK,
-                                .size = r->directions }, features = { .id = AXIS_FEATURE, .size = r->hidden };
+    struct symbolic f = {.rank = kind == PIECE_Y ? 4 : 3};
+    const struct axis stack = {.id = AXIS_STACK, .size = r->directions},
+                      features = {.id = AXIS_FEATURE, .size = r->hidden};
     const struct axis *time = &x->axis[r->batch_first], *batch = &x->axis[!r->batch_first];
     int n = 0;
     if (r->batch_first)
@@ -312,13 +316,15 @@ static unroll_status give(struct onnx_import *im, const struct recurrent *r, con
     TRY(onnx_new_pieces(im, &f, r->directions, 1));
     bool one_layer = layer[0] == layer[1];
     for (int d = 0; d < r->directions; d++)
-        f.piece[d] = (struct part){ .kind = kind, .index = layer[d], .direction = r->first_direction + d,
-                                    .row = -1,
-                                     .first = kind == PIECE_Y && one_layer ? d * r->hidden
-                                         : 0, .width = r->hidden };
+        f.piece[d] = (struct part){.kind = kind,
+                                   .index = layer[d],
+                                   .direction = r->first_direction + d,
+                                   .row = -1,
+                                   .first = kind == PIECE_Y && one_layer ? d * r->hidden : 0,
+                                   .width = r->hidden};
     struct value *v = onnx_output(im, output);
-    v->kind = VALUE_FLOW;
-    v->flow = f;
+    v->kind = VALUE_SYMBOLIC;
+    v->symbolic = f;
     return UNROLL_OK;
 }
 
@@ -334,8 +340,7 @@ static void name_layer(struct onnx_import *im, struct imported_layer *l)
             continue;
         levels++;
         alike = alike && !strcmp(other->kind, l->kind) && other->layer.width == l->layer.width &&
-                other->layer.bidirectional == l->layer.bidirectional &&
-                other->layer.reverse == l->layer.reverse;
+                other->layer.bidirectional == l->layer.bidirectional && other->layer.reverse == l->layer.reverse;
     }
     snprintf(l->name, sizeof l->name, "rnn");
     if (!alike)
@@ -348,18 +353,19 @@ static void name_layer(struct onnx_import *im, struct imported_layer *l)
 static unroll_status take_clip(struct onnx_import *im, const struct recurrent *r, int direction, float *clip)
 {
     bool bounded = true;
-    for (int k = 0; k < r->functions && k < 2; k++)
+    for (int k = 0; k < r->activations && k < 2; k++)
         bounded = bounded && (r->function[direction][k].kind == ACTIVATION_SIGMOID ||
                               r->function[direction][k].kind == ACTIVATION_TANH);
     *clip = onnx_float(im, "clip", 0);
     if (*clip > 80 && bounded)
         *clip = 0;
-    return *clip >= 0 && *clip <= 80 ? UNROLL_OK
-        : refuse_node(im, "clip = %g: only sigmoid and tanh can have one above 80", (double)*clip);
+    return *clip >= 0 && *clip <= 80
+               ? UNROLL_OK
+               : refuse_node(im, "clip = %g: only sigmoid and tanh can have one above 80", (double)*clip);
 }
 
 /* A layer of `directions` from direction `block` of the node on. */
-static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r, struct flow *x, int block,
+static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r, struct symbolic *x, int block,
                                int directions)
 {
     struct imported_layer *l;
@@ -370,9 +376,9 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
     l->P = r->weight[PEEPHOLES];
     l->first_block = block;
     l->directions = directions;
-    write_functions(r, block, l->functions, sizeof l->functions);
+    write_activations(r, block, l->activations, sizeof l->activations);
     TRY(take_clip(im, r, block, &l->layer.clip));
-    l->layer.coupled = onnx_int(im, "input_forget", 0) != 0;
+    l->layer.input_forget = onnx_int(im, "input_forget", 0) != 0;
     l->layer.peephole = l->P != NULL;
     l->layer.bias = l->B != NULL;
     l->layer.width = (int)r->hidden;
@@ -383,12 +389,11 @@ static unroll_status add_layer(struct onnx_import *im, const struct recurrent *r
 }
 
 /* Directions with functions of their own become two layers, each of one direction. */
-static unroll_status add_layers(struct onnx_import *im, const struct recurrent *r, struct flow *x,
-                                int layer[2])
+static unroll_status add_layers(struct onnx_import *im, const struct recurrent *r, struct symbolic *x, int layer[2])
 {
     char first[192], second[192];
-    write_functions(r, 0, first, sizeof first);
-    write_functions(r, 1, second, sizeof second);
+    write_activations(r, 0, first, sizeof first);
+    write_activations(r, 1, second, sizeof second);
     bool alike = r->directions == 1 || !strcmp(first, second);
     layer[0] = layer[1] = im->layers;
     TRY(add_layer(im, r, x, 0, alike ? r->directions : 1));
@@ -400,12 +405,12 @@ static unroll_status add_layers(struct onnx_import *im, const struct recurrent *
 
 unroll_status onnx_recurrent(struct onnx_import *im)
 {
-    struct recurrent r = { .gates = 0 };
+    struct recurrent r = {.gates = 0};
     struct value *v;
     int layer[2];
-    TRY(onnx_want(im, X, VALUE_FLOW, &v));
-    TRY(describe(im, &r));
-    struct flow x = v->flow;
+    TRY(onnx_want(im, X, VALUE_SYMBOLIC, &v));
+    TRY(describe_recurrent(im, &r));
+    struct symbolic x = v->symbolic;
     TRY(onnx_take_features(im, &x));
     TRY(bind_axes(im, &r, &x));
     TRY(take_lengths(im, &x.axis[r.batch_first]));

@@ -8,17 +8,17 @@
 #include "file/file_table.h"
 
 struct matching {
-    const struct axis *axis;            /* of the flow */
-    int            axes;
-    const int64_t *target;              /* of the new shape: sizes, symbols, -1 */
-    int            targets;
-    int            stacks;              /* of the flow */
-    struct axis    made[ONNX_RANK];
-    bool           merges_stack;
-    bool           drops_features;      /* features that are one number may vanish */
-    bool           baked;               /* numbers may stand for steps whose count is not known, of the axis `time` */
-    int            time, open;          /* open: sizes of the new shape that any axis could have */
-    int64_t        split;               /* into how many the features are split; 0: they are not */
+    const struct axis *axis; /* of the flow */
+    int axes;
+    const int64_t *target; /* of the new shape: sizes, symbols, -1 */
+    int targets;
+    int stacks; /* of the flow */
+    struct axis made[ONNX_RANK];
+    bool merges_stack;
+    bool drops_features; /* features that are one number may vanish */
+    bool baked;          /* numbers may stand for steps whose count is not known, of the axis `time` */
+    int time, open;      /* open: sizes of the new shape that any axis could have */
+    int64_t split;       /* into how many the features are split; 0: they are not */
 };
 
 static bool fits(const struct matching *m, int64_t target, const struct axis *a)
@@ -50,13 +50,12 @@ static bool match_merged(struct matching *m, int from, int to)
     if (from + 1 >= m->axes || to >= m->targets)
         return false;
     const struct axis *a = &m->axis[from], *b = &m->axis[from + 1];
-    bool stacks = a->id == AXIS_STACK && b->id == AXIS_FEATURE,
-         rows = a->id >= AXIS_OF_INPUT && b->id >= AXIS_OF_INPUT;
+    bool stacks = a->id == AXIS_STACK && b->id == AXIS_FEATURE, rows = a->id >= AXIS_OF_INPUT && b->id >= AXIS_OF_INPUT;
     if ((!stacks && !rows) || a->second || b->second)
         return false;
-    struct axis both = { .id = a->id, .size = a->size, .second = b->id, .second_size = b->size };
+    struct axis both = {.id = a->id, .size = a->size, .second = b->id, .second_size = b->size};
     if (stacks)
-        both = (struct axis){ .id = AXIS_FEATURE, .size = a->size * b->size };
+        both = (struct axis){.id = AXIS_FEATURE, .size = a->size * b->size};
     if (!fits(m, m->target[to], &both) || !match(m, from + 2, to + 1))
         return false;
     m->made[to] = both;
@@ -70,18 +69,17 @@ static bool match_split(struct matching *m, int from, int to)
     const struct axis *a = &m->axis[from];
     if (to + 1 >= m->targets)
         return false;
-    struct axis first = { .id = a->id, .size = a->size }, rest = { .id = a->second, .size = a->second_size };
+    struct axis first = {.id = a->id, .size = a->size}, rest = {.id = a->second, .size = a->second_size};
     int64_t parts = m->target[to];
     if (a->id == AXIS_FEATURE) {
         if (parts < 2 || parts > 4096 || m->stacks != 1 || a->size % parts)
             return false;
-        first = (struct axis){ .id = AXIS_STACK, .size = parts };
-        rest = (struct axis){ .id = AXIS_FEATURE, .size = a->size / parts };
+        first = (struct axis){.id = AXIS_STACK, .size = parts};
+        rest = (struct axis){.id = AXIS_FEATURE, .size = a->size / parts};
     } else if (!a->second) {
         return false;
     }
-    if (!fits(m, parts, &first) || !fits(m, m->target[to + 1], &rest) ||
-        !match(m, from + 1, to + 2))
+    if (!fits(m, parts, &first) || !fits(m, m->target[to + 1], &rest) || !match(m, from + 1, to + 2))
         return false;
     m->made[to] = first;
     m->made[to + 1] = rest;
@@ -98,12 +96,12 @@ static bool match(struct matching *m, int from, int to)
         return true;
     if (to == m->targets || m->target[to] != 1 || !match(m, from, to + 1))
         return false;
-    m->made[to] = (struct axis){ .id = AXIS_ONE, .size = 1 };
+    m->made[to] = (struct axis){.id = AXIS_ONE, .size = 1};
     return true;
 }
 
 /* Numbers keep their order: only how they are counted changes. */
-static unroll_status count_pieces(struct onnx_import *im, struct flow *f, const struct matching *m)
+static unroll_status count_pieces(struct onnx_import *im, struct symbolic *f, const struct matching *m)
 {
     if (m->merges_stack) {
         f->pieces *= f->stacks;
@@ -117,29 +115,34 @@ static unroll_status count_pieces(struct onnx_import *im, struct flow *f, const 
 
 /* Of the ways that fit the first one; only then features that are one number vanish, and last steps that PyTorch wrote
  * into the shape from its example. */
-static bool find_match(const struct onnx_import *im, const struct flow *f, const int64_t *target, int targets,
+static bool find_match(const struct onnx_import *im, const struct symbolic *f, const int64_t *target, int targets,
                        struct axis *kept, struct matching *m)
 {
     int axes = 0, open = 0;
     for (int k = 0; k < f->rank; k++)
         if (f->axis[k].id != AXIS_ONE)
             kept[axes++] = f->axis[k];
-    for (int k = 0; k < targets; k++)
-        open += target[k] == -1 || target[k] == SYMBOL_UNKNOWN;
+    for (int k = 0; k < targets; k++) open += target[k] == -1 || target[k] == SYMBOL_UNKNOWN;
     for (int way = 0; way < 4; way++) {
-        *m = (struct matching){ .axis = kept, .axes = axes, .target = target, .targets = targets, .stacks = f->stacks,
-                                .drops_features = way & 1, .baked = way & 2 && im->bound, .time = im->time,
-                                .open = open };
+        *m = (struct matching){.axis = kept,
+                               .axes = axes,
+                               .target = target,
+                               .targets = targets,
+                               .stacks = f->stacks,
+                               .drops_features = way & 1,
+                               .baked = way & 2 && im->bound,
+                               .time = im->time,
+                               .open = open};
         if (match(m, 0, 0))
             return true;
     }
     return false;
 }
 
-static unroll_status reshape_flow(struct onnx_import *im, const struct flow *from, const int64_t *target,
-                                  int targets)
+static unroll_status reshape_symbolic(struct onnx_import *im, const struct symbolic *from, const int64_t *target,
+                                      int targets)
 {
-    struct flow f = *from;
+    struct symbolic f = *from;
     struct axis kept[ONNX_RANK];
     struct matching m;
     int64_t filled[ONNX_RANK];
@@ -163,11 +166,11 @@ static unroll_status reshape_flow(struct onnx_import *im, const struct flow *fro
     memcpy(f.axis, m.made, sizeof f.axis);
     f.rank = targets;
     TRY(count_pieces(im, &f, &m));
-    return onnx_set_flow(im, 0, &f);
+    return onnx_set_symbolic(im, 0, &f);
 }
 
-static unroll_status reshape_constant(struct onnx_import *im, const struct onnx_tensor *t,
-                                      const int64_t *target, int targets)
+static unroll_status reshape_constant(struct onnx_import *im, const struct onnx_tensor *t, const int64_t *target,
+                                      int targets)
 {
     int64_t dim[ONNX_RANK], known = 1;
     int open = -1;
@@ -195,22 +198,22 @@ unroll_status onnx_reshape(struct onnx_import *im)
     TRY(onnx_ints(im, 1, NULL, &target, &targets));
     if (targets < 0)
         return refuse_node(im, "its shape is missing");
-    return from->kind == VALUE_FLOW ? reshape_flow(im, &from->flow, target, targets)
-                                    : reshape_constant(im, from->constant, target, targets);
+    return from->kind == VALUE_SYMBOLIC ? reshape_symbolic(im, &from->symbolic, target, targets)
+                                        : reshape_constant(im, from->constant, target, targets);
 }
 
 /* [.., ..] of what lies before the axis and after it. */
 unroll_status onnx_flatten(struct onnx_import *im)
 {
     struct value *from;
-    TRY(onnx_want(im, 0, VALUE_FLOW, &from));
-    int64_t axis = onnx_int(im, "axis", 1), target[2] = { 1, 1 };
-    const struct flow *f = &from->flow;
+    TRY(onnx_want(im, 0, VALUE_SYMBOLIC, &from));
+    int64_t axis = onnx_int(im, "axis", 1), target[2] = {1, 1};
+    const struct symbolic *f = &from->symbolic;
     if (axis < 0)
         axis += f->rank;
     for (int k = 0; k < f->rank; k++) {
         int64_t *t = &target[k >= axis], size = onnx_axis_size(&f->axis[k]);
         *t = *t == 1 ? size : size == 1 ? *t : is_symbol(*t) || is_symbol(size) ? SYMBOL_UNKNOWN : *t * size;
     }
-    return reshape_flow(im, f, target, 2);
+    return reshape_symbolic(im, f, target, 2);
 }

@@ -4,10 +4,7 @@
 
 #include <string.h>
 
-static bool same_axis(const struct axis *a, const struct axis *b)
-{
-    return a->id == b->id && a->second == b->second;
-}
+static bool same_axis(const struct axis *a, const struct axis *b) { return a->id == b->id && a->second == b->second; }
 
 unroll_status onnx_pass(struct onnx_import *im)
 {
@@ -17,7 +14,7 @@ unroll_status onnx_pass(struct onnx_import *im)
     v->kind = from->kind;
     v->constant = from->constant;
     v->fill = from->fill;
-    v->flow = from->flow;
+    v->symbolic = from->symbolic;
     return UNROLL_OK;
 }
 
@@ -39,12 +36,13 @@ unroll_status onnx_cast(struct onnx_import *im)
     int64_t to = onnx_int(im, "to", 0);
     bool to_float = onnx_is_float(to);
     if (from->kind != VALUE_CONSTANT) {
-        if (from->kind == VALUE_FLOW && from->flow.is_integer == to_float)
-            return refuse_node(im, "what flows is turned %s", to_float ? "from integers into floats"
-                               : "into integers");
-        if (from->kind == VALUE_FLOW && to != ONNX_FLOAT && to != ONNX_INT32 && to != ONNX_INT64)
-            return refuse_node(im, to_float ? "what flows is rounded to type %d; models compute in float"
-                               : "what flows is turned into integers of type %d, which hold less", (int)to);
+        if (from->kind == VALUE_SYMBOLIC && from->symbolic.is_integer == to_float)
+            return refuse_node(im, "what flows is turned %s", to_float ? "from integers into floats" : "into integers");
+        if (from->kind == VALUE_SYMBOLIC && to != ONNX_FLOAT && to != ONNX_INT32 && to != ONNX_INT64)
+            return refuse_node(im,
+                               to_float ? "what flows is rounded to type %d; models compute in float"
+                                        : "what flows is turned into integers of type %d, which hold less",
+                               (int)to);
         return onnx_pass(im);
     }
     const struct onnx_tensor *t = from->constant;
@@ -65,7 +63,7 @@ unroll_status onnx_shape(struct onnx_import *im)
 {
     const struct value *from = onnx_input(im, 0);
     struct onnx_tensor *m;
-    if (from->kind != VALUE_FLOW && from->kind != VALUE_CONSTANT)
+    if (from->kind != VALUE_SYMBOLIC && from->kind != VALUE_CONSTANT)
         return refuse_node(im, "the shape of '%.80s' is not known", from->name);
     const int rank = onnx_rank(from);
     int64_t begin = onnx_int(im, "start", 0), end = onnx_int(im, "end", rank);
@@ -73,10 +71,10 @@ unroll_status onnx_shape(struct onnx_import *im)
     end = end < 0 ? end + rank : end > rank ? rank : end;
     if (begin < 0 || begin > end)
         return refuse_node(im, "it asks for axes %lld to %lld of %d", (long long)begin, (long long)end, rank);
-    TRY(onnx_new_tensor(im, 1, &(int64_t){ end - begin }, false, &m));
+    TRY(onnx_new_tensor(im, 1, &(int64_t){end - begin}, false, &m));
     for (int64_t k = begin; k < end; k++)
-        m->i[k - begin] = from->kind == VALUE_FLOW ? onnx_axis_size(&from->flow.axis[k])
-            : from->constant->dim[k];
+        m->i[k - begin] =
+            from->kind == VALUE_SYMBOLIC ? onnx_axis_size(&from->symbolic.axis[k]) : from->constant->dim[k];
     return onnx_set_constant(im, 0, m);
 }
 
@@ -99,21 +97,20 @@ unroll_status onnx_transpose(struct onnx_import *im)
     }
     if (from->kind == VALUE_CONSTANT)
         return onnx_constant_transpose(im, from->constant, order);
-    struct flow f = from->flow;
-    for (int k = 0; k < rank; k++)
-        f.axis[k] = from->flow.axis[order[k]];
-    return onnx_set_flow(im, 0, &f);
+    struct symbolic f = from->symbolic;
+    for (int k = 0; k < rank; k++) f.axis[k] = from->symbolic.axis[order[k]];
+    return onnx_set_symbolic(im, 0, &f);
 }
 
-static bool may_vanish(const struct flow *f, int k)
+static bool may_vanish(const struct symbolic *f, int k)
 {
     const struct axis *a = &f->axis[k];
     return !a->second && (a->size == 1 || a->id == AXIS_ONE);
 }
 
-static unroll_status squeeze_flow(struct onnx_import *im, const struct flow *from, unsigned gone)
+static unroll_status squeeze_symbolic(struct onnx_import *im, const struct symbolic *from, unsigned gone)
 {
-    struct flow f = *from;
+    struct symbolic f = *from;
     f.rank = 0;
     for (int k = 0; k < from->rank; k++) {
         if (!(gone >> k & 1))
@@ -121,7 +118,7 @@ static unroll_status squeeze_flow(struct onnx_import *im, const struct flow *fro
         else if (!may_vanish(from, k))
             return refuse_node(im, "axis %d, which is to vanish, may have more than one entry", k);
     }
-    return onnx_set_flow(im, 0, &f);
+    return onnx_set_symbolic(im, 0, &f);
 }
 
 unroll_status onnx_squeeze(struct onnx_import *im)
@@ -139,11 +136,11 @@ unroll_status onnx_squeeze(struct onnx_import *im)
             return refuse_node(im, "it has no axis %lld", (long long)axes[k]);
         gone |= 1u << axis;
     }
-    for (int k = 0; count < 0 && k < rank; k++)         /* all that are 1, in every run */
-        if (from->kind == VALUE_FLOW ? may_vanish(&from->flow, k) : t->dim[k] == 1)
+    for (int k = 0; count < 0 && k < rank; k++) /* all that are 1, in every run */
+        if (from->kind == VALUE_SYMBOLIC ? may_vanish(&from->symbolic, k) : t->dim[k] == 1)
             gone |= 1u << k;
-    if (from->kind == VALUE_FLOW)
-        return squeeze_flow(im, &from->flow, gone);
+    if (from->kind == VALUE_SYMBOLIC)
+        return squeeze_symbolic(im, &from->symbolic, gone);
     int64_t dim[ONNX_RANK];
     int kept = 0;
     for (int k = 0; k < rank; k++)
@@ -168,29 +165,29 @@ unroll_status onnx_unsqueeze(struct onnx_import *im)
             return refuse_node(im, "it can't make an axis %lld", (long long)axes[k]);
         made |= 1u << axis;
     }
-    struct flow f = from->flow;
+    struct symbolic f = from->symbolic;
     int64_t dim[ONNX_RANK];
     for (int k = 0; k < rank; k++) {
         bool is_new = made >> k & 1;
-        dim[k] = is_new || from->kind == VALUE_FLOW ? 1 : from->constant->dim[next];
-        f.axis[k] = is_new ? (struct axis){ .id = AXIS_ONE, .size = 1 } : from->flow.axis[next];
+        dim[k] = is_new || from->kind == VALUE_SYMBOLIC ? 1 : from->constant->dim[next];
+        f.axis[k] = is_new ? (struct axis){.id = AXIS_ONE, .size = 1} : from->symbolic.axis[next];
         next += !is_new;
     }
     f.rank = rank;
-    return from->kind == VALUE_FLOW ? onnx_set_flow(im, 0, &f) : onnx_constant_reshape(im, from->constant, rank, dim);
+    return from->kind == VALUE_SYMBOLIC ? onnx_set_symbolic(im, 0, &f)
+                                        : onnx_constant_reshape(im, from->constant, rank, dim);
 }
 
 /* ---- taking parts ---------------------------------------------------------------------- */
 
 /* The first axis of a state that is an input of the graph, taken apart: its entries get numbers. */
-static unroll_status open_rows(struct onnx_import *im, struct flow *f)
+static unroll_status open_rows(struct onnx_import *im, struct symbolic *f)
 {
     const struct part whole = f->piece[0];
     int64_t size = f->axis[0].size;
     if (f->rank != 3 || f->stacks != 1 || f->pieces != 1 || whole.kind != PIECE_INPUT || whole.row >= 0 ||
-        f->is_integer ||
-        f->axis[0].second || f->axis[0].id < AXIS_OF_INPUT || (im->bound &&
-                                                               f->axis[0].id == im->time) || size < 1)
+        f->is_integer || f->axis[0].second || f->axis[0].id < AXIS_OF_INPUT ||
+        (im->bound && f->axis[0].id == im->time) || size < 1)
         return refuse_node(im, "parts along time, batch or an axis of unknown size can't be taken; layers "
                                "run over all of them");
     TRY(onnx_new_pieces(im, f, (int)(size > 4096 ? 0 : size), 1));
@@ -198,12 +195,12 @@ static unroll_status open_rows(struct onnx_import *im, struct flow *f)
         f->piece[s] = whole;
         f->piece[s].row = s;
     }
-    f->axis[0] = (struct axis){ .id = AXIS_STACK, .size = size };
+    f->axis[0] = (struct axis){.id = AXIS_STACK, .size = size};
     return UNROLL_OK;
 }
 
 /* Entries [first, first + count) of a stack. */
-static unroll_status take_entries(struct flow *f, int axis, int64_t first, int64_t count)
+static unroll_status take_entries(struct symbolic *f, int axis, int64_t first, int64_t count)
 {
     f->stacks = (int)count;
     f->piece += first * f->pieces;
@@ -212,7 +209,7 @@ static unroll_status take_entries(struct flow *f, int axis, int64_t first, int64
 }
 
 /* Features [first, first + count). */
-static unroll_status take_columns(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
+static unroll_status take_columns(struct onnx_import *im, struct symbolic *f, int axis, int64_t first, int64_t count)
 {
     f->axis[axis].size = count;
     return onnx_cut(im, f, f->stacks, first, count);
@@ -224,7 +221,7 @@ static bool is_time(const struct onnx_import *im, const struct axis *a)
 }
 
 /* Entries [first, first + count) of an axis; of an open size only first = -1, the last. */
-static unroll_status take_part(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t count)
+static unroll_status take_part(struct onnx_import *im, struct symbolic *f, int axis, int64_t first, int64_t count)
 {
     struct axis *a = &f->axis[axis];
     const int64_t size = a->second ? -1 : a->size, from = first < 0 && size >= 0 ? first + size : first;
@@ -236,7 +233,7 @@ static unroll_status take_part(struct onnx_import *im, struct flow *f, int axis,
         if (count != 1 || (size < 0 ? from != -1 : from != size - 1) || f->reading != ALL_STEPS)
             return refuse_node(im, "of the steps only the last one can be taken, or all");
         f->reading = LAST_STEP;
-        *a = (struct axis){ .id = AXIS_ONE, .size = 1 };
+        *a = (struct axis){.id = AXIS_ONE, .size = 1};
         return UNROLL_OK;
     }
     if (a->id >= AXIS_OF_INPUT && axis == 0)
@@ -253,15 +250,11 @@ static unroll_status take_part(struct onnx_import *im, struct flow *f, int axis,
 
 /* ---- slice, gather, split -------------------------------------------------------------- */
 
-static int64_t clamp(int64_t n, int64_t most)
-{
-    return n < 0 ? 0 : n > most ? most : n;
-}
+static int64_t clamp(int64_t n, int64_t max) { return n < 0 ? 0 : n > max ? max : n; }
 
 /* One axis of a slice, of a constant. */
-static unroll_status slice_constant(struct onnx_import *im, const struct onnx_tensor **t, int axis,
-                                    int64_t first, int64_t end,
-                                    int64_t step)
+static unroll_status slice_constant(struct onnx_import *im, const struct onnx_tensor **t, int axis, int64_t first,
+                                    int64_t end, int64_t step)
 {
     int64_t size = (*t)->dim[axis];
     struct onnx_tensor *m;
@@ -282,8 +275,8 @@ static unroll_status slice_constant(struct onnx_import *im, const struct onnx_te
     return UNROLL_OK;
 }
 
-static unroll_status slice_flow(struct onnx_import *im, struct flow *f, int axis, int64_t first, int64_t end,
-                                int64_t step)
+static unroll_status slice_symbolic(struct onnx_import *im, struct symbolic *f, int axis, int64_t first, int64_t end,
+                                    int64_t step)
 {
     const int64_t size = onnx_axis_size(&f->axis[axis]);
     bool to_end = (end == size && size != SYMBOL_UNKNOWN) || end >= INT32_MAX;
@@ -309,27 +302,26 @@ unroll_status onnx_slice(struct onnx_import *im)
     TRY(onnx_ints(im, 2, "ends", &ends, &ends_count));
     TRY(onnx_ints(im, 3, "axes", &axes, &axes_count));
     TRY(onnx_ints(im, 4, NULL, &steps, &steps_count));
-    if (n < 0 || ends_count != n || (axes_count >= 0 && axes_count != n) ||
-        (steps_count >= 0 && steps_count != n))
+    if (n < 0 || ends_count != n || (axes_count >= 0 && axes_count != n) || (steps_count >= 0 && steps_count != n))
         return refuse_node(im, "its starts, ends, axes and steps do not fit together");
-    struct flow f = from->flow;
+    struct symbolic f = from->symbolic;
     const struct onnx_tensor *t = from->constant;
     for (int k = 0; k < n; k++) {
         int64_t wanted = axes_count < 0 ? k : axes[k], step = steps_count < 0 ? 1 : steps[k];
         int axis = onnx_axis(wanted, onnx_rank(from));
         if (axis < 0)
             return refuse_node(im, "it has no axis %lld", (long long)wanted);
-        TRY(from->kind == VALUE_FLOW ? slice_flow(im, &f, axis, starts[k], ends[k], step)
-                                     : slice_constant(im, &t, axis, starts[k], ends[k], step));
+        TRY(from->kind == VALUE_SYMBOLIC ? slice_symbolic(im, &f, axis, starts[k], ends[k], step)
+                                         : slice_constant(im, &t, axis, starts[k], ends[k], step));
     }
-    return from->kind == VALUE_FLOW ? onnx_set_flow(im, 0, &f) : onnx_set_constant(im, 0, t);
+    return from->kind == VALUE_SYMBOLIC ? onnx_set_symbolic(im, 0, &f) : onnx_set_constant(im, 0, t);
 }
 
 /* Which steps, entries or features a Gather takes: one, which makes its axis vanish, or a list of them. */
-static unroll_status gather_flow(struct onnx_import *im, const struct flow *from, int axis,
-                                 const struct onnx_tensor *index)
+static unroll_status gather_symbolic(struct onnx_import *im, const struct symbolic *from, int axis,
+                                     const struct onnx_tensor *index)
 {
-    struct flow f = *from;
+    struct symbolic f = *from;
     const int64_t size = f.axis[axis].size;
     if (!index->i || index->count < 1 || index->rank > 1)
         return refuse_node(im, "its indices are no list of integers");
@@ -340,27 +332,27 @@ static unroll_status gather_flow(struct onnx_import *im, const struct flow *from
     }
     TRY(take_part(im, &f, axis, index->i[0], (int64_t)index->count));
     if (index->rank == 1)
-        return onnx_set_flow(im, 0, &f);
-    return squeeze_flow(im, &f, 1u << axis);
+        return onnx_set_symbolic(im, 0, &f);
+    return squeeze_symbolic(im, &f, 1u << axis);
 }
 
-static bool may_be_symbols(const struct onnx_import *im, const struct flow *f)
+static bool may_be_symbols(const struct onnx_import *im, const struct symbolic *f)
 {
     return !im->tokens && f->piece[0].kind == PIECE_INPUT && f->is_integer && f->rank < ONNX_RANK;
 }
 
 /* The flow is the network's symbols, so many, and becomes features. */
-static unroll_status read_symbols(struct onnx_import *im, const struct flow *from, int64_t symbols, int64_t width)
+static unroll_status read_symbols(struct onnx_import *im, const struct symbolic *from, int64_t symbols, int64_t width)
 {
-    struct flow f = *from;
+    struct symbolic f = *from;
     im->tokens = true;
     im->input = symbols;
-    f.axis[f.rank++] = (struct axis){ .id = AXIS_FEATURE, .size = width };
+    f.axis[f.rank++] = (struct axis){.id = AXIS_FEATURE, .size = width};
     f.is_integer = false;
     TRY(onnx_new_pieces(im, &f, 1, 1));
     f.piece[0] = from->piece[0];
     f.piece[0].width = width;
-    return onnx_set_flow(im, 0, &f);
+    return onnx_set_symbolic(im, 0, &f);
 }
 
 unroll_status onnx_embedding_or_gather(struct onnx_import *im)
@@ -371,36 +363,36 @@ unroll_status onnx_embedding_or_gather(struct onnx_import *im)
         return refuse_node(im, "its indices are missing");
     if (axis < 0)
         return refuse_node(im, "it has no such axis");
-    if (from->kind == VALUE_FLOW) {
+    if (from->kind == VALUE_SYMBOLIC) {
         TRY(onnx_want(im, 1, VALUE_CONSTANT, &index));
-        return gather_flow(im, &from->flow, axis, index->constant);
+        return gather_symbolic(im, &from->symbolic, axis, index->constant);
     }
     if (index->kind == VALUE_CONSTANT)
         return onnx_constant_gather(im, from->constant, axis, index->constant);
     const struct onnx_tensor *table = from->constant;
-    if (index->kind != VALUE_FLOW || axis != 0 || table->rank != 2 || !table->f)
+    if (index->kind != VALUE_SYMBOLIC || axis != 0 || table->rank != 2 || !table->f)
         return refuse_node(im, "an embedding is a table of floats [symbols, width], read by its first axis");
-    if (im->embedding || !may_be_symbols(im, &index->flow))
+    if (im->embedding || !may_be_symbols(im, &index->symbolic))
         return refuse_node(im, "a network has one embedding, of its input, which are integers");
     im->embedding = table;
-    return read_symbols(im, &index->flow, table->dim[0], table->dim[1]);
+    return read_symbols(im, &index->symbolic, table->dim[0], table->dim[1]);
 }
 
 /* The symbols of a network without an embedding. */
 unroll_status onnx_one_hot(struct onnx_import *im)
 {
     struct value *from, *depth, *values;
-    TRY(onnx_want(im, 0, VALUE_FLOW, &from));
+    TRY(onnx_want(im, 0, VALUE_SYMBOLIC, &from));
     TRY(onnx_want(im, 1, VALUE_CONSTANT, &depth));
     TRY(onnx_want(im, 2, VALUE_CONSTANT, &values));
     const struct onnx_tensor *v = values->constant, *d = depth->constant;
-    if (!may_be_symbols(im, &from->flow) ||
-        onnx_axis(onnx_int(im, "axis", -1), from->flow.rank + 1) != from->flow.rank)
+    if (!may_be_symbols(im, &from->symbolic) ||
+        onnx_axis(onnx_int(im, "axis", -1), from->symbolic.rank + 1) != from->symbolic.rank)
         return refuse_node(im, "a network has one kind of symbols, at its input, with the one-hot axis last");
-    if (d->count != 1 || !d->i || d->i[0] < 1 || d->i[0] > 1 << 23 || v->count != 2 || !v->f ||
-        v->f[0] != 0 || v->f[1] != 1)
+    if (d->count != 1 || !d->i || d->i[0] < 1 || d->i[0] > 1 << 23 || v->count != 2 || !v->f || v->f[0] != 0 ||
+        v->f[1] != 1)
         return refuse_node(im, "one-hot numbers are 0 and 1 of a known depth");
-    return read_symbols(im, &from->flow, d->i[0], d->i[0]);
+    return read_symbols(im, &from->symbolic, d->i[0], d->i[0]);
 }
 
 /* How large part k is, of n. */
@@ -416,22 +408,22 @@ unroll_status onnx_split(struct onnx_import *im)
     const int64_t *sizes = NULL;
     int count, n = im->node->outputs;
     TRY(onnx_ints(im, 1, "split", &sizes, &count));
-    const bool is_flow = from->kind == VALUE_FLOW;
+    const bool is_symbolic = from->kind == VALUE_SYMBOLIC;
     const int axis = onnx_axis(onnx_int(im, "axis", 0), onnx_rank(from));
     if (axis < 0 || (count >= 0 && count != n))
         return refuse_node(im, "its axis or its sizes do not fit");
-    if (is_flow && axis == 0 && from->flow.axis[0].id >= AXIS_OF_INPUT)
-        TRY(open_rows(im, &from->flow));
-    int64_t at = 0, size = is_flow ? from->flow.axis[axis].size : from->constant->dim[axis];
+    if (is_symbolic && axis == 0 && from->symbolic.axis[0].id >= AXIS_OF_INPUT)
+        TRY(open_rows(im, &from->symbolic));
+    int64_t at = 0, size = is_symbolic ? from->symbolic.axis[axis].size : from->constant->dim[axis];
     for (int k = 0; k < n; k++) {
         int64_t part = part_size(size, count < 0 ? NULL : sizes, n, k);
         if (part < 0 || part > size - at)
             return refuse_node(im, "its parts are more than there is");
-        if (is_flow && onnx_output(im, k)->uses) {
-            struct flow f = from->flow;
+        if (is_symbolic && onnx_output(im, k)->uses) {
+            struct symbolic f = from->symbolic;
             TRY(take_part(im, &f, axis, at, part));
-            TRY(onnx_set_flow(im, k, &f));
-        } else if (!is_flow) {
+            TRY(onnx_set_symbolic(im, k, &f));
+        } else if (!is_symbolic) {
             struct onnx_tensor *m;
             TRY(onnx_constant_slice(im, from->constant, axis, at, 1, part, &m));
             TRY(onnx_set_constant(im, k, m));
@@ -444,39 +436,38 @@ unroll_status onnx_split(struct onnx_import *im)
 /* ---- joining --------------------------------------------------------------------------- */
 
 /* Another flow beside the first: more features, or more entries of a stack. */
-static unroll_status join(struct onnx_import *im, struct flow *f, const struct flow *more, int axis)
+static unroll_status join(struct onnx_import *im, struct symbolic *f, const struct symbolic *more, int axis)
 {
-    struct flow both = *f;
+    struct symbolic both = *f;
     bool by_stack = f->axis[axis].id == AXIS_STACK;
     bool alike = f->rank == more->rank && f->reading == more->reading &&
                  (by_stack ? f->pieces == more->pieces : f->stacks == more->stacks);
-    for (int k = 0; alike && k < f->rank; k++)
-        alike = same_axis(&f->axis[k], &more->axis[k]);
+    for (int k = 0; alike && k < f->rank; k++) alike = same_axis(&f->axis[k], &more->axis[k]);
     if (!alike || f->axis[axis].size < 0 || more->axis[axis].size < 0)
         return refuse_node(im, "what it joins differs in more than the axis of joining");
     TRY(onnx_new_pieces(im, &both, by_stack ? f->stacks + more->stacks : f->stacks,
                         by_stack ? f->pieces : f->pieces + more->pieces));
     for (int s = 0; s < both.stacks; s++)
         for (int p = 0; p < both.pieces; p++)
-            both.piece[s * both.pieces + p] = by_stack
-                ? (s < f->stacks ? f->piece[s * f->pieces + p] : more->piece[(s - f->stacks) * f->pieces + p])
-                : (p < f->pieces ? f->piece[s * f->pieces + p]
-                   : more->piece[s * more->pieces + p - f->pieces]);
+            both.piece[s * both.pieces + p] =
+                by_stack
+                    ? (s < f->stacks ? f->piece[s * f->pieces + p] : more->piece[(s - f->stacks) * f->pieces + p])
+                    : (p < f->pieces ? f->piece[s * f->pieces + p] : more->piece[s * more->pieces + p - f->pieces]);
     both.axis[axis].size += more->axis[axis].size;
     *f = both;
     return UNROLL_OK;
 }
 
 /* An axis along which something may be joined: features, or what a stack can be made of. */
-static unroll_status prepare_join(struct onnx_import *im, struct flow *f, int axis)
+static unroll_status prepare_join(struct onnx_import *im, struct symbolic *f, int axis)
 {
     if (axis == f->rank - 1 && f->axis[axis].id >= AXIS_OF_INPUT)
         TRY(onnx_take_features(im, f));
     if (f->axis[axis].id == AXIS_ONE && f->stacks == 1) {
-        for (int k = 0; k < f->rank; k++)                   /* there is one axis of a stack */
+        for (int k = 0; k < f->rank; k++) /* there is one axis of a stack */
             if (f->axis[k].id == AXIS_STACK)
-                f->axis[k] = (struct axis){ .id = AXIS_ONE, .size = 1 };
-        f->axis[axis] = (struct axis){ .id = AXIS_STACK, .size = 1 };
+                f->axis[k] = (struct axis){.id = AXIS_ONE, .size = 1};
+        f->axis[axis] = (struct axis){.id = AXIS_STACK, .size = 1};
     }
     if (f->axis[axis].id != AXIS_FEATURE && f->axis[axis].id != AXIS_STACK)
         return refuse_node(im, "it joins along time or the batch");
@@ -504,11 +495,11 @@ unroll_status onnx_concat(struct onnx_import *im)
         return refuse_node(im, "it has no such axis");
     if (constants)
         return onnx_constant_concat(im, axis);
-    struct flow f, more;
+    struct symbolic f, more;
     for (int i = 0; i < n; i++) {
         struct value *v;
-        TRY(onnx_want(im, i, VALUE_FLOW, &v));
-        more = v->flow;
+        TRY(onnx_want(im, i, VALUE_SYMBOLIC, &v));
+        more = v->symbolic;
         if (axis >= more.rank)
             return refuse_node(im, "what it joins differs in its number of axes");
         TRY(prepare_join(im, &more, axis));
@@ -517,5 +508,5 @@ unroll_status onnx_concat(struct onnx_import *im)
         else
             f = more;
     }
-    return onnx_set_flow(im, 0, &f);
+    return onnx_set_symbolic(im, 0, &f);
 }

@@ -13,16 +13,15 @@
 
 /* ---- outputs as whole layers ----------------------------------------------------------- */
 
-static int count_kind(const struct flow *f, enum piece_kind kind)
+static int count_kind(const struct symbolic *f, enum piece_kind kind)
 {
     int n = 0;
-    for (int p = 0; p < f->stacks * f->pieces; p++)
-        n += f->piece[p].kind == kind;
+    for (int p = 0; p < f->stacks * f->pieces; p++) n += f->piece[p].kind == kind;
     return n;
 }
 
 /* Are the parts, one after the other, all that one layer gives? */
-static bool is_one_layer(const struct onnx_import *im, const struct flow *f)
+static bool is_one_layer(const struct onnx_import *im, const struct symbolic *f)
 {
     int64_t at = 0;
     for (int p = 0; p < f->stacks * f->pieces; p++) {
@@ -35,9 +34,9 @@ static bool is_one_layer(const struct onnx_import *im, const struct flow *f)
 }
 
 /* A stack is put together entry by entry, and becomes one again. Features without an axis are one number. */
-static unroll_status put_together(struct onnx_import *im, struct flow *f, const char *name)
+static unroll_status put_together(struct onnx_import *im, struct symbolic *f, const char *name)
 {
-    struct flow flat = *f;
+    struct symbolic flat = *f;
     struct imported_layer *l;
     const int stacks = f->stacks, found = onnx_feature_axis(f), axis = found < 0 ? flat.rank++ : found;
     if (axis == ONNX_RANK)
@@ -66,18 +65,20 @@ static bool fills_padding(const struct onnx_import *im, int layer)
     return fills;
 }
 
-static unroll_status check_padding(struct onnx_import *im, const struct flow *f, const char *name)
+static unroll_status check_padding(struct onnx_import *im, const struct symbolic *f, const char *name)
 {
     if (im->lengths >= 0 && f->reading == LAST_STEP && fills_padding(im, f->piece[0].index))
-        return refuse_node(im, "the output '%.80s' is the last step of padded rows behind a dense layer, which is "
-                               "zero here, and not in the graph. fix: take the last state of each row", name);
+        return refuse_node(im,
+                           "the output '%.80s' is the last step of padded rows behind a dense layer, which is "
+                           "zero here, and not in the graph. fix: take the last state of each row",
+                           name);
     return UNROLL_OK;
 }
 
 static unroll_status settle_output(struct onnx_import *im, const char *name, struct value *v)
 {
-    struct flow *f = &v->flow;
-    if (v->kind != VALUE_FLOW)
+    struct symbolic *f = &v->symbolic;
+    if (v->kind != VALUE_SYMBOLIC)
         return fail(UNROLL_UNSUPPORTED, "'%s': the output '%.80s' is a constant", im->file->path, name);
     int parts = f->stacks * f->pieces, inputs = count_kind(f, PIECE_INPUT);
     if (inputs == parts)
@@ -116,7 +117,7 @@ unroll_status onnx_settle_outputs(struct onnx_import *im)
     TRY(bind_rest(im));
     for (int i = 0; i < im->file->outputs; i++) {
         const char *name = im->file->output[i].name;
-        for (int k = 0; k < im->file->nodes; k++)               /* messages name the node that gives it */
+        for (int k = 0; k < im->file->nodes; k++) /* messages name the node that gives it */
             for (int o = 0; o < im->file->node[k].outputs; o++)
                 if (!strcmp(im->file->node[k].output[o], name))
                     im->node = &im->file->node[k];
@@ -143,10 +144,10 @@ static unroll_status add_entry(struct onnx_import *im, const char *name, bool ou
 {
     if (strlen(array) + 1 >= ENTRY || strlen(axes) + 1 >= ENTRY)
         return fail(UNROLL_UNSUPPORTED, "'%s': '%.80s' is put together of too many states", im->file->path, name);
-    if (!utf8_is_sound(name))
+    if (!utf8_is_valid(name))
         return fail(UNROLL_DATA, "'%s': the name of an input or output is not UTF-8", im->file->path);
-    return signature_add(im->model, &(struct signature){ .name = name, .array = array, .axes = axes,
-                                                         .is_output = output });
+    return signature_add(im->model,
+                         &(struct signature){.name = name, .array = array, .axes = axes, .is_output = output});
 }
 
 /* One more entry of a list of states: "h0[0,1] + h0.rnn1[0]". kind: "h0", "c0", "hn", "cn". */
@@ -175,13 +176,15 @@ static void append_plane(const struct onnx_import *im, char text[ENTRY], const c
 /* An axis of an input that is none of those that its network reads has one entry. */
 static const char *axis_name(const struct onnx_import *im, int id)
 {
-    return id == AXIS_FEATURE || id == im->features ? "features" : id == im->time ? "time"
-           : id == im->batch ? "batch" : "1";
+    return id == AXIS_FEATURE || id == im->features ? "features"
+           : id == im->time                         ? "time"
+           : id == im->batch                        ? "batch"
+                                                    : "1";
 }
 
 static unroll_status sign_output(struct onnx_import *im, const char *name)
 {
-    const struct flow *f = &onnx_value(im, name)->flow;
+    const struct symbolic *f = &onnx_value(im, name)->symbolic;
     const struct part *q = f->piece;
     char array[ENTRY] = "", axes[ENTRY] = "";
     if (q->kind == PIECE_Y) {
@@ -262,8 +265,7 @@ unroll_status onnx_sign(struct onnx_import *im)
             TRY(add_entry(im, im->file->input[i].name, false, "lengths", "batch"));
         else
             TRY(sign_states(im, i));
-    for (int i = 0; i < im->file->outputs; i++)
-        TRY(sign_output(im, im->file->output[i].name));
+    for (int i = 0; i < im->file->outputs; i++) TRY(sign_output(im, im->file->output[i].name));
     return UNROLL_OK;
 }
 
@@ -277,15 +279,18 @@ static void report_layer(const struct onnx_import *im, int index)
     for (int k = 0; k < made->sources; k++)
         snprintf(from + strlen(from), sizeof from - strlen(from), "%s%s", k ? " + " : "",
                  made->source[k] < 0 ? "input" : im->model->layer[made->source[k]].name);
-    report_import(im->config, "layer %d: %s '%s', %u from %u (%s)%s%s%s%s%s%s%s%s", index, l->kind,
-                  made->name, made->outputs,
-                  made->input, from, l->layer.bidirectional ? ", bidirectional" : l->layer.reverse
-                      ? ", reverse" : "",
+    report_import(im->config, "layer %d: %s '%s', %u from %u (%s)%s%s%s%s%s%s%s%s", index, l->kind, made->name,
+                  made->outputs, made->input, from,
+                  l->layer.bidirectional ? ", bidirectional"
+                  : l->layer.reverse     ? ", reverse"
+                                         : "",
                   l->layer.peephole ? ", peepholes" : "", l->layer.clip > 0 ? ", clip" : "",
-                  l->layer.coupled ? ", coupled gates" : "", *l->functions || *l->activation ? ", " : "",
-                  *l->functions ? l->functions : l->activation,
+                  l->layer.input_forget ? ", coupled gates" : "", *l->activations || *l->activation ? ", " : "",
+                  *l->activations ? l->activations : l->activation,
                   onnx_is_recurrent(l) || l->weight ? "" : ", weights: identity",
-                  onnx_is_recurrent(l) ? l->B ? "" : ", no bias" : !l->weight || l->bias ? "" : ", no bias");
+                  onnx_is_recurrent(l)    ? l->B ? "" : ", no bias"
+                  : !l->weight || l->bias ? ""
+                                          : ", no bias");
 }
 
 static void report_signature(const struct onnx_import *im, bool output)
@@ -303,8 +308,7 @@ void onnx_report(const struct onnx_import *im)
 {
     const struct onnx_file *o = im->file;
     bool padding = false;
-    report_import(im->config, "opset %lld, producer '%s' %s", (long long)o->opset, o->producer,
-                  o->producer_version);
+    report_import(im->config, "opset %lld, producer '%s' %s", (long long)o->opset, o->producer, o->producer_version);
     report_signature(im, false);
     for (int i = 0; i < im->layers; i++) {
         report_layer(im, i);
@@ -313,5 +317,5 @@ void onnx_report(const struct onnx_import *im)
     report_signature(im, true);
     if (padding)
         report_import(im->config, "steps after a row's length are zero; in the graph they hold biases and what "
-                      "functions make of zeros");
+                                  "functions make of zeros");
 }

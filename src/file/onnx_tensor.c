@@ -11,27 +11,28 @@
 #include "base/number.h"
 #include "file/onnx_messages.h"
 
-static const struct number_type { int type; const char *name; size_t bytes; bool is_float; } types[] = {
-    { ONNX_FLOAT, "float", 4, true }, { ONNX_DOUBLE, "double", 8, true }, { ONNX_FLOAT16, "float16", 2,
-                                                                            true },
-    { ONNX_BFLOAT16, "bfloat16", 2, true }, { ONNX_INT64, "int64", 8,
-                                              false }, { ONNX_INT32, "int32", 4, false },
-    { ONNX_INT16, "int16", 2, false }, { ONNX_INT8, "int8", 1, false }, { ONNX_UINT64, "uint64", 8, false },
-    { ONNX_UINT32, "uint32", 4, false }, { ONNX_UINT16, "uint16", 2, false }, { ONNX_UINT8, "uint8", 1,
-                                                                                false },
-    { ONNX_BOOL, "bool", 1, false },
-};
+static const struct number_type {
+    int type;
+    const char *name;
+    size_t bytes;
+    bool is_float;
+} types[] = {
+    {ONNX_FLOAT, "float", 4, true},       {ONNX_DOUBLE, "double", 8, true},  {ONNX_FLOAT16, "float16", 2, true},
+    {ONNX_BFLOAT16, "bfloat16", 2, true}, {ONNX_INT64, "int64", 8, false},   {ONNX_INT32, "int32", 4, false},
+    {ONNX_INT16, "int16", 2, false},      {ONNX_INT8, "int8", 1, false},     {ONNX_UINT64, "uint64", 8, false},
+    {ONNX_UINT32, "uint32", 4, false},    {ONNX_UINT16, "uint16", 2, false}, {ONNX_UINT8, "uint8", 1, false},
+    {ONNX_BOOL, "bool", 1, false}};
 
 /* A tensor while it is read: where its numbers are. */
 struct reading {
     struct onnx_tensor *tensor;
     const struct number_type *type;
-    const uint8_t *raw;                 /* raw_data, or bytes of a file */
-    size_t         raw_bytes;
-    bool           has_raw, is_external;
-    uint32_t       typed;               /* number of the typed field that was seen, or 0 */
-    const char    *location;
-    uint64_t       offset, length;
+    const uint8_t *raw; /* raw_data, or bytes of a file */
+    size_t raw_bytes;
+    bool has_raw, is_external;
+    uint32_t typed; /* number of the typed field that was seen, or 0 */
+    const char *location;
+    uint64_t offset, length;
 };
 
 /* ---- single numbers -------------------------------------------------------------------- */
@@ -40,10 +41,10 @@ static float float_from(int type, uint64_t bits)
 {
     double wide;
     switch (type) {
-    case ONNX_FLOAT16:  return f16_to_f32((uint16_t)bits);
+    case ONNX_FLOAT16: return f16_to_f32((uint16_t)bits);
     case ONNX_BFLOAT16: return bf16_to_f32((uint16_t)bits);
-    case ONNX_DOUBLE:   memcpy(&wide, &bits, sizeof wide); return (float)wide;
-    default:            return f32_from_bits((uint32_t)bits);
+    case ONNX_DOUBLE: memcpy(&wide, &bits, sizeof wide); return (float)wide;
+    default: return f32_from_bits((uint32_t)bits);
     }
 }
 
@@ -52,8 +53,8 @@ static int64_t integer_from(int type, uint64_t bits)
     switch (type) {
     case ONNX_INT32: return (int32_t)bits;
     case ONNX_INT16: return (int16_t)bits;
-    case ONNX_INT8:  return (int8_t)bits;
-    default:         return (int64_t)bits;
+    case ONNX_INT8: return (int8_t)bits;
+    default: return (int64_t)bits;
     }
 }
 
@@ -79,11 +80,12 @@ static unroll_status add_number(const struct reading *g, const struct pb_reader 
 static uint32_t typed_field(int type)
 {
     switch (type) {
-    case ONNX_FLOAT:  return 4;
-    case ONNX_INT64:  return 7;
+    case ONNX_FLOAT: return 4;
+    case ONNX_INT64: return 7;
     case ONNX_DOUBLE: return 10;
-    case ONNX_UINT32: case ONNX_UINT64: return 11;
-    default:          return 5;
+    case ONNX_UINT32:
+    case ONNX_UINT64: return 11;
+    default: return 5;
     }
 }
 
@@ -137,7 +139,7 @@ static unroll_status fill_from_raw(const struct reading *g, const struct pb_read
 static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct reading *g)
 {
     struct pb_field f;
-    const char *text[2] = { "", "" };
+    const char *text[2] = {"", ""};
     while (pb_next(&r, &f))
         if (f.number == 1 || f.number == 2)
             TRY(onnx_take_text(o, &r, &f, &text[f.number - 1]));
@@ -147,8 +149,7 @@ static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct 
     if (!strcmp(text[0], "location"))
         g->location = text[1];
     if (to && number_whole_integer(text[1], 0, INT64_MAX, &number) != NUMBER_OK)
-        return fail(UNROLL_DATA, "%s: '%.40s' of numbers outside of the file is '%.40s'", r.where, text[0],
-                    text[1]);
+        return fail(UNROLL_DATA, "%s: '%.40s' of numbers outside of the file is '%.40s'", r.where, text[0], text[1]);
     if (to)
         *to = (uint64_t)number;
     return UNROLL_OK;
@@ -162,12 +163,10 @@ static unroll_status read_outside(struct onnx_file *o, const struct pb_reader *r
     const char *name = g->location ? g->location : "", *slash = strrchr(o->path, '/');
     size_t folder = slash ? (size_t)(slash - o->path) + 1 : 0;
     if (!*name || *name == '/' || strstr(name, "..") || strchr(name, '\\'))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' lies in '%.80s', which is no file beside the model",
-                    r->where,
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' lies in '%.80s', which is no file beside the model", r->where,
                     g->tensor->name, name);
     if (snprintf(path, sizeof path, "%.*s%s", (int)folder, o->path, name) >= PATH_MAX)
-        return fail(UNROLL_DATA, "%s: the name of the file with tensor '%.80s' is too long", r->where,
-                    g->tensor->name);
+        return fail(UNROLL_DATA, "%s: the name of the file with tensor '%.80s' is too long", r->where, g->tensor->name);
     if (o->outside_name && !strcmp(o->outside_name, name))
         return UNROLL_OK;
     release(o->outside);
@@ -182,11 +181,10 @@ static unroll_status open_outside(struct onnx_file *o, const struct pb_reader *r
 {
     TRY(read_outside(o, r, g));
     uint64_t needed = g->tensor->count * g->type->bytes;
-    if (g->offset > o->outside_bytes || needed > o->outside_bytes - g->offset ||
-        (g->length && g->length != needed))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' needs %llu bytes from %llu on of '%s', which has %zu",
-                    r->where, g->tensor->name, (unsigned long long)needed, (unsigned long long)g->offset,
-                    o->outside_name, o->outside_bytes);
+    if (g->offset > o->outside_bytes || needed > o->outside_bytes - g->offset || (g->length && g->length != needed))
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' needs %llu bytes from %llu on of '%s', which has %zu", r->where,
+                    g->tensor->name, (unsigned long long)needed, (unsigned long long)g->offset, o->outside_name,
+                    o->outside_bytes);
     g->raw = (const uint8_t *)o->outside + g->offset;
     g->raw_bytes = needed;
     return UNROLL_OK;
@@ -204,9 +202,8 @@ static unroll_status add_dims(const struct pb_reader *r, const struct pb_field *
         if (f->wire == PB_BYTES)
             TRY(pb_varint(&inside, &size));
         if (t->rank == ONNX_RANK || size > INT32_MAX)
-            return fail(UNROLL_UNSUPPORTED, "%s: a tensor of more than %d dimensions, or one of %lld",
-                        r->where, ONNX_RANK,
-                        (long long)size);
+            return fail(UNROLL_UNSUPPORTED, "%s: a tensor of more than %d dimensions, or one of %lld", r->where,
+                        ONNX_RANK, (long long)size);
         t->dim[t->rank++] = (int64_t)size;
     } while (f->wire == PB_BYTES);
     return UNROLL_OK;
@@ -218,7 +215,11 @@ static unroll_status read_field(struct onnx_file *o, const struct pb_reader *r, 
     switch (f->number) {
     case 1: return add_dims(r, f, g->tensor);
     case 2: g->tensor->type = (int)f->value; return pb_expect(r, f, PB_VARINT);
-    case 4: case 5: case 7: case 10: case 11: g->typed = f->number; return UNROLL_OK;
+    case 4:
+    case 5:
+    case 7:
+    case 10:
+    case 11: g->typed = f->number; return UNROLL_OK;
     case 8: return onnx_take_text(o, r, f, &g->tensor->name);
     case 9:
         g->has_raw = true;
@@ -237,9 +238,8 @@ static unroll_status find_type(const struct pb_reader *r, struct reading *g)
         if (types[i].type == g->tensor->type)
             g->type = &types[i];
     if (!g->type)
-        return fail(UNROLL_UNSUPPORTED,
-                    "%s: tensor '%.80s' has the type %d%s; floats, integers and bool are read", r->where,
-                    g->tensor->name, g->tensor->type, g->tensor->type == ONNX_STRING ? " (strings)" : "");
+        return fail(UNROLL_UNSUPPORTED, "%s: tensor '%.80s' has the type %d%s; floats, integers and bool are read",
+                    r->where, g->tensor->name, g->tensor->type, g->tensor->type == ONNX_STRING ? " (strings)" : "");
     return UNROLL_OK;
 }
 
@@ -250,8 +250,7 @@ static unroll_status count_numbers(const struct pb_reader *r, struct reading *g,
     if (!onnx_count(t->rank, t->dim, &t->count))
         return fail(UNROLL_DATA, "%s: the shape of tensor '%.80s' overflows", r->where, t->name);
     if (!g->is_external && t->count > bytes)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' has a shape of %zu numbers, but less than that in bytes",
-                    r->where,
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' has a shape of %zu numbers, but less than that in bytes", r->where,
                     t->name, t->count);
     return UNROLL_OK;
 }
@@ -268,8 +267,7 @@ static unroll_status fill(struct onnx_file *o, struct pb_reader r, struct readin
     if (g->is_external || g->has_raw)
         return fill_from_raw(g, &r);
     if (g->typed && g->typed != typed_field(t->type))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' of type %s has its numbers in field %u", r.where,
-                    t->name,
+        return fail(UNROLL_DATA, "%s: tensor '%.80s' of type %s has its numbers in field %u", r.where, t->name,
                     g->type->name, g->typed);
     g->typed = typed_field(t->type);
     return fill_from_typed(g, r);
@@ -277,12 +275,11 @@ static unroll_status fill(struct onnx_file *o, struct pb_reader r, struct readin
 
 unroll_status onnx_read_tensor(struct onnx_file *o, struct pb_reader r, struct onnx_tensor *t)
 {
-    struct reading g = { .tensor = t };
+    struct reading g = {.tensor = t};
     struct pb_reader all = r;
     struct pb_field f;
     t->name = "";
-    while (pb_next(&r, &f))
-        TRY(read_field(o, &r, &f, &g));
+    while (pb_next(&r, &f)) TRY(read_field(o, &r, &f, &g));
     TRY(r.status);
     TRY(find_type(&all, &g));
     TRY(count_numbers(&all, &g, (size_t)(all.end - all.at)));
@@ -292,5 +289,5 @@ unroll_status onnx_read_tensor(struct onnx_file *o, struct pb_reader r, struct o
 unroll_status onnx_parse_tensor(struct onnx_file *o, const void *bytes, size_t size, struct onnx_tensor *t)
 {
     memset(t, 0, sizeof *t);
-    return onnx_read_tensor(o, (struct pb_reader){ bytes, (const uint8_t *)bytes + size, o->path, UNROLL_OK }, t);
+    return onnx_read_tensor(o, (struct pb_reader){bytes, (const uint8_t *)bytes + size, o->path, UNROLL_OK}, t);
 }

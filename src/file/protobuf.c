@@ -40,8 +40,7 @@ static unroll_status read_bytes(struct pb_reader *r, struct pb_field *f)
     uint64_t size;
     TRY(pb_varint(r, &size));
     if (size > (uint64_t)(r->end - r->at))
-        return fail(UNROLL_DATA,
-                    "%s: field %u has %llu bytes, but only %zu are left: the file is cut or damaged",
+        return fail(UNROLL_DATA, "%s: field %u has %llu bytes, but only %zu are left: the file is cut or damaged",
                     r->where, f->number, (unsigned long long)size, (size_t)(r->end - r->at));
     f->data = r->at;
     f->size = (size_t)size;
@@ -56,22 +55,22 @@ static unroll_status read_field(struct pb_reader *r, struct pb_field *f)
     if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
         return fail(UNROLL_DATA, "%s has a field of number %llu: this is no protocol buffer", r->where,
                     (unsigned long long)(tag >> 3));
-    *f = (struct pb_field){ .number = (uint32_t)(tag >> 3), .wire = (enum pb_wire)(tag & 7) };
+    *f = (struct pb_field){.number = (uint32_t)(tag >> 3), .wire = (enum pb_wire)(tag & 7)};
     switch (tag & 7) {
-    case PB_VARINT:  return pb_varint(r, &f->value);
+    case PB_VARINT: return pb_varint(r, &f->value);
     case PB_FIXED64: return read_fixed(r, 8, &f->value);
     case PB_FIXED32: return read_fixed(r, 4, &f->value);
-    case PB_BYTES:   return read_bytes(r, f);
+    case PB_BYTES: return read_bytes(r, f);
     }
-    return fail(UNROLL_DATA, "%s: field %u has the wire type %d: this is no protocol buffer", r->where,
-                f->number,
+    return fail(UNROLL_DATA, "%s: field %u has the wire type %d: this is no protocol buffer", r->where, f->number,
                 (int)(tag & 7));
 }
 
 unroll_status pb_expect(const struct pb_reader *r, const struct pb_field *f, enum pb_wire wire)
 {
     if (f->wire != wire)
-        return fail(UNROLL_DATA, "%s: field %u has the wire type %d, not %d", r->where, f->number, (int)f->wire, (int)wire);
+        return fail(UNROLL_DATA, "%s: field %u has the wire type %d, not %d", r->where, f->number, (int)f->wire,
+                    (int)wire);
     return UNROLL_OK;
 }
 
@@ -86,12 +85,12 @@ bool pb_next(struct pb_reader *r, struct pb_field *f)
 struct pb_reader pb_inside(const struct pb_reader *r, const struct pb_field *f)
 {
     unroll_status status = pb_expect(r, f, PB_BYTES);
-    return (struct pb_reader){ f->data, f->data ? f->data + f->size : NULL, r->where, status };
+    return (struct pb_reader){f->data, f->data ? f->data + f->size : NULL, r->where, status};
 }
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-enum { LENGTH_BYTES = 5 };              /* of a message's length: a varint filled up, enough for 2 GiB */
+enum { LENGTH_BYTES = 5 }; /* of a message's length: a varint filled up, enough for 2 GiB */
 
 /* Room at the end, counted; NULL: failed. */
 static uint8_t *grow(struct pb_writer *w, size_t bytes)

@@ -13,16 +13,16 @@ enum pb_wire { PB_VARINT = 0, PB_FIXED64 = 1, PB_BYTES = 2, PB_FIXED32 = 5 };
 
 struct pb_reader {
     const uint8_t *at, *end;
-    const char    *where;               /* of messages: "'model.onnx': graph" */
-    unroll_status  status;              /* what ended it, if not the end of the message */
+    const char *where;    /* of messages: "'model.onnx': graph" */
+    unroll_status status; /* what ended it, if not the end of the message */
 };
 
 struct pb_field {
-    uint32_t       number;
-    enum pb_wire   wire;
-    uint64_t       value;               /* of a varint or a fixed number */
-    const uint8_t *data;                /* of bytes, size of them */
-    size_t         size;
+    uint32_t number;
+    enum pb_wire wire;
+    uint64_t value;      /* of a varint or a fixed number */
+    const uint8_t *data; /* of bytes, size of them */
+    size_t size;
 };
 
 /* The next field; false: the message has ended, or is damaged: `while (pb_next(&r, &f)) ...; return r.status;`. */
@@ -39,9 +39,9 @@ unroll_status pb_expect(const struct pb_reader *, const struct pb_field *, enum 
 
 /* Writes into memory that grows. After a failure (no memory, more than 2 GiB) nothing more is written. */
 struct pb_writer {
-    uint8_t *data;                      /* release() it */
-    size_t   size, capacity;
-    bool     failed;
+    uint8_t *data; /* release() it */
+    size_t size, capacity;
+    bool failed;
 };
 
 void pb_put_varint(struct pb_writer *, uint32_t field, uint64_t value);

@@ -20,19 +20,21 @@ enum { LARGEST_FILE = 1 << 24, WIDEST = 128, LAYERS = 6 };
 
 /* ---- the text -------------------------------------------------------------------------- */
 
-struct scanner { const char *at; };
+struct scanner {
+    const char *at;
+};
 
-static unroll_status read_integer(struct scanner *s, const char *where, int least, int most, int *number)
+static unroll_status read_integer(struct scanner *s, const char *where, int min, int max, int *number)
 {
     const char *begin = s->at += strspn(s->at, " \t\r\n");
     int64_t value;
-    enum number_state state = number_integer(&s->at, NULL, least, most, &value);
+    enum number_state state = number_integer(&s->at, NULL, min, max, &value);
 
     if (state == NUMBER_NONE)
         return fail(UNROLL_DATA, "%s: a number is missing", where);
     if (state == NUMBER_OUTSIDE)
-        return fail(UNROLL_DATA, "%s: %.*s is outside %d .. %d", where,
-                    (int)(s->at - begin < 24 ? s->at - begin : 24), begin, least, most);
+        return fail(UNROLL_DATA, "%s: %.*s is outside %d .. %d", where, (int)(s->at - begin < 24 ? s->at - begin : 24),
+                    begin, min, max);
     *number = (int)value;
     return UNROLL_OK;
 }
@@ -54,23 +56,30 @@ static unroll_status read_weights(struct scanner *s, const char *where, size_t c
 enum place { INPUT_DENSE, VAD_GRU, NOISE_GRU, DENOISE_GRU, DENOISE_OUTPUT, VAD_OUTPUT };
 
 /* In the order of the file. */
-static const struct { const char *name; bool gru; } places[LAYERS] = {
-    [INPUT_DENSE] = { "input_dense", false },       [VAD_GRU] = { "vad_gru", true },
-    [NOISE_GRU] = { "noise_gru", true },            [DENOISE_GRU] = { "denoise_gru", true },
-    [DENOISE_OUTPUT] = { "denoise_output", false }, [VAD_OUTPUT] = { "vad_output", false },
+static const struct {
+    const char *name;
+    bool gru;
+} places[LAYERS] = {
+    [INPUT_DENSE] = {"input_dense", false},
+    [VAD_GRU] = {"vad_gru", true},
+    [NOISE_GRU] = {"noise_gru", true},
+    [DENOISE_GRU] = {"denoise_gru", true},
+    [DENOISE_OUTPUT] = {"denoise_output", false},
+    [VAD_OUTPUT] = {"vad_output", false},
 };
 
 /* In the order of the model, whose last layer gives the gains; by their places there, -1: the input. */
-static const struct { enum place place; int sources, source[3]; } wiring[LAYERS] = {
-    { INPUT_DENSE,    1, { -1 } },
-    { VAD_GRU,        1, { 0 } },
-    { VAD_OUTPUT,     1, { 1 } },
-    { NOISE_GRU,      3, { 0, 1, -1 } },
-    { DENOISE_GRU,    3, { 1, 3, -1 } },
-    { DENOISE_OUTPUT, 1, { 4 } },
-};
+static const struct {
+    enum place place;
+    int sources, source[3];
+} wiring[LAYERS] = {{INPUT_DENSE, 1, {-1}},       {VAD_GRU, 1, {0}},
+                    {VAD_OUTPUT, 1, {1}},         {NOISE_GRU, 3, {0, 1, -1}},
+                    {DENOISE_GRU, 3, {1, 3, -1}}, {DENOISE_OUTPUT, 1, {4}}};
 
-struct read_layer { int inputs, units, activation; float *kernel, *recurrent, *bias; };
+struct read_layer {
+    int inputs, units, activation;
+    float *kernel, *recurrent, *bias;
+};
 
 static unroll_status read_layer(struct scanner *s, enum place place, struct read_layer *l)
 {
@@ -91,18 +100,17 @@ static unroll_status read_layer(struct scanner *s, enum place place, struct read
 
 static unroll_status read_layers(struct scanner *s, struct read_layer layers[LAYERS])
 {
-    for (int place = 0; place < LAYERS; place++)
-        TRY(read_layer(s, (enum place)place, &layers[place]));
+    for (int place = 0; place < LAYERS; place++) TRY(read_layer(s, (enum place)place, &layers[place]));
     s->at += strspn(s->at, " \t\r\n");
     return *s->at ? fail(UNROLL_DATA, "there is more behind the last layer: '%.20s'", s->at) : UNROLL_OK;
 }
 
 /* ---- the model ------------------------------------------------------------------------- */
 
-static const char *const of_dense[] = { "tanh", "sigmoid", "relu" };
-static const char *const of_gru[] = { NULL, "sigmoid sigmoid", "sigmoid relu" };   /* NULL: the cell's own */
+static const char *const of_dense[] = {"tanh", "sigmoid", "relu"};
+static const char *const of_gru[] = {NULL, "sigmoid sigmoid", "sigmoid relu"}; /* NULL: the cell's own */
 
-static void describe(const struct read_layer *layers, unroll_layer layer[LAYERS])
+static void describe_layers(const struct read_layer *layers, unroll_layer layer[LAYERS])
 {
     for (int i = 0; i < LAYERS; i++) {
         enum place place = wiring[i].place;
@@ -114,7 +122,7 @@ static void describe(const struct read_layer *layers, unroll_layer layer[LAYERS]
         memcpy(l->source, wiring[i].source, sizeof wiring[i].source);
         if (places[place].gru) {
             l->kind = "gru-before";
-            l->functions = of_gru[layers[place].activation];
+            l->activations = of_gru[layers[place].activation];
         } else {
             l->activation = of_dense[layers[place].activation];
         }
@@ -122,14 +130,13 @@ static void describe(const struct read_layer *layers, unroll_layer layer[LAYERS]
     }
 }
 
-static unroll_status build(const struct read_layer *layers, const unroll_import_config *config,
-                           unroll_model **model)
+static unroll_status build(const struct read_layer *layers, const unroll_import_config *config, unroll_model **model)
 {
     unroll_layer layer[LAYERS];
     unroll_network network = unroll_network_default();
     struct unroll_model *m;
 
-    describe(layers, layer);
+    describe_layers(layers, layer);
     network.input = layers[INPUT_DENSE].inputs;
     network.layer = layer;
     network.layers = LAYERS;
@@ -139,12 +146,12 @@ static unroll_status build(const struct read_layer *layers, const unroll_import_
         if (m->layer[i].input != (uint32_t)l->inputs) {
             unsigned given = m->layer[i].input;
             unroll_model_free(m);
-            return fail(UNROLL_DATA, "%s reads %d numbers, the layers before it give %u", layer[i].name,
-                        l->inputs, given);
+            return fail(UNROLL_DATA, "%s reads %d numbers, the layers before it give %u", layer[i].name, l->inputs,
+                        given);
         }
         report_import(config, "%s: %s %d -> %d, %s", layer[i].name, layer[i].kind, l->inputs, l->units,
                       of_dense[l->activation]);
-        keras_fill(m, i, &(struct keras_weights){ l->kernel, l->recurrent, l->bias, NULL });
+        keras_fill(m, i, &(struct keras_weights){l->kernel, l->recurrent, l->bias, NULL});
     }
     *model = m;
     return UNROLL_OK;
@@ -152,8 +159,8 @@ static unroll_status build(const struct read_layer *layers, const unroll_import_
 
 static unroll_status import_text(const char *text, const unroll_import_config *config, unroll_model **model)
 {
-    struct read_layer layers[LAYERS] = { { 0 } };
-    struct scanner s = { text + strlen(MAGIC) };
+    struct read_layer layers[LAYERS] = {{0}};
+    struct scanner s = {text + strlen(MAGIC)};
 
     if (strncmp(text, MAGIC, strlen(MAGIC)))
         return fail(UNROLL_DATA, "it does not begin with '%.*s'", (int)strlen(MAGIC) - 1, MAGIC);
@@ -168,13 +175,12 @@ static unroll_status import_text(const char *text, const unroll_import_config *c
     return status;
 }
 
-static unroll_status import_rnnoise(const char *path, const unroll_import_config *config,
-                                    unroll_model **model)
+static unroll_status import_rnnoise(const char *path, const unroll_import_config *config, unroll_model **model)
 {
     void *text;
     size_t size;
 
-    TRY(read_whole_file(path, LARGEST_FILE, &text, &size));         /* a zero byte follows */
+    TRY(read_whole_file(path, LARGEST_FILE, &text, &size)); /* a zero byte follows */
     unroll_status status = import_text(text, config, model);
     if (status != UNROLL_OK)
         status = fail(status, "'%s': %s", path, unroll_last_error());
@@ -189,6 +195,4 @@ static bool is_rnnoise(const char *path, const char *head, size_t bytes)
 }
 
 const struct file_format format_rnnoise = {
-    .name = "rnnoise", .about = "RNNoise's models as text",
-    .recognises = is_rnnoise, .import = import_rnnoise,
-};
+    .name = "rnnoise", .about = "RNNoise's models as text", .recognises = is_rnnoise, .import = import_rnnoise};

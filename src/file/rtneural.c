@@ -17,7 +17,11 @@ enum { LARGEST_FILE = 1 << 28, WIDEST = 1 << 16 };
 
 /* ---- arrays of numbers ----------------------------------------------------------------- */
 
-struct matrix { float *data; int rank; size_t rows, columns; };     /* rank 1: [rows] */
+struct matrix {
+    float *data;
+    int rank;
+    size_t rows, columns;
+}; /* rank 1: [rows] */
 
 static unroll_status read_row(const json_t *json, const char *where, size_t count, float *to)
 {
@@ -36,7 +40,7 @@ static unroll_status read_row(const json_t *json, const char *where, size_t coun
 static unroll_status read_matrix(const json_t *json, const char *where, struct matrix *matrix)
 {
     const json_t *first = json_array_get(json, 0);
-    struct matrix m = { .rank = json_is_array(first) ? 2 : 1, .rows = json_array_size(json), .columns = 1 };
+    struct matrix m = {.rank = json_is_array(first) ? 2 : 1, .rows = json_array_size(json), .columns = 1};
     unroll_status status = UNROLL_OK;
 
     if (m.rank == 2)
@@ -61,9 +65,12 @@ static unroll_status read_matrix(const json_t *json, const char *where, struct m
 /* Takes data over; the tensor has it until the end. */
 static void take_tensor(const char *name, const struct matrix *m, struct tensor_view *t)
 {
-    *t = (struct tensor_view){ .name = name, .dtype = DTYPE_F32, .rank = m->rank,
-                               .shape = { m->rows, m->columns }, .data = m->data,
-                               .bytes = m->rows * m->columns * sizeof(float) };
+    *t = (struct tensor_view){.name = name,
+                              .dtype = DTYPE_F32,
+                              .rank = m->rank,
+                              .shape = {m->rows, m->columns},
+                              .data = m->data,
+                              .bytes = m->rows * m->columns * sizeof(float)};
     if (m->rank == 1)
         t->shape[1] = 0;
 }
@@ -73,7 +80,8 @@ static unroll_status read_tensors(json_t *json, struct tensor_view *tensor, stru
     const char *name;
     json_t *value;
 
-    json_object_foreach(json, name, value) {
+    json_object_foreach(json, name, value)
+    {
         struct matrix m;
         char where[200];
         snprintf(where, sizeof where, "tensor '%.160s'", name);
@@ -90,13 +98,12 @@ static unroll_status import_tensors(json_t *json, const unroll_import_config *co
 {
     size_t count = json_object_size(json);
     struct tensor_view *tensor = allocate_zeroed(count, sizeof *tensor);
-    struct tensor_set set = { .tensor = allocate_zeroed(count, sizeof *set.tensor) };
+    struct tensor_set set = {.tensor = allocate_zeroed(count, sizeof *set.tensor)};
     unroll_status status = tensor && set.tensor ? read_tensors(json, tensor, &set)
                                                 : fail(UNROLL_RESOURCE, "no memory for %zu tensors", count);
     if (status == UNROLL_OK)
         status = import_state_dict(&set, config, model);
-    for (int i = 0; i < set.count; i++)
-        release((void *)tensor[i].data);
+    for (int i = 0; i < set.count; i++) release((void *)tensor[i].data);
     release(tensor);
     release(set.tensor);
     return status;
@@ -106,9 +113,9 @@ static unroll_status import_tensors(json_t *json, const unroll_import_config *co
 
 struct described {
     unroll_layer layer[MODEL_LAYERS_MAX];
-    char         name[MODEL_LAYERS_MAX][32];
-    json_t      *weights[MODEL_LAYERS_MAX];
-    int          count, input;
+    char name[MODEL_LAYERS_MAX][32];
+    json_t *weights[MODEL_LAYERS_MAX];
+    int count, input;
 };
 
 /* Keras' name of an activation as ours; false: there is none. "" is linear. */
@@ -120,8 +127,8 @@ static bool find_activation(const char *keras, const char **ours)
     return !*ours || activation_parse(*ours, &known);
 }
 
-static unroll_status add_layer(struct described *d, const char *where, const char *kind,
-                               const char *activation, int width, json_t *weights)
+static unroll_status add_layer(struct described *d, const char *where, const char *kind, const char *activation,
+                               int width, json_t *weights)
 {
     bool dense = !strcmp(kind, "dense");
     unroll_layer *l = &d->layer[d->count];
@@ -129,8 +136,8 @@ static unroll_status add_layer(struct described *d, const char *where, const cha
     if (d->count == MODEL_LAYERS_MAX)
         return fail(UNROLL_UNSUPPORTED, "%s: more than %d layers", where, MODEL_LAYERS_MAX);
     if (!dense && *activation && strcmp(activation, "tanh"))
-        return fail(UNROLL_UNSUPPORTED, "%s: a %s with the activation '%.40s'; RTNeural computes tanh", where,
-                    kind, activation);
+        return fail(UNROLL_UNSUPPORTED, "%s: a %s with the activation '%.40s'; RTNeural computes tanh", where, kind,
+                    activation);
     *l = unroll_layer_default();
     l->kind = kind;
     l->width = width;
@@ -181,11 +188,11 @@ static unroll_status describe_layer(json_t *json, const char *where, struct desc
     TRY(json_field_array(json, where, "weights", &weights));
     if (!strcmp(type, "dense") || !strcmp(type, "time-distributed-dense"))
         return add_layer(d, where, "dense", activation, width, weights);
-    for (int i = 0; cell_at(i); i++)            /* Keras' classes in small letters */
+    for (int i = 0; cell_at(i); i++) /* Keras' classes in small letters */
         if (cell_at(i)->foreign.keras_biases && !strcasecmp(type, cell_at(i)->foreign.name))
             return add_layer(d, where, cell_at(i)->called, activation, width, weights);
-    return fail(UNROLL_UNSUPPORTED,
-                "%s: a layer of type '%.40s'; dense, lstm, gru and activation can be imported", where, type);
+    return fail(UNROLL_UNSUPPORTED, "%s: a layer of type '%.40s'; dense, lstm, gru and activation can be imported",
+                where, type);
 }
 
 static unroll_status describe_layers(json_t *json, struct described *d)
@@ -199,7 +206,7 @@ static unroll_status describe_layers(json_t *json, struct described *d)
         snprintf(where, sizeof where, "layer %zu", i);
         TRY(describe_layer(json_array_get(layers, i), where, d));
     }
-    for (int i = 0; i < d->count; i++)          /* a missing bias is no zero: it is not there */
+    for (int i = 0; i < d->count; i++) /* a missing bias is no zero: it is not there */
         if (!strcmp(d->layer[i].kind, "dense"))
             d->layer[i].bias = json_array_size(d->weights[i]) > 1;
     return d->count ? UNROLL_OK : fail(UNROLL_DATA, "the model has no layers");
@@ -217,34 +224,36 @@ static unroll_status read_weights(const json_t *json, const char *where, const s
     char columns[32] = "";
     if (wanted->rank == 2)
         snprintf(columns, sizeof columns, " x %zu", wanted->columns);
-    return fail(UNROLL_DATA, "%s: '%s' must be %zu%s numbers, not %zu x %zu", where, parameter->name, wanted->rows, columns,
-                m->rows, m->columns);
+    return fail(UNROLL_DATA, "%s: '%s' must be %zu%s numbers, not %zu x %zu", where, parameter->name, wanted->rows,
+                columns, m->rows, m->columns);
 }
 
 static unroll_status fill_layer(struct unroll_model *m, int layer, const struct described *d)
 {
-    static const enum parameter_role dense_roles[] = { PARAM_W_DENSE, PARAM_B_DENSE },
-                                     roles[] = { PARAM_W_IH, PARAM_W_HH, PARAM_B_IH };
+    static const enum parameter_role dense_roles[] = {PARAM_W_DENSE, PARAM_B_DENSE},
+                                     roles[] = {PARAM_W_IH, PARAM_W_HH, PARAM_B_IH};
     const struct layer *l = &m->layer[layer];
     const bool dense = !l->cell, two = !dense && l->cell->foreign.keras_biases == 2;
-    const size_t units = (size_t)d->layer[layer].width, rows = dense ? units : units * (size_t)cell_inputs_from(l->cell, FROM_X);
+    const size_t units = (size_t)d->layer[layer].width,
+                 rows = dense ? units : units * (size_t)cell_inputs_from(l->cell, FROM_X);
     const size_t wanted = dense ? 1 + (size_t)l->bias : 3, given = json_array_size(d->weights[layer]);
-    const struct matrix bias = { .rank = two ? 2 : 1, .rows = two ? 2 : rows, .columns = two ? rows : 1 };
-    const struct matrix shape[] = { { .rank = 2, .rows = l->input, .columns = rows },
-                                    dense ? bias : (struct matrix){ .rank = 2, .rows = units, .columns = rows }, bias };
-    struct matrix w[3] = { { 0 } };
+    const struct matrix bias = {.rank = two ? 2 : 1, .rows = two ? 2 : rows, .columns = two ? rows : 1};
+    const struct matrix shape[] = {{.rank = 2, .rows = l->input, .columns = rows},
+                                   dense ? bias : (struct matrix){.rank = 2, .rows = units, .columns = rows},
+                                   bias};
+    struct matrix w[3] = {{0}};
     unroll_status status = UNROLL_OK;
     if (given != wanted)
         return fail(UNROLL_DATA, "%s: has %zu arrays of weights, not %zu", d->name[layer], given, wanted);
     for (size_t i = 0; i < wanted && status == UNROLL_OK; i++) {
         const int of = model_find(m, (dense ? dense_roles : roles)[i], layer, 0);
-        status = read_weights(json_array_get(d->weights[layer], i), d->name[layer], &m->parameter[of], &shape[i], &w[i]);
+        status =
+            read_weights(json_array_get(d->weights[layer], i), d->name[layer], &m->parameter[of], &shape[i], &w[i]);
     }
     if (status == UNROLL_OK)
-        keras_fill(m, layer, &(struct keras_weights){ w[0].data, w[1].data, w[dense ? 1 : 2].data,
-                                                      two ? w[2].data + rows : NULL });
-    for (int i = 0; i < 3; i++)
-        release(w[i].data);
+        keras_fill(m, layer,
+                   &(struct keras_weights){w[0].data, w[1].data, w[dense ? 1 : 2].data, two ? w[2].data + rows : NULL});
+    for (int i = 0; i < 3; i++) release(w[i].data);
     return status;
 }
 
@@ -277,7 +286,8 @@ static unroll_status import_described(const struct described *d, const unroll_im
 static unroll_status import_layers(json_t *json, const unroll_import_config *config, unroll_model **model)
 {
     if (config->prefix || config->order || config->nonlinearity || config->gru_reset)
-        return fail(UNROLL_UNSUPPORTED, "a prefix, an order, a nonlinearity and the reset of a GRU can be chosen for files "
+        return fail(UNROLL_UNSUPPORTED,
+                    "a prefix, an order, a nonlinearity and the reset of a GRU can be chosen for files "
                     "of tensors, and this one says all of its layers; fix: leave them out");
     struct described *d = allocate_zeroed(1, sizeof *d);
     unroll_status status = d ? describe_layers(json, d) : fail(UNROLL_RESOURCE, "no memory for the layers");
@@ -288,15 +298,14 @@ static unroll_status import_layers(json_t *json, const unroll_import_config *con
     return status;
 }
 
-static unroll_status import_rtneural(const char *path, const unroll_import_config *config,
-                                     unroll_model **model)
+static unroll_status import_rtneural(const char *path, const unroll_import_config *config, unroll_model **model)
 {
     json_t *json;
 
     TRY(read_json_file(path, LARGEST_FILE, &json));
     unroll_status status = json_is_object(json)
-        ? (json_object_get(json, "layers") ? import_layers : import_tensors)(json, config, model)
-        : fail(UNROLL_DATA, "it holds no object");
+                               ? (json_object_get(json, "layers") ? import_layers : import_tensors)(json, config, model)
+                               : fail(UNROLL_DATA, "it holds no object");
     if (status != UNROLL_OK)
         status = fail(status == UNROLL_USAGE && !config->order ? UNROLL_DATA : status, "'%s': %s", path,
                       unroll_last_error());
@@ -306,7 +315,7 @@ static unroll_status import_rtneural(const char *path, const unroll_import_confi
 
 static bool is_rtneural(const char *path, const char *head, size_t bytes)
 {
-    static const char *const marks[] = { "\"in_shape\"", "\"layers\"", "weight_ih_l0\"" };
+    static const char *const marks[] = {"\"in_shape\"", "\"layers\"", "weight_ih_l0\""};
 
     if (!path_ends_in(path, ".json") || path_ends_in(path, ".index.json"))
         return false;
@@ -316,8 +325,8 @@ static bool is_rtneural(const char *path, const char *head, size_t bytes)
     return false;
 }
 
-const struct file_format format_rtneural = {
-    .name = "rtneural", .about = "RTNeural's JSON, of Keras or PyTorch",
-    .recognises = is_rtneural, .import = import_rtneural,
-    .import_takes = IMPORT_STATE_DICT_TAKES,
-};
+const struct file_format format_rtneural = {.name = "rtneural",
+                                            .about = "RTNeural's JSON, of Keras or PyTorch",
+                                            .recognises = is_rtneural,
+                                            .import = import_rtneural,
+                                            .import_takes = IMPORT_STATE_DICT_TAKES};

@@ -24,9 +24,9 @@
 enum { LENGTH_BYTES = 8, HEADER_ALIGNMENT = 8, CHECKSUM_SIZE = 17 };
 
 struct safetensors {
-    void *owned;                    /* the bytes that safetensors_open read, else NULL */
-    json_t *header;                 /* owns names and metadata */
-    struct tensor_view *tensors;    /* [count] in the order of their bytes */
+    void *owned;                 /* the bytes that safetensors_open read, else NULL */
+    json_t *header;              /* owns names and metadata */
+    struct tensor_view *tensors; /* [count] in the order of their bytes */
     int count;
 };
 
@@ -38,15 +38,11 @@ static uint64_t hash_tensor(const struct tensor_view *tensor)
 {
     uint64_t hash = hash_text(hash_text(HASH_BEGIN, tensor->name), dtype_name(tensor->dtype));
 
-    for (int i = 0; i < tensor->rank; i++)
-        hash = hash_number(hash, tensor->shape[i]);
+    for (int i = 0; i < tensor->rank; i++) hash = hash_number(hash, tensor->shape[i]);
     return hash_data(hash, tensor->data, tensor->bytes);
 }
 
-static uint64_t hash_pair(const char *key, const char *value)
-{
-    return hash_text(hash_text(HASH_BEGIN, key), value);
-}
+static uint64_t hash_pair(const char *key, const char *value) { return hash_text(hash_text(HASH_BEGIN, key), value); }
 
 static void format_checksum(uint64_t sum, char text[CHECKSUM_SIZE])
 {
@@ -57,8 +53,8 @@ static void format_checksum(uint64_t sum, char text[CHECKSUM_SIZE])
 
 /* What the checks of one file share. */
 struct source {
-    const char *name;       /* for messages */
-    const char *data;       /* the bytes behind the header */
+    const char *name; /* for messages */
+    const char *data; /* the bytes behind the header */
     uint64_t bytes;
 };
 
@@ -103,13 +99,13 @@ static unroll_status parse_offsets(const json_t *entry, const char *where, const
         TRY(json_item_integer(offsets, where, "data_offsets", i, 0, INT64_MAX, &end_points[i]));
     uint64_t begin = (uint64_t)end_points[0], end = (uint64_t)end_points[1];
     if (begin > end || end > source->bytes)
-        return fail(UNROLL_DATA, "%s: data_offsets [%" PRIu64 ", %" PRIu64 "] leave the %" PRIu64
-                    " bytes of data", where, begin, end, source->bytes);
+        return fail(UNROLL_DATA, "%s: data_offsets [%" PRIu64 ", %" PRIu64 "] leave the %" PRIu64 " bytes of data",
+                    where, begin, end, source->bytes);
     if (!tensor_view_bytes(tensor, &expected))
         return fail(UNROLL_DATA, "%s: the product of its shape overflows", where);
     if (expected != end - begin)
-        return fail(UNROLL_DATA, "%s: dtype and shape need %" PRIu64 " bytes, data_offsets give %" PRIu64,
-                    where, expected, end - begin);
+        return fail(UNROLL_DATA, "%s: dtype and shape need %" PRIu64 " bytes, data_offsets give %" PRIu64, where,
+                    expected, end - begin);
     tensor->data = source->data + begin;
     tensor->bytes = expected;
     return UNROLL_OK;
@@ -137,7 +133,8 @@ static unroll_status check_metadata(const struct source *source, json_t *metadat
 
     if (!json_is_object(metadata))
         return fail(UNROLL_DATA, "'%s': " METADATA_KEY " must be an object of strings", source->name);
-    json_object_foreach(metadata, key, value) {
+    json_object_foreach(metadata, key, value)
+    {
         if (!json_is_string(value))
             return fail(UNROLL_DATA, "'%s': " METADATA_KEY " '%.160s' is not a string", source->name, key);
     }
@@ -163,14 +160,14 @@ static unroll_status check_tiling(const struct source *source, const struct tens
     for (int i = 0; i < count; i++) {
         uint64_t begin = (uint64_t)((const char *)tensors[i].data - source->data);
         if (begin != end)
-            return fail(UNROLL_DATA, "'%s', tensor '%.160s': begins at byte %" PRIu64
-                        " of the data, %s %" PRIu64, source->name, tensors[i].name, begin,
+            return fail(UNROLL_DATA, "'%s', tensor '%.160s': begins at byte %" PRIu64 " of the data, %s %" PRIu64,
+                        source->name, tensors[i].name, begin,
                         begin > end ? "leaving a hole after" : "overlapping the one that ends at", end);
         end += tensors[i].bytes;
     }
     if (end != source->bytes)
-        return fail(UNROLL_DATA, "'%s': %" PRIu64 " bytes of data, but the header describes %" PRIu64,
-                    source->name, source->bytes, end);
+        return fail(UNROLL_DATA, "'%s': %" PRIu64 " bytes of data, but the header describes %" PRIu64, source->name,
+                    source->bytes, end);
     return UNROLL_OK;
 }
 
@@ -181,7 +178,8 @@ static unroll_status parse_header(const struct source *source, json_t *header, s
 
     TRY(ALLOCATE(file->tensors, json_object_size(header), "for the %zu tensors of '%s'", json_object_size(header),
                  source->name));
-    json_object_foreach(header, name, entry) {
+    json_object_foreach(header, name, entry)
+    {
         if (strcmp(name, METADATA_KEY) == 0)
             TRY(check_metadata(source, entry));
         else
@@ -197,11 +195,9 @@ static uint64_t sum_of_file(const struct safetensors *file)
     json_t *value;
     uint64_t sum = 0;
 
-    for (int i = 0; i < file->count; i++)
-        sum += hash_tensor(&file->tensors[i]);
-    json_object_foreach(json_object_get(file->header, METADATA_KEY), key, value)
-        if (strcmp(key, CHECKSUM_KEY) != 0)
-            sum += hash_pair(key, json_string_value(value));
+    for (int i = 0; i < file->count; i++) sum += hash_tensor(&file->tensors[i]);
+    json_object_foreach(json_object_get(file->header, METADATA_KEY), key, value) if (strcmp(key, CHECKSUM_KEY) != 0)
+        sum += hash_pair(key, json_string_value(value));
     return sum;
 }
 
@@ -216,8 +212,10 @@ static unroll_status check_checksum(const struct safetensors *file, const char *
     format_checksum(sum_of_file(file), found);
     if (strcmp(stated, found) == 0)
         return UNROLL_OK;
-    return fail(UNROLL_DATA, "'%s' is damaged: its tensors or metadata are not those that were written (checksum %s, "
-                "not %.40s); fix: take another copy", name, found, stated);
+    return fail(UNROLL_DATA,
+                "'%s' is damaged: its tensors or metadata are not those that were written (checksum %s, "
+                "not %.40s); fix: take another copy",
+                name, found, stated);
 }
 
 /* Finds the header's text: *length bytes at bytes + 8. */
@@ -227,8 +225,8 @@ static unroll_status find_header(const unsigned char *bytes, uint64_t size, cons
         return fail(UNROLL_DATA, "'%s' is no safetensors file: %" PRIu64 " bytes are too few", name, size);
     const uint64_t stated = get_number(bytes, LENGTH_BYTES);
     if (stated > SAFETENSORS_LARGEST_HEADER)
-        return fail(UNROLL_DATA, "'%s' is no safetensors file: its header of %" PRIu64
-                    " bytes is larger than %d", name, stated, SAFETENSORS_LARGEST_HEADER);
+        return fail(UNROLL_DATA, "'%s' is no safetensors file: its header of %" PRIu64 " bytes is larger than %d", name,
+                    stated, SAFETENSORS_LARGEST_HEADER);
     if (stated > size - LENGTH_BYTES)
         return fail(UNROLL_DATA, "'%s' is cut short within its header; fix: take another copy", name);
     if (stated == 0 || bytes[LENGTH_BYTES] != '{')
@@ -237,8 +235,7 @@ static unroll_status find_header(const unsigned char *bytes, uint64_t size, cons
     return UNROLL_OK;
 }
 
-unroll_status safetensors_parse(const void *bytes, size_t size, const char *name_for_errors,
-                                struct safetensors **file)
+unroll_status safetensors_parse(const void *bytes, size_t size, const char *name_for_errors, struct safetensors **file)
 {
     const char *text = (const char *)bytes + LENGTH_BYTES;
     json_t *header;
@@ -296,15 +293,9 @@ void safetensors_close(struct safetensors *file)
     release(file);
 }
 
-int safetensors_count(const struct safetensors *file)
-{
-    return file->count;
-}
+int safetensors_count(const struct safetensors *file) { return file->count; }
 
-const struct tensor_view *safetensors_at(const struct safetensors *file, int i)
-{
-    return &file->tensors[i];
-}
+const struct tensor_view *safetensors_at(const struct safetensors *file, int i) { return &file->tensors[i]; }
 
 const struct tensor_view *safetensors_find(const struct safetensors *file, const char *name)
 {
@@ -358,8 +349,7 @@ static unroll_status add_to_header(json_t *object, const char *key, json_t *valu
         return fail(UNROLL_USAGE, "cannot write '%s': the name '%.160s' is given twice", path, key);
     }
     if (value == NULL || json_object_set_new(object, key, value) != 0)
-        return fail(UNROLL_USAGE, "cannot write '%s': '%.160s' is not UTF-8, or there is no memory", path,
-                    key);
+        return fail(UNROLL_USAGE, "cannot write '%s': '%.160s' is not UTF-8, or there is no memory", path, key);
     return UNROLL_OK;
 }
 
@@ -374,16 +364,16 @@ static unroll_status describe_tensor(json_t *header, const struct tensor_view *t
     if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK)
         return fail(UNROLL_USAGE, "cannot write '%s': tensor '%.160s' has %d dimensions, not 0 .. %d", path,
                     tensor->name, tensor->rank, TENSOR_LARGEST_RANK);
-    if (!tensor_view_bytes(tensor, &expected) || expected != tensor->bytes
-        || __builtin_add_overflow(*offset, expected, &end) || end > INT64_MAX)
-        return fail(UNROLL_USAGE, "cannot write '%s': the bytes of tensor '%.160s' do not fit its shape",
-                    path, tensor->name);
+    if (!tensor_view_bytes(tensor, &expected) || expected != tensor->bytes ||
+        __builtin_add_overflow(*offset, expected, &end) || end > INT64_MAX)
+        return fail(UNROLL_USAGE, "cannot write '%s': the bytes of tensor '%.160s' do not fit its shape", path,
+                    tensor->name);
     json_t *shape = json_array();
-    for (int i = 0; i < tensor->rank; i++)
-        json_array_append_new(shape, json_integer((json_int_t)tensor->shape[i]));
+    for (int i = 0; i < tensor->rank; i++) json_array_append_new(shape, json_integer((json_int_t)tensor->shape[i]));
     TRY(add_to_header(header, tensor->name,
                       json_pack("{s:s, s:o, s:[I,I]}", "dtype", dtype_name(tensor->dtype), "shape", shape,
-                                "data_offsets", (json_int_t)*offset, (json_int_t)end), path));
+                                "data_offsets", (json_int_t)*offset, (json_int_t)end),
+                      path));
     *offset = end;
     return UNROLL_OK;
 }
@@ -414,15 +404,14 @@ static unroll_status add_checksum(const struct contents *contents, json_t *heade
     char checksum[CHECKSUM_SIZE];
     uint64_t sum = 0;
 
-    for (int i = 0; i < contents->count; i++)
-        sum += hash_tensor(contents->tensors[i]);
+    for (int i = 0; i < contents->count; i++) sum += hash_tensor(contents->tensors[i]);
     for (int i = 0; i < contents->metadata_count; i++)
         sum += hash_pair(contents->metadata[i]->key, contents->metadata[i]->value);
     format_checksum(sum, checksum);
     return add_to_header(json_object_get(header, METADATA_KEY), CHECKSUM_KEY, json_string(checksum), contents->path);
 }
 
-static unroll_status describe(const struct contents *contents, json_t *header)
+static unroll_status describe_contents(const struct contents *contents, json_t *header)
 {
     uint64_t offset = 0;
 
@@ -433,15 +422,14 @@ static unroll_status describe(const struct contents *contents, json_t *header)
 }
 
 /* The length, the header padded with spaces so that the data begin at a multiple of 8. */
-static unroll_status encode_header(const char *path, const json_t *header, unsigned char **bytes,
-                                   size_t *size)
+static unroll_status encode_header(const char *path, const json_t *header, unsigned char **bytes, size_t *size)
 {
     size_t length = json_dumpb(header, NULL, 0, JSON_COMPACT);
     size_t padded = (length + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
 
     if (length == 0 || padded > SAFETENSORS_LARGEST_HEADER)
-        return fail(UNROLL_USAGE, "cannot write '%s': its header of %zu bytes is larger than %d", path,
-                    padded, SAFETENSORS_LARGEST_HEADER);
+        return fail(UNROLL_USAGE, "cannot write '%s': its header of %zu bytes is larger than %d", path, padded,
+                    SAFETENSORS_LARGEST_HEADER);
     unsigned char *encoded;
     TRY(ALLOCATE(encoded, LENGTH_BYTES + padded, "for the header of '%s'", path));
     put_number(encoded, padded, LENGTH_BYTES);
@@ -457,7 +445,7 @@ static unroll_status write_with_header(const struct contents *contents, json_t *
     unsigned char *encoded;
     size_t size;
 
-    TRY(describe(contents, header));
+    TRY(describe_contents(contents, header));
     TRY(encode_header(contents->path, header, &encoded, &size));
     struct piece *pieces = allocate_zeroed((size_t)contents->count + 1, sizeof *pieces);
     unroll_status status;
@@ -477,21 +465,19 @@ static unroll_status write_with_header(const struct contents *contents, json_t *
 unroll_status safetensors_write(const char *path, const struct tensor_view *tensors, int count,
                                 const struct metadata *metadata, int metadata_count)
 {
-    struct contents contents = {
-        .path = path, .count = count, .metadata_count = metadata_count,
-        .tensors = allocate_zeroed((size_t)count, sizeof *contents.tensors),
-        .metadata = allocate_zeroed((size_t)metadata_count, sizeof *contents.metadata),
-    };
+    struct contents contents = {.path = path,
+                                .count = count,
+                                .metadata_count = metadata_count,
+                                .tensors = allocate_zeroed((size_t)count, sizeof *contents.tensors),
+                                .metadata = allocate_zeroed((size_t)metadata_count, sizeof *contents.metadata)};
     json_t *header = json_object();
     unroll_status status;
 
     if (contents.tensors == NULL || contents.metadata == NULL || header == NULL) {
         status = fail(UNROLL_RESOURCE, "no memory to write '%s'", path);
     } else {
-        for (int i = 0; i < count; i++)
-            contents.tensors[i] = &tensors[i];
-        for (int i = 0; i < metadata_count; i++)
-            contents.metadata[i] = &metadata[i];
+        for (int i = 0; i < count; i++) contents.tensors[i] = &tensors[i];
+        for (int i = 0; i < metadata_count; i++) contents.metadata[i] = &metadata[i];
         qsort(contents.tensors, (size_t)count, sizeof *contents.tensors, compare_for_writing);
         qsort(contents.metadata, (size_t)metadata_count, sizeof *contents.metadata, compare_keys);
         status = write_with_header(&contents, header);

@@ -21,16 +21,15 @@ struct safetensors;
 unroll_status safetensors_open(const char *path, struct safetensors **file);
 
 /* The same for bytes in memory, which are borrowed until safetensors_close. */
-unroll_status safetensors_parse(const void *bytes, size_t size, const char *name_for_errors,
-                                struct safetensors **file);
-void safetensors_close(struct safetensors *file);   /* NULL is allowed */
+unroll_status safetensors_parse(const void *bytes, size_t size, const char *name_for_errors, struct safetensors **file);
+void safetensors_close(struct safetensors *file); /* NULL is allowed */
 
 /* In the order of their bytes. Views, names and metadata live until safetensors_close. */
 int safetensors_count(const struct safetensors *file);
 const struct tensor_view *safetensors_at(const struct safetensors *file, int i);
 
-const struct tensor_view *safetensors_find(const struct safetensors *file, const char *name);   /* or NULL */
-const char *safetensors_metadata(const struct safetensors *file, const char *key);              /* or NULL */
+const struct tensor_view *safetensors_find(const struct safetensors *file, const char *name); /* or NULL */
+const char *safetensors_metadata(const struct safetensors *file, const char *key);            /* or NULL */
 
 /* A checksum that is there was compared when the file was opened; files of other tools have none. Of files that have
  * one when they are whole: a damage may have hidden it. */

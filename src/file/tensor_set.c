@@ -28,8 +28,7 @@ static unroll_status list_tensors(const char *path, struct tensor_set *set)
 {
     int total = 0;
 
-    for (int f = 0; f < set->files; f++)
-        total += safetensors_count(set->file[f]);
+    for (int f = 0; f < set->files; f++) total += safetensors_count(set->file[f]);
     TRY(ALLOCATE(set->tensor, (size_t)total, "for %d tensors", total));
     for (int f = 0; f < set->files; f++)
         for (int i = 0; i < safetensors_count(set->file[f]); i++)
@@ -65,8 +64,7 @@ static unroll_status open_shard(const char *index, const char *name, struct tens
 static int find_name(const char *const *names, int count, const char *name)
 {
     int i = 0;
-    while (i < count && strcmp(names[i], name))
-        i++;
+    while (i < count && strcmp(names[i], name)) i++;
     return i;
 }
 
@@ -76,11 +74,11 @@ static unroll_status open_shards(const char *index, json_t *map, const char **na
     const char *tensor;
     json_t *value;
 
-    json_object_foreach(map, tensor, value) {
+    json_object_foreach(map, tensor, value)
+    {
         const char *name = json_string_value(value);
         if (!name || !is_plain_name(name))
-            return fail(UNROLL_DATA, "'%s': tensor '%.160s' does not lie in a file beside the index", index,
-                        tensor);
+            return fail(UNROLL_DATA, "'%s': tensor '%.160s' does not lie in a file beside the index", index, tensor);
         if (find_name(names, set->files, name) < set->files)
             continue;
         if (set->files == SHARDS_MAX)
@@ -91,39 +89,37 @@ static unroll_status open_shards(const char *index, json_t *map, const char **na
     return UNROLL_OK;
 }
 
-static unroll_status check_map(const char *index, json_t *map, const char *const *names,
-                               const struct tensor_set *set)
+static unroll_status check_map(const char *index, json_t *map, const char *const *names, const struct tensor_set *set)
 {
     const char *tensor;
     json_t *value;
 
-    json_object_foreach(map, tensor, value) {
+    json_object_foreach(map, tensor, value)
+    {
         int f = find_name(names, set->files, json_string_value(value));
         if (!safetensors_find(set->file[f], tensor))
-            return fail(UNROLL_DATA, "'%s': tensor '%.160s' is not in '%s', where the index puts it", index,
-                        tensor, names[f]);
+            return fail(UNROLL_DATA, "'%s': tensor '%.160s' is not in '%s', where the index puts it", index, tensor,
+                        names[f]);
     }
     for (int f = 0; f < set->files; f++)
         for (int i = 0; i < safetensors_count(set->file[f]); i++)
             if (!json_object_get(map, safetensors_at(set->file[f], i)->name))
-                return fail(UNROLL_DATA,
-                            "'%s': '%s' holds the tensor '%.160s', which the index does not name", index,
+                return fail(UNROLL_DATA, "'%s': '%s' holds the tensor '%.160s', which the index does not name", index,
                             names[f], safetensors_at(set->file[f], i)->name);
     return UNROLL_OK;
 }
 
 static unroll_status read_index(const char *index, json_t *json, struct tensor_set *set)
 {
-    static const char *const known[] = { "metadata", "weight_map", NULL };
+    static const char *const known[] = {"metadata", "weight_map", NULL};
     json_t *map;
 
     TRY(json_fields_known(json, index, known));
     TRY(json_field_object(json, index, "weight_map", &map));
     const char **names = allocate_zeroed(SHARDS_MAX, sizeof *names);
     set->file = allocate_zeroed(SHARDS_MAX, sizeof(struct safetensors *));
-    unroll_status status = names && set->file
-                               ? open_shards(index, map, names, set)
-                               : fail(UNROLL_RESOURCE, "no memory for the shards of '%s'", index);
+    unroll_status status = names && set->file ? open_shards(index, map, names, set)
+                                              : fail(UNROLL_RESOURCE, "no memory for the shards of '%s'", index);
     if (status == UNROLL_OK)
         status = check_map(index, map, names, set);
     release(names);
@@ -152,7 +148,7 @@ static unroll_status open_one(const char *path, struct tensor_set *set)
 
 unroll_status tensor_set_open(const char *path, struct tensor_set *set)
 {
-    *set = (struct tensor_set){ .count = 0 };
+    *set = (struct tensor_set){.count = 0};
     unroll_status status = path_ends_in(path, ".json") ? open_index(path, set) : open_one(path, set);
     if (status == UNROLL_OK)
         status = list_tensors(path, set);
@@ -163,17 +159,17 @@ unroll_status tensor_set_open(const char *path, struct tensor_set *set)
 
 void tensor_set_close(struct tensor_set *set)
 {
-    for (int f = 0; f < set->files; f++)
-        safetensors_close(set->file[f]);
+    for (int f = 0; f < set->files; f++) safetensors_close(set->file[f]);
     release(set->file);
     release(set->tensor);
-    *set = (struct tensor_set){ .count = 0 };
+    *set = (struct tensor_set){.count = 0};
 }
 
 const struct tensor_view *tensor_set_find(const struct tensor_set *set, const char *name)
 {
-    const struct tensor_view wanted = { .name = name }, *key = &wanted;
-    const struct tensor_view **found = bsearch(&key, set->tensor, (size_t)set->count, sizeof *set->tensor, compare_names);
+    const struct tensor_view wanted = {.name = name}, *key = &wanted;
+    const struct tensor_view **found =
+        bsearch(&key, set->tensor, (size_t)set->count, sizeof *set->tensor, compare_names);
     return found ? *found : NULL;
 }
 

@@ -5,9 +5,9 @@
 #include "file/safetensors.h"
 
 struct tensor_set {
-    struct safetensors       **file;
-    const struct tensor_view **tensor;      /* [count], sorted by name */
-    int                        files, count;
+    struct safetensors **file;
+    const struct tensor_view **tensor; /* [count], sorted by name */
+    int files, count;
 };
 
 /* An index ends in ".json". Its shards lie beside it; each tensor must be in the shard that the index names,
@@ -18,7 +18,7 @@ void tensor_set_close(struct tensor_set *set);
 /* For a list made by hand: finding wants it sorted. */
 void tensor_set_sort(struct tensor_set *set);
 
-const struct tensor_view *tensor_set_find(const struct tensor_set *set, const char *name);      /* or NULL */
+const struct tensor_view *tensor_set_find(const struct tensor_set *set, const char *name); /* or NULL */
 
 /* A value of the metadata of a file that is alone; NULL: there is none. */
 const char *tensor_set_metadata(const struct tensor_set *set, const char *key);

@@ -29,18 +29,18 @@ static double element(const struct tensor_view *tensor, uint64_t i)
         return (double)(value);         \
     }
     switch (tensor->dtype) {
-    case DTYPE_F64:  ELEMENT(double, x)
-    case DTYPE_F32:  ELEMENT(float, x)
-    case DTYPE_F16:  ELEMENT(uint16_t, f16_to_f32(x))
+    case DTYPE_F64: ELEMENT(double, x)
+    case DTYPE_F32: ELEMENT(float, x)
+    case DTYPE_F16: ELEMENT(uint16_t, f16_to_f32(x))
     case DTYPE_BF16: ELEMENT(uint16_t, bf16_to_f32(x))
-    case DTYPE_I64:  ELEMENT(int64_t, x)
-    case DTYPE_I32:  ELEMENT(int32_t, x)
-    case DTYPE_I16:  ELEMENT(int16_t, x)
-    case DTYPE_I8:   ELEMENT(int8_t, x)
-    case DTYPE_U64:  ELEMENT(uint64_t, x)
-    case DTYPE_U32:  ELEMENT(uint32_t, x)
-    case DTYPE_U16:  ELEMENT(uint16_t, x)
-    case DTYPE_U8:   ELEMENT(uint8_t, x)
+    case DTYPE_I64: ELEMENT(int64_t, x)
+    case DTYPE_I32: ELEMENT(int32_t, x)
+    case DTYPE_I16: ELEMENT(int16_t, x)
+    case DTYPE_I8: ELEMENT(int8_t, x)
+    case DTYPE_U64: ELEMENT(uint64_t, x)
+    case DTYPE_U32: ELEMENT(uint32_t, x)
+    case DTYPE_U16: ELEMENT(uint16_t, x)
+    case DTYPE_U8: ELEMENT(uint8_t, x)
     case DTYPE_BOOL: ELEMENT(uint8_t, x != 0)
     case DTYPE_COUNT: break;
     }
@@ -60,8 +60,8 @@ unroll_status tensor_view_to_floats(const struct tensor_view *tensor, float *to)
         double value = element(tensor, i);
         to[i] = (float)value;
         if (isinf(to[i]) && !isinf(value))
-            return fail(UNROLL_DATA, "tensor '%.160s': number %" PRIu64 " is %g, too large for a float",
-                        tensor->name, i, value);
+            return fail(UNROLL_DATA, "tensor '%.160s': number %" PRIu64 " is %g, too large for a float", tensor->name,
+                        i, value);
     }
     return UNROLL_OK;
 }
@@ -88,10 +88,7 @@ unroll_status tensor_view_to_integers(const struct tensor_view *tensor, int32_t 
     return UNROLL_OK;
 }
 
-uint64_t tensor_view_count(const struct tensor_view *tensor)
-{
-    return tensor->bytes / dtype_size(tensor->dtype);
-}
+uint64_t tensor_view_count(const struct tensor_view *tensor) { return tensor->bytes / dtype_size(tensor->dtype); }
 
 const char *tensor_view_shape(const struct tensor_view *tensor, char text[SHAPE_TEXT])
 {

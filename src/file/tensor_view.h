@@ -14,10 +14,10 @@ enum { TENSOR_LARGEST_RANK = 8 };
 struct tensor_view {
     const char *name;
     enum dtype dtype;
-    int rank;                                   /* 0: a scalar, one element */
-    uint64_t shape[TENSOR_LARGEST_RANK];        /* [rank], row by row in memory */
-    const void *data;       /* little-endian; may be unaligned: memcpy the elements out */
-    uint64_t bytes;         /* product of shape times the size of dtype; 0 is allowed */
+    int rank;                            /* 0: a scalar, one element */
+    uint64_t shape[TENSOR_LARGEST_RANK]; /* [rank], row by row in memory */
+    const void *data;                    /* little-endian; may be unaligned: memcpy the elements out */
+    uint64_t bytes;                      /* product of shape times the size of dtype; 0 is allowed */
 };
 
 /* product of shape * size of dtype; false where it overflows or an extent exceeds INT64_MAX. */

@@ -18,13 +18,12 @@ static unroll_status check_expressible(const struct unroll_model *m)
         unroll_layer l;
         TRY(unroll_model_layer(m, i, &l));
         const struct cell_declaration *cell = m->layer[i].cell;
-        bool plain = !l.peephole && !(l.clip > 0) && !l.functions && !l.coupled && !l.reverse;
+        bool plain = !l.peephole && !(l.clip > 0) && !l.activations && !l.input_forget && !l.reverse;
         if (cell ? plain && cell->foreign.in_torch : m->layer[i].kind->is_affine)
             continue;
-        return fail(UNROLL_UNSUPPORTED,
-                    "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format", i, l.name,
-                    l.kind, l.peephole ? " with peepholes" : "", l.clip > 0 ? " with a clip" : "",
-                    l.functions ? " with other functions" : "", l.coupled ? " with coupled gates" : "",
+        return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format",
+                    i, l.name, l.kind, l.peephole ? " with peepholes" : "", l.clip > 0 ? " with a clip" : "",
+                    l.activations ? " with other functions" : "", l.input_forget ? " with coupled gates" : "",
                     l.reverse ? " that only goes backward" : "");
     }
     return UNROLL_OK;
@@ -32,9 +31,10 @@ static unroll_status check_expressible(const struct unroll_model *m)
 
 static unroll_status find_dtype(const char *name, enum dtype *dtype)
 {
-    static const struct { const char *name; enum dtype dtype; } types[] = {
-        { "fp32", DTYPE_F32 }, { "fp16", DTYPE_F16 }, { "bf16", DTYPE_BF16 },
-    };
+    static const struct {
+        const char *name;
+        enum dtype dtype;
+    } types[] = {{"fp32", DTYPE_F32}, {"fp16", DTYPE_F16}, {"bf16", DTYPE_BF16}};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (!strcmp(name ? name : "fp32", types[i].name)) {
             *dtype = types[i].dtype;
@@ -46,9 +46,9 @@ static unroll_status find_dtype(const char *name, enum dtype *dtype)
 /* What is written: a view of each parameter, converted where it is to be narrow. */
 struct state_dict {
     struct tensor_view *tensor;
-    char              (*name)[256];
-    uint16_t           *narrow;         /* all numbers, one parameter after the other; NULL for fp32 */
-    int                 count;
+    char (*name)[256];
+    uint16_t *narrow; /* all numbers, one parameter after the other; NULL for fp32 */
+    int count;
 };
 
 static unroll_status narrow_numbers(struct state_dict *d, const struct unroll_model *m, enum dtype dtype)
@@ -65,8 +65,8 @@ static unroll_status narrow_numbers(struct state_dict *d, const struct unroll_mo
     return UNROLL_OK;
 }
 
-static void add_tensor(struct state_dict *d, struct unroll_model *m, int index, const char *prefix,
-                       const char *name, enum dtype dtype)
+static void add_tensor(struct state_dict *d, struct unroll_model *m, int index, const char *prefix, const char *name,
+                       enum dtype dtype)
 {
     const struct parameter *q = &m->parameter[index];
     struct tensor_view *t = &d->tensor[d->count];
@@ -74,17 +74,19 @@ static void add_tensor(struct state_dict *d, struct unroll_model *m, int index, 
 
     unroll_model_parameter(m, index, &p);
     snprintf(d->name[d->count], sizeof *d->name, "%s%s", prefix ? prefix : "", name ? name : p.name);
-    *t = (struct tensor_view){ .name = d->name[d->count], .dtype = dtype, .rank = p.rank, .data = p.data,
-                               .shape = { (uint64_t)p.shape[0], (uint64_t)p.shape[1] },
-                               .bytes = q->count * dtype_size(dtype) };
+    *t = (struct tensor_view){.name = d->name[d->count],
+                              .dtype = dtype,
+                              .rank = p.rank,
+                              .data = p.data,
+                              .shape = {(uint64_t)p.shape[0], (uint64_t)p.shape[1]},
+                              .bytes = q->count * dtype_size(dtype)};
     if (d->narrow)
         t->data = d->narrow + q->first;
     d->count++;
 }
 
 /* PyTorch lists a tied weight under both its names. */
-static void fill_state_dict(struct state_dict *d, struct unroll_model *m, const char *prefix,
-                            enum dtype dtype)
+static void fill_state_dict(struct state_dict *d, struct unroll_model *m, const char *prefix, enum dtype dtype)
 {
     for (int i = 0; i < m->parameters; i++) {
         add_tensor(d, m, i, prefix, NULL, dtype);
@@ -107,17 +109,15 @@ static void report_what_is_lost(const struct unroll_model *m, const unroll_expor
             report_export(config, "%s: nn.%s with nonlinearity='%s', which a state_dict does not say", l.name,
                           foreign->name, foreign->kind);
         else if (l.activation && strcmp(l.activation, "linear"))
-            report_export(config, "%s: followed by %s, which a state_dict does not say", l.name,
-                          l.activation);
+            report_export(config, "%s: followed by %s, which a state_dict does not say", l.name, l.activation);
     }
 }
 
-static unroll_status export_torch(const unroll_model *model, const char *path,
-                                  const unroll_export_config *config)
+static unroll_status export_torch(const unroll_model *model, const char *path, const unroll_export_config *config)
 {
-    struct unroll_model *m = (struct unroll_model *)model;          /* only looked at */
-    static const struct metadata metadata = { "format", "pt" };     /* transformers and others ask for it */
-    struct state_dict d = { .count = 0 };
+    struct unroll_model *m = (struct unroll_model *)model;    /* only looked at */
+    static const struct metadata metadata = {"format", "pt"}; /* transformers and others ask for it */
+    struct state_dict d = {.count = 0};
     enum dtype dtype;
 
     TRY(check_expressible(m));
@@ -148,8 +148,10 @@ static bool is_state_dict(const char *path, const char *head, size_t bytes)
            (bytes > 8 && head[8] == '{' && !memcmp(head + 4, "\0\0\0", 4));
 }
 
-const struct file_format format_torch = {
-    .name = "torch", .about = "PyTorch's state_dict as safetensors",
-    .recognises = is_state_dict, .import = import_torch, .export = export_torch,
-    .import_takes = IMPORT_STATE_DICT_TAKES, .export_takes = TAKES_PREFIX | TAKES_DTYPE,
-};
+const struct file_format format_torch = {.name = "torch",
+                                         .about = "PyTorch's state_dict as safetensors",
+                                         .recognises = is_state_dict,
+                                         .import = import_torch,
+                                         .export = export_torch,
+                                         .import_takes = IMPORT_STATE_DICT_TAKES,
+                                         .export_takes = TAKES_PREFIX | TAKES_DTYPE};

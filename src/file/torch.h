@@ -11,15 +11,15 @@ enum torch_kind { TORCH_STACK, TORCH_LINEAR, TORCH_EMBEDDING, TORCH_MATRIX };
 
 struct torch_module {
     enum torch_kind kind;
-    char            base[192];          /* of its tensors' names: "model.lstm.", or "" */
-    char            name[64];           /* what we call it: without the prefix and the last dot */
-    uint32_t        input, output;      /* widths; of an embedding symbols and width */
-    bool            bias;
-    struct activation activation;       /* of a linear one, from the order that the user gives */
+    char base[192];         /* of its tensors' names: "model.lstm.", or "" */
+    char name[64];          /* what we call it: without the prefix and the last dot */
+    uint32_t input, output; /* widths; of an embedding tokens and width */
+    bool bias;
+    struct activation activation; /* of a linear one, from the order that the user gives */
     /* a stack */
     const struct cell_declaration *cell;
-    int             levels, directions;
-    uint32_t        hidden, projection;
+    int levels, directions;
+    uint32_t hidden, projection;
 };
 
 struct torch_modules {
@@ -28,8 +28,7 @@ struct torch_modules {
 };
 
 /* All modules of the tensors whose names begin with the prefix, checked tensor by tensor. */
-unroll_status torch_find_modules(const struct tensor_set *, const unroll_import_config *,
-                                 struct torch_modules *);
+unroll_status torch_find_modules(const struct tensor_set *, const unroll_import_config *, struct torch_modules *);
 
 /* Sorts them from the input on: as the user says, or in the only order that their shapes allow. Matrices
  * become embeddings or linear layers. */

@@ -17,8 +17,8 @@ static void report_stack(const unroll_import_config *config, const struct torch_
     if (m->projection)
         snprintf(projection, sizeof projection, ", projection %u", (unsigned)m->projection);
     report_import(config, "%s: %s %d x %u, %u -> %u%s%s%s", m->name, m->cell->called, m->levels, (unsigned)m->hidden,
-                  (unsigned)m->input, (unsigned)m->output, m->directions == 2 ? ", bidirectional" : "",
-                  projection, m->bias ? "" : ", no bias");
+                  (unsigned)m->input, (unsigned)m->output, m->directions == 2 ? ", bidirectional" : "", projection,
+                  m->bias ? "" : ", no bias");
     for (int i = 0; cell_at(i) && !config->nonlinearity && !config->order; i++) {
         const struct cell_foreign *other = &cell_at(i)->foreign;
         if (cell_at(i) != m->cell && other->in_torch && !strcmp(other->name, m->cell->foreign.name))
@@ -34,12 +34,11 @@ static void report_modules(const unroll_import_config *config, const struct torc
         if (m->kind == TORCH_STACK)
             report_stack(config, m);
         else if (m->kind == TORCH_EMBEDDING)
-            report_import(config, "%s: embedding of %u symbols, width %u", m->name, (unsigned)m->input,
+            report_import(config, "%s: embedding of %u tokens, width %u", m->name, (unsigned)m->input,
                           (unsigned)m->output);
         else
-            report_import(config, "%s: linear %u -> %u%s%s%s", m->name, (unsigned)m->input,
-                          (unsigned)m->output, m->bias ? "" : ", no bias",
-                          m->activation.kind == ACTIVATION_LINEAR ? "" : ", ",
+            report_import(config, "%s: linear %u -> %u%s%s%s", m->name, (unsigned)m->input, (unsigned)m->output,
+                          m->bias ? "" : ", no bias", m->activation.kind == ACTIVATION_LINEAR ? "" : ", ",
                           m->activation.kind == ACTIVATION_LINEAR ? "" : activation_name(m->activation.kind));
     }
 }
@@ -116,8 +115,7 @@ static unroll_status new_model(const struct torch_modules *all, bool tied, unrol
         (m->kind == TORCH_STACK ? add_stack : add_linear)(m, layer, &network.layers);
     }
     if (wanted > MODEL_LAYERS_MAX || wanted == 0)
-        return fail(UNROLL_UNSUPPORTED, "the file has %d layers; a model has 1 to %d", wanted,
-                    MODEL_LAYERS_MAX);
+        return fail(UNROLL_UNSUPPORTED, "the file has %d layers; a model has 1 to %d", wanted, MODEL_LAYERS_MAX);
     if (embedded && !strcmp(layer[network.layers - 1].kind, "dense") && !layer[network.layers - 1].activation)
         network.loss = "xent";
     network.tied = tied;
@@ -157,8 +155,7 @@ static unroll_status fill_parameter(const struct tensor_set *set, const struct t
                       : fail(UNROLL_DATA, "the tensor '%.160s' holds NaN or infinity at number %zu", t->name, k);
 }
 
-static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all,
-                          struct unroll_model *m)
+static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all, struct unroll_model *m)
 {
     unroll_parameter p;
 
@@ -173,10 +170,9 @@ static unroll_status fill(const struct tensor_set *set, const struct torch_modul
 
 static void report_dtypes(const unroll_import_config *config, const struct tensor_set *set)
 {
-    int of[DTYPE_COUNT] = { 0 };
+    int of[DTYPE_COUNT] = {0};
 
-    for (int i = 0; i < set->count; i++)
-        of[set->tensor[i]->dtype]++;
+    for (int i = 0; i < set->count; i++) of[set->tensor[i]->dtype]++;
     for (int d = 0; d < DTYPE_COUNT; d++)
         if (of[d] && d != DTYPE_F32)
             report_import(config, "%d tensors are %s in the file and F32 in the model", of[d],
@@ -205,20 +201,18 @@ static unroll_status import_modules(const struct tensor_set *set, const unroll_i
     return UNROLL_OK;
 }
 
-unroll_status import_state_dict(const struct tensor_set *set, const unroll_import_config *config,
-                                unroll_model **model)
+unroll_status import_state_dict(const struct tensor_set *set, const unroll_import_config *config, unroll_model **model)
 {
     struct torch_modules *all = allocate_zeroed(1, sizeof *all);
-    unroll_status status = all ? import_modules(set, config, all, model)
-                               : fail(UNROLL_RESOURCE, "no memory for the modules of a file");
+    unroll_status status =
+        all ? import_modules(set, config, all, model) : fail(UNROLL_RESOURCE, "no memory for the modules of a file");
 
     release(all);
     return status;
 }
 
 /* A file that knows the order of its modules says it: tools/keras_to_unroll.py writes such ones. */
-static unroll_status import_file(const struct tensor_set *set, const unroll_import_config *given,
-                                 unroll_model **model)
+static unroll_status import_file(const struct tensor_set *set, const unroll_import_config *given, unroll_model **model)
 {
     unroll_import_config config = *given;
     const char *order = tensor_set_metadata(set, "order");
@@ -237,8 +231,8 @@ unroll_status import_torch(const char *path, const unroll_import_config *config,
     TRY(tensor_set_open(path, &set));
     const char *format = tensor_set_metadata(&set, "format");
     unroll_status status = format && !strcmp(format, "unroll")
-        ? fail(UNROLL_USAGE, "'%s' is a model of ours already; fix: use it as it is", path)
-        : import_file(&set, config, model);
+                               ? fail(UNROLL_USAGE, "'%s' is a model of ours already; fix: use it as it is", path)
+                               : import_file(&set, config, model);
     if (status == UNROLL_DATA || status == UNROLL_UNSUPPORTED)
         status = fail(status, "'%s': %s", path, unroll_last_error());
     tensor_set_close(&set);

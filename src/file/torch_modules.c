@@ -12,11 +12,13 @@
 
 enum role { WEIGHT_IH, WEIGHT_HH, BIAS_IH, BIAS_HH, WEIGHT_HR, WEIGHT, BIAS, ROLES };
 
-static const char *const role_name[] = {
-    "weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l", "weight_hr_l", "weight", "bias",
-};
+static const char *const role_name[] = {"weight_ih_l", "weight_hh_l", "bias_ih_l", "bias_hh_l",
+                                        "weight_hr_l", "weight",      "bias"};
 
-struct leaf { enum role role; int level, reverse; };
+struct leaf {
+    enum role role;
+    int level, reverse;
+};
 
 static bool parse_level(const char *text, struct leaf *leaf)
 {
@@ -35,7 +37,7 @@ static bool parse_leaf(const char *text, struct leaf *leaf)
 {
     for (int role = 0; role < ROLES; role++) {
         size_t length = strlen(role_name[role]);
-        *leaf = (struct leaf){ .role = (enum role)role };
+        *leaf = (struct leaf){.role = (enum role)role};
         if (role >= WEIGHT ? !strcmp(text, role_name[role])
                            : !strncmp(text, role_name[role], length) && parse_level(text + length, leaf))
             return true;
@@ -54,10 +56,11 @@ static void name_tensor(const struct torch_module *m, enum role role, int level,
 /* ---- collecting ------------------------------------------------------------------------ */
 
 /* What was seen of a module, beside what stays in it. */
-struct seen { unsigned roles; };
+struct seen {
+    unsigned roles;
+};
 
-static unroll_status find_module(struct torch_modules *all, const char *name, size_t base, size_t prefix,
-                                 int *found)
+static unroll_status find_module(struct torch_modules *all, const char *name, size_t base, size_t prefix, int *found)
 {
     struct torch_module *m = all->module;
 
@@ -65,11 +68,10 @@ static unroll_status find_module(struct torch_modules *all, const char *name, si
         if (strlen(m[*found].base) == base && !memcmp(m[*found].base, name, base))
             return UNROLL_OK;
     if (all->count == MODEL_LAYERS_MAX)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the file has more than %d modules; fix: `prefix` to take a part of them",
+        return fail(UNROLL_UNSUPPORTED, "the file has more than %d modules; fix: `prefix` to take a part of them",
                     MODEL_LAYERS_MAX);
     m += all->count++;
-    *m = (struct torch_module){ .levels = 0 };
+    *m = (struct torch_module){.levels = 0};
     if (base >= sizeof m->base || base > prefix + sizeof m->name)
         return fail(UNROLL_UNSUPPORTED,
                     "the name of the tensor '%.200s' is too long; fix: `prefix` for what is before "
@@ -77,7 +79,7 @@ static unroll_status find_module(struct torch_modules *all, const char *name, si
                     name, sizeof m->name - 1);
     memcpy(m->base, name, base);
     if (base > prefix)
-        memcpy(m->name, name + prefix, base - prefix - 1);          /* without the dot */
+        memcpy(m->name, name + prefix, base - prefix - 1); /* without the dot */
     return UNROLL_OK;
 }
 
@@ -91,8 +93,7 @@ static unroll_status refuse_tensor(const struct tensor_view *t)
                 t->name, tensor_view_shape(t, shape));
 }
 
-static unroll_status collect(const struct tensor_view *t, size_t prefix, struct torch_modules *all,
-                             struct seen *seen)
+static unroll_status collect(const struct tensor_view *t, size_t prefix, struct torch_modules *all, struct seen *seen)
 {
     const char *dot = strrchr(t->name + prefix, '.'), *last = dot ? dot + 1 : t->name + prefix;
     struct leaf leaf;
@@ -113,8 +114,8 @@ static unroll_status collect(const struct tensor_view *t, size_t prefix, struct 
 enum { WIDEST = 1 << 23 };
 
 /* A tensor that must be there, of floats, with sizes that a model can have. */
-static unroll_status need(const struct tensor_set *set, const struct torch_module *m, enum role role,
-                          int level, int reverse, const struct tensor_view **found)
+static unroll_status need(const struct tensor_set *set, const struct torch_module *m, enum role role, int level,
+                          int reverse, const struct tensor_view **found)
 {
     char name[256], shape[SHAPE_TEXT];
 
@@ -129,33 +130,33 @@ static unroll_status need(const struct tensor_set *set, const struct torch_modul
         return refuse_tensor(t);
     for (int i = 0; i < t->rank; i++)
         if (t->shape[i] < 1 || t->shape[i] > WIDEST)
-            return fail(UNROLL_UNSUPPORTED, "the tensor '%s' has the shape %s; each size must be 1 to %d",
-                        name, tensor_view_shape(t, shape), WIDEST);
+            return fail(UNROLL_UNSUPPORTED, "the tensor '%s' has the shape %s; each size must be 1 to %d", name,
+                        tensor_view_shape(t, shape), WIDEST);
     *found = t;
     return UNROLL_OK;
 }
 
-static unroll_status need_shape(const struct tensor_set *set, const struct torch_module *m,
-                                const struct leaf *leaf, uint64_t rows, uint64_t columns)
+static unroll_status need_shape(const struct tensor_set *set, const struct torch_module *m, const struct leaf *leaf,
+                                uint64_t rows, uint64_t columns)
 {
     const struct tensor_view *t;
     char shape[SHAPE_TEXT], wanted[SHAPE_TEXT];
 
     TRY(need(set, m, leaf->role, leaf->level, leaf->reverse, &t));
-    struct tensor_view should = { .rank = t->rank, .shape = { rows, columns } };
+    struct tensor_view should = {.rank = t->rank, .shape = {rows, columns}};
     if (t->shape[0] == rows && (t->rank == 1 || t->shape[1] == columns))
         return UNROLL_OK;
-    return fail(UNROLL_DATA, "the tensor '%.160s' has the shape %s; after the others of '%s' it must be %s",
-                t->name, tensor_view_shape(t, shape), m->name, tensor_view_shape(&should, wanted));
+    return fail(UNROLL_DATA, "the tensor '%.160s' has the shape %s; after the others of '%s' it must be %s", t->name,
+                tensor_view_shape(t, shape), m->name, tensor_view_shape(&should, wanted));
 }
 
 /* All tensors of one level and direction: what is there at one level must be at all. */
-static unroll_status check_level(const struct tensor_set *set, const struct torch_module *m, unsigned roles,
-                                 int level, int reverse)
+static unroll_status check_level(const struct tensor_set *set, const struct torch_module *m, unsigned roles, int level,
+                                 int reverse)
 {
     uint64_t gates = (uint64_t)cell_inputs_from(m->cell, FROM_X);
     uint64_t rows = gates * m->hidden, width = m->projection ? m->projection : m->hidden;
-    struct leaf leaf = { .level = level, .reverse = reverse };
+    struct leaf leaf = {.level = level, .reverse = reverse};
 
     leaf.role = WEIGHT_IH;
     TRY(need_shape(set, m, &leaf, rows, level ? m->output : m->input));
@@ -190,13 +191,12 @@ static unroll_status find_cell_of(const unroll_import_config *config, struct tor
         chosen = cell_of_module(m->cell->foreign.name, config->nonlinearity);
     m->cell = chosen ? chosen : m->cell;
     if (m->projection && !m->cell->projects)
-        return fail(UNROLL_DATA, "'%sweight_hr_l0': a projection is for the LSTM, and '%s' is none", m->base,
-                    m->name);
+        return fail(UNROLL_DATA, "'%sweight_hr_l0': a projection is for the LSTM, and '%s' is none", m->base, m->name);
     return UNROLL_OK;
 }
 
-static unroll_status measure_stack(const struct tensor_set *set, const unroll_import_config *config,
-                                   unsigned roles, struct torch_module *m)
+static unroll_status measure_stack(const struct tensor_set *set, const unroll_import_config *config, unsigned roles,
+                                   struct torch_module *m)
 {
     const struct tensor_view *ih, *hh, *hr;
 
@@ -216,8 +216,7 @@ static unroll_status measure_stack(const struct tensor_set *set, const unroll_im
     m->input = (uint32_t)ih->shape[1];
     m->output = (uint32_t)m->directions * (m->projection ? m->projection : m->hidden);
     for (int level = 0; level < m->levels; level++)
-        for (int reverse = 0; reverse < m->directions; reverse++)
-            TRY(check_level(set, m, roles, level, reverse));
+        for (int reverse = 0; reverse < m->directions; reverse++) TRY(check_level(set, m, roles, level, reverse));
     return UNROLL_OK;
 }
 
@@ -232,8 +231,8 @@ static bool says(const char *name, const char *const *hints)
 /* Of a matrix alone the name may say what it is; otherwise its place will. */
 static enum torch_kind kind_of_matrix(const char *name)
 {
-    static const char *const embeddings[] = { "emb", "Emb", NULL };
-    static const char *const linears[] = { "fc", "linear", "head", "dense", "classif", "Linear", NULL };
+    static const char *const embeddings[] = {"emb", "Emb", NULL};
+    static const char *const linears[] = {"fc", "linear", "head", "dense", "classif", "Linear", NULL};
 
     return says(name, embeddings) ? TORCH_EMBEDDING : says(name, linears) ? TORCH_LINEAR : TORCH_MATRIX;
 }
@@ -241,7 +240,7 @@ static enum torch_kind kind_of_matrix(const char *name)
 static unroll_status measure_matrix(const struct tensor_set *set, unsigned roles, struct torch_module *m)
 {
     const struct tensor_view *weight;
-    struct leaf bias = { .role = BIAS };
+    struct leaf bias = {.role = BIAS};
 
     TRY(need(set, m, WEIGHT, 0, 0, &weight));
     m->bias = (roles & 1u << BIAS) != 0;
@@ -266,7 +265,7 @@ static unroll_status check_names(const struct torch_modules *all)
 unroll_status torch_find_modules(const struct tensor_set *set, const unroll_import_config *config,
                                  struct torch_modules *all)
 {
-    struct seen seen[MODEL_LAYERS_MAX] = { { 0 } };
+    struct seen seen[MODEL_LAYERS_MAX] = {{0}};
     const char *prefix = config->prefix ? config->prefix : "";
     size_t length = strlen(prefix);
 
@@ -279,12 +278,12 @@ unroll_status torch_find_modules(const struct tensor_set *set, const unroll_impo
         TRY(collect(set->tensor[i], length + dot, all, seen));
     }
     if (all->count == 0)
-        return fail(UNROLL_DATA, "the file has no tensor%s%s%s", length ? " whose name begins with '" : "",
-                    prefix, length ? "'" : "");
+        return fail(UNROLL_DATA, "the file has no tensor%s%s%s", length ? " whose name begins with '" : "", prefix,
+                    length ? "'" : "");
     for (int i = 0; i < all->count; i++) {
         struct torch_module *m = &all->module[i];
         bool recurrent = seen[i].roles & ((1u << WEIGHT) - 1);
-        if (!*m->name)                                  /* a state_dict of this module alone */
+        if (!*m->name) /* a state_dict of this module alone */
             snprintf(m->name, sizeof m->name, recurrent ? "rnn" : "head");
         TRY(recurrent ? measure_stack(set, config, seen[i].roles, m) : measure_matrix(set, seen[i].roles, m));
     }

@@ -8,7 +8,7 @@
 #include "file/file_table.h"
 #include "file/torch.h"
 
-/* A matrix read as an embedding has symbols as its input. */
+/* A matrix read as an embedding has tokens as its input. */
 static void read_as(struct torch_module *m, enum torch_kind kind)
 {
     if (m->kind == TORCH_MATRIX && kind == TORCH_EMBEDDING) {
@@ -27,8 +27,8 @@ static const char *list_modules(const struct torch_modules *all, char *text, siz
     *text = 0;
     for (int i = 0; i < all->count && used < size; i++) {
         const struct torch_module *m = &all->module[i];
-        used += (size_t)snprintf(text + used, size - used, "%s%s %u -> %u", i ? ", " : "", m->name,
-                                 (unsigned)m->input, (unsigned)m->output);
+        used += (size_t)snprintf(text + used, size - used, "%s%s %u -> %u", i ? ", " : "", m->name, (unsigned)m->input,
+                                 (unsigned)m->output);
     }
     return text;
 }
@@ -46,7 +46,8 @@ static struct torch_module *find_word(struct torch_modules *all, const char *wor
 /* What follows the name of a module: the activation of a linear one, the kind of a GRU or RNN. */
 static unroll_status take_variant(struct torch_module *m, const char *variant)
 {
-    const struct cell_declaration *cell = m->kind == TORCH_STACK ? cell_of_module(m->cell->foreign.name, variant) : NULL;
+    const struct cell_declaration *cell =
+        m->kind == TORCH_STACK ? cell_of_module(m->cell->foreign.name, variant) : NULL;
     if (m->kind == TORCH_LINEAR && activation_parse(variant, &m->activation))
         return UNROLL_OK;
     if (cell) {
@@ -59,8 +60,7 @@ static unroll_status take_variant(struct torch_module *m, const char *variant)
                 m->name, variant);
 }
 
-static unroll_status take_word(struct torch_modules *all, const char *word, size_t length,
-                               struct torch_modules *order)
+static unroll_status take_word(struct torch_modules *all, const char *word, size_t length, struct torch_modules *order)
 {
     const char *colon = memchr(word, ':', length);
     size_t name = colon ? (size_t)(colon - word) : length;
@@ -89,8 +89,8 @@ static unroll_status check_chain(const struct torch_modules *order)
         if (m->kind == TORCH_EMBEDDING)
             return fail(UNROLL_USAGE, "`order`: the embedding '%s' can only be the first", m->name);
         if (m->input != before->output)
-            return fail(UNROLL_DATA, "'%s' reads %u numbers, '%s' before it gives %u; fix: another `order`",
-                        m->name, (unsigned)m->input, before->name, (unsigned)before->output);
+            return fail(UNROLL_DATA, "'%s' reads %u numbers, '%s' before it gives %u; fix: another `order`", m->name,
+                        (unsigned)m->input, before->name, (unsigned)before->output);
     }
     return UNROLL_OK;
 }
@@ -98,7 +98,7 @@ static unroll_status check_chain(const struct torch_modules *order)
 /* `order` begins empty. */
 static unroll_status follow_order(const char *text, struct torch_modules *all, struct torch_modules *order)
 {
-    for (const char *word = text; ; word++) {
+    for (const char *word = text;; word++) {
         size_t length = strcspn(word, ",");
         TRY(take_word(all, word, length, order));
         word += length;
@@ -116,14 +116,14 @@ static unroll_status follow_order(const char *text, struct torch_modules *all, s
 
 /* ---- the order that shapes allow ------------------------------------------------------- */
 
-enum { MOST_TRIALS = 200000 };
+enum { MAX_TRIALS = 200000 };
 
 struct search {
     const struct torch_modules *all;
-    struct torch_modules trial, first;      /* the one being tried, the first that fits */
+    struct torch_modules trial, first; /* the one being tried, the first that fits */
     bool used[MODEL_LAYERS_MAX];
-    bool heads_last;                        /* linear layers stand behind all stacks */
-    int  fits, trials;
+    bool heads_last; /* linear layers stand behind all stacks */
+    int fits, trials;
 };
 
 static void search(struct search *s);
@@ -149,7 +149,7 @@ static void search(struct search *s)
 {
     if (s->trial.count == s->all->count && s->fits++ == 0)
         s->first = s->trial;
-    for (int i = 0; i < s->all->count && s->fits < 2 && s->trials < MOST_TRIALS; i++) {
+    for (int i = 0; i < s->all->count && s->fits < 2 && s->trials < MAX_TRIALS; i++) {
         enum torch_kind kind = s->all->module[i].kind;
         if (s->used[i])
             continue;
@@ -170,23 +170,23 @@ static unroll_status find_order(const unroll_import_config *config, struct torch
     last->heads_last = true;
     search(last);
     search(s);
-    if (last->fits == 1 && last->trials < MOST_TRIALS) {
+    if (last->fits == 1 && last->trials < MAX_TRIALS) {
         if (s->fits > 1)
-            report_import(config,
-                          "other orders fit too; this is the one whose linear layer is last (`order`)");
+            report_import(config, "other orders fit too; this is the one whose linear layer is last (`order`)");
         *all = last->first;
         return UNROLL_OK;
     }
-    if (s->fits == 1 && s->trials < MOST_TRIALS) {
+    if (s->fits == 1 && s->trials < MAX_TRIALS) {
         *all = s->first;
         return UNROLL_OK;
     }
     list_modules(all, list, sizeof list);
-    if (s->fits == 0 && s->trials < MOST_TRIALS)
+    if (s->fits == 0 && s->trials < MAX_TRIALS)
         return fail(UNROLL_DATA,
                     "no order of these modules is certain: %s; linear layers in a row have activations "
                     "between them that the file does not hold; fix: `order` with names and activations, such "
-                    "as lstm,fc1:relu,fc2, or `prefix`", list);
+                    "as lstm,fc1:relu,fc2, or `prefix`",
+                    list);
     return fail(UNROLL_DATA,
                 "the shapes of these modules allow several orders: %s; fix: `order` with their names "
                 "from the input on, or `prefix`",
@@ -197,7 +197,8 @@ unroll_status torch_order_modules(const unroll_import_config *config, struct tor
 {
     struct search *s;
     TRY(ALLOCATE(s, 2, "to order the modules"));
-    unroll_status status = config->order ? follow_order(config->order, all, &s->trial) : find_order(config, all, s, s + 1);
+    unroll_status status =
+        config->order ? follow_order(config->order, all, &s->trial) : find_order(config, all, s, s + 1);
     release(s);
     return status;
 }

@@ -21,11 +21,10 @@ static unroll_status take_activation(const unroll_layer *g, int index, struct la
 
 static unroll_status take(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
 {
-    const struct layer_option others[] = {
-        { "level", g->level }, { "bidirectional", g->bidirectional }, { "projection", g->projection },
-        { "peephole", g->peephole }, { "clip", g->clip > 0 }, { "reverse", g->reverse }, { "coupled", g->coupled },
-        { "functions", g->functions },
-    };
+    const struct layer_option others[] = {{"level", g->level},           {"bidirectional", g->bidirectional},
+                                          {"projection", g->projection}, {"peephole", g->peephole},
+                                          {"clip", g->clip > 0},         {"reverse", g->reverse},
+                                          {"coupled", g->input_forget},  {"functions", g->activations}};
     (void)cell;
     TRY(refuse_options(others, sizeof others / sizeof *others, index, "recurrent"));
     l->outputs = (uint32_t)g->width;
@@ -40,7 +39,7 @@ static const char *activation_for_users(const struct activation *f)
     return strchr(text, '(') ? text : activation_name(f->kind);
 }
 
-static void describe(const struct layer *l, unroll_layer *layer)
+static void describe_dense(const struct layer *l, unroll_layer *layer)
 {
     layer->activation = activation_for_users(&l->activation);
     layer->alpha = l->activation.alpha;
@@ -60,7 +59,7 @@ static void add_parameters(struct unroll_model *m, int layer)
 
 static unroll_status lower_activation(struct plan *p, int layer, int x, int y)
 {
-    struct op op = op_new(OP_ACTIVATE, PART_FORWARD, layer + 1);
+    struct op op = op_new(OP_ACTIVATE, PHASE_FORWARD, layer + 1);
     op.activation = p->model->layer[layer].activation;
     op.view[ACTIVATE_X] = view_of(p, x, READ);
     op.view[ACTIVATE_Y] = view_of(p, y, WRITE);
@@ -87,7 +86,11 @@ static unroll_status lower(struct plan *p, int layer, int x, int *y)
     return linear ? UNROLL_OK : lower_activation(p, layer, sum, *y);
 }
 
-const struct layer_kind layer_dense = {
-    .name = "dense", .is_affine = true, .picks = true, .widest = 1 << 23, .take = take, .describe = describe,
-    .add_parameters = add_parameters, .lower = lower,
-};
+const struct layer_kind layer_dense = {.name = "dense",
+                                       .is_affine = true,
+                                       .gathers_columns = true,
+                                       .widest = 1 << 23,
+                                       .take = take,
+                                       .describe = describe_dense,
+                                       .add_parameters = add_parameters,
+                                       .lower = lower};

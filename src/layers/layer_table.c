@@ -3,7 +3,7 @@
 #include "base/table.h"
 
 #define LAYER_ROW(name) &layer_##name,
-static const void *const rows[] = { LAYER_KINDS(LAYER_ROW) };
+static const void *const rows[] = {LAYER_KINDS(LAYER_ROW)};
 static struct table kinds = TABLE("layer", rows);
 
 const struct layer_kind *layer_kind_find(const char *name)
@@ -12,7 +12,4 @@ const struct layer_kind *layer_kind_find(const char *name)
     return found ? found : &layer_recurrent;
 }
 
-unroll_status layer_kind_add(const struct layer_kind *kind)
-{
-    return table_add(&kinds, kind);
-}
+unroll_status layer_kind_add(const struct layer_kind *kind) { return table_add(&kinds, kind); }

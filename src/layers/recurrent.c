@@ -4,28 +4,31 @@
 #include "plan/lower.h"
 #include <stdio.h>
 
-enum { MOST_UNITS = 1 << 20 };
+enum { MAX_UNITS = 1 << 20 };
 
 /* ---- description ----------------------------------------------------------------------- */
 
 static unroll_status take(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
 {
-    struct cell_options options = { .clip = g->clip, .coupled = g->coupled != 0 };
-    const struct layer_option others[] = { { "activation", g->activation } };
+    struct cell_options options = {.clip = g->clip, .input_forget = g->input_forget != 0};
+    const struct layer_option others[] = {{"activation", g->activation}};
     TRY(refuse_options(others, 1, index, "dense"));
     if (!(g->clip >= 0 && g->clip <= 80))
         return fail(UNROLL_USAGE, "layer %d: clip = %g is outside 0..80 (0: none)", index, (double)g->clip);
-    TRY(parse_functions(g->functions, g->name, &options));
+    TRY(parse_activations(g->activations, g->name, &options));
     if (!cell)
         TRY(find_cell(g->kind, g->peephole, &options, &cell));
     if (g->reverse && g->bidirectional)
         return fail(UNROLL_USAGE, "layer %d: reverse is one direction, bidirectional is both", index);
     if (g->projection && !cell->projects)
-        return fail(UNROLL_UNSUPPORTED, "layer %d: '%s' has no projection, because it reads its own h unit by unit; fix: "
-                    "leave it out, or choose the lstm", index, g->kind);
+        return fail(UNROLL_UNSUPPORTED,
+                    "layer %d: '%s' has no projection, because it reads its own h unit by unit; fix: "
+                    "leave it out, or choose the lstm",
+                    index, g->kind);
     if (g->projection < 0 || g->projection >= g->width)
-        return fail(UNROLL_USAGE, "layer %d: projection = %d is not narrower than the %d units; fix: 1 to %d, or 0 for none",
-                    index, g->projection, g->width, g->width - 1);
+        return fail(UNROLL_USAGE,
+                    "layer %d: projection = %d is not narrower than the %d units; fix: 1 to %d, or 0 for none", index,
+                    g->projection, g->width, g->width - 1);
     TRY(check_range("level", g->level, 0, MODEL_LAYERS_MAX - 1));
     l->level = g->level;
     l->cell = cell;
@@ -39,15 +42,15 @@ static unroll_status take(const unroll_layer *g, int index, const struct cell_de
     return UNROLL_OK;
 }
 
-static void describe(const struct layer *l, unroll_layer *layer)
+static void describe_recurrent(const struct layer *l, unroll_layer *layer)
 {
     layer->kind = l->cell->called;
     layer->level = l->level;
     layer->width = (int)l->hidden;
     layer->bidirectional = l->directions == 2;
     layer->reverse = l->first_direction;
-    layer->coupled = l->options.coupled;
-    layer->functions = functions_for_users(l->cell, &l->options);
+    layer->input_forget = l->options.input_forget;
+    layer->activations = activations_for_users(l->cell, &l->options);
     layer->projection = (int)l->projection;
     layer->peephole = l->cell->vectors > 0;
     layer->clip = l->options.clip;
@@ -57,7 +60,7 @@ static void add_direction(struct unroll_model *m, int layer, int direction)
 {
     const struct layer *l = &m->layer[layer];
     uint32_t from_x = (uint32_t)cell_inputs_from(l->cell, FROM_X);
-    uint32_t recurrent = (uint32_t)cell_inputs_from(l->cell, FROM_H | FROM_LINK);
+    uint32_t recurrent = (uint32_t)cell_inputs_from(l->cell, FROM_H | FROM_INTERMEDIATE);
     model_add_parameter(m, PARAM_W_IH, layer, direction, 3, from_x, l->hidden, l->input);
     model_add_parameter(m, PARAM_W_HH, layer, direction, 3, recurrent, l->hidden, l->width);
     if (l->bias) {
@@ -77,7 +80,9 @@ static void add_parameters(struct unroll_model *m, int layer)
 /* ---- operations ------------------------------------------------------------------------ */
 
 /* The buffers of one direction of one layer. */
-struct layer_buffers { int g, s, link, m, h0, s0, hn, sn, scratch; };
+struct layer_buffers {
+    int g, s, intermediate, m, h0, s0, hn, sn, scratch;
+};
 
 static int optional(struct plan *p, bool wanted, const char *name, enum segment segment, struct shape s, bool *ok)
 {
@@ -102,30 +107,29 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     const struct layer *described = &p->model->layer[layer];
     const struct cell_declaration *cell = described->cell;
     uint32_t T = c->T, B = c->B, U = described->hidden, K = described->width;
-    uint32_t others = (uint32_t)cell->states - 1, links = (uint32_t)cell->links;
-    bool keeps = c->mode >= MODE_TRAIN, ok = true;      /* the backward needs more, and more scratch */
+    uint32_t others = (uint32_t)cell->states - 1, intermediates = (uint32_t)cell->intermediates;
+    bool keeps = c->mode >= MODE_TRAIN, ok = true; /* the backward needs more, and more scratch */
     uint32_t gathered = keeps ? 2 * gathered_planes(p, cell, U, K > U ? K : U) : 0;
     char name[32];
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
-    l->g  = optional(p, true, NAMED("g"), SEG_STEP,
-                     SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
-    l->s  = optional(p, others && keeps, NAMED("s"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
-    l->link = optional(p, links && keeps, NAMED("link"), SEG_STEP,
-                       SHAPE4(AX_T, T, AX_B, B, AX_G, links, AX_K, K), &ok);  /* whole: an operand */
-    l->m  = optional(p, described->projection && keeps, NAMED("m"), SEG_STEP,
-                     SHAPE3(AX_T, T, AX_B, B, AX_U, U), &ok);
+    l->g =
+        optional(p, true, NAMED("g"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
+    l->s = optional(p, others && keeps, NAMED("s"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
+    l->intermediate = optional(p, intermediates && keeps, NAMED("link"), SEG_STEP,
+                               SHAPE4(AX_T, T, AX_B, B, AX_G, intermediates, AX_K, K), &ok); /* whole: an operand */
+    l->m = optional(p, described->projection && keeps, NAMED("m"), SEG_STEP, SHAPE3(AX_T, T, AX_B, B, AX_U, U), &ok);
     l->h0 = optional(p, true, NAMED("h0"), SEG_CARRY, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->s0 = optional(p, others, NAMED("s0"), SEG_CARRY, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
     l->hn = optional(p, true, NAMED("hn"), SEG_IO, SHAPE2(AX_B, B, AX_K, K), &ok);
     l->sn = optional(p, others, NAMED("sn"), SEG_IO, SHAPE3(AX_G, others, AX_B, B, AX_U, U), &ok);
-    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + links + 2;       /* as device/cpu/rnn.h says */
+    uint32_t planes = (keeps ? 4 : 2) * (others + 1) + intermediates + 2; /* as device/cpu/rnn_kernels.h says */
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
                           SHAPE3(AX_G, planes + gathered, AX_B, B, AX_K, K > U ? K : U), &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;
     p->buffer[l->g].wants_gradient = true;
-    p->buffer[l->g].gradient = l->g;                    /* pre-activations -> saved -> their gradients */
+    p->buffer[l->g].gradient = l->g; /* pre-activations -> saved -> their gradients */
     p->buffer[l->h0].wants_gradient = p->buffer[l->hn].wants_gradient = true;
     if (others)
         p->buffer[l->s0].wants_gradient = p->buffer[l->sn].wants_gradient = true;
@@ -147,7 +151,7 @@ static unroll_status lower_input_product(struct plan *p, int layer, int directio
 
 static unroll_status lower_recurrence(struct plan *p, int layer, int direction, int y, const struct layer_buffers *l)
 {
-    struct op op = op_new(OP_RNN, PART_FORWARD, layer + 1);
+    struct op op = op_new(OP_RNN, PHASE_FORWARD, layer + 1);
     uint32_t K = p->model->layer[layer].width, before = (uint32_t)(direction - p->model->layer[layer].first_direction);
     op.direction = direction;
     op.view[RNN_G] = view_of(p, l->g, UPDATE);
@@ -160,7 +164,7 @@ static unroll_status lower_recurrence(struct plan *p, int layer, int direction, 
     op.view[RNN_Y] = view_of(p, y, WRITE);
     view_narrow(p, &op.view[RNN_Y], AX_K, before * K, K);
     op.view[RNN_S] = view_of(p, l->s, WRITE);
-    op.view[RNN_LINK] = view_of(p, l->link, WRITE);
+    op.view[RNN_INTERMEDIATE] = view_of(p, l->intermediate, WRITE);
     op.view[RNN_M] = view_of(p, l->m, WRITE);
     op.view[RNN_LENGTHS] = lower_named(p, "lengths");
     op.view[RNN_RESET] = lower_named(p, "reset");
@@ -185,7 +189,10 @@ static unroll_status lower(struct plan *p, int layer, int x, int *y)
     return UNROLL_OK;
 }
 
-const struct layer_kind layer_recurrent = {
-    .picks = true, .keeps_results = true, .widest = MOST_UNITS, .take = take, .describe = describe,
-    .add_parameters = add_parameters, .lower = lower,
-};
+const struct layer_kind layer_recurrent = {.gathers_columns = true,
+                                           .keeps_results = true,
+                                           .widest = MAX_UNITS,
+                                           .take = take,
+                                           .describe = describe_recurrent,
+                                           .add_parameters = add_parameters,
+                                           .lower = lower};

@@ -8,18 +8,12 @@
 #include "losses/loss_table.h"
 
 #define LOSS_ROW(name) &name##_loss,
-static const void *const rows[] = { ALL_LOSSES(LOSS_ROW) };
+static const void *const rows[] = {ALL_LOSSES(LOSS_ROW)};
 static struct table losses = TABLE("loss", rows);
 
-const struct loss *loss_at(int index)
-{
-    return table_at(&losses, index);
-}
+const struct loss *loss_at(int index) { return table_at(&losses, index); }
 
-const char *loss_name(int index)
-{
-    return loss_at(index) ? loss_at(index)->name : "none";
-}
+const char *loss_name(int index) { return loss_at(index) ? loss_at(index)->name : "none"; }
 
 const char *unroll_loss_name(int index, const char **about, int *of_classes)
 {
@@ -38,12 +32,6 @@ unroll_status loss_find(const char *name, int *index)
     return *index < 0 ? table_refuse(&losses, name) : UNROLL_OK;
 }
 
-bool loss_is_compiled(int index)
-{
-    return index < losses.built_in;
-}
+bool loss_is_compiled(int index) { return index < losses.built_in; }
 
-unroll_status loss_add(const struct loss *loss)
-{
-    return table_add(&losses, loss);
-}
+unroll_status loss_add(const struct loss *loss) { return table_add(&losses, loss); }

@@ -6,7 +6,7 @@
 static double LOSS_(add)(double sum, const double *z, const double *y, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct point p = { .z = z[i], .y = y[i] };
+        struct point p = {.z = z[i], .y = y[i]};
         LOSS_(point)(&p);
         sum += p.loss;
     }
@@ -15,7 +15,8 @@ static double LOSS_(add)(double sum, const double *z, const double *y, size_t n)
 #endif
 
 static const struct loss LOSS_(loss) = {
-    .name = LOSS_TEXT(LOSS), .about = LOSS_ABOUT,
+    .name = LOSS_TEXT(LOSS),
+    .about = LOSS_ABOUT,
 #ifdef LOSS_OF_CLASSES
     .of_classes = true,
 #else

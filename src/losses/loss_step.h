@@ -11,4 +11,6 @@
 #define LOSS_(name)       LOSS_PASTE(LOSS, name)        /* LOSS_(point) is mse_point */
 #define LOSS_POINT(p)     CELL_CODE void LOSS_(point)(struct point *p)
 
-struct point { V z, y, loss, slope; };
+struct point {
+    V z, y, loss, slope;
+};

@@ -1,6 +1,6 @@
 /* The table of losses. A new one is one file, one include and one name here. Before including this file, include a V
- * header and define LOSS_USER as the name of the file that makes something of one loss. The order is that of `choice` in
- * plans. */
+ * header and define LOSS_USER as the name of the file that makes something of one loss. The order is that of `choice`
+ * in plans. */
 #include "losses/loss.h"
 #include "losses/loss_step.h"
 

@@ -50,10 +50,10 @@ static unroll_status refuse_cell(const char *cell)
 
 /* ---- functions ------------------------------------------------------------------------- */
 
-static int functions_chosen(const struct cell_options *o)
+static int activations_chosen(const struct cell_options *o)
 {
     int count = 0;
-    for (int i = 0; i < CELL_FUNCTIONS; i++)
+    for (int i = 0; i < CELL_ACTIVATIONS; i++)
         if (o->function[i].kind != ACTIVATION_LINEAR)
             count = i + 1;
     return count;
@@ -66,63 +66,62 @@ unroll_status check_activation(const struct activation *f, const char *layer)
                     activation_name(f->kind), (double)f->alpha, (double)f->beta);
     bool rises = f->kind == ACTIVATION_LEAKY_RELU || f->kind == ACTIVATION_ELU;
     if ((rises && !(f->alpha >= 0)) || (f->kind == ACTIVATION_HARD_SIGMOID && !(f->alpha > 0)) ||
-        (f->kind == ACTIVATION_SCALED_TANH && f->alpha == 0) || (f->kind == ACTIVATION_THRESHOLDED_RELU &&
-                                                                 !(f->alpha >= 0)))
-        return fail(UNROLL_UNSUPPORTED,
-                    "layer '%.64s': %s with alpha = %g: its slope does not follow from its value", layer,
-                    activation_name(f->kind), (double)f->alpha);
+        (f->kind == ACTIVATION_SCALED_TANH && f->alpha == 0) ||
+        (f->kind == ACTIVATION_THRESHOLDED_RELU && !(f->alpha >= 0)))
+        return fail(UNROLL_UNSUPPORTED, "layer '%.64s': %s with alpha = %g: its slope does not follow from its value",
+                    layer, activation_name(f->kind), (double)f->alpha);
     return UNROLL_OK;
 }
 
-unroll_status parse_functions(const char *functions, const char *layer, struct cell_options *o)
+unroll_status parse_activations(const char *activations, const char *layer, struct cell_options *o)
 {
     int count = 0;
     char word[64];
-    for (const char *at = functions ? functions : ""; *at; count++) {
+    for (const char *at = activations ? activations : ""; *at; count++) {
         size_t length = strcspn(at, " ");
         snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
         struct activation f;
-        if (count == CELL_FUNCTIONS || !activation_parse(word, &f) || f.kind == ACTIVATION_SOFTMAX)
-            return fail(UNROLL_USAGE, "layer '%.64s': '%.80s' are no functions of a cell: '%s'", layer,
-                        functions, word);
+        if (count == CELL_ACTIVATIONS || !activation_parse(word, &f) || f.kind == ACTIVATION_SOFTMAX)
+            return fail(UNROLL_USAGE, "layer '%.64s': '%.80s' are no functions of a cell: '%s'", layer, activations,
+                        word);
         TRY(check_activation(&f, layer));
         if (f.kind == ACTIVATION_LINEAR)
-            f = (struct activation){ ACTIVATION_AFFINE, 1, 0 };     /* linear means: not chosen */
+            f = (struct activation){ACTIVATION_AFFINE, 1, 0}; /* linear means: not chosen */
         o->function[count] = f;
         at += length + strspn(at + length, " ");
     }
     return UNROLL_OK;
 }
 
-const char *functions_for_users(const struct cell_declaration *cell, const struct cell_options *o)
+const char *activations_for_users(const struct cell_declaration *cell, const struct cell_options *o)
 {
-    static _Thread_local char functions[CELL_FUNCTIONS * 64];
+    static _Thread_local char activations[CELL_ACTIVATIONS * 64];
     if (!cell->chooses)
         return NULL;
-    functions[0] = 0;
-    for (int i = 0; i < cell->functions; i++) {
+    activations[0] = 0;
+    for (int i = 0; i < cell->activations; i++) {
         char word[64];
         activation_format(&o->function[i], word, sizeof word);
-        size_t used = strlen(functions);
-        snprintf(functions + used, sizeof functions - used, "%s%s", i ? " " : "", word);
+        size_t used = strlen(activations);
+        snprintf(activations + used, sizeof activations - used, "%s%s", i ? " " : "", word);
     }
-    return functions;
+    return activations;
 }
 
-static bool has_functions(const struct cell_declaration *cell, const struct cell_options *o)
+static bool has_activations(const struct cell_declaration *cell, const struct cell_options *o)
 {
-    for (int i = 0; i < cell->functions; i++)
+    for (int i = 0; i < cell->activations; i++)
         if (cell->function[i] != o->function[i].kind)
             return false;
     return true;
 }
 
-const char *cell_with_own_functions(const struct cell_declaration *cell, const struct cell_options *o)
+const char *cell_with_own_activations(const struct cell_declaration *cell, const struct cell_options *o)
 {
     if (!cell->chooses)
         return cell->called;
     for (int i = 0; cell_at(i); i++)
-        if (!strcmp(cell_at(i)->formula, cell->formula) && has_functions(cell_at(i), o))
+        if (!strcmp(cell_at(i)->formula, cell->formula) && has_activations(cell_at(i), o))
             return cell_at(i)->called;
     return NULL;
 }
@@ -136,16 +135,16 @@ static bool computes(const struct cell_declaration *cell, const struct cell_decl
     if (strcmp(cell->formula, named->formula) || (cell->vectors > 0) != peephole)
         return false;
     if (cell->chooses)
-        return cell->couples || !o->coupled;
-    return has_functions(cell, o) && (cell->options > 0) == (o->clip > 0) && !o->coupled;
+        return cell->couples || !o->input_forget;
+    return has_activations(cell, o) && (cell->options > 0) == (o->clip > 0) && !o->input_forget;
 }
 
 static unroll_status refuse_option(const struct cell_declaration *named, bool peephole, const struct cell_options *o)
 {
-    const char *option = peephole ? "peepholes" : o->coupled ? "coupled gates" : "clip", *other = "none";
+    const char *option = peephole ? "peepholes" : o->input_forget ? "coupled gates" : "clip", *other = "none";
     for (int i = 0; cells_scalar[i]; i++) {
         const struct cell_declaration *cell = cells_scalar[i]->declaration;
-        if (peephole ? cell->vectors > 0 : o->coupled ? cell->couples : cell->options > 0 || cell->chooses) {
+        if (peephole ? cell->vectors > 0 : o->input_forget ? cell->couples : cell->options > 0 || cell->chooses) {
             other = cell->called;
             break;
         }
@@ -158,14 +157,14 @@ unroll_status find_cell(const char *name, bool peephole, struct cell_options *o,
     const struct cell_declaration *named = name ? cell_called(name) : NULL;
     if (!named)
         return refuse_cell(name);
-    int chosen = functions_chosen(o);
-    if (chosen && chosen != named->functions)
-        return fail(named->functions ? UNROLL_USAGE : UNROLL_UNSUPPORTED,
-                    "the cell '%s' has %d functions to choose, not %d", name, named->functions, chosen);
-    for (int i = 0; i < named->functions && !chosen; i++)
-        o->function[i] = (struct activation){ .kind = named->function[i] };
+    int chosen = activations_chosen(o);
+    if (chosen && chosen != named->activations)
+        return fail(named->activations ? UNROLL_USAGE : UNROLL_UNSUPPORTED,
+                    "the cell '%s' has %d functions to choose, not %d", name, named->activations, chosen);
+    for (int i = 0; i < named->activations && !chosen; i++)
+        o->function[i] = (struct activation){.kind = named->function[i]};
     *cell = NULL;
-    for (int i = 0; cells_scalar[i] && (!*cell || (*cell)->chooses); i++)   /* its own functions are the faster ones */
+    for (int i = 0; cells_scalar[i] && (!*cell || (*cell)->chooses); i++) /* its own functions are the faster ones */
         if (computes(cells_scalar[i]->declaration, named, peephole, o))
             *cell = cells_scalar[i]->declaration;
     if (!*cell)

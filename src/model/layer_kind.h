@@ -7,18 +7,18 @@
 struct plan;
 
 struct layer_kind {
-    const char *name;                   /* as users call it, "dense"; NULL: the kinds are the cells, by their names */
+    const char *name; /* as users call it, "dense"; NULL: the kinds are the cells, by their names */
     /* y = activation(W x + b) with PARAM_W_DENSE and PARAM_B_DENSE and nothing else: what streams, exports and files of
      * other tools know beside cells. Such a layer may be tied. */
     bool is_affine;
-    bool picks;                         /* x enters lower_product alone: it may be tokens, which stand for one-hot rows */
-    bool keeps_results;                 /* its backward reads what it gave: a loss can't leave its gradient there */
-    int  widest;                        /* the largest width */
-    /* Of what is given, whose name, bias, dropout, sources, output and width were checked: sets what is its own, outputs
-     * among it. l->input is known. `cell`: NULL but in tests, which have cells of their own. */
+    bool gathers_columns; /* x enters lower_product alone: it may be tokens, which stand for one-hot rows */
+    bool keeps_results;   /* its backward reads what it gave: a loss can't leave its gradient there */
+    int widest;           /* the largest width */
+    /* Of what is given, whose name, bias, dropout, sources, output and width were checked: sets what is its own,
+     * outputs among it. l->input is known. `cell`: NULL but in tests, which have cells of their own. */
     unroll_status (*take)(const unroll_layer *, int index, const struct cell_declaration *cell, struct layer *l);
-    void (*describe)(const struct layer *, unroll_layer *);             /* the way back, but for what all layers have */
-    void (*add_parameters)(struct unroll_model *, int layer);           /* by model_add_parameter */
+    void (*describe)(const struct layer *, unroll_layer *);   /* the way back, but for what all layers have */
+    void (*add_parameters)(struct unroll_model *, int layer); /* by model_add_parameter */
     /* Forward operations that read buffer x [T, B, input] and give *y [T, B, outputs]; see plan/lower.h. */
     unroll_status (*lower)(struct plan *, int layer, int x, int *y);
 };
@@ -34,7 +34,10 @@ void model_add_parameter(struct unroll_model *, enum parameter_role, int layer, 
                          uint32_t second, uint32_t third);
 
 /* Refuses what is for other kinds, by name. */
-struct layer_option { const char *name; bool given; };
+struct layer_option {
+    const char *name;
+    bool given;
+};
 unroll_status refuse_options(const struct layer_option *, size_t count, int index, const char *kinds);
 
 #endif

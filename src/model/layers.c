@@ -9,20 +9,17 @@
 
 unroll_layer unroll_layer_default(void)
 {
-    return (unroll_layer){ .size = sizeof(unroll_layer), .kind = "dense", .bias = 1 };
+    return (unroll_layer){.size = sizeof(unroll_layer), .kind = "dense", .bias = 1};
 }
 
-unroll_network unroll_network_default(void)
-{
-    return (unroll_network){ .size = sizeof(unroll_network) };
-}
+unroll_network unroll_network_default(void) { return (unroll_network){.size = sizeof(unroll_network)}; }
 
 /* ---- layers ---------------------------------------------------------------------------- */
 
-unroll_status check_range(const char *name, int value, int least, int most)
+unroll_status check_range(const char *name, int value, int min, int max)
 {
-    if (value < least || value > most)
-        return fail(UNROLL_USAGE, "%s = %d is outside %d..%d", name, value, least, most);
+    if (value < min || value > max)
+        return fail(UNROLL_USAGE, "%s = %d is outside %d..%d", name, value, min, max);
     return UNROLL_OK;
 }
 
@@ -48,7 +45,7 @@ unroll_status refuse_options(const struct layer_option *option, size_t count, in
 
 static bool is_name(const char *name)
 {
-    return name && *name && strlen(name) < sizeof ((struct layer *)0)->name && utf8_is_sound(name);
+    return name && *name && strlen(name) < sizeof((struct layer *)0)->name && utf8_is_valid(name);
 }
 
 /* Parameters are named by it: letters, digits, dots and such, and no two layers alike. */
@@ -89,8 +86,8 @@ static unroll_status take_layer(const unroll_network *n, const struct cell_decla
 {
     const unroll_layer *g = &n->layer[index];
     const struct layer_kind *kind = layer_kind_find(g->kind ? g->kind : "");
-    struct layer l = { .kind = kind, .bias = g->bias != 0, .dropout = g->dropout,
-                       .is_output = g->output || index + 1 == n->layers };
+    struct layer l = {
+        .kind = kind, .bias = g->bias != 0, .dropout = g->dropout, .is_output = g->output || index + 1 == n->layers};
     if (g->size != sizeof *g)
         return fail(UNROLL_USAGE, "layer %d was not begun with unroll_layer_default()", index);
     TRY(check_name(layers, index, g->name, g->level, n->embedding ? n->embedding : "embedding"));
@@ -104,17 +101,17 @@ static unroll_status take_layer(const unroll_network *n, const struct cell_decla
 
 static unroll_status check_network(const unroll_network *n)
 {
-    enum { MOST = 1 << 20 };
+    enum { MAX = 1 << 20 };
     if (!n || n->size != sizeof *n || !n->layer)
         return fail(UNROLL_USAGE, "the network was not begun with unroll_network_default(), or has no layers");
     TRY(check_range("layers", n->layers, 1, MODEL_LAYERS_MAX));
-    TRY(check_range("input", n->input, 1, MOST * 8));
-    TRY(check_range("embed", n->embed, 0, MOST));
+    TRY(check_range("input", n->input, 1, MAX * 8));
+    TRY(check_range("embed", n->embed, 0, MAX));
     if (!n->tokens && (n->embed || n->tied))
         return fail(UNROLL_USAGE, "embed and tied are for models of tokens (tokens = 1)");
     if (n->embedding && !is_name(n->embedding))
         return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes of UTF-8",
-                    sizeof ((struct layer *)0)->name - 1);
+                    sizeof((struct layer *)0)->name - 1);
     return UNROLL_OK;
 }
 
@@ -126,8 +123,8 @@ static unroll_status check_tied(const unroll_network *n, const struct layer *las
         return fail(UNROLL_USAGE, "a tied head needs an embedding as wide as what it reads; fix: embed = %u, not %d",
                     (unsigned)last->input, n->embed);
     if ((uint32_t)n->input != last->outputs)
-        return fail(UNROLL_USAGE, "a tied head has as many outputs as there are symbols: output = %d, not %u",
-                    n->input, (unsigned)last->outputs);
+        return fail(UNROLL_USAGE, "a tied head has as many outputs as there are tokens: output = %d, not %u", n->input,
+                    (unsigned)last->outputs);
     return UNROLL_OK;
 }
 
@@ -151,8 +148,7 @@ unroll_status layers_of_network(const unroll_network *n, const struct cell_decla
     TRY(check_network(n));
     struct layer *made = allocate_zeroed((size_t)n->layers, sizeof *made);
     unroll_status status = made ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %d layers", n->layers);
-    for (int i = 0; i < n->layers && status == UNROLL_OK; i++)
-        status = take_layer(n, cell, made, i);
+    for (int i = 0; i < n->layers && status == UNROLL_OK; i++) status = take_layer(n, cell, made, i);
     if (status == UNROLL_OK)
         status = check_last(n, &made[n->layers - 1]);
     if (status != UNROLL_OK) {
@@ -165,20 +161,21 @@ unroll_status layers_of_network(const unroll_network *n, const struct cell_decla
 
 /* ---- looking at layers ----------------------------------------------------------------- */
 
-int unroll_model_layers(const unroll_model *m)
-{
-    return m->layers;
-}
+int unroll_model_layers(const unroll_model *m) { return m->layers; }
 
 unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer *layer)
 {
     if (index < 0 || index >= m->layers)
         return fail(UNROLL_USAGE, "the model has no layer %d; it has %d", index, m->layers);
     const struct layer *l = &m->layer[index];
-    *layer = (unroll_layer){
-        .size = sizeof *layer, .kind = l->kind->name, .name = l->name, .width = (int)l->outputs, .sources = l->sources,
-        .bias = l->bias, .dropout = l->dropout, .output = l->is_output,
-    };
+    *layer = (unroll_layer){.size = sizeof *layer,
+                            .kind = l->kind->name,
+                            .name = l->name,
+                            .width = (int)l->outputs,
+                            .sources = l->sources,
+                            .bias = l->bias,
+                            .dropout = l->dropout,
+                            .output = l->is_output};
     memcpy(layer->source, l->source, sizeof layer->source);
     l->kind->describe(l, layer);
     return UNROLL_OK;

@@ -13,10 +13,7 @@
 
 /* ---- parameters ------------------------------------------------------------------------ */
 
-uint32_t model_input(const struct unroll_model *m)
-{
-    return (uint32_t)(m->embed ? m->embed : m->input);
-}
+uint32_t model_input(const struct unroll_model *m) { return (uint32_t)(m->embed ? m->embed : m->input); }
 
 uint32_t model_source(const struct unroll_model *m, int source)
 {
@@ -49,9 +46,9 @@ bool model_multiplies(const struct unroll_model *m, const struct parameter *q)
 static void name_parameter(const struct unroll_model *m, struct parameter *q)
 {
     static const char *const names[] = {
-        [PARAM_EMBEDDING] = "weight", [PARAM_W_IH] = "weight_ih", [PARAM_W_HH] = "weight_hh", [PARAM_B_IH] = "bias_ih",
-        [PARAM_B_HH] = "bias_hh", [PARAM_VECTOR] = "weight_peephole", [PARAM_W_HR] = "weight_hr",
-        [PARAM_W_DENSE] = "weight", [PARAM_B_DENSE] = "bias",
+        [PARAM_EMBEDDING] = "weight", [PARAM_W_IH] = "weight_ih", [PARAM_W_HH] = "weight_hh",
+        [PARAM_B_IH] = "bias_ih",     [PARAM_B_HH] = "bias_hh",   [PARAM_VECTOR] = "weight_peephole",
+        [PARAM_W_HR] = "weight_hr",   [PARAM_W_DENSE] = "weight", [PARAM_B_DENSE] = "bias",
     };
     const struct layer *l = &m->layer[q->layer];
     const bool of_cell = q->role >= PARAM_W_IH && q->role <= PARAM_W_HR;
@@ -67,11 +64,15 @@ void model_add_parameter(struct unroll_model *m, enum parameter_role role, int l
 {
     struct parameter *q = &m->parameter[m->parameters];
     if (!first || (rank > 1 && !second) || (rank > 2 && !third))
-        return;                                         /* a cell without such rows */
-    *q = (struct parameter){ .role = role, .layer = layer, .direction = direction, .rank = rank,
-                             .size = { first, second, third }, .first = m->count, .count = first };
-    for (int i = 1; i < rank; i++)
-        q->count *= q->size[i];
+        return; /* a cell without such rows */
+    *q = (struct parameter){.role = role,
+                            .layer = layer,
+                            .direction = direction,
+                            .rank = rank,
+                            .size = {first, second, third},
+                            .first = m->count,
+                            .count = first};
+    for (int i = 1; i < rank; i++) q->count *= q->size[i];
     name_parameter(m, q);
     m->count += q->count;
     m->parameters++;
@@ -81,8 +82,7 @@ static void add_parameters(struct unroll_model *m)
 {
     if (m->embed)
         model_add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)m->input, (uint32_t)m->embed, 0);
-    for (int layer = 0; layer < m->layers; layer++)
-        m->layer[layer].kind->add_parameters(m, layer);
+    for (int layer = 0; layer < m->layers; layer++) m->layer[layer].kind->add_parameters(m, layer);
 }
 
 /* PyTorch's bounds for recurrent layers; a linear layer's follow from its own width; an embedding that is
@@ -90,12 +90,10 @@ static void add_parameters(struct unroll_model *m)
 static float initial_bound(const struct unroll_model *m, const struct parameter *q)
 {
     switch (q->role) {
-    case PARAM_EMBEDDING:
-        return m->tied ? 1 / sqrtf((float)m->layer[m->layers - 1].input) : 1;
-    case PARAM_W_DENSE: case PARAM_B_DENSE:
-        return 1 / sqrtf((float)m->layer[q->layer].input);
-    default:
-        return 1 / sqrtf((float)m->layer[q->layer].hidden);
+    case PARAM_EMBEDDING: return m->tied ? 1 / sqrtf((float)m->layer[m->layers - 1].input) : 1;
+    case PARAM_W_DENSE:
+    case PARAM_B_DENSE: return 1 / sqrtf((float)m->layer[q->layer].input);
+    default: return 1 / sqrtf((float)m->layer[q->layer].hidden);
     }
 }
 
@@ -103,14 +101,12 @@ static float initial_bound(const struct unroll_model *m, const struct parameter 
 static void fill_parameter(struct unroll_model *m, int index, uint64_t seed)
 {
     const struct parameter *q = &m->parameter[index];
-    const uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     float bound = initial_bound(m, q), *value = m->values + q->first;
     for (size_t i = 0; i < q->count; i += 4) {
         uint32_t bits[4];
-        philox(key, (const uint32_t[4]){ (uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), (uint32_t)index, 0x696e6974 },
-               bits);
-        for (size_t k = 0; k < 4 && i + k < q->count; k++)
-            value[i + k] = (2 * philox_unit(bits[k]) - 1) * bound;
+        philox(key, (const uint32_t[4]){(uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), (uint32_t)index, 0x696e6974}, bits);
+        for (size_t k = 0; k < 4 && i + k < q->count; k++) value[i + k] = (2 * philox_unit(bits[k]) - 1) * bound;
     }
 }
 
@@ -122,8 +118,10 @@ static unroll_status allocate_weights(struct unroll_model *m)
     double needed = (double)m->count * sizeof *m->values, limit = (double)unroll_memory_limit();
 
     if (needed > limit)
-        return fail(UNROLL_RESOURCE, "the model's %zu weights need %.1f MB and the memory limit is %.1f MB; fix: fewer "
-                    "layers, or fewer units", m->count, needed / 1e6, limit / 1e6);
+        return fail(UNROLL_RESOURCE,
+                    "the model's %zu weights need %.1f MB and the memory limit is %.1f MB; fix: fewer "
+                    "layers, or fewer units",
+                    m->count, needed / 1e6, limit / 1e6);
     m->values = allocate_zeroed(m->count, sizeof *m->values);
     return m->values ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the weights of a model");
 }
@@ -131,7 +129,7 @@ static unroll_status allocate_weights(struct unroll_model *m)
 /* Takes the layers over, also when it fails. */
 static unroll_status outline_of(const unroll_network *n, struct layer *layer, struct unroll_model **out)
 {
-    enum { PARAMETERS_OF_A_LAYER = 12 };                /* six in each direction */
+    enum { PARAMETERS_OF_A_LAYER = 12 }; /* six in each direction */
     struct unroll_model *m = allocate_zeroed(1, sizeof *m);
     if (!m) {
         release(layer);
@@ -143,7 +141,7 @@ static unroll_status outline_of(const unroll_network *n, struct layer *layer, st
     m->tied = n->tied != 0;
     m->layer = layer;
     m->layers = n->layers;
-    (void)loss_find(n->loss, &m->loss);                 /* layers_of_network has checked it */
+    (void)loss_find(n->loss, &m->loss); /* layers_of_network has checked it */
     snprintf(m->embedding, sizeof m->embedding, "%s", n->embedding ? n->embedding : "embedding");
     m->parameter = allocate_zeroed((size_t)n->layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
     if (!m->parameter) {
@@ -172,8 +170,7 @@ unroll_status network_build(const unroll_network *n, const struct cell_declarati
         unroll_model_free(m);
         return status;
     }
-    for (int i = 0; i < m->parameters; i++)
-        fill_parameter(m, i, seed);
+    for (int i = 0; i < m->parameters; i++) fill_parameter(m, i, seed);
     *model = m;
     return UNROLL_OK;
 }
@@ -185,8 +182,7 @@ unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, u
 
 static void free_symbols(struct unroll_model *m)
 {
-    for (int i = 0; m->symbol && i < m->input; i++)
-        release(m->symbol[i]);
+    for (int i = 0; m->symbol && i < m->input; i++) release(m->symbol[i]);
     release(m->symbol);
     m->symbol = NULL;
 }
@@ -217,10 +213,7 @@ void unroll_model_network(const unroll_model *m, unroll_network *network)
     network->layers = m->layers;
 }
 
-int unroll_model_outputs(const unroll_model *m)
-{
-    return (int)m->layer[m->layers - 1].outputs;
-}
+int unroll_model_outputs(const unroll_model *m) { return (int)m->layer[m->layers - 1].outputs; }
 
 const char *model_results(const struct unroll_model *m, char name[32])
 {
@@ -237,41 +230,34 @@ bool model_looks_ahead(const struct unroll_model *m)
     return false;
 }
 
-int unroll_model_parameters(const unroll_model *m)
-{
-    return m->parameters;
-}
+int unroll_model_parameters(const unroll_model *m) { return m->parameters; }
 
 unroll_status unroll_model_parameter(unroll_model *m, int index, unroll_parameter *parameter)
 {
     if (index < 0 || index >= m->parameters)
         return fail(UNROLL_USAGE, "the model has no parameter %d; it has %d", index, m->parameters);
     const struct parameter *q = &m->parameter[index];
-    int rows = (int)(q->rank == 3 || q->role == PARAM_B_IH || q->role == PARAM_B_HH ? q->size[0] * q->size[1]
-                                                                                    : q->size[0]);
+    int rows =
+        (int)(q->rank == 3 || q->role == PARAM_B_IH || q->role == PARAM_B_HH ? q->size[0] * q->size[1] : q->size[0]);
     bool is_vector = q->rank == 1 || q->role == PARAM_B_IH || q->role == PARAM_B_HH;
-    *parameter = (unroll_parameter){ .name = q->name, .rank = is_vector ? 1 : 2, .data = m->values + q->first,
-                                     .shape = { rows, is_vector ? 0 : (int)q->size[q->rank - 1] } };
+    *parameter = (unroll_parameter){.name = q->name,
+                                    .rank = is_vector ? 1 : 2,
+                                    .data = m->values + q->first,
+                                    .shape = {rows, is_vector ? 0 : (int)q->size[q->rank - 1]}};
     return UNROLL_OK;
 }
 
-const char *const *unroll_model_symbols(const unroll_model *m)
-{
-    return (const char *const *)m->symbol;
-}
+const char *const *unroll_model_vocabulary(const unroll_model *m) { return (const char *const *)m->symbol; }
 
-unroll_symbol_kind unroll_model_symbol_kind(const unroll_model *m)
-{
-    return m->symbol_kind;
-}
+unroll_token_kind unroll_model_token_kind(const unroll_model *m) { return m->symbol_kind; }
 
-unroll_status model_set_symbols(unroll_model *m, const char *const *symbols, int count)
+unroll_status model_set_vocabulary(unroll_model *m, const char *const *symbols, int count)
 {
     if (!m->tokens || count != m->input)
-        return fail(UNROLL_USAGE, "%d symbols for a model of %d", count, m->tokens ? m->input : 0);
+        return fail(UNROLL_USAGE, "%d tokens for a model of %d", count, m->tokens ? m->input : 0);
     for (int i = 0; i < count; i++)
-        if (!utf8_is_sound(symbols[i]))
-            return fail(UNROLL_DATA, "symbol %d is not UTF-8", i);
+        if (!utf8_is_valid(symbols[i]))
+            return fail(UNROLL_DATA, "token %d is not UTF-8", i);
     char **copy = allocate_zeroed((size_t)count, sizeof *copy);
     bool enough = copy != NULL;
     for (int i = 0; i < count && enough; i++) {
@@ -282,10 +268,9 @@ unroll_status model_set_symbols(unroll_model *m, const char *const *symbols, int
             memcpy(copy[i], symbols[i], size);
     }
     if (!enough) {
-        for (int i = 0; copy && i < count; i++)
-            release(copy[i]);
+        for (int i = 0; copy && i < count; i++) release(copy[i]);
         release(copy);
-        return fail(UNROLL_RESOURCE, "no memory for %d symbols", count);
+        return fail(UNROLL_RESOURCE, "no memory for %d tokens", count);
     }
     free_symbols(m);
     m->symbol = copy;

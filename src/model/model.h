@@ -17,80 +17,77 @@ struct layer_kind;
 enum { SOURCE_INPUT = -1 };
 
 struct layer {
-    const struct layer_kind *kind;      /* layer_kind.h */
-    char            name[64];           /* of its parameters, as users see it: "rnn" of a stack, "head" */
-    int             level;              /* recurrent: N of weight_ih_lN */
-    int             sources, source[SOURCES_MAX];
-    uint32_t        input;              /* width of all sources together */
-    uint32_t        outputs;            /* width of what it gives: directions x width */
-    bool            bias;
-    bool            is_output;          /* the host reads what it gives */
-    float           dropout;            /* of what it gives, in training */
+    const struct layer_kind *kind; /* layer_kind.h */
+    char name[64];                 /* of its parameters, as users see it: "rnn" of a stack, "head" */
+    int level;                     /* recurrent: N of weight_ih_lN */
+    int sources, source[SOURCES_MAX];
+    uint32_t input;   /* width of all sources together */
+    uint32_t outputs; /* width of what it gives: directions x width */
+    bool bias;
+    bool is_output; /* the host reads what it gives */
+    float dropout;  /* of what it gives, in training */
     /* recurrent; of others cell is NULL, and directions are 0 */
-    const struct cell_declaration *cell;            /* with its options: "lstm_peephole" */
+    const struct cell_declaration *cell; /* with its options: "lstm_peephole" */
     struct cell_options options;
-    int             directions;         /* 1 or 2 */
-    int             first_direction;    /* 1: the only direction is backward in time */
-    uint32_t        hidden, projection; /* units; width that h is projected to, or 0 */
-    uint32_t        width;              /* of the h of one direction: hidden, or the projection */
+    int directions;              /* 1 or 2 */
+    int first_direction;         /* 1: the only direction is backward in time */
+    uint32_t hidden, projection; /* units; width that h is projected to, or 0 */
+    uint32_t width;              /* of the h of one direction: hidden, or the projection */
     /* dense, and others that have one */
     struct activation activation;
 };
 
 /* A layer's directions go from first_direction to before this. */
-static inline int layer_end(const struct layer *l)
-{
-    return l->first_direction + l->directions;
-}
+static inline int layer_end(const struct layer *l) { return l->first_direction + l->directions; }
 
 /* What a parameter is to the network; with layer and direction it is an address. */
 enum parameter_role {
-    PARAM_EMBEDDING,        /* [symbols, E] */
-    PARAM_W_IH,             /* [G, U, I]  rows of W for the gate inputs that see x */
-    PARAM_W_HH,             /* [G', U, K] rows of U for those that see h or the link */
-    PARAM_B_IH,             /* [G, U] */
-    PARAM_B_HH,             /* [G', U] */
-    PARAM_VECTOR,           /* [V, U] peepholes */
-    PARAM_W_HR,             /* [P, U] projection */
-    PARAM_W_DENSE,          /* [N, K] */
-    PARAM_B_DENSE,          /* [N] */
+    PARAM_EMBEDDING, /* [tokens, E] */
+    PARAM_W_IH,      /* [G, U, I]  rows of W for the gate inputs that see x */
+    PARAM_W_HH,      /* [G', U, K] rows of U for those that see h or the link */
+    PARAM_B_IH,      /* [G, U] */
+    PARAM_B_HH,      /* [G', U] */
+    PARAM_VECTOR,    /* [V, U] peepholes */
+    PARAM_W_HR,      /* [P, U] projection */
+    PARAM_W_DENSE,   /* [N, K] */
+    PARAM_B_DENSE,   /* [N] */
 };
 
 struct parameter {
-    char                name[96];       /* PyTorch's */
+    char name[96]; /* PyTorch's */
     enum parameter_role role;
-    int                 layer, direction;
-    int                 rank;           /* 1..3 */
-    uint32_t            size[3];        /* as listed at the roles; a file sees the first two as one */
-    size_t              count;          /* of numbers */
-    size_t              first;          /* of its numbers in values */
+    int layer, direction;
+    int rank;         /* 1..3 */
+    uint32_t size[3]; /* as listed at the roles; a file sees the first two as one */
+    size_t count;     /* of numbers */
+    size_t first;     /* of its numbers in values */
 };
 
 /* What an input or output of a graph is among the arrays of unroll_run (docs/formats.md). */
 struct signature {
-    const char *name, *array, *axes;    /* "logits", "y[-1]", "batch features" */
-    bool        is_output;
-    const char *line;                   /* all of it, as unroll_model_signature gives it */
+    const char *name, *array, *axes; /* "logits", "y[-1]", "batch features" */
+    bool is_output;
+    const char *line; /* all of it, as unroll_model_signature gives it */
 };
 
 struct unroll_model {
-    bool        tokens;                 /* the input is symbol numbers, else vectors of floats */
-    int         input, embed;           /* how many symbols, or the vectors' width; width of the embedding, 0: none */
-    char        embedding[64];          /* "embedding": of its parameter */
-    bool        tied;                   /* the last layer, dense, multiplies by the embedding */
-    int         loss;                   /* of the last layer: index in the loss table, or LOSS_NONE */
-    struct layer *layer;                /* [layers] each reads earlier ones; the last gives the results */
-    int         layers;
+    bool tokens;         /* the input is token ids, else vectors of floats */
+    int input, embed;    /* how many tokens, or the vectors' width; width of the embedding, 0: none */
+    char embedding[64];  /* "embedding": of its parameter */
+    bool tied;           /* the last layer, dense, multiplies by the embedding */
+    int loss;            /* of the last layer: index in the loss table, or LOSS_NONE */
+    struct layer *layer; /* [layers] each reads earlier ones; the last gives the results */
+    int layers;
     struct parameter *parameter;
-    int         parameters;
-    float      *values;                 /* all parameters one after the other */
-    size_t      count;
-    char      **symbol;                 /* [input] what the tokens stand for, or NULL */
-    unroll_symbol_kind symbol_kind;
-    char        task[32];               /* that it was trained for; "": of none, or of a file that does not say it */
-    struct signature *signature;        /* [signatures] of the graph it was imported from */
-    int         signatures;
-    struct shared_weights *shared;      /* of the sessions of this model (session.h), while there are some */
+    int parameters;
+    float *values; /* all parameters one after the other */
+    size_t count;
+    char **symbol; /* [input] what the tokens stand for, or NULL */
+    unroll_token_kind symbol_kind;
+    char task[32];               /* that it was trained for; "": of none, or of a file that does not say it */
+    struct signature *signature; /* [signatures] of the graph it was imported from */
+    int signatures;
+    struct shared_weights *shared; /* of the sessions of this model (session.h), while there are some */
 };
 
 /* Index of a parameter, or -1: the model has none of that role there. */
@@ -102,7 +99,7 @@ float *model_values(const struct unroll_model *, enum parameter_role role, int l
 /* Do products with the outputs of layers multiply by it? A tied embedding is a head, too. */
 bool model_multiplies(const struct unroll_model *, const struct parameter *);
 
-/* Width of the network's input as layers read it: the embedding, one-hot symbols or the vectors. */
+/* Width of the network's input as layers read it: the embedding, one-hot tokens or the vectors. */
 uint32_t model_input(const struct unroll_model *);
 
 /* Width of what one layer or the input gives. */
@@ -114,7 +111,7 @@ const char *model_results(const struct unroll_model *, char name[32]);
 /* Bidirectional, or backward in time: steps depend on steps to come. */
 bool model_looks_ahead(const struct unroll_model *);
 
-unroll_status check_range(const char *name, int value, int least, int most);
+unroll_status check_range(const char *name, int value, int min, int max);
 
 /* The layers of a network after their checks. `cell`: what all recurrent layers are, for tests with cells of their own;
  * NULL: what their kinds say. release(*layers). */
@@ -126,11 +123,11 @@ unroll_status find_cell(const char *name, bool peephole, struct cell_options *, 
 
 /* "sigmoid tanh tanh" of a layer; NULL or "": none chosen. And back, good until this thread's next call; NULL:
  * the cell has functions of its own. */
-unroll_status parse_functions(const char *functions, const char *layer, struct cell_options *);
-const char *functions_for_users(const struct cell_declaration *, const struct cell_options *);
+unroll_status parse_activations(const char *activations, const char *layer, struct cell_options *);
+const char *activations_for_users(const struct cell_declaration *, const struct cell_options *);
 
 /* What users call the cell that has these functions as its own; NULL: they are chosen. */
-const char *cell_with_own_functions(const struct cell_declaration *, const struct cell_options *);
+const char *cell_with_own_activations(const struct cell_declaration *, const struct cell_options *);
 
 /* The cells of unroll_cell_name; NULL after the last. */
 const struct cell_declaration *cell_at(int index);
@@ -144,11 +141,12 @@ unroll_status check_activation(const struct activation *, const char *layer);
 /* A stack as the network that it stands for, in the caller's array. */
 unroll_status network_of_spec(const unroll_spec *, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *);
 
-/* The array of unroll_run with what a layer gives: "y" of the last one, "y.NAME", "y.NAME_lN" of one of several levels. */
+/* The array of unroll_run with what a layer gives: "y" of the last one, "y.NAME", "y.NAME_lN" of one of several levels.
+ */
 void model_array(const struct unroll_model *, int layer, char name[80]);
 
 /* Characters for the tokens, [input] of them, which are copied. */
-unroll_status model_set_symbols(struct unroll_model *, const char *const *symbols, int count);
+unroll_status model_set_vocabulary(struct unroll_model *, const char *const *symbols, int count);
 
 /* One more entry of the signature, whose texts are copied. */
 unroll_status signature_add(struct unroll_model *, const struct signature *);

@@ -12,8 +12,7 @@ void model_array(const struct unroll_model *m, int layer, char name[80])
 {
     const struct layer *l = &m->layer[layer];
     bool levels = false;
-    for (int i = 0; i < m->layers; i++)
-        levels = levels || (i != layer && !strcmp(m->layer[i].name, l->name));
+    for (int i = 0; i < m->layers; i++) levels = levels || (i != layer && !strcmp(m->layer[i].name, l->name));
     if (layer + 1 == m->layers)
         snprintf(name, 80, "y");
     else
@@ -31,7 +30,7 @@ static const char *put(char **to, const char *text)
 
 unroll_status signature_add(struct unroll_model *m, const struct signature *e)
 {
-    static const char kinds[2][8] = { "input", "output" };
+    static const char kinds[2][8] = {"input", "output"};
     size_t count = (size_t)m->signatures, length = strlen(e->name) + strlen(e->array) + strlen(e->axes);
     struct signature *longer = allocate_zeroed(count + 1, sizeof *longer);
     char *text = allocate_zeroed(2, length + sizeof "output '': as [] ");
@@ -56,8 +55,7 @@ unroll_status signature_add(struct unroll_model *m, const struct signature *e)
 
 void signature_free(struct unroll_model *m)
 {
-    for (int i = 0; i < m->signatures; i++)
-        release((void *)m->signature[i].name);
+    for (int i = 0; i < m->signatures; i++) release((void *)m->signature[i].name);
     release(m->signature);
 }
 

@@ -8,19 +8,19 @@
 
 unroll_spec unroll_spec_default(void)
 {
-    return (unroll_spec){ .size = sizeof(unroll_spec), .cell = "lstm", .layers = 1, .hidden = 128, .bias = 1 };
+    return (unroll_spec){.size = sizeof(unroll_spec), .cell = "lstm", .layers = 1, .hidden = 128, .bias = 1};
 }
 
 /* ---- from a stack to a network --------------------------------------------------------- */
 
 static unroll_status check_spec(const unroll_spec *s)
 {
-    enum { MOST = 1 << 20 };
+    enum { MAX = 1 << 20 };
     if (!s || s->size != sizeof *s)
         return fail(UNROLL_USAGE, "the specification was not begun with unroll_spec_default()");
     TRY(check_range("layers", s->layers, 1, MODEL_LAYERS_MAX - 1));
-    TRY(check_range("hidden", s->hidden, 1, MOST));
-    TRY(check_range("output", s->output, 0, MOST * 8));
+    TRY(check_range("hidden", s->hidden, 1, MAX));
+    TRY(check_range("output", s->output, 0, MAX * 8));
     if (!(s->dropout >= 0 && s->dropout < 1))
         return fail(UNROLL_USAGE, "dropout = %g is outside 0 <= p < 1", (double)s->dropout);
     int loss;
@@ -61,8 +61,7 @@ unroll_status network_of_spec(const unroll_spec *s, unroll_layer layer[MODEL_LAY
     n->loss = s->loss;
     n->layer = layer;
     n->layers = s->layers + (s->output > 0);
-    for (int i = 0; i < n->layers; i++)
-        write_layer(s, i, &layer[i]);
+    for (int i = 0; i < n->layers; i++) write_layer(s, i, &layer[i]);
     return UNROLL_OK;
 }
 
@@ -91,10 +90,10 @@ static bool reads_the_one_before(const struct layer *l, int index)
 static bool is_level(const struct unroll_model *m, int index)
 {
     const struct layer *l = &m->layer[index], *first = &m->layer[0];
-    return l->cell && l->cell == first->cell && !strcmp(l->name, first->name) &&
-           l->level == index && reads_the_one_before(l, index) && l->hidden == first->hidden &&
-           l->projection == first->projection && l->directions == first->directions && !l->first_direction &&
-           l->bias == first->bias && !memcmp(&l->options, &first->options, sizeof l->options);
+    return l->cell && l->cell == first->cell && !strcmp(l->name, first->name) && l->level == index &&
+           reads_the_one_before(l, index) && l->hidden == first->hidden && l->projection == first->projection &&
+           l->directions == first->directions && !l->first_direction && l->bias == first->bias &&
+           !memcmp(&l->options, &first->options, sizeof l->options);
 }
 
 static bool is_head(const struct unroll_model *m, int index)
@@ -117,18 +116,27 @@ int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
 {
     const struct layer *first = &m->layer[0];
     int levels = 0;
-    while (levels < m->layers && is_level(m, levels))
-        levels++;
+    while (levels < m->layers && is_level(m, levels)) levels++;
     bool headed = levels + 1 == m->layers && is_head(m, levels);
-    const char *cell = levels && !first->options.coupled ? cell_with_own_functions(first->cell, &first->options) : NULL;
+    const char *cell =
+        levels && !first->options.input_forget ? cell_with_own_activations(first->cell, &first->options) : NULL;
     if (!cell || (levels != m->layers && !headed) || !is_uniform(m, levels))
         return 0;
-    *spec = (unroll_spec){
-        .size = sizeof *spec, .cell = cell, .layers = levels, .hidden = (int)first->hidden,
-        .bidirectional = first->directions == 2, .projection = (int)first->projection,
-        .peephole = first->cell->vectors > 0, .clip = first->options.clip, .bias = first->bias,
-        .dropout = first->dropout, .tokens = m->tokens, .input = m->input, .embed = m->embed, .tied = m->tied,
-        .output = headed ? (int)m->layer[levels].outputs : 0, .loss = loss_name(m->loss),
-    };
+    *spec = (unroll_spec){.size = sizeof *spec,
+                          .cell = cell,
+                          .layers = levels,
+                          .hidden = (int)first->hidden,
+                          .bidirectional = first->directions == 2,
+                          .projection = (int)first->projection,
+                          .peephole = first->cell->vectors > 0,
+                          .clip = first->options.clip,
+                          .bias = first->bias,
+                          .dropout = first->dropout,
+                          .tokens = m->tokens,
+                          .input = m->input,
+                          .embed = m->embed,
+                          .tied = m->tied,
+                          .output = headed ? (int)m->layer[levels].outputs : 0,
+                          .loss = loss_name(m->loss)};
     return 1;
 }

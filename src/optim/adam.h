@@ -26,10 +26,7 @@ CELL_CODE void adam_move(struct weights *p, V g, V rest1, V beta2, V rest2, V ep
     p->w = v_step_down(p->w, step, v_div(p->s[0], scale));
 }
 
-OPTIMIZER_STEP(p, r)
-{
-    ADAM_MOVE(p, v_fma(r->decay, p->w, p->g), r);
-}
+OPTIMIZER_STEP(p, r) { ADAM_MOVE(p, v_fma(r->decay, p->w, p->g), r); }
 
 #include OPTIMIZER_USER
 #include "optim/optim_end.h"

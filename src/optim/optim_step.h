@@ -2,7 +2,7 @@
  *
  * An optimizer's file defines
  *     OPTIMIZER                    its name
- *     OPTIMIZER_STATES             how many states it keeps for each weight, 0 .. OPTIMIZER_STATES_MOST
+ *     OPTIMIZER_STATES             how many states it keeps for each weight, 0 .. OPTIMIZER_STATES_MAX
  *     OPTIMIZER_LEARNING_RATE      the default, PyTorch's where PyTorch has one
  *     OPTIMIZER_HYPERPARAMETERS(H) its others: H(name, default, least, most, "what it is") each
  *     OPTIMIZER_NUMBERS(N)         what all weights of an update share: N(name, expression) each, in double, of lr, of
@@ -19,7 +19,9 @@
     struct OPTIMIZER_(numbers) { OPTIMIZER_NUMBERS(OPTIMIZER_NUMBER) };     \
     CELL_CODE void OPTIMIZER_(step)(struct weights *p, const struct OPTIMIZER_(numbers) *r)
 
-struct weights { V w, g, s[OPTIMIZER_STATES_MOST]; };
+struct weights {
+    V w, g, s[OPTIMIZER_STATES_MAX];
+};
 
 /* Hyperparameters that several have. */
 #define BELOW_1                 0.999999
@@ -28,7 +30,4 @@ struct weights { V w, g, s[OPTIMIZER_STATES_MOST]; };
     "weight decay: adamw's shrinks weights by itself, of the others it is a part of the gradient")
 
 /* How every optimizer ends: w - rate * direction. */
-CELL_CODE V v_step_down(V w, V rate, V direction)
-{
-    return v_sub(w, v_mul(rate, direction));
-}
+CELL_CODE V v_step_down(V w, V rate, V direction) { return v_sub(w, v_mul(rate, direction)); }

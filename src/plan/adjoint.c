@@ -9,8 +9,8 @@
 static bool written_before(const struct plan *p, const struct view *v)
 {
     if (p->buffer[v->buffer].segment == SEG_GRAD)
-        return true;                                    /* the update left zeros */
-    for (int i = p->ops; i-- > 0 && p->op[i].part == PART_BACKWARD;)
+        return true; /* the update left zeros */
+    for (int i = p->ops; i-- > 0 && p->op[i].phase == PHASE_BACKWARD;)
         if (op_writes(&p->op[i], v))
             return true;
     return false;
@@ -24,7 +24,7 @@ static bool has_gradient(const struct plan *p, const struct view *v)
     struct view d = *v;
     d.buffer = p->buffer[v->buffer].gradient;
     const struct buffer *b = &p->buffer[d.buffer];
-    if (b->in_shares) {                                 /* of which this rank may have written another part */
+    if (b->in_shards) { /* of which this rank may have written another part */
         d.first[b->rank - 1] = 0;
         d.count[b->rank - 1] = b->size[b->rank - 1];
     }
@@ -69,11 +69,13 @@ static unroll_status gather_columns(struct plan *p, const struct buffer *master,
     columns->size[unit] = master->whole[unit];
     columns->origin[unit] = 0;
     columns->state[M_HIDDEN] = WHOLE;
-    share(master->whole[last], p->config.mesh[M_HIDDEN], p->config.at[M_HIDDEN], 1, &columns->origin[last],
-          &columns->size[last]);
+    shard_range(master->whole[last], p->config.mesh[M_HIDDEN], p->config.at[M_HIDDEN], 1, &columns->origin[last],
+                &columns->size[last]);
     if (!columns->size[last])
-        return fail(UNROLL_UNSUPPORTED, "hidden=%d with exact: the rows of '%s' have only %u numbers to divide; fix: fewer "
-                    "ranks along hidden", p->config.mesh[M_HIDDEN], master->name, master->whole[last]);
+        return fail(UNROLL_UNSUPPORTED,
+                    "hidden=%d with exact: the rows of '%s' have only %u numbers to divide; fix: fewer "
+                    "ranks along hidden",
+                    p->config.mesh[M_HIDDEN], master->name, master->whole[last]);
     return UNROLL_OK;
 }
 
@@ -89,7 +91,8 @@ static unroll_status backward_weight(struct plan *p, int weight, int *read)
     TRY(plan_own_copy(p, master, p->config.traits.operands->backward(p, master), read));
     const struct buffer *b = &p->buffer[master];
     bool is_new = p->buffers > buffers;
-    return is_new && plan_gathers(p) && b->state[M_HIDDEN] == SPLIT ? gather_columns(p, b, &p->buffer[*read]) : UNROLL_OK;
+    return is_new && plan_gathers(p) && b->state[M_HIDDEN] == SPLIT ? gather_columns(p, b, &p->buffer[*read])
+                                                                    : UNROLL_OK;
 }
 
 /* The gradient of a parameter in one use: [S, ..] of its [..], rows [first, first + count) of its first axis. */
@@ -113,9 +116,9 @@ static struct view all_of_parameter_gradient(const struct plan *p, const struct 
 
 struct op backward_op(const struct op *forward, enum op_kind kind)
 {
-    struct op op = op_new(kind, PART_BACKWARD, forward->depth);
+    struct op op = op_new(kind, PHASE_BACKWARD, forward->depth);
     op.chunk = forward->chunk;
-    op.sweep = forward->sweep;
+    op.traversal = forward->traversal;
     op.direction = forward->direction;
     op.choice = forward->choice;
     op.stream = forward->stream;
@@ -152,7 +155,7 @@ static struct view own_columns(struct plan *p, const struct view *weights, struc
 {
     const struct buffer *w = &p->buffer[weights->buffer];
     int last = p->buffer[dx.buffer].rank - 1;
-    p->buffer[dx.buffer].in_shares = true;
+    p->buffer[dx.buffer].in_shards = true;
     dx.first[last] += w->origin[w->rank - 1];
     dx.count[last] = w->size[w->rank - 1];
     return dx;
@@ -218,12 +221,12 @@ static unroll_status push_bias_gradient(struct plan *p, const struct op *forward
 {
     if (sum.buffer < 0)
         return UNROLL_OK;
-    struct op op = backward_op(forward, OP_SUM_ROWS);
+    struct op op = backward_op(forward, OP_BIAS_GRAD);
     op.group = -1;
-    op.view[SUM_ROWS_DY] = dy;
-    op.view[SUM_ROWS_SUM] = sum;
-    op.view[SUM_ROWS_TWIN] = twin;
-    op.view[SUM_ROWS_LENGTHS] = lengths_of(p, &dy);
+    op.view[BIAS_GRAD_DY] = dy;
+    op.view[BIAS_GRAD_SUM] = sum;
+    op.view[BIAS_GRAD_TWIN] = twin;
+    op.view[BIAS_GRAD_LENGTHS] = lengths_of(p, &dy);
     return plan_push(p, &op);
 }
 
@@ -232,7 +235,7 @@ static unroll_status push_weight_gradient(struct plan *p, const struct op *forwa
 {
     if (dw.buffer < 0)
         return UNROLL_OK;
-    struct op op = backward_op(forward, p->buffer[x.buffer].dtype == DTYPE_I32 ? OP_PICK_GRAD : OP_GEMM_DW);
+    struct op op = backward_op(forward, p->buffer[x.buffer].dtype == DTYPE_I32 ? OP_SCATTER_ADD : OP_GEMM_DW);
     op.group = -1;
     x.access = dy.access = READ;
     op.view[GEMM_DW_DY] = dy;
@@ -272,20 +275,20 @@ static unroll_status push_gate_biases(struct plan *p, const struct op *back, str
 /* Of a product with x: gates that are also fed by the recurrence have been summed with it. */
 static unroll_status push_input_bias(struct plan *p, const struct op *forward, struct view dy)
 {
-    const struct cell_declaration *cell = p->model->layer[forward->depth - 1].cell;     /* NULL: dense */
+    const struct cell_declaration *cell = p->model->layer[forward->depth - 1].cell; /* NULL: dense */
     int bias = forward->view[GEMM_BIAS].buffer;
     bool is_input = bias >= 0 && p->model->parameter[p->buffer[bias].parameter].role == PARAM_B_IH;
     if (!is_input || bias_of(p, PARAM_B_HH, forward) < 0)
         return push_bias_gradient(p, forward, dy, all_of_parameter_gradient(p, &forward->view[GEMM_BIAS], 0),
                                   view_none());
     for (int i = 0, end; i < cell->inputs && (cell->input[i].from & FROM_X); i = end) {
-        bool shared = cell->input[i].from & (FROM_H | FROM_LINK);
+        bool shared = cell->input[i].from & (FROM_H | FROM_INTERMEDIATE);
         for (end = i + 1; end < cell->inputs && cell->input[end].from == cell->input[i].from; end++) {}
         dy.first[2] = (uint32_t)i;
         dy.count[2] = (uint32_t)(end - i);
         if (!shared)
-            TRY(push_bias_gradient(p, forward, dy,
-                                   parameter_gradient(p, bias, 0, (uint32_t)i, (uint32_t)(end - i)), view_none()));
+            TRY(push_bias_gradient(p, forward, dy, parameter_gradient(p, bias, 0, (uint32_t)i, (uint32_t)(end - i)),
+                                   view_none()));
     }
     return UNROLL_OK;
 }
@@ -346,7 +349,7 @@ unroll_status adjoint_activate(struct plan *p, int index)
     struct op op = backward_op(&forward, OP_ACTIVATE_BACK);
     op.activation = forward.activation;
     op.view[ACTIVATE_BACK_X] = forward.view[ACTIVATE_X];
-    op.view[ACTIVATE_BACK_X].access = UPDATE;           /* the value is made again in its place */
+    op.view[ACTIVATE_BACK_X].access = UPDATE; /* the value is made again in its place */
     op.view[ACTIVATE_BACK_DY] = gradient_read(p, &forward.view[ACTIVATE_Y]);
     if (op.view[ACTIVATE_BACK_DY].buffer < 0)
         return UNROLL_OK;
@@ -411,14 +414,15 @@ static int state_gradient(struct plan *p, int state, const struct view *g, bool 
 
 static unroll_status state_views(struct plan *p, const struct op *forward, struct op *op)
 {
-    static const struct { int state, gradient; enum access access; } pairs[] = {
-        { RNN_HN, RNN_DHN, READ }, { RNN_SN, RNN_DSN, READ }, { RNN_H0, RNN_DH0, WRITE }, { RNN_S0, RNN_DS0, WRITE },
-    };
+    static const struct {
+        int state, gradient;
+        enum access access;
+    } pairs[] = {{RNN_HN, RNN_DHN, READ}, {RNN_SN, RNN_DSN, READ}, {RNN_H0, RNN_DH0, WRITE}, {RNN_S0, RNN_DS0, WRITE}};
     for (int i = 0; i < 4; i++) {
         int state = forward->view[pairs[i].state].buffer;
-        bool leaves = pairs[i].access == READ;
+        bool acc_blocks = pairs[i].access == READ;
         /* Only in a module does the last state have a gradient; inside, the later chunk made it. */
-        if (state < 0 || (leaves && p->buffer[state].segment != SEG_STEP && p->config.mode != MODE_MODULE))
+        if (state < 0 || (acc_blocks && p->buffer[state].segment != SEG_STEP && p->config.mode != MODE_MODULE))
             continue;
         bool is_h = pairs[i].state == RNN_HN || pairs[i].state == RNN_H0;
         int gradient = is_h ? state_gradient(p, state, &forward->view[RNN_G], forward->view[RNN_PROJ].buffer >= 0)
@@ -451,8 +455,7 @@ static unroll_status step_buffer(struct plan *p, const char *prefix, const struc
         p->buffer[made].origin[rank - 1] = units->origin[3];
         p->buffer[made].whole[rank - 1] = units->whole[3];
     }
-    for (int m = 0; m < M_N; m++)
-        p->buffer[made].state[m] = units->state[m];
+    for (int m = 0; m < M_N; m++) p->buffer[made].state[m] = units->state[m];
     *out = view_of(p, made, WRITE);
     out->first[0] = g->first[0];
     out->count[0] = g->count[0];
@@ -465,19 +468,18 @@ static unroll_status backward_buffers(struct plan *p, const struct op *forward, 
     const struct buffer *g = &p->buffer[forward->view[RNN_G].buffer];
     uint32_t T = g->size[0], B = g->size[1], U = g->size[3];
     if (forward->view[RNN_VECTOR].buffer >= 0)
-        TRY(step_buffer(p, "dv", forward, 4, (enum axis[]){ AX_T, AX_B, AX_G, AX_U },
-                        (uint32_t[]){ T, B, p->buffer[forward->view[RNN_VECTOR].buffer].size[0], U },
-                        &op->view[RNN_DV]));
+        TRY(step_buffer(p, "dv", forward, 4, (enum axis[]){AX_T, AX_B, AX_G, AX_U},
+                        (uint32_t[]){T, B, p->buffer[forward->view[RNN_VECTOR].buffer].size[0], U}, &op->view[RNN_DV]));
     if (forward->view[RNN_PROJ].buffer >= 0)
-        TRY(step_buffer(p, "dp", forward, 3, (enum axis[]){ AX_T, AX_B, AX_K },
-                        (uint32_t[]){ T, B, p->model->layer[forward->depth - 1].width }, &op->view[RNN_DP]));
+        TRY(step_buffer(p, "dp", forward, 3, (enum axis[]){AX_T, AX_B, AX_K},
+                        (uint32_t[]){T, B, p->model->layer[forward->depth - 1].width}, &op->view[RNN_DP]));
     return UNROLL_OK;
 }
 
 static unroll_status push_rnn_back(struct plan *p, const struct op *forward, struct op *op)
 {
-    static const int read[] = { RNN_VECTOR, RNN_PROJ, RNN_H0, RNN_S0, RNN_Y, RNN_S, RNN_LINK, RNN_M,
-                                RNN_LENGTHS, RNN_RESET };
+    static const int read[] = {RNN_VECTOR, RNN_PROJ,         RNN_H0, RNN_S0,      RNN_Y,
+                               RNN_S,      RNN_INTERMEDIATE, RNN_M,  RNN_LENGTHS, RNN_RESET};
     *op = backward_op(forward, OP_RNN_BACK);
     for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
         op->view[read[i]] = forward->view[read[i]];
@@ -502,7 +504,7 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
 static unroll_status push_recurrent_weights(struct plan *p, const struct op *back)
 {
     const struct cell_declaration *cell = p->model->layer[back->depth - 1].cell;
-    const unsigned recurrent = FROM_H | FROM_LINK;
+    const unsigned recurrent = FROM_H | FROM_INTERMEDIATE;
     int weights = p->buffer[master_weight(p, back->view[RNN_W].buffer)].gradient;
     uint32_t row = 0;
     for (int k = 0, end; k < cell->inputs; k = end) {
@@ -519,7 +521,7 @@ static unroll_status push_recurrent_weights(struct plan *p, const struct op *bac
         op.group = -1;
         op.view[GEMM_DW_DY] = dy;
         op.shift = source == FROM_H;
-        op.view[GEMM_DW_X] = back->view[source == FROM_H ? RNN_Y : RNN_LINK];
+        op.view[GEMM_DW_X] = back->view[source == FROM_H ? RNN_Y : RNN_INTERMEDIATE];
         if (op.shift) {
             op.view[GEMM_DW_INIT] = back->view[RNN_H0];
             op.view[GEMM_DW_RESET] = back->view[RNN_RESET];
@@ -549,8 +551,7 @@ unroll_status adjoint_rnn(struct plan *p, int index)
         return UNROLL_OK;
     struct view dv = back.view[RNN_DV];
     dv.access = READ;
-    return push_bias_gradient(p, &forward, dv, all_of_parameter_gradient(p, &forward.view[RNN_VECTOR], 0),
-                              view_none());
+    return push_bias_gradient(p, &forward, dv, all_of_parameter_gradient(p, &forward.view[RNN_VECTOR], 0), view_none());
 }
 
 /* ---- the pass -------------------------------------------------------------------------- */

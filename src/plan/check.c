@@ -6,7 +6,7 @@
 
 /* ---- memory of one rank ---------------------------------------------------------------- */
 
-static bool share_bytes(const struct plan *p, const struct view *a, const struct view *b)
+static bool shard_bytes(const struct plan *p, const struct view *a, const struct view *b)
 {
     if (a->buffer < 0 || b->buffer < 0)
         return false;
@@ -21,7 +21,7 @@ static const struct view *clash(const struct plan *p, const struct op *a, const 
     for (int i = 0; i < a->views; i++)
         for (int k = 0; k < b->views; k++)
             if ((access_writes(a->view[i].access) || access_writes(b->view[k].access)) &&
-                share_bytes(p, &a->view[i], &b->view[k]))
+                shard_bytes(p, &a->view[i], &b->view[k]))
                 return &a->view[i];
     return NULL;
 }
@@ -35,9 +35,9 @@ static unroll_status check_races(const struct plan *p, const struct before *orde
             const struct view *v = clash(p, &p->op[i], &p->op[k]);
             char one[96], other[96];
             if (v)
-                return fail(UNROLL_FAILURE, "the plan lets '%s' (lane %d) and '%s' (lane %d) use '%s' at once",
-                            op_label(p, &p->op[i], one, sizeof one), p->op[i].lane,
-                            op_label(p, &p->op[k], other, sizeof other), p->op[k].lane, p->buffer[v->buffer].name);
+                return fail(UNROLL_FAILURE, "the plan lets '%s' (queue %d) and '%s' (queue %d) use '%s' at once",
+                            op_label(p, &p->op[i], one, sizeof one), p->op[i].queue,
+                            op_label(p, &p->op[k], other, sizeof other), p->op[k].queue, p->buffer[v->buffer].name);
         }
     return UNROLL_OK;
 }
@@ -69,7 +69,8 @@ static unroll_status check_reads(const struct plan *p)
             if (found != WRITTEN)
                 return fail(UNROLL_FAILURE, "the plan lets '%s' read '%s' %s",
                             op_label(p, &p->op[i], label, sizeof label), p->buffer[v->buffer].name,
-                            found == NOT_WRITTEN ? "before anything wrote it" : "when it holds another segment of time");
+                            found == NOT_WRITTEN ? "before anything wrote it"
+                                                 : "when it holds another segment of time");
         }
     return UNROLL_OK;
 }
@@ -145,9 +146,9 @@ static unroll_status check_sums(const struct plan *p)
         const struct op *op = &p->op[i];
         int begin = i;
         char label[96];
-        if (op->part == PART_SUM && op->lane)
-            return fail(UNROLL_FAILURE, "'%s' is on lane %d: sums are on the lane of communication",
-                        op_label(p, op, label, sizeof label), op->lane);
+        if (op->phase == PHASE_SUM && op->queue)
+            return fail(UNROLL_FAILURE, "'%s' is on queue %d: sums are on the queue of communication",
+                        op_label(p, op, label, sizeof label), op->queue);
         if (op->kind == OP_SUM_BEGIN) {
             TRY(check_bucket(p, op));
             TRY(check_sum(p, i));
@@ -168,7 +169,7 @@ unroll_status pass_check(const struct plan *p)
     TRY(check_reads(p));
     TRY(check_sums(p));
     TRY(before_new(p, &order));
-    unroll_status status = p->config.lanes > 1 ? check_races(p, order) : UNROLL_OK;    /* one lane: one order */
+    unroll_status status = p->config.queues > 1 ? check_races(p, order) : UNROLL_OK; /* one queue: one order */
     before_free(order);
     return status;
 }

@@ -6,60 +6,61 @@
 #include <limits.h>
 #include <string.h>
 
-/* Each rank walks its communications in list order, as its lane does. A send and the begin of a sum never wait; a
+/* Each rank walks its communications in list order, as its queue does. A send and the begin of a sum never wait; a
  * receive waits for its message, the end of a sum for all members to have begun it, a group for all its members.
  * Where ranks meet (traits.meets) a send waits for its receive and the begin of a sum for all members, though what
  * a rank computes need not wait for that. If nobody can go on, that is the deadlock. */
 
 /* What ranks wait for. The k-th of a name on one rank is the k-th of that name on the others. */
 struct meeting {
-    int of[3];                          /* its name: -1, from, to; or the group, whether it is a sum, the kind */
+    int of[3]; /* its name: -1, from, to; or the group, whether it is a sum, the kind */
     uint32_t tag;
-    int next;                           /* of the same name, + 1; 0: none */
-    int seen[2];                        /* the last rank that does the first half (sends, begins) and the second */
-    int wanted, came;                   /* ranks */
-    double bytes, latest;               /* latest: when the last one came */
+    int next;             /* of the same name, + 1; 0: none */
+    int seen[2];          /* the last rank that does the first half (sends, begins) and the second */
+    int wanted, came;     /* ranks */
+    double bytes, latest; /* latest: when the last one came */
 };
 
 /* A communication of a rank. */
 struct step {
     int op, meeting;
-    bool comes, waits, begins;          /* begins: a sum */
-    double before, flops;               /* of what it computes before, and does itself */
+    bool comes, waits, begins; /* begins: a sum */
+    double before, flops;      /* of what it computes before, and does itself */
 };
 
-struct lane {
+struct queue {
     struct step *step;
     int steps, room, at;
-    bool is_there;                      /* where it waits now */
-    double now, after;                  /* FLOPs since the beginning, waits for others among them; after the last step */
+    bool is_there;     /* where it waits now */
+    double now, after; /* FLOPs since the beginning, waits for others among them; after the last step */
 };
 
 /* A group that ranks have in common, and the sums that its first member begins over it. */
 struct members {
     struct group group;
-    int *begun, count, room, here;      /* [count] operations; here: how many the rank at hand has begun */
-    uint32_t *tag;                      /* [count] */
+    int *begun, count, room, here; /* [count] operations; here: how many the rank at hand has begun */
+    uint32_t *tag;                 /* [count] */
     int tags_room;
 };
 
 struct walk {
-    struct plan *const *plans;          /* NULL: made again from: */
+    struct plan *const *plans; /* NULL: made again from: */
     const struct unroll_model *model;
     struct plan_config config;
     int ranks;
-    double work;                        /* FLOPs of all */
-    struct lane *lane;                  /* [ranks] */
-    struct members *members;  int groups, groups_room;
-    int *group_of;  int group_of_room;  /* [groups of the plan at hand] */
-    struct meeting *meeting;  int meetings, meetings_room;
-    int *table;  int slots;             /* [slots] meetings by name, + 1; 0: free */
+    double work;         /* FLOPs of all */
+    struct queue *queue; /* [ranks] */
+    struct members *members;
+    int groups, groups_room;
+    int *group_of;
+    int group_of_room; /* [groups of the plan at hand] */
+    struct meeting *meeting;
+    int meetings, meetings_room;
+    int *table;
+    int slots; /* [slots] meetings by name, + 1; 0: free */
 };
 
-static bool communicates(const struct op *op)
-{
-    return op->group >= 0 || op->peer >= 0;
-}
+static bool communicates(const struct op *op) { return op->group >= 0 || op->peer >= 0; }
 
 /* ---- plans ----------------------------------------------------------------------------- */
 
@@ -99,7 +100,7 @@ static bool has_member(const struct group *group, int rank)
 }
 
 /* Somebody gets messages of both operations from the same rank. */
-static bool share_channel(const struct plan *p, const struct op *a, const struct op *b)
+static bool shard_channel(const struct plan *p, const struct op *a, const struct op *b)
 {
     const struct group *x = a->group >= 0 ? &p->group[a->group] : NULL, *y = b->group >= 0 ? &p->group[b->group] : NULL;
     if (!x && !y)
@@ -127,10 +128,12 @@ static unroll_status check_tags(const struct plan *p)
         for (int k = i + 1; communicates(&p->op[i]) && k < p->ops; k++) {
             const struct op *a = &p->op[i], *b = &p->op[k];
             char one[96], other[96];
-            if (a->tag != b->tag || !communicates(b) || is_same_message(a, b) || !share_channel(p, a, b))
+            if (a->tag != b->tag || !communicates(b) || is_same_message(a, b) || !shard_channel(p, a, b))
                 continue;
-            return fail(UNROLL_COMMUNICATION, "rank %d has one tag (%u) for '%s' and '%s': their messages could be taken "
-                        "for each other", plan_rank(p), (unsigned)a->tag, op_label(p, a, one, sizeof one),
+            return fail(UNROLL_COMMUNICATION,
+                        "rank %d has one tag (%u) for '%s' and '%s': their messages could be taken "
+                        "for each other",
+                        plan_rank(p), (unsigned)a->tag, op_label(p, a, one, sizeof one),
                         op_label(p, b, other, sizeof other));
         }
     return UNROLL_OK;
@@ -147,7 +150,7 @@ static int find_group(struct walk *w, const struct group *group)
     if (!all)
         return -1;
     w->members = all;
-    all[w->groups] = (struct members){ .group = *group };
+    all[w->groups] = (struct members){.group = *group};
     return w->groups++;
 }
 
@@ -210,8 +213,8 @@ static unroll_status find_meeting(struct walk *w, const struct meeting *name, in
 static unroll_status other_order(const struct walk *w, const struct members *m, int rank, int op)
 {
     char one[96], other[96];
-    return fail(UNROLL_COMMUNICATION, "rank %d has '%s' where rank %d has '%s': a group begins its sums in one order", rank,
-                op < 0 ? "nothing" : label(w, rank, op, one), m->group.rank[0],
+    return fail(UNROLL_COMMUNICATION, "rank %d has '%s' where rank %d has '%s': a group begins its sums in one order",
+                rank, op < 0 ? "nothing" : label(w, rank, op, one), m->group.rank[0],
                 m->here < m->count ? label(w, m->group.rank[0], m->begun[m->here], other) : "nothing");
 }
 
@@ -240,15 +243,15 @@ static void name_meeting(const struct walk *w, const struct plan *p, const struc
 {
     int here = plan_rank(p), group = op->group >= 0 ? w->group_of[op->group] : -1;
     bool sends = op->kind == OP_SEND, sums = op->kind == OP_SUM_BEGIN || op->kind == OP_SUM_END;
-    *name = (struct meeting){ .tag = op->tag, .seen = { -1, -1 } };
+    *name = (struct meeting){.tag = op->tag, .seen = {-1, -1}};
     if (group < 0) {
-        memcpy(name->of, (int[]){ -1, sends ? here : op->peer, sends ? op->peer : here }, sizeof name->of);
-        name->wanted = p->config.traits.meets ? 2 : 1;
+        memcpy(name->of, (int[]){-1, sends ? here : op->peer, sends ? op->peer : here}, sizeof name->of);
+        name->wanted = p->config.traits.rendezvous ? 2 : 1;
         name->bytes = (double)view_elements(p, &op->view[COMM_X]);
     } else {
-        memcpy(name->of, (int[]){ group, sums, sums ? 0 : (int)op->kind }, sizeof name->of);
+        memcpy(name->of, (int[]){group, sums, sums ? 0 : (int)op->kind}, sizeof name->of);
         name->wanted = p->group[op->group].size;
-        name->bytes = sums && !op->choice ? op_bytes(p, op) : 0;        /* of shards members hold several */
+        name->bytes = sums && !op->choice ? op_bytes(p, op) : 0; /* of shards members hold several */
     }
     *half = op->kind == OP_RECV || op->kind == OP_SUM_END;
 }
@@ -256,26 +259,28 @@ static void name_meeting(const struct walk *w, const struct plan *p, const struc
 static unroll_status add_step(struct walk *w, const struct plan *p, int index, double before)
 {
     const struct op *op = &p->op[index];
-    struct lane *lane = &w->lane[plan_rank(p)];
+    struct queue *queue = &w->queue[plan_rank(p)];
     struct meeting name;
     int half, found;
     name_meeting(w, p, op, &name, &half);
     TRY(find_meeting(w, &name, plan_rank(p), half, &found));
     if (w->meeting[found].bytes != name.bytes)
-        w->meeting[found].wanted = INT_MAX;             /* they are not the same: who waits, waits for ever */
+        w->meeting[found].wanted = INT_MAX; /* they are not the same: who waits, waits for ever */
     if (op->kind == OP_SUM_BEGIN)
         TRY(note_begin(w, &w->members[name.of[0]], plan_rank(p), index, op->tag));
-    struct step *all = plan_grown(lane->step, lane->steps, &lane->room, sizeof *all);
+    struct step *all = plan_grown(queue->step, queue->steps, &queue->room, sizeof *all);
     if (!all)
         return UNROLL_RESOURCE;
-    lane->step = all;
-    bool meets = p->config.traits.meets, begins = op->kind == OP_SUM_BEGIN;
-    bool computes = op->kind != OP_SUM_END && (op->peer < 0 || meets);
-    all[lane->steps++] = (struct step){
-        .op = index, .meeting = found, .before = before, .flops = computes ? op->flops : 0,
-        .comes = op->kind != OP_SUM_END && (meets || op->kind != OP_RECV),
-        .waits = meets || (op->kind != OP_SEND && !begins), .begins = begins,
-    };
+    queue->step = all;
+    bool rendezvous = p->config.traits.rendezvous, begins = op->kind == OP_SUM_BEGIN;
+    bool computes = op->kind != OP_SUM_END && (op->peer < 0 || rendezvous);
+    all[queue->steps++] = (struct step){.op = index,
+                                        .meeting = found,
+                                        .before = before,
+                                        .flops = computes ? op->flops : 0,
+                                        .comes = op->kind != OP_SUM_END && (rendezvous || op->kind != OP_RECV),
+                                        .waits = rendezvous || (op->kind != OP_SEND && !begins),
+                                        .begins = begins};
     return UNROLL_OK;
 }
 
@@ -307,7 +312,7 @@ static unroll_status add_plan(struct walk *w, const struct plan *p)
         TRY(add_step(w, p, i, before));
         before = 0;
     }
-    w->lane[plan_rank(p)].after = before;
+    w->queue[plan_rank(p)].after = before;
     for (int i = 0; i < p->groups; i++) {
         const struct members *m = &w->members[w->group_of[i]];
         if (m->here < m->count)
@@ -318,31 +323,31 @@ static unroll_status add_plan(struct walk *w, const struct plan *p)
 
 /* ---- the walk -------------------------------------------------------------------------- */
 
-static bool advance(struct walk *w, struct lane *lane)
+static bool advance(struct walk *w, struct queue *queue)
 {
-    if (lane->at == lane->steps)
+    if (queue->at == queue->steps)
         return false;
-    const struct step *s = &lane->step[lane->at];
+    const struct step *s = &queue->step[queue->at];
     struct meeting *m = &w->meeting[s->meeting];
-    if (!lane->is_there) {
-        lane->now += s->before;
+    if (!queue->is_there) {
+        queue->now += s->before;
         m->came += s->comes;
-        m->latest = s->comes && lane->now > m->latest ? lane->now : m->latest;
+        m->latest = s->comes && queue->now > m->latest ? queue->now : m->latest;
     }
-    lane->is_there = s->waits && m->came < m->wanted;
-    if (lane->is_there)
+    queue->is_there = s->waits && m->came < m->wanted;
+    if (queue->is_there)
         return false;
     if (s->waits && !s->begins)
-        lane->now = (m->latest > lane->now ? m->latest : lane->now) + s->flops;
-    lane->at++;
+        queue->now = (m->latest > queue->now ? m->latest : queue->now) + s->flops;
+    queue->at++;
     return true;
 }
 
 /* Has it come to a meeting, or passed it? */
-static bool has_come(const struct lane *lane, int meeting)
+static bool has_come(const struct queue *queue, int meeting)
 {
-    for (int i = 0; i < lane->at + lane->is_there; i++)
-        if (lane->step[i].meeting == meeting && lane->step[i].comes)
+    for (int i = 0; i < queue->at + queue->is_there; i++)
+        if (queue->step[i].meeting == meeting && queue->step[i].comes)
             return true;
     return false;
 }
@@ -350,15 +355,15 @@ static bool has_come(const struct lane *lane, int meeting)
 /* Of two ranks that wait, what each waits for. */
 static unroll_status report_deadlock(const struct walk *w, int rank)
 {
-    const struct lane *lane = &w->lane[rank];
-    const struct step *s = &lane->step[lane->at];
+    const struct queue *queue = &w->queue[rank];
+    const struct step *s = &queue->step[queue->at];
     const struct meeting *m = &w->meeting[s->meeting];
     const struct members *members = m->of[0] >= 0 ? &w->members[m->of[0]] : NULL;
     int peer = members ? members->group.rank[0] : m->of[1] == rank ? m->of[2] : m->of[1];
     for (int i = 0; members && i < members->group.size; i++)
-        if (!has_come(&w->lane[members->group.rank[i]], s->meeting))
+        if (!has_come(&w->queue[members->group.rank[i]], s->meeting))
             peer = members->group.rank[i];
-    const struct lane *its = &w->lane[peer];
+    const struct queue *its = &w->queue[peer];
     const bool waits = its->at < its->steps;
     char one[96], other[96];
     return fail(UNROLL_COMMUNICATION, "deadlock: rank %d waits in '%s' for rank %d, which %s%s%s", rank,
@@ -371,27 +376,25 @@ static unroll_status walk_mesh(struct walk *w)
     for (bool moved = true; moved;) {
         moved = false;
         for (int rank = 0; rank < w->ranks; rank++)
-            while (advance(w, &w->lane[rank]))
-                moved = true;
+            while (advance(w, &w->queue[rank])) moved = true;
     }
     for (int rank = 0; rank < w->ranks; rank++)
-        if (w->lane[rank].at < w->lane[rank].steps)
+        if (w->queue[rank].at < w->queue[rank].steps)
             return report_deadlock(w, rank);
     for (int rank = 0; rank < w->ranks; rank++)
-        for (int i = 0; i < w->lane[rank].steps; i++) {
-            const struct meeting *m = &w->meeting[w->lane[rank].step[i].meeting];
+        for (int i = 0; i < w->queue[rank].steps; i++) {
+            const struct meeting *m = &w->meeting[w->queue[rank].step[i].meeting];
             char words[96];
             if (m->of[0] < 0 && m->seen[1] < 0)
                 return fail(UNROLL_COMMUNICATION, "rank %d sends '%s' to rank %d, which never receives it", rank,
-                            label(w, rank, w->lane[rank].step[i].op, words), m->of[2]);
+                            label(w, rank, w->queue[rank].step[i].op, words), m->of[2]);
         }
     return UNROLL_OK;
 }
 
 static void free_walk(struct walk *w)
 {
-    for (int i = 0; w->lane && i < w->ranks; i++)
-        release(w->lane[i].step);
+    for (int i = 0; w->queue && i < w->ranks; i++) release(w->queue[i].step);
     for (int i = 0; i < w->groups; i++) {
         release(w->members[i].begun);
         release(w->members[i].tag);
@@ -400,7 +403,7 @@ static void free_walk(struct walk *w)
     release(w->group_of);
     release(w->meeting);
     release(w->table);
-    release(w->lane);
+    release(w->queue);
 }
 
 static unroll_status walk_plan(struct walk *w, int rank)
@@ -417,11 +420,10 @@ static unroll_status walk_plan(struct walk *w, int rank)
 
 static unroll_status walk_all(struct walk *w)
 {
-    w->lane = allocate_zeroed((size_t)w->ranks, sizeof *w->lane);
-    unroll_status status = w->lane ? UNROLL_OK
-                                   : fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", w->ranks);
-    for (int rank = 0; rank < w->ranks && status == UNROLL_OK; rank++)
-        status = walk_plan(w, rank);
+    w->queue = allocate_zeroed((size_t)w->ranks, sizeof *w->queue);
+    unroll_status status =
+        w->queue ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", w->ranks);
+    for (int rank = 0; rank < w->ranks && status == UNROLL_OK; rank++) status = walk_plan(w, rank);
     if (status == UNROLL_OK)
         status = walk_mesh(w);
     return status;
@@ -429,7 +431,7 @@ static unroll_status walk_all(struct walk *w)
 
 unroll_status check_mesh(struct plan *const *plans, int ranks)
 {
-    struct walk w = { .plans = plans, .ranks = ranks };
+    struct walk w = {.plans = plans, .ranks = ranks};
     unroll_status status = walk_all(&w);
     free_walk(&w);
     return status;
@@ -437,9 +439,8 @@ unroll_status check_mesh(struct plan *const *plans, int ranks)
 
 unroll_status check_mesh_of(const struct unroll_model *model, const struct plan_config *config)
 {
-    struct walk w = { .model = model, .config = *config, .ranks = 1 };
-    for (int m = 0; m < M_N; m++)
-        w.ranks *= config->mesh[m];
+    struct walk w = {.model = model, .config = *config, .ranks = 1};
+    for (int m = 0; m < M_N; m++) w.ranks *= config->mesh[m];
     unroll_status status = walk_all(&w);
     free_walk(&w);
     return status;
@@ -447,12 +448,12 @@ unroll_status check_mesh_of(const struct unroll_model *model, const struct plan_
 
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble)
 {
-    struct walk w = { .plans = plans, .ranks = ranks };
+    struct walk w = {.plans = plans, .ranks = ranks};
     unroll_status status = walk_all(&w);
     double latest = 0;
     for (int rank = 0; rank < ranks && status == UNROLL_OK; rank++)
-        if (w.lane[rank].now + w.lane[rank].after > latest)
-            latest = w.lane[rank].now + w.lane[rank].after;
+        if (w.queue[rank].now + w.queue[rank].after > latest)
+            latest = w.queue[rank].now + w.queue[rank].after;
     *bubble = latest > 0 ? 1 - w.work / (latest * ranks) : 0;
     free_walk(&w);
     return status;

@@ -1,6 +1,6 @@
 /* Cuts time, or the rows of the batch, into chunks on one rank: each operation becomes one per chunk. States pass
- * from chunk to chunk of time through buffers of their own, and such chunks are whole quanta of the sum contract;
- * of chunks of rows sums wait for the last. So no sum's order depends on chunks. */
+ * from chunk to chunk of time through buffers of their own, and such chunks are whole accumulation blocks of the sum
+ * contract; of chunks of rows sums wait for the last. So no sum's order depends on chunks. */
 #include "base/memory.h"
 #include "plan/plan.h"
 #include <math.h>
@@ -39,12 +39,12 @@ static unroll_status hand_over(struct plan *p, struct op *op, int n, int chunks)
     return UNROLL_OK;
 }
 
-static unroll_status push_chunk(struct plan *p, const struct op *whole, int n, int sweep)
+static unroll_status push_chunk(struct plan *p, const struct op *whole, int n, int traversal)
 {
     int chunks = p->config.chunks;
     struct op op = *whole;
     op.chunk = whole->direction && p->chunk_axis == AX_T ? chunks - 1 - n : n;
-    op.sweep = sweep;
+    op.traversal = traversal;
     uint32_t first, count;
     plan_chunk(p, op.chunk, &first, &count);
     for (int i = 0; i < op.views; i++)
@@ -62,18 +62,16 @@ static unroll_status push_chunk(struct plan *p, const struct op *whole, int n, i
 static int block_end(const struct plan *p, const struct op *list, int count, int begin)
 {
     int end = begin;
-    while (end < count && (p->chunk_axis == AX_B || list[end].direction == list[begin].direction))
-        end++;
+    while (end < count && (p->chunk_axis == AX_B || list[end].direction == list[begin].direction)) end++;
     return end;
 }
 
 static unroll_status chunk_list(struct plan *p, const struct op *list, int count)
 {
-    for (int begin = 0, sweep = 0; begin < count; sweep++) {
+    for (int begin = 0, traversal = 0; begin < count; traversal++) {
         int end = block_end(p, list, count, begin);
         for (int n = 0; n < p->config.chunks; n++)
-            for (int i = begin; i < end; i++)
-                TRY(push_chunk(p, &list[i], n, sweep));
+            for (int i = begin; i < end; i++) TRY(push_chunk(p, &list[i], n, traversal));
         begin = end;
     }
     return UNROLL_OK;
@@ -84,8 +82,7 @@ static unroll_status chunk_list(struct plan *p, const struct op *list, int count
 static enum axis choose_axis(const struct plan *p)
 {
     bool turns = false;
-    for (int i = 0; i < p->ops; i++)
-        turns |= p->op[i].direction != 0;
+    for (int i = 0; i < p->ops; i++) turns |= p->op[i].direction != 0;
     return turns && p->config.mesh[M_LAYER] > 1 && !p->config.checkpoint ? AX_B : AX_T;
 }
 
@@ -104,44 +101,45 @@ static double bytes_of_sums(const struct plan *p, const struct layer *l)
 }
 
 /* Are so many bytes far more than caches hold? */
-bool plan_is_far(const struct plan *p, double bytes)
+bool plan_exceeds_cache(const struct plan *p, double bytes)
 {
     enum { FAR = 8 };
     return p->config.traits.near && bytes > (double)FAR * p->config.traits.near;
 }
 
 /* A training goes over the sums of a layer eight times, operation by operation. Where they are far more than caches
- * hold, pieces that stay near are faster: by 10% with few units and inputs, by 1% with many. Pieces of rows, segments
- * of checkpoints and a pipeline of ranks are for others to say. */
-void pass_near(struct plan *p)
+ * hold, pieces that stay in cache are faster: by 10% with few units and inputs, by 1% with many. Pieces of rows,
+ * segments of checkpoints and a pipeline of ranks are for others to say. */
+void pass_fit_cache(struct plan *p)
 {
     const struct plan_config *c = &p->config;
-    double most = 0;
+    double max = 0;
     if (c->chunks)
         return;
-    for (int i = 0; i < p->model->layers; i++)
-        most = fmax(most, bytes_of_sums(p, &p->model->layer[i]));
-    uint32_t quanta = (c->T + p->quantum - 1) / p->quantum;
-    bool wanted = plan_is_far(p, most) && c->mode >= MODE_TRAIN && !c->checkpoint &&
-                  c->mesh[M_LAYER] == 1 && c->mesh[M_HIDDEN] == 1;
-    double chunks = wanted ? ceil(most / c->traits.near) : 1;
-    p->config.chunks = chunks < quanta ? (int)chunks : (int)quanta;
+    for (int i = 0; i < p->model->layers; i++) max = fmax(max, bytes_of_sums(p, &p->model->layer[i]));
+    uint32_t acc_blocks = (c->T + p->block_steps - 1) / p->block_steps;
+    bool wanted = plan_exceeds_cache(p, max) && c->mode >= MODE_TRAIN && !c->checkpoint && c->mesh[M_LAYER] == 1 &&
+                  c->mesh[M_HIDDEN] == 1;
+    double chunks = wanted ? ceil(max / c->traits.near) : 1;
+    p->config.chunks = chunks < acc_blocks ? (int)chunks : (int)acc_blocks;
 }
 
 /* ---- the cut --------------------------------------------------------------------------- */
 
 unroll_status pass_chunk(struct plan *p)
 {
-    uint32_t quanta = (p->config.T + p->quantum - 1) / p->quantum;
+    uint32_t acc_blocks = (p->config.T + p->block_steps - 1) / p->block_steps;
     p->chunk_axis = choose_axis(p);
     if (p->config.chunks == 1)
         return UNROLL_OK;
     if (p->chunk_axis == AX_B && (uint32_t)p->config.chunks > p->rows)
-        return fail(UNROLL_UNSUPPORTED, "%d chunks of %u rows: a pipeline of layers that read both directions is fed "
-                    "with rows of the batch; fix: at most as many chunks as a rank has rows", p->config.chunks, p->rows);
-    if (p->chunk_axis == AX_T && (uint32_t)p->config.chunks > quanta)
+        return fail(UNROLL_UNSUPPORTED,
+                    "%d chunks of %u rows: a pipeline of layers that read both directions is fed "
+                    "with rows of the batch; fix: at most as many chunks as a rank has rows",
+                    p->config.chunks, p->rows);
+    if (p->chunk_axis == AX_T && (uint32_t)p->config.chunks > acc_blocks)
         return fail(UNROLL_UNSUPPORTED, "%d chunks of %u steps: at most %u are possible here", p->config.chunks,
-                    p->config.T, quanta);
+                    p->config.T, acc_blocks);
     int count;
     struct op *list = plan_take_list(p, &count);
     unroll_status status = chunk_list(p, list, count);
@@ -156,13 +154,13 @@ static bool sums_rows(const struct plan *p, const struct op *op)
 {
     for (int k = 0; k < op->views; k++)
         if (op->view[k].access == ADD && p->buffer[op->view[k].buffer].segment == SEG_GRAD)
-            return op->part == PART_BACKWARD && kind_info(op->kind)->role[1] == SUMMED;
+            return op->phase == PHASE_BACKWARD && kind_info(op->kind)->role[1] == SUMMED;
     return false;
 }
 
 /* Does the sums of rows, of the chunk that comes last, for the rows of all, and after all other work: so they are
  * the serial ones, and the stage before need not wait for them. */
-static unroll_status join_sums(struct plan *p, const struct op *list, int count)
+static unroll_status merge_reductions(struct plan *p, const struct op *list, int count)
 {
     for (int i = 0; i < count; i++)
         if (!sums_rows(p, &list[i]))
@@ -179,13 +177,13 @@ static unroll_status join_sums(struct plan *p, const struct op *list, int count)
     return UNROLL_OK;
 }
 
-unroll_status pass_join(struct plan *p)
+unroll_status pass_merge_reductions(struct plan *p)
 {
     int count;
     if (p->chunk_axis != AX_B || p->config.chunks == 1)
         return UNROLL_OK;
     struct op *list = plan_take_list(p, &count);
-    unroll_status status = join_sums(p, list, count);
+    unroll_status status = merge_reductions(p, list, count);
     release(list);
     return status;
 }

@@ -6,7 +6,7 @@
 #include <float.h>
 #include <string.h>
 
-static const char *const mesh_names[M_N] = { "batch", "time", "layer", "hidden" };
+static const char *const mesh_names[M_N] = {"batch", "time", "layer", "hidden"};
 
 static unroll_status refuse(const struct plan *p, const struct op *op, enum mesh m, const char *why)
 {
@@ -33,22 +33,24 @@ static unroll_status ask_roles(struct plan *p, enum axis axis, enum mesh m)
         if (!touches(p, op, axis))
             continue;
         switch (info->role[axis == AX_T ? 0 : axis == AX_B ? 1 : 2]) {
-        case ENTIRE:
-            return refuse(p, op, m, "needs the whole axis in one place");
+        case ENTIRE: return refuse(p, op, m, "needs the whole axis in one place");
         case CARRIED:
             if (!(info->inside >> m & 1))
-                return refuse(p, op, m, "hands its state from step to step and can't exchange it along this axis; "
+                return refuse(p, op, m,
+                              "hands its state from step to step and can't exchange it along this axis; "
                               "cut time into chunks instead (`chunks`)");
             if (op->kind == OP_RNN && op->view[RNN_PROJ].buffer >= 0 && p->config.exact)
-                return refuse(p, op, m, "projects its output, a sum over all units that ranks add in another order: "
+                return refuse(p, op, m,
+                              "projects its output, a sum over all units that ranks add in another order: "
                               "not exact; cut batch or layers, or leave out exact");
             op->group = plan_group(p, 1u << m);
             if (op->group < 0)
                 return UNROLL_RESOURCE;
             op->tag = plan_tag(p->buffer[op->view[RNN_G].buffer].name, 0, 0);
             break;
-        case ABSENT: case FREE: case SUMMED:
-            break;
+        case ABSENT:
+        case FREE:
+        case SUMMED: break;
         }
     }
     return UNROLL_OK;
@@ -56,23 +58,23 @@ static unroll_status ask_roles(struct plan *p, enum axis axis, enum mesh m)
 
 /* Which part of an axis is ours. Rows of the batch are divided at the borders of shards, so that a
  * shard's sum is made in one place. */
-static void own_share(const struct plan *p, enum axis axis, enum mesh m, uint32_t size, uint32_t *first,
+static void own_shard(const struct plan *p, enum axis axis, enum mesh m, uint32_t size, uint32_t *first,
                       uint32_t *count)
 {
     int n = p->config.mesh[m], at = p->config.at[m];
     uint32_t shards = p->config.shards;
     if (axis != AX_B || shards == 1) {
-        share(size, n, at, 1, first, count);
+        shard_range(size, n, at, 1, first, count);
         return;
     }
     uint32_t own, owned, end, end_count;
-    share(shards, n, at, 1, &own, &owned);
-    share(size, (int)shards, (int)own, 1, first, count);
+    shard_range(shards, n, at, 1, &own, &owned);
+    shard_range(size, (int)shards, (int)own, 1, first, count);
     if (!owned)
         *count = 0;
     if (!*count)
         return;
-    share(size, (int)shards, (int)(own + owned) - 1, 1, &end, &end_count);
+    shard_range(size, (int)shards, (int)(own + owned) - 1, 1, &end, &end_count);
     *count = end + end_count - *first;
 }
 
@@ -82,14 +84,17 @@ static unroll_status cut_buffer(struct plan *p, struct buffer *b, enum axis axis
     if (dim < 0)
         return UNROLL_OK;
     uint32_t first, count;
-    own_share(p, axis, m, b->size[dim], &first, &count);
+    own_shard(p, axis, m, b->size[dim], &first, &count);
     if (!count && axis == AX_B && p->config.shards > 1)
-        return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: a batch of %u rows is summed as %u shards, which "
-                    "are not divided; fix: fewer ranks along this axis, or more shards (`exact`)", mesh_names[m],
-                    p->config.mesh[m], p->config.B, p->config.shards);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the cut %s=%d is not possible: a batch of %u rows is summed as %u shards, which "
+                    "are not divided; fix: fewer ranks along this axis, or more shards (`exact`)",
+                    mesh_names[m], p->config.mesh[m], p->config.B, p->config.shards);
     if (!count)
-        return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: '%s' has only %u to divide; fix: fewer ranks "
-                    "along this axis", mesh_names[m], p->config.mesh[m], b->name, b->size[dim]);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the cut %s=%d is not possible: '%s' has only %u to divide; fix: fewer ranks "
+                    "along this axis",
+                    mesh_names[m], p->config.mesh[m], b->name, b->size[dim]);
     b->origin[dim] += first;
     b->size[dim] = count;
     b->state[m] = SPLIT;
@@ -115,14 +120,12 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
     if (m == M_HIDDEN && p->config.exact && !p->config.traits.operands && p->config.mode >= MODE_TRAIN)
         return fail(UNROLL_UNSUPPORTED, "hidden=%d with exact wants a device that packs weights; fix: the cpu", n);
     TRY(ask_roles(p, axis, m));
-    for (int i = 0; i < p->buffers; i++)
-        TRY(cut_buffer(p, &p->buffer[i], axis, m));
+    for (int i = 0; i < p->buffers; i++) TRY(cut_buffer(p, &p->buffer[i], axis, m));
     fit_views(p, axis);
     if (axis == AX_B)
-        own_share(p, axis, m, p->config.B, &p->first_row, &p->rows);
+        own_shard(p, axis, m, p->config.B, &p->first_row, &p->rows);
     if (axis == AX_B && p->config.shards > 1)
-        for (int i = 0; i < p->buffers; i++)
-            TRY(cut_buffer(p, &p->buffer[i], AX_S, m));
+        for (int i = 0; i < p->buffers; i++) TRY(cut_buffer(p, &p->buffer[i], AX_S, m));
     return UNROLL_OK;
 }
 
@@ -130,15 +133,17 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
 
 /* Contiguous stages with the least largest cost. The embedding goes with the first layer; the head
  * counts as a layer of its own. Done on the whole list, so that all ranks agree. */
-unroll_status pass_balance(struct plan *p)
+unroll_status pass_partition(struct plan *p)
 {
     int stages = p->config.mesh[M_LAYER];
     int last = p->model->layers;
-    double cost[DEPTHS] = { 0 }, best[2][DEPTHS];       /* of the layers up to here in n stages, and in n - 1 */
+    double cost[DEPTHS] = {0}, best[2][DEPTHS]; /* of the layers up to here in n stages, and in n - 1 */
     unsigned char cut[DEPTHS][DEPTHS];
     if (stages > last)
-        return fail(UNROLL_UNSUPPORTED, "layer=%d is more stages than the %d layers of the model, the head among them; "
-                    "fix: at most layer=%d", stages, last, last);
+        return fail(UNROLL_UNSUPPORTED,
+                    "layer=%d is more stages than the %d layers of the model, the head among them; "
+                    "fix: at most layer=%d",
+                    stages, last, last);
     for (int i = 0; i < p->ops; i++) {
         const struct op *op = &p->op[i];
         double (*flops)(const struct plan *, const struct op *) = kind_info(op->kind)->flops;
@@ -158,13 +163,12 @@ unroll_status pass_balance(struct plan *p)
             }
         }
     for (int n = stages, end = last; n > 0; end = cut[end][n] - 1, n--)
-        for (int depth = cut[end][n]; depth <= end; depth++)
-            p->stage_of[depth] = n - 1;
+        for (int depth = cut[end][n]; depth <= end; depth++) p->stage_of[depth] = n - 1;
     p->stage_of[0] = 0;
     return UNROLL_OK;
 }
 
-static void find_homes(struct plan *p)
+static void find_owners(struct plan *p)
 {
     for (int i = 0; i < p->ops; i++)
         for (int k = 0; k < p->op[i].views; k++) {
@@ -172,7 +176,7 @@ static void find_homes(struct plan *p)
             if (buffer >= 0 && p->buffer[buffer].copy_of >= 0)
                 buffer = p->buffer[buffer].copy_of;
             if (buffer >= 0 && p->buffer[buffer].segment == SEG_PARAM)
-                p->buffer[buffer].homes |= 1ull << p->stage_of[p->op[i].depth];
+                p->buffer[buffer].owners |= 1ull << p->stage_of[p->op[i].depth];
         }
 }
 
@@ -203,13 +207,13 @@ static unroll_status push_message(struct plan *p, const struct op *reader, const
     if (here != from && here != to)
         return UNROLL_OK;
     bool sends = here == from;
-    struct op op = op_new(sends ? OP_SEND : OP_RECV, PART_FORWARD, reader->depth);
+    struct op op = op_new(sends ? OP_SEND : OP_RECV, PHASE_FORWARD, reader->depth);
     int at[M_N];
     memcpy(at, p->config.at, sizeof at);
     at[M_LAYER] = sends ? to : from;
     op.peer = plan_rank_at(p, at);
     op.chunk = reader->chunk;
-    op.sweep = reader->sweep;
+    op.traversal = reader->traversal;
     op.tag = plan_tag(p->buffer[v->buffer].name, reader->chunk, to);
     op.view[COMM_X] = *v;
     op.view[COMM_X].access = sends ? READ : WRITE;
@@ -240,7 +244,7 @@ static unroll_status divide_list(struct plan *p, const struct op *list, int coun
 
 unroll_status pass_cut_layer(struct plan *p)
 {
-    find_homes(p);
+    find_owners(p);
     if (p->config.mesh[M_LAYER] == 1)
         return UNROLL_OK;
     int count;

@@ -49,7 +49,8 @@ static struct op_kind_info kinds[OP_KIND_MAX] = {
     [OP_##KIND].name = #text, [OP_##KIND].role = { t, b, u }, [OP_##KIND].inside = axes,
     OP_KINDS(KIND_INFO)
 #undef KIND_INFO
-    [OP_GEMM].flops = flops_gemm,
+        [OP_GEMM]
+            .flops = flops_gemm,
     [OP_GEMM_DX].flops = flops_gemm_dx,
     [OP_GEMM_DW].flops = flops_gemm_dw,
     [OP_RNN].flops = flops_rnn,
@@ -57,7 +58,7 @@ static struct op_kind_info kinds[OP_KIND_MAX] = {
 
     [OP_EMBED].adjoint = adjoint_embed,
     [OP_GEMM].adjoint = adjoint_gemm,
-    [OP_PICK].adjoint = adjoint_gemm,
+    [OP_GATHER_COLUMNS].adjoint = adjoint_gemm,
     [OP_RNN].adjoint = adjoint_rnn,
     [OP_DROPOUT].adjoint = adjoint_dropout,
     [OP_ACTIVATE].adjoint = adjoint_activate,
@@ -65,15 +66,12 @@ static struct op_kind_info kinds[OP_KIND_MAX] = {
     [OP_SEND].adjoint = adjoint_send,
     [OP_RECV].adjoint = adjoint_recv,
 
-    [OP_RNN].carried = { { RNN_H0, RNN_HN }, { RNN_S0, RNN_SN } },
-    [OP_RNN_BACK].carried = { { RNN_DHN, RNN_DH0 }, { RNN_DSN, RNN_DS0 } },
+    [OP_RNN].carried = {{RNN_H0, RNN_HN}, {RNN_S0, RNN_SN}},
+    [OP_RNN_BACK].carried = {{RNN_DHN, RNN_DH0}, {RNN_DSN, RNN_DS0}},
 };
 static int kind_count = OP_BUILT_IN;
 
-const struct op_kind_info *kind_info(enum op_kind kind)
-{
-    return &kinds[kind];
-}
+const struct op_kind_info *kind_info(enum op_kind kind) { return &kinds[kind]; }
 
 unroll_status kind_add(const struct op_kind_info *info, enum op_kind *kind)
 {

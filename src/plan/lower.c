@@ -16,13 +16,11 @@ int plan_add(struct plan *p, const char *name, enum dtype dtype, enum segment se
 static struct shape parameter_shape(const struct parameter *q)
 {
     static const enum axis axes[][3] = {
-        [PARAM_EMBEDDING] = { AX_K, AX_K },       [PARAM_W_IH] = { AX_G, AX_U, AX_K },
-        [PARAM_W_HH] = { AX_G, AX_U, AX_K },      [PARAM_B_IH] = { AX_G, AX_U },
-        [PARAM_B_HH] = { AX_G, AX_U },            [PARAM_VECTOR] = { AX_G, AX_U },
-        [PARAM_W_HR] = { AX_K, AX_U },            [PARAM_W_DENSE] = { AX_K, AX_K },
-        [PARAM_B_DENSE] = { AX_K },
+        [PARAM_EMBEDDING] = {AX_K, AX_K}, [PARAM_W_IH] = {AX_G, AX_U, AX_K}, [PARAM_W_HH] = {AX_G, AX_U, AX_K},
+        [PARAM_B_IH] = {AX_G, AX_U},      [PARAM_B_HH] = {AX_G, AX_U},       [PARAM_VECTOR] = {AX_G, AX_U},
+        [PARAM_W_HR] = {AX_K, AX_U},      [PARAM_W_DENSE] = {AX_K, AX_K},    [PARAM_B_DENSE] = {AX_K},
     };
-    struct shape s = { .rank = q->rank };
+    struct shape s = {.rank = q->rank};
     for (int i = 0; i < q->rank; i++) {
         s.axis[i] = axes[q->role][i];
         s.size[i] = q->size[i];
@@ -30,10 +28,7 @@ static struct shape parameter_shape(const struct parameter *q)
     return s;
 }
 
-static bool is_narrow(const struct plan *p)
-{
-    return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8;
-}
+static bool is_narrow(const struct plan *p) { return p->config.weights == DTYPE_BF16 || p->config.weights == DTYPE_I8; }
 
 static unroll_status add_copy(struct plan *p, int master, int layout)
 {
@@ -42,8 +37,10 @@ static unroll_status add_copy(struct plan *p, int master, int layout)
     snprintf(name, sizeof name, "%s.packed", b->name);
     enum dtype dtype = is_narrow(p) ? p->config.weights : b->dtype;
     if (dtype == DTYPE_I8 && b->size[b->rank - 1] > p->config.traits.int8_products)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has rows of %u numbers: sums of more than %u products of int8 may "
-                    "overflow; fix: weights in bf16", b->name, b->size[b->rank - 1], p->config.traits.int8_products);
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' has rows of %u numbers: sums of more than %u products of int8 may "
+                    "overflow; fix: weights in bf16",
+                    b->name, b->size[b->rank - 1], p->config.traits.int8_products);
     int copy = plan_add_buffer(p, name, dtype, SEG_COPY, b->rank, b->axis, b->size);
     if (copy < 0)
         return UNROLL_RESOURCE;
@@ -107,7 +104,8 @@ static unroll_status lower_parameters(struct plan *p)
         p->buffer[master].parameter = i;
         p->buffer[master].wants_gradient = true;
         if (operands && model_multiplies(p->model, q))
-            TRY(add_copy(p, master, q->role == PARAM_W_HH || fold_wanted(p, q) ? operands->step : operands->product));
+            TRY(add_copy(p, master,
+                         q->role == PARAM_W_HH || fuse_input_wanted(p, q) ? operands->step : operands->product));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
         if (p->config.mode == MODE_TRAIN)
@@ -133,38 +131,31 @@ int lower_weight(const struct plan *p, int master)
 static unroll_status lower_values(struct plan *p)
 {
     const struct plan_config *c = &p->config;
-    bool enough =
-        plan_add(p, "run", DTYPE_I64, SEG_VALUES, SHAPE1(AX_K, 8)) >= 0 &&
-        plan_add(p, "rates", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 16)) >= 0 &&
-        plan_add(p, "loss_sum", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 1)) >= 0 &&
-        plan_add(p, "weight_sum", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 1)) >= 0 &&
-        plan_add(p, "norms", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, (uint32_t)p->model->parameters)) >= 0 &&
-        (!c->lengths || plan_add(p, "lengths", DTYPE_I32, SEG_IO, SHAPE1(AX_B, c->B)) >= 0) &&
-        (!c->resets || plan_add(p, "reset", DTYPE_U8, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B)) >= 0);
+    bool enough = plan_add(p, "run", DTYPE_I64, SEG_VALUES, SHAPE1(AX_K, 8)) >= 0 &&
+                  plan_add(p, "rates", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 16)) >= 0 &&
+                  plan_add(p, "loss_sum", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 1)) >= 0 &&
+                  plan_add(p, "weight_sum", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, 1)) >= 0 &&
+                  plan_add(p, "norms", DTYPE_F64, SEG_VALUES, SHAPE1(AX_K, (uint32_t)p->model->parameters)) >= 0 &&
+                  (!c->lengths || plan_add(p, "lengths", DTYPE_I32, SEG_IO, SHAPE1(AX_B, c->B)) >= 0) &&
+                  (!c->resets || plan_add(p, "reset", DTYPE_U8, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B)) >= 0);
     return enough ? UNROLL_OK : UNROLL_RESOURCE;
 }
 
-struct view lower_named(const struct plan *p, const char *name)
-{
-    return view_of(p, plan_find_buffer(p, name), READ);
-}
+struct view lower_named(const struct plan *p, const char *name) { return view_of(p, plan_find_buffer(p, name), READ); }
 
 /* ---- operations ------------------------------------------------------------------------ */
 
-/* Do products with one-hot rows pick columns of weights? */
-static bool picks(const struct plan *p)
+/* Do products with one-hot rows gather_columns columns of weights? */
+static bool gathers_columns(const struct plan *p)
 {
     const uint32_t symbols = model_input(p->model);
-    const struct picks *picks = &p->config.traits.picks;
-    return lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && symbols >= picks->least && symbols <= picks->most &&
-           (picks->narrow || !is_narrow(p));
+    const struct gathers_columns *gathers_columns = &p->config.traits.gathers_columns;
+    return lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && symbols >= gathers_columns->min &&
+           symbols <= gathers_columns->max && (gathers_columns->narrow || !is_narrow(p));
 }
 
 /* Can the layer have tokens in the place of rows? */
-static bool takes_tokens(const struct layer *l)
-{
-    return l->sources == 1 && l->kind->picks;
-}
+static bool takes_tokens(const struct layer *l) { return l->sources == 1 && l->kind->gathers_columns; }
 
 static bool all_take_tokens(const struct unroll_model *m)
 {
@@ -177,7 +168,7 @@ static bool all_take_tokens(const struct unroll_model *m)
 
 struct op lower_product(const struct plan *p, int x, int layer)
 {
-    struct op op = op_new(p->buffer[x].dtype == DTYPE_I32 ? OP_PICK : OP_GEMM, PART_FORWARD, layer + 1);
+    struct op op = op_new(p->buffer[x].dtype == DTYPE_I32 ? OP_GATHER_COLUMNS : OP_GEMM, PHASE_FORWARD, layer + 1);
     op.view[GEMM_X] = view_of(p, x, READ);
     return op;
 }
@@ -189,7 +180,7 @@ static unroll_status lower_embedding(struct plan *p, int tokens, int *x)
     *x = plan_add(p, "embedded", c->real, SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, model_input(p->model)));
     if (*x < 0)
         return UNROLL_RESOURCE;
-    struct op op = op_new(OP_EMBED, PART_FORWARD, 0);
+    struct op op = op_new(OP_EMBED, PHASE_FORWARD, 0);
     op.view[EMBED_TOKENS] = view_of(p, tokens, READ);
     op.view[EMBED_TABLE] = view_of(p, table, READ);
     op.view[EMBED_OUT] = view_of(p, *x, WRITE);
@@ -197,7 +188,8 @@ static unroll_status lower_embedding(struct plan *p, int tokens, int *x)
     return plan_push(p, &op);
 }
 
-/* Tokens or vectors: the buffer of the tokens where they pick, or else of rows, and that of rows where there are any. */
+/* Tokens or vectors: the buffer of the tokens where they gather_columns, or else of rows, and that of rows where there
+ * are any. */
 static unroll_status lower_input(struct plan *p, int *x, int *rows)
 {
     const struct plan_config *c = &p->config;
@@ -212,7 +204,7 @@ static unroll_status lower_input(struct plan *p, int *x, int *rows)
     *x = plan_add(p, "tokens", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B));
     if (*x < 0)
         return UNROLL_RESOURCE;
-    const bool tokens_pick = picks(p);
+    const bool tokens_pick = gathers_columns(p);
     if (!tokens_pick || !all_take_tokens(p->model))
         TRY(lower_embedding(p, *x, rows));
     *x = tokens_pick ? *x : *rows;
@@ -230,7 +222,7 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
     if (dropped < 0)
         return UNROLL_RESOURCE;
     p->buffer[dropped].wants_gradient = true;
-    struct op op = op_new(OP_DROPOUT, PART_FORWARD, layer + 2);     /* with the layer that reads it */
+    struct op op = op_new(OP_DROPOUT, PHASE_FORWARD, layer + 2); /* with the layer that reads it */
     op.probability = probability;
     op.stream = layer;
     op.view[DROPOUT_X] = view_of(p, *y, READ);
@@ -260,7 +252,7 @@ int lower_output(struct plan *p, int layer)
     const bool z = layer + 1 == p->model->layers && !l->kind->keeps_results;
     int y = z ? lower_result(p, "z", -1, l->outputs, true) : lower_result(p, "y", layer, l->outputs, l->is_output);
     if (z && y >= 0 && p->config.mode == MODE_TRAIN)
-        p->buffer[y].gradient = y;                      /* the loss turns z into dz */
+        p->buffer[y].gradient = y; /* the loss turns z into dz */
     return y;
 }
 
@@ -277,7 +269,7 @@ static unroll_status lower_sources(struct plan *p, int layer, int input, const i
     if (joined < 0)
         return UNROLL_RESOURCE;
     for (int i = 0; i < l->sources; i++) {
-        struct op op = op_new(OP_COPY, PART_FORWARD, layer + 1);
+        struct op op = op_new(OP_COPY, PHASE_FORWARD, layer + 1);
         uint32_t width = model_source(p->model, l->source[i]);
         op.view[COPY_FROM] = view_of(p, given[l->source[i] + 1], READ);
         op.view[COPY_TO] = view_of(p, joined, WRITE);
@@ -307,13 +299,14 @@ static unroll_status lower_loss(struct plan *p, int z)
         return UNROLL_OK;
     if (!loss)
         return fail(UNROLL_USAGE, "the model has no loss (loss, output): it can be run, not trained or "
-                    "evaluated; give it an output width and a loss");
+                                  "evaluated; give it an output width and a loss");
     int target = loss->of_classes
-        ? plan_add(p, "targets", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B))
-        : plan_add(p, "targets", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)unroll_model_outputs(p->model)));
+                     ? plan_add(p, "targets", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B))
+                     : plan_add(p, "targets", c->real, SEG_IO,
+                                SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)unroll_model_outputs(p->model)));
     if (target < 0)
         return UNROLL_RESOURCE;
-    struct op op = op_new(OP_LOSS, PART_FORWARD, p->model->layers);
+    struct op op = op_new(OP_LOSS, PHASE_FORWARD, p->model->layers);
     op.choice = p->model->loss;
     op.view[LOSS_Z] = view_of(p, z, UPDATE);
     op.view[LOSS_TARGET] = view_of(p, target, READ);
@@ -325,11 +318,10 @@ static unroll_status lower_loss(struct plan *p, int z)
 
 unroll_status pass_lower(struct plan *p)
 {
-    int input, given[MODEL_LAYERS_MAX + 1];              /* the buffers of the input and of each layer's results */
+    int input, given[MODEL_LAYERS_MAX + 1]; /* the buffers of the input and of each layer's results */
     TRY(lower_parameters(p));
     TRY(lower_values(p));
     TRY(lower_input(p, &input, &given[0]));
-    for (int layer = 0; layer < p->model->layers; layer++)
-        TRY(lower_layer(p, layer, input, given));
+    for (int layer = 0; layer < p->model->layers; layer++) TRY(lower_layer(p, layer, input, given));
     return lower_loss(p, given[p->model->layers]);
 }

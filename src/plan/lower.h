@@ -3,7 +3,11 @@
 #define PLAN_LOWER_H
 #include "plan/plan.h"
 
-struct shape { int rank; enum axis axis[BUFFER_AXES]; uint32_t size[BUFFER_AXES]; };
+struct shape {
+    int rank;
+    enum axis axis[BUFFER_AXES];
+    uint32_t size[BUFFER_AXES];
+};
 
 #define SHAPE1(a, n)                   (struct shape){ 1, { a }, { n } }
 #define SHAPE2(a, n, b, m)             (struct shape){ 2, { a, b }, { n, m } }

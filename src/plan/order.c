@@ -1,6 +1,6 @@
-/* Parts, lanes, waits and prices: gathers each part's operations, spreads them over lanes, and
- * computes from the views what each must wait for on other lanes. The list stays a correct serial
- * program; lanes only relax it. */
+/* Parts, queues, waits and prices: gathers each phase's operations, spreads them over queues, and
+ * computes from the views what each must wait for on other queues. The list stays a correct serial
+ * program; queues only relax it. */
 #include "base/memory.h"
 #include "plan/plan.h"
 #include <string.h>
@@ -17,11 +17,11 @@ static bool conflict(const struct op *a, const struct op *b)
     return false;
 }
 
-static int take_part(const struct plan *p, enum part part, struct op *to)
+static int take_part(const struct plan *p, enum phase phase, struct op *to)
 {
     int count = 0;
     for (int i = 0; i < p->ops; i++)
-        if (p->op[i].part == part)
+        if (p->op[i].phase == phase)
             to[count++] = p->op[i];
     return count;
 }
@@ -30,8 +30,7 @@ static int take_part(const struct plan *p, enum part part, struct op *to)
 static int overlapping(const struct op *sum, int sums)
 {
     int count = sums;
-    while (count > 0 && sum[count - 1].kind != OP_SUM_BEGIN)
-        count--;
+    while (count > 0 && sum[count - 1].kind != OP_SUM_BEGIN) count--;
     return count;
 }
 
@@ -42,42 +41,39 @@ static void merge_sums(const struct op *backward, int backwards, int sums, struc
     int early = overlapping(sum, sums), done = 0, count = 0;
     for (int k = 0; k < sums; k++) {
         int after = k < early ? backwards : 0;
-        while (k < early && after > done && !conflict(&backward[after - 1], &sum[k]))
-            after--;
+        while (k < early && after > done && !conflict(&backward[after - 1], &sum[k])) after--;
         after = k < early ? after : backwards;
-        while (done < after)
-            merged[count++] = backward[done++];
+        while (done < after) merged[count++] = backward[done++];
         merged[count++] = sum[k];
     }
-    while (done < backwards)
-        merged[count++] = backward[done++];
+    while (done < backwards) merged[count++] = backward[done++];
 }
 
 static void find_ranges(struct plan *p)
 {
-    for (int part = 0, count = 0; part < PART_N; part++) {
+    for (int phase = 0, count = 0; phase < PHASE_N; phase++) {
         int first = p->ops, end = 0;
         for (int i = 0; i < p->ops; i++)
-            if ((int)p->op[i].part == part) {
+            if ((int)p->op[i].phase == phase) {
                 first = i < first ? i : first;
                 end = i + 1;
             }
         count = end > count ? end : count;
-        p->part[part].first = end ? first : count;
-        p->part[part].end = end ? end : count;
+        p->phase[phase].first = end ? first : count;
+        p->phase[phase].end = end ? end : count;
     }
 }
 
 /* room: for as many operations again. */
-static void gather_parts(struct plan *p, struct op *room)
+static void gather_phases(struct plan *p, struct op *room)
 {
     struct op *sorted = room, *merged = room + p->ops;
     int count = 0, forward = 0, backwards = 0, sums = 0;
-    for (int part = 0; part < PART_N; part++) {
-        int n = take_part(p, (enum part)part, sorted + count);
-        forward = part == PART_FORWARD ? n : forward;
-        backwards = part == PART_BACKWARD ? n : backwards;
-        sums = part == PART_SUM ? n : sums;
+    for (int phase = 0; phase < PHASE_N; phase++) {
+        int n = take_part(p, (enum phase)phase, sorted + count);
+        forward = phase == PHASE_FORWARD ? n : forward;
+        backwards = phase == PHASE_BACKWARD ? n : backwards;
+        sums = phase == PHASE_SUM ? n : sums;
         count += n;
     }
     merge_sums(sorted + forward, backwards, sums, merged);
@@ -86,42 +82,42 @@ static void gather_parts(struct plan *p, struct op *room)
     find_ranges(p);
 }
 
-/* All communication of a rank is on lane 0, in list order; layers and directions go round. */
-static int lane_of(const struct plan *p, const struct op *op)
+/* All communication of a rank is on queue 0, in list order; layers and directions go round. */
+static int queue_of(const struct plan *p, const struct op *op)
 {
     bool communicates = op->group >= 0 || op->peer >= 0;
     int n = model_looks_ahead(p->model) ? 2 * op->depth + op->direction : op->depth;
-    return communicates ? 0 : n % p->config.lanes;
+    return communicates ? 0 : n % p->config.queues;
 }
 
 /* Worth it where a team has too few rows to divide and would meet in every step instead. A large head would be
- * the work of one lane. */
-int plan_lanes_for(const struct unroll_model *m, const struct plan_config *c, int threads)
+ * the work of one queue. */
+int plan_queues_for(const struct unroll_model *m, const struct plan_config *c, int threads)
 {
     enum { FEW_ROWS = 4 };
     unroll_spec stack;
-    int most = threads < LANES_MAX ? threads : LANES_MAX;
+    int max = threads < QUEUES_MAX ? threads : QUEUES_MAX;
     if (c->B >= (uint32_t)(FEW_ROWS * threads) || threads < 2 || !unroll_model_spec(m, &stack) ||
         stack.output > 4 * stack.hidden)
         return 1;
     int independent = stack.bidirectional ? 2 : c->chunks > 1 ? stack.layers : 1;
-    return independent < most ? independent : most;
+    return independent < max ? independent : max;
 }
 
 /* Backward and sum are one where they overlap. */
 static int phase_of(const struct plan *p, const struct op *op)
 {
-    return plan_overlaps(p) && op->part == PART_SUM ? PART_BACKWARD : (int)op->part;
+    return plan_overlaps(p) && op->phase == PHASE_SUM ? PHASE_BACKWARD : (int)op->phase;
 }
 
-/* Per lane, the last earlier operation of the phase that touches the same memory. */
+/* Per queue, the last earlier operation of the phase that touches the same memory. */
 static void find_waits(struct plan *p, int i)
 {
     struct op *op = &p->op[i];
     for (int k = i; k-- > 0 && phase_of(p, &p->op[k]) == phase_of(p, op);) {
-        int lane = p->op[k].lane;
-        if (lane != op->lane && op->wait[lane] < 0 && conflict(&p->op[k], op))
-            op->wait[lane] = k;
+        int queue = p->op[k].queue;
+        if (queue != op->queue && op->wait[queue] < 0 && conflict(&p->op[k], op))
+            op->wait[queue] = k;
     }
 }
 
@@ -143,14 +139,13 @@ unroll_status pass_order(struct plan *p)
     struct op *room = allocate_zeroed(2 * (size_t)p->ops + 1, sizeof *room);
     if (!room)
         return fail(UNROLL_RESOURCE, "no memory to order %d operations", p->ops);
-    gather_parts(p, room);
+    gather_phases(p, room);
     release(room);
     for (int i = 0; i < p->ops; i++) {
-        p->op[i].lane = lane_of(p, &p->op[i]);
+        p->op[i].queue = queue_of(p, &p->op[i]);
         price(p, &p->op[i]);
     }
-    for (int i = 0; i < p->ops && p->config.lanes > 1; i++)
-        find_waits(p, i);
+    for (int i = 0; i < p->ops && p->config.queues > 1; i++) find_waits(p, i);
     return UNROLL_OK;
 }
 
@@ -166,8 +161,7 @@ struct before {
 static void join_row(struct before *b, int to, int from)
 {
     uint64_t *t = b->bits + (size_t)to * b->words, *f = b->bits + (size_t)from * b->words;
-    for (size_t w = 0; w < b->words; w++)
-        t[w] |= f[w];
+    for (size_t w = 0; w < b->words; w++) t[w] |= f[w];
     t[from / 64] |= 1ull << from % 64;
 }
 
@@ -183,23 +177,23 @@ unroll_status before_new(const struct plan *p, struct before **out)
         release(b);
         return fail(UNROLL_RESOURCE, "no memory for the order of %d operations", p->ops);
     }
-    int last[LANES_MAX], sums = -1;         /* they are on one lane, and left out where backward runs without them */
+    int last[QUEUES_MAX], sums = -1; /* they are on one queue, and left out where backward runs without them */
     for (int i = 0; i < p->ops; i++) {
         const struct op *op = &p->op[i];
-        for (int lane = 0; lane < LANES_MAX; lane++)
+        for (int queue = 0; queue < QUEUES_MAX; queue++)
             if (!i || phase_of(p, &p->op[i - 1]) != phase_of(p, op))
-                last[lane] = -1;
-        if (last[op->lane] >= 0)
-            join_row(b, i, last[op->lane]);
-        if (sums >= 0 && op->part == PART_SUM)
+                last[queue] = -1;
+        if (last[op->queue] >= 0)
+            join_row(b, i, last[op->queue]);
+        if (sums >= 0 && op->phase == PHASE_SUM)
             join_row(b, i, sums);
-        for (int lane = 0; lane < LANES_MAX; lane++)
-            if (op->wait[lane] >= 0)
-                join_row(b, i, op->wait[lane]);
-        if (op->part == PART_SUM)
+        for (int queue = 0; queue < QUEUES_MAX; queue++)
+            if (op->wait[queue] >= 0)
+                join_row(b, i, op->wait[queue]);
+        if (op->phase == PHASE_SUM)
             sums = i;
         else
-            last[op->lane] = i;
+            last[op->queue] = i;
     }
     *out = b;
     return UNROLL_OK;
@@ -209,7 +203,7 @@ bool before(const struct before *b, int first, int second)
 {
     int one = phase_of(b->plan, &b->plan->op[first]), other = phase_of(b->plan, &b->plan->op[second]);
     if (one != other)
-        return one < other;                             /* they run one after the other */
+        return one < other; /* they run one after the other */
     return b->bits[(size_t)second * b->words + (size_t)first / 64] >> first % 64 & 1;
 }
 

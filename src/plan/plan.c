@@ -6,20 +6,20 @@
 
 /* ---- arrays that grow ------------------------------------------------------------------ */
 
-void *plan_grown(void *array, int count, int *room, size_t size)
+void *plan_grown(void *array, int count, int *capacity, size_t size)
 {
-    if (count < *room)
+    if (count < *capacity)
         return array;
-    int more = *room ? *room * 2 : size < sizeof(struct group) ? 64 : 4;        /* few have more groups */
+    int more = *capacity ? *capacity * 2 : size < sizeof(struct group) ? 64 : 4; /* few have more groups */
     void *larger = allocate_zeroed((size_t)more, size);
     if (!larger) {
-        keep_error("no memory for a plan of more than %d entries", count);
+        set_error("no memory for a plan of more than %d entries", count);
         return NULL;
     }
     if (array)
         memcpy(larger, array, (size_t)count * size);
     release(array);
-    *room = more;
+    *capacity = more;
     return larger;
 }
 
@@ -27,14 +27,14 @@ int plan_add_buffer(struct plan *p, const char *name, enum dtype dtype, enum seg
                     const enum axis *axis, const uint32_t *size)
 {
     /* Made apart: the arguments may lie in the array that moves. */
-    struct buffer b = { .dtype = dtype, .segment = segment, .rank = rank, .parameter = -1, .copy_of = -1,
-                        .gradient = -1, .second = -1 };
+    struct buffer b = {
+        .dtype = dtype, .segment = segment, .rank = rank, .parameter = -1, .copy_of = -1, .gradient = -1, .second = -1};
     snprintf(b.name, sizeof b.name, "%s", name);
     for (int i = 0; i < rank; i++) {
         b.axis[i] = axis[i];
         b.size[i] = b.whole[i] = size[i];
     }
-    struct buffer *all = plan_grown(p->buffer, p->buffers, &p->buffer_room, sizeof *all);
+    struct buffer *all = plan_grown(p->buffer, p->buffers, &p->buffer_capacity, sizeof *all);
     if (!all)
         return -1;
     p->buffer = all;
@@ -44,7 +44,7 @@ int plan_add_buffer(struct plan *p, const char *name, enum dtype dtype, enum seg
 
 int plan_add_like(struct plan *p, const char *name, enum segment segment, int like)
 {
-    const struct buffer b = p->buffer[like];            /* the array may move */
+    const struct buffer b = p->buffer[like]; /* the array may move */
     int made = plan_add_buffer(p, name, b.dtype, segment, b.rank, b.axis, b.size);
     if (made < 0)
         return -1;
@@ -80,7 +80,7 @@ int plan_gradient(struct plan *p, int buffer)
         return b->gradient;
     char name[sizeof b->name + 2];
     snprintf(name, sizeof name, "d.%s", b->name);
-    enum segment segment = b->segment == SEG_STEP ? SEG_STEP : SEG_IO;      /* the host sees it, too */
+    enum segment segment = b->segment == SEG_STEP ? SEG_STEP : SEG_IO; /* the host sees it, too */
     int made = plan_add_like(p, name, segment, buffer);
     if (made >= 0)
         p->buffer[buffer].gradient = made;
@@ -89,8 +89,8 @@ int plan_gradient(struct plan *p, int buffer)
 
 unroll_status plan_push(struct plan *p, const struct op *op)
 {
-    struct op kept = *op;                               /* op may lie in the array that moves */
-    struct op *all = plan_grown(p->op, p->ops, &p->op_room, sizeof *all);
+    struct op kept = *op; /* op may lie in the array that moves */
+    struct op *all = plan_grown(p->op, p->ops, &p->op_capacity, sizeof *all);
     if (!all)
         return UNROLL_RESOURCE;
     for (int i = 0; i < kept.views; i++)
@@ -106,14 +106,14 @@ struct op *plan_take_list(struct plan *p, int *count)
     struct op *list = p->op;
     *count = p->ops;
     p->op = NULL;
-    p->ops = p->op_room = 0;
+    p->ops = p->op_capacity = 0;
     return list;
 }
 
 int plan_find_buffer(const struct plan *p, const char *name)
 {
     for (int i = 0; i < p->buffers; i++)
-        if (p->buffer[i].name == name)          /* the plan's own: sessions ask so in each run */
+        if (p->buffer[i].name == name) /* the plan's own: sessions ask so in each run */
             return i;
     for (int i = 0; i < p->buffers; i++)
         if (!strcmp(p->buffer[i].name, name))
@@ -126,57 +126,46 @@ int plan_find_buffer(const struct plan *p, const char *name)
 int plan_rank_at(const struct plan *p, const int at[M_N])
 {
     int rank = 0;
-    for (int m = 0; m < M_N; m++)
-        rank = rank * p->config.mesh[m] + at[m];
+    for (int m = 0; m < M_N; m++) rank = rank * p->config.mesh[m] + at[m];
     return rank;
 }
 
-int plan_rank(const struct plan *p)
-{
-    return plan_rank_at(p, p->config.at);
-}
+int plan_rank(const struct plan *p) { return plan_rank_at(p, p->config.at); }
 
 int plan_ranks(const struct plan *p)
 {
     int ranks = 1;
-    for (int m = 0; m < M_N; m++)
-        ranks *= p->config.mesh[m];
+    for (int m = 0; m < M_N; m++) ranks *= p->config.mesh[m];
     return ranks;
 }
 
 void mesh_coordinate(const int mesh[M_N], int rank, int at[M_N])
 {
-    for (int m = M_N; m-- > 0; rank /= mesh[m])
-        at[m] = rank % mesh[m];
+    for (int m = M_N; m-- > 0; rank /= mesh[m]) at[m] = rank % mesh[m];
 }
 
 int plan_group(struct plan *p, unsigned mesh_axes)
 {
-    struct group group = { .size = 0 };
+    struct group group = {.size = 0};
     int members[M_N], size = 1;
-    for (int m = 0; m < M_N; m++)
-        size *= members[m] = mesh_axes >> m & 1 ? p->config.mesh[m] : 1;
+    for (int m = 0; m < M_N; m++) size *= members[m] = mesh_axes >> m & 1 ? p->config.mesh[m] : 1;
     while (group.size < size) {
         int at[M_N];
         mesh_coordinate(members, group.size, at);
-        for (int m = 0; m < M_N; m++)
-            at[m] += mesh_axes >> m & 1 ? 0 : p->config.at[m];
+        for (int m = 0; m < M_N; m++) at[m] += mesh_axes >> m & 1 ? 0 : p->config.at[m];
         group.rank[group.size++] = plan_rank_at(p, at);
     }
     return plan_add_group(p, &group);
 }
 
-bool plan_gathers(const struct plan *p)
-{
-    return p->config.exact && p->config.mesh[M_HIDDEN] > 1;
-}
+bool plan_gathers(const struct plan *p) { return p->config.exact && p->config.mesh[M_HIDDEN] > 1; }
 
 int plan_add_group(struct plan *p, const struct group *group)
 {
     for (int i = 0; i < p->groups; i++)
         if (!memcmp(&p->group[i], group, sizeof *group))
             return i;
-    struct group *all = plan_grown(p->group, p->groups, &p->group_room, sizeof *all);
+    struct group *all = plan_grown(p->group, p->groups, &p->group_capacity, sizeof *all);
     if (!all)
         return -1;
     p->group = all;
@@ -189,7 +178,7 @@ struct group op_group(const struct plan *p, const struct op *op)
     const int here = plan_rank(p);
     if (op->group >= 0)
         return p->group[op->group];
-    return (struct group){ 2, { op->peer < here ? op->peer : here, op->peer < here ? here : op->peer } };
+    return (struct group){2, {op->peer < here ? op->peer : here, op->peer < here ? here : op->peer}};
 }
 
 static int by_members(const void *a, const void *b)
@@ -201,7 +190,7 @@ static int by_members(const void *a, const void *b)
 
 unroll_status plan_meetings(const struct plan *p, uint32_t kinds, struct group **groups, int *count)
 {
-    int room = 0;
+    int capacity = 0;
     *groups = NULL;
     *count = 0;
     for (int i = 0; i < p->ops; i++) {
@@ -209,9 +198,8 @@ unroll_status plan_meetings(const struct plan *p, uint32_t kinds, struct group *
             continue;
         const struct group group = op_group(p, &p->op[i]);
         int at = 0;
-        while (at < *count && by_members(&(*groups)[at], &group))
-            at++;
-        struct group *all = at < *count ? *groups : plan_grown(*groups, *count, &room, sizeof *all);
+        while (at < *count && by_members(&(*groups)[at], &group)) at++;
+        struct group *all = at < *count ? *groups : plan_grown(*groups, *count, &capacity, sizeof *all);
         if (!all)
             return UNROLL_RESOURCE;
         *groups = all;
@@ -226,36 +214,30 @@ unroll_status plan_meetings(const struct plan *p, uint32_t kinds, struct group *
 void plan_chunk(const struct plan *p, int chunk, uint32_t *first, uint32_t *count)
 {
     if (p->chunk_axis == AX_B)
-        share(p->rows, p->config.chunks, chunk, 1, first, count);
+        shard_range(p->rows, p->config.chunks, chunk, 1, first, count);
     else
-        share(p->config.T, p->config.chunks, chunk, p->quantum, first, count);
+        shard_range(p->config.T, p->config.chunks, chunk, p->block_steps, first, count);
 }
 
 /* ---- views ----------------------------------------------------------------------------- */
 
-struct op op_new(enum op_kind kind, enum part part, int depth)
+struct op op_new(enum op_kind kind, enum phase phase, int depth)
 {
-    struct op op = { .kind = kind, .part = part, .depth = depth, .group = -1, .peer = -1 };
-    for (int i = 0; i < OP_VIEWS; i++)
-        op.view[i] = view_none();
-    for (int i = 0; i < LANES_MAX; i++)
-        op.wait[i] = -1;
+    struct op op = {.kind = kind, .phase = phase, .depth = depth, .group = -1, .peer = -1};
+    for (int i = 0; i < OP_VIEWS; i++) op.view[i] = view_none();
+    for (int i = 0; i < QUEUES_MAX; i++) op.wait[i] = -1;
     op.views = OP_VIEWS;
     return op;
 }
 
-struct view view_none(void)
-{
-    return (struct view){ .buffer = -1, .access = NONE };
-}
+struct view view_none(void) { return (struct view){.buffer = -1, .access = NONE}; }
 
 struct view view_of(const struct plan *p, int buffer, enum access access)
 {
     if (buffer < 0)
         return view_none();
-    struct view v = { .buffer = buffer, .access = access };
-    for (int i = 0; i < p->buffer[buffer].rank; i++)
-        v.count[i] = p->buffer[buffer].size[i];
+    struct view v = {.buffer = buffer, .access = access};
+    for (int i = 0; i < p->buffer[buffer].rank; i++) v.count[i] = p->buffer[buffer].size[i];
     return v;
 }
 
@@ -284,7 +266,7 @@ bool view_overlap(const struct view *a, const struct view *b)
         return false;
     for (int i = 0; i < BUFFER_AXES; i++) {
         if (!a->count[i] && !b->count[i])
-            continue;                                   /* an axis that the buffer does not have */
+            continue; /* an axis that the buffer does not have */
         if (a->first[i] >= b->first[i] + b->count[i] || b->first[i] >= a->first[i] + a->count[i])
             return false;
     }
@@ -306,8 +288,7 @@ uint64_t view_elements(const struct plan *p, const struct view *v)
     if (v->buffer < 0)
         return 0;
     uint64_t n = 1;
-    for (int i = 0; i < p->buffer[v->buffer].rank; i++)
-        n *= v->count[i];
+    for (int i = 0; i < p->buffer[v->buffer].rank; i++) n *= v->count[i];
     return n;
 }
 
@@ -320,18 +301,15 @@ double op_bytes(const struct plan *p, const struct op *op)
     return bytes;
 }
 
-bool plan_overlaps(const struct plan *p)
-{
-    return p->part[PART_SUM].first < p->part[PART_BACKWARD].end;
-}
+bool plan_overlaps(const struct plan *p) { return p->phase[PHASE_SUM].first < p->phase[PHASE_BACKWARD].end; }
 
-void part_range(const struct plan *p, enum part part, int *first, int *end)
+void phase_range(const struct plan *p, enum phase phase, int *first, int *end)
 {
-    bool both = (int)part == PART_BACKWARD_SUM;
-    int sums = p->part[PART_SUM].first;
-    *first = p->part[both ? PART_BACKWARD : part].first;
+    bool both = (int)phase == PHASE_BACKWARD_SUM;
+    int sums = p->phase[PHASE_SUM].first;
+    *first = p->phase[both ? PHASE_BACKWARD : phase].first;
     *first = both && sums < *first ? sums : *first;
-    *end = p->part[both ? PART_SUM : part].end;
+    *end = p->phase[both ? PHASE_SUM : phase].end;
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
@@ -340,36 +318,42 @@ void part_range(const struct plan *p, enum part part, int *first, int *end)
 uint32_t plan_tag(const char *name, int chunk, int extra)
 {
     uint32_t hash = 2166136261u;
-    for (const char *c = name; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 16777619u;
     hash = (hash ^ (uint32_t)chunk) * 16777619u;
     hash = (hash ^ (uint32_t)extra) * 16777619u;
     return (hash ^ hash >> 26) & TAG_NAMES;
 }
 
 /* What the operation writes names it; a send only reads. */
-const char *op_label(const struct plan *p, const struct op *op, char *room, size_t size)
+const char *op_label(const struct plan *p, const struct op *op, char *capacity, size_t size)
 {
     const char *about = op->view[0].buffer >= 0 ? p->buffer[op->view[0].buffer].name : "";
     for (int i = op->views; i-- > 0;)
         if (access_writes(op->view[i].access))
             about = p->buffer[op->view[i].buffer].name;
-    snprintf(room, size, "%s %s", kind_info(op->kind)->name, about);
+    snprintf(capacity, size, "%s %s", kind_info(op->kind)->name, about);
     if (p->config.chunks > 1) {
-        size_t used = strlen(room);
-        snprintf(room + used, size - used, " chunk %d", op->chunk);
+        size_t used = strlen(capacity);
+        snprintf(capacity + used, size - used, " chunk %d", op->chunk);
     }
-    return room;
+    return capacity;
 }
 
 /* ---- the whole way --------------------------------------------------------------------- */
 
 struct plan_config plan_config_default(void)
 {
-    return (struct plan_config){
-        .mode = MODE_TRAIN, .real = DTYPE_F32, .weights = DTYPE_F32, .T = 1, .B = 1, .mesh = { 1, 1, 1, 1 },
-        .chunks = 1, .lanes = 1, .shards = 1, .bucket = 1 << 20, .sum = -1,
-    };
+    return (struct plan_config){.mode = MODE_TRAIN,
+                                .real = DTYPE_F32,
+                                .weights = DTYPE_F32,
+                                .T = 1,
+                                .B = 1,
+                                .mesh = {1, 1, 1, 1},
+                                .chunks = 1,
+                                .queues = 1,
+                                .shards = 1,
+                                .bucket = 1 << 20,
+                                .sum = -1};
 }
 
 static unroll_status check_config(const struct plan_config *c)
@@ -377,8 +361,10 @@ static unroll_status check_config(const struct plan_config *c)
     if (c->T < 1 || c->B < 1)
         return fail(UNROLL_USAGE, "a plan needs at least one step and one row (T = %u, B = %u)", c->T, c->B);
     if ((uint64_t)c->T * c->B > UINT32_MAX)
-        return fail(UNROLL_UNSUPPORTED, "T x B = %u x %u is more than 2^32 rows; use a smaller batch or "
-                    "shorter pieces of the sequence (`steps`)", c->T, c->B);
+        return fail(UNROLL_UNSUPPORTED,
+                    "T x B = %u x %u is more than 2^32 rows; use a smaller batch or "
+                    "shorter pieces of the sequence (`steps`)",
+                    c->T, c->B);
     if (c->real != DTYPE_F32 && c->real != DTYPE_F64)
         return fail(UNROLL_UNSUPPORTED, "a plan computes in f32 or f64, not in %s", dtype_name(c->real));
     if (c->weights != c->real && c->weights != DTYPE_F32) {
@@ -386,17 +372,18 @@ static unroll_status check_config(const struct plan_config *c)
             return fail(UNROLL_UNSUPPORTED, "packed copies of weights are fp32, bf16 or int8, not %s",
                         dtype_name(c->weights));
         if (c->mode >= MODE_TRAIN || c->real != DTYPE_F32 || !c->traits.operands)
-            return fail(UNROLL_UNSUPPORTED, "weights in %s are for outputs and losses in single precision on "
+            return fail(UNROLL_UNSUPPORTED,
+                        "weights in %s are for outputs and losses in single precision on "
                         "a device that packs weights, not for gradients; fix: weights in fp32",
                         dtype_name(c->weights));
     }
-    if (c->lanes < 1 || c->lanes > LANES_MAX)
-        return fail(UNROLL_USAGE, "lanes = %d is outside 1..%d", c->lanes, LANES_MAX);
+    if (c->queues < 1 || c->queues > QUEUES_MAX)
+        return fail(UNROLL_USAGE, "queues = %d is outside 1..%d", c->queues, QUEUES_MAX);
     if (c->chunks < 0 || c->chunks > CHUNKS_MAX)
         return fail(UNROLL_USAGE, "chunks = %d is outside 0..%d (0: as many as are fast)", c->chunks, CHUNKS_MAX);
     if (c->shards < 1 || c->shards > c->B)
-        return fail(UNROLL_USAGE, "%u shards of a batch of %u rows; fix: 1 to as many as there are rows",
-                    c->shards, c->B);
+        return fail(UNROLL_USAGE, "%u shards of a batch of %u rows; fix: 1 to as many as there are rows", c->shards,
+                    c->B);
     long ranks = 1;
     for (int m = 0; m < M_N; m++) {
         if (c->mesh[m] < 1 || c->at[m] < 0 || c->at[m] >= c->mesh[m])
@@ -411,23 +398,23 @@ static unroll_status check_config(const struct plan_config *c)
 static unroll_status run_passes(struct plan *p)
 {
     TRY(pass_lower(p));
-    TRY(pass_balance(p));
+    TRY(pass_partition(p));
     TRY(pass_cut_axis(p, AX_B, M_BATCH));
     TRY(pass_cut_axis(p, AX_U, M_HIDDEN));
     TRY(pass_cut_axis(p, AX_T, M_TIME));
-    pass_near(p);
+    pass_fit_cache(p);
     TRY(pass_segment(p));
     TRY(pass_chunk(p));
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
-    TRY(pass_fold(p));
+    TRY(pass_fuse_input(p));
     if (p->config.traits.operands)
         TRY(p->config.traits.operands->choose(p));
-    TRY(pass_join(p));
-    TRY(pass_sum(p));
+    TRY(pass_merge_reductions(p));
+    TRY(pass_reduce_gradients(p));
     TRY(pass_recompute(p));
     TRY(pass_order(p));
-    TRY(pass_place(p));
+    TRY(pass_allocate(p));
     return pass_check(p);
 }
 
@@ -439,10 +426,10 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
         return fail(UNROLL_RESOURCE, "no memory for a plan");
     p->model = model;
     p->config = *config;
-    /* A plan has at most 64 chunks and every chunk is whole leaves, so 64 leaves let time be cut
+    /* A plan has at most 64 chunks and every chunk is whole accumulation blocks, so 64 blocks let time be cut
      * in every allowed way without changing the order of any sum. */
     p->rows = config->B;
-    p->quantum = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
+    p->block_steps = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
     if (config->traits.operands)
         config->traits.operands->begin(p);
     unroll_status status = run_passes(p);
@@ -458,12 +445,13 @@ unroll_status plan_streaming(const struct unroll_model *model, struct plan_confi
 {
     for (int l = 0; l < model->layers; l++)
         if (layer_end(&model->layer[l]) > 1)
-            return fail(UNROLL_UNSUPPORTED, "a bidirectional model can't be streamed: the outputs of layer %d, '%s', depend on "
-                        "frames that are still to come; fix: train one direction, or run whole sequences in a session", l,
-                        model->layer[l].name);
+            return fail(UNROLL_UNSUPPORTED,
+                        "a bidirectional model can't be streamed: the outputs of layer %d, '%s', depend on "
+                        "frames that are still to come; fix: train one direction, or run whole sequences in a session",
+                        l, model->layer[l].name);
     config->mode = MODE_INFER;
     config->T = 1;
-    config->traits.picks = (struct picks){ 1, UINT32_MAX, true };
+    config->traits.gathers_columns = (struct gathers_columns){1, UINT32_MAX, true};
     return plan_new(model, config, plan);
 }
 

@@ -2,11 +2,10 @@
 #include "plan/print.h"
 #include <string.h>
 
-static const char *const access_marks[] = { [NONE] = "", [READ] = "", [WRITE] = "=", [ADD] = "+", [UPDATE] = "~" };
-static const char *const part_names[] = {
-#define PART_NAME(NAME, name) #name,
-    PARTS(PART_NAME)
-};
+static const char *const access_marks[] = {[NONE] = "", [READ] = "", [WRITE] = "=", [ADD] = "+", [UPDATE] = "~"};
+static const char *const phase_names[] = {
+#define PHASE_NAME(NAME, name) #name,
+    PHASES(PHASE_NAME)};
 
 const char *segment_name(enum segment segment)
 {
@@ -20,10 +19,9 @@ const char *segment_name(enum segment segment)
 
 static void print_size(FILE *file, double bytes)
 {
-    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     int unit = 0;
-    for (; bytes >= 1000 && unit < 4; unit++)
-        bytes /= 1000;
+    for (; bytes >= 1000 && unit < 4; unit++) bytes /= 1000;
     fprintf(file, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
 }
 
@@ -32,8 +30,7 @@ static void print_view(FILE *file, const struct plan *p, const struct view *v)
 {
     const struct buffer *b = &p->buffer[v->buffer];
     bool whole = true;
-    for (int i = 0; i < b->rank; i++)
-        whole &= v->count[i] == b->size[i] && !b->shared;
+    for (int i = 0; i < b->rank; i++) whole &= v->count[i] == b->size[i] && !b->shared;
     fprintf(file, " %s%s", access_marks[v->access], b->name);
     for (int i = 0; i < b->rank && !whole; i++) {
         fputs(i ? "," : "[", file);
@@ -47,9 +44,9 @@ static void print_view(FILE *file, const struct plan *p, const struct view *v)
 
 static void print_waits(FILE *file, const struct op *op)
 {
-    for (int lane = 0; lane < LANES_MAX; lane++)
-        if (op->wait[lane] >= 0)
-            fprintf(file, " wait %d", op->wait[lane]);
+    for (int queue = 0; queue < QUEUES_MAX; queue++)
+        if (op->wait[queue] >= 0)
+            fprintf(file, " wait %d", op->wait[queue]);
     if (op->peer >= 0)
         fprintf(file, " %s rank %d", op->kind == OP_SEND ? "to" : "from", op->peer);
 }
@@ -57,7 +54,7 @@ static void print_waits(FILE *file, const struct op *op)
 static void print_op(FILE *file, const struct plan *p, int i)
 {
     const struct op *op = &p->op[i];
-    fprintf(file, "%5d  lane %d  %-10s %9.3f MFLOP %10.1f kB ", i, op->lane, kind_info(op->kind)->name,
+    fprintf(file, "%5d  queue %d  %-14s %9.3f MFLOP %10.1f kB ", i, op->queue, kind_info(op->kind)->name,
             op->flops / 1e6, op->bytes / 1e3);
     for (int k = 0; k < op->views; k++)
         if (op->view[k].buffer >= 0 && p->buffer[op->view[k].buffer].segment != SEG_SCRATCH)
@@ -66,30 +63,28 @@ static void print_op(FILE *file, const struct plan *p, int i)
     fputc('\n', file);
 }
 
-static void print_part(FILE *file, const struct plan *p, int part, const char *name)
+static void print_phase(FILE *file, const struct plan *p, int phase, const char *name)
 {
     int first, end;
     double flops = 0;
-    part_range(p, (enum part)part, &first, &end);
-    for (int i = first; i < end; i++)
-        flops += p->op[i].flops;
+    phase_range(p, (enum phase)phase, &first, &end);
+    for (int i = first; i < end; i++) flops += p->op[i].flops;
     if (first < end)
         fprintf(file, "%s: %d operations, %.3f MFLOP\n", name, end - first, flops / 1e6);
-    for (int i = first; i < end; i++)
-        print_op(file, p, i);
+    for (int i = first; i < end; i++) print_op(file, p, i);
 }
 
 void plan_print(FILE *file, const struct plan *p)
 {
-    fprintf(file, "T = %u, B = %u, chunks%s = %d, lanes = %d, rank %d of %d; = writes, + adds, ~ updates\n",
-            p->config.T, p->config.B, p->chunk_axis == AX_B ? " of rows" : "", p->config.chunks, p->config.lanes,
+    fprintf(file, "T = %u, B = %u, chunks%s = %d, queues = %d, rank %d of %d; = writes, + adds, ~ updates\n",
+            p->config.T, p->config.B, p->chunk_axis == AX_B ? " of rows" : "", p->config.chunks, p->config.queues,
             plan_rank(p), plan_ranks(p));
     bool overlap = plan_overlaps(p);
-    for (int part = 0; part < PART_N; part++)
-        if (overlap && part == PART_BACKWARD)
-            print_part(file, p, PART_BACKWARD_SUM, "backward and sum");
-        else if (!overlap || part != PART_SUM)
-            print_part(file, p, part, part_names[part]);
+    for (int phase = 0; phase < PHASE_N; phase++)
+        if (overlap && phase == PHASE_BACKWARD)
+            print_phase(file, p, PHASE_BACKWARD_SUM, "backward and sum");
+        else if (!overlap || phase != PHASE_SUM)
+            print_phase(file, p, phase, phase_names[phase]);
     fputs("memory:", file);
     for (int s = 0; s < SEG_N; s++) {
         fprintf(file, "  %s ", segment_name((enum segment)s));
@@ -100,7 +95,7 @@ void plan_print(FILE *file, const struct plan *p)
 
 /* ---- checkpoints ----------------------------------------------------------------------- */
 
-/* Activations that have all steps although segments share memory: other sweeps, ranks or the host read them. */
+/* Activations that have all steps although segments share memory: other traversals, ranks or the host read them. */
 static bool is_kept(const struct buffer *b)
 {
     return b->segment == SEG_STEP && b->bytes && !b->shared && buffer_dim(b, AX_T) >= 0;
@@ -135,8 +130,8 @@ static json_t *op_to_json(const struct plan *p, const struct op *op)
     for (int k = 0; k < op->views; k++)
         if (op->view[k].buffer >= 0)
             json_array_append_new(views, json_string(p->buffer[op->view[k].buffer].name));
-    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:o}", "kind", kind_info(op->kind)->name, "part",
-                     part_names[op->part], "lane", op->lane, "chunk", op->chunk, "depth", op->depth, "flops",
+    return json_pack("{s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:o}", "kind", kind_info(op->kind)->name, "phase",
+                     phase_names[op->phase], "queue", op->queue, "chunk", op->chunk, "depth", op->depth, "flops",
                      op->flops, "bytes", op->bytes, "buffers", views);
 }
 
@@ -165,7 +160,6 @@ json_t *plan_to_json(const struct plan *p, const struct plan *all)
     }
     return json_pack("{s:o, s:o, s:f, s:I, s:i, s:i, s:i, s:i, s:s, s:o*}", "operations", ops, "segments", segments,
                      "flops", flops, "peak_bytes", (json_int_t)total, "steps", (int)p->config.T, "rows",
-                     (int)p->config.B, "lanes", p->config.lanes, "chunks", p->config.chunks, "chunks_of",
-                     p->chunk_axis == AX_B ? "rows" : "steps", "checkpoints",
-                     all ? saving_to_json(p, all) : NULL);
+                     (int)p->config.B, "queues", p->config.queues, "chunks", p->config.chunks, "chunks_of",
+                     p->chunk_axis == AX_B ? "rows" : "steps", "checkpoints", all ? saving_to_json(p, all) : NULL);
 }

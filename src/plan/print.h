@@ -4,7 +4,7 @@
 #include "plan/plan.h"
 #include <jansson.h>
 
-void plan_print(FILE *, const struct plan *);               /* a table */
+void plan_print(FILE *, const struct plan *); /* a table */
 
 /* A new reference, or NULL when memory is out. `all` as below. */
 json_t *plan_to_json(const struct plan *, const struct plan *all);
@@ -13,6 +13,6 @@ void plan_print_saving(FILE *, const struct plan *, const struct plan *all);
 
 /* Of all ranks of a mesh: who computes what, what is sent, memory, the bubble. */
 unroll_status plan_print_mesh(FILE *, struct plan *const *plans, int ranks);
-json_t *plan_mesh_to_json(struct plan *const *plans, int ranks);        /* NULL: no memory, or no sound mesh */
+json_t *plan_mesh_to_json(struct plan *const *plans, int ranks); /* NULL: no memory, or no sound mesh */
 
 #endif

@@ -6,16 +6,16 @@
 
 struct rank_summary {
     int at[M_N];
-    int first_depth, last_depth;        /* 0 embedding, 1..L-1 layers, L head; -1: nothing */
-    uint32_t first_unit, units;         /* of the first layer here; 0: not divided */
+    int first_depth, last_depth; /* 0 embedding, 1..L-1 layers, L head; -1: nothing */
+    uint32_t first_unit, units;  /* of the first layer here; 0: not divided */
     double flops, message_bytes, sum_bytes, meeting_bytes, memory;
-    int messages, sums, meetings;       /* meetings: steps in which units are exchanged */
+    int messages, sums, meetings; /* meetings: steps in which units are exchanged */
 };
 
 /* Of a training step: PACK runs after a load. */
 static void count_traffic(const struct plan *p, const struct op *op, struct rank_summary *s)
 {
-    double bytes = op->part == PART_PACK ? 0 : op_sends(p, op);
+    double bytes = op->phase == PHASE_PACK ? 0 : op_sends(p, op);
     bool sums = op->kind == OP_ALL_REDUCE || op->kind == OP_SUM_BEGIN;
     bool recurs = op->kind == OP_RNN || op->kind == OP_RNN_BACK;
     s->sums += sums;
@@ -28,7 +28,7 @@ static void count_traffic(const struct plan *p, const struct op *op, struct rank
 
 static struct rank_summary summarize(const struct plan *p)
 {
-    struct rank_summary s = { .first_depth = -1, .last_depth = -1 };
+    struct rank_summary s = {.first_depth = -1, .last_depth = -1};
     memcpy(s.at, p->config.at, sizeof s.at);
     for (int i = 0; i < p->ops; i++) {
         const struct op *op = &p->op[i];
@@ -44,13 +44,12 @@ static struct rank_summary summarize(const struct plan *p)
             s.first_depth = s.first_depth < 0 ? depth : s.first_depth;
             s.last_depth = depth;
         }
-    for (int i = 0; i < SEG_N; i++)
-        s.memory += (double)p->segment_bytes[i];
+    for (int i = 0; i < SEG_N; i++) s.memory += (double)p->segment_bytes[i];
     return s;
 }
 
 /* "rnn 0-1, head": layers by their number from 0. */
-static const char *name_share(const struct plan *p, const struct rank_summary *s, char room[64])
+static const char *name_shard(const struct plan *p, const struct rank_summary *s, char room[64])
 {
     int first = s->first_depth ? s->first_depth - 1 : 0;
     if (s->first_depth < 0)
@@ -74,8 +73,7 @@ static const char *name_units(const struct rank_summary *s, char room[32])
 static double total(struct plan *const *plans, int ranks)
 {
     double sum = 0;
-    for (int i = 0; i < ranks; i++)
-        sum += summarize(plans[i]).flops;
+    for (int i = 0; i < ranks; i++) sum += summarize(plans[i]).flops;
     return sum;
 }
 
@@ -84,20 +82,21 @@ unroll_status plan_print_mesh(FILE *file, struct plan *const *plans, int ranks)
     const struct plan_config *c = &plans[0]->config;
     double bubble, all = total(plans, ranks);
     TRY(mesh_bubble(plans, ranks, &bubble));
-    fprintf(file, "mesh: batch %d x layer %d x hidden %d = %d ranks; no order of their messages can hang\n"
+    fprintf(file,
+            "mesh: batch %d x layer %d x hidden %d = %d ranks; no order of their messages can hang\n"
             "rank  at      rows       layers      units       work  messages        sums            "
             "steps met         memory\n",
             c->mesh[M_BATCH], c->mesh[M_LAYER], c->mesh[M_HIDDEN], ranks);
     for (int i = 0; i < ranks; i++) {
         const struct plan *p = plans[i];
         struct rank_summary s = summarize(p);
-        char share[64], units[32], rows[32], at[32];
+        char shard[64], units[32], rows[32], at[32];
         snprintf(rows, sizeof rows, "%u-%u", p->first_row, p->first_row + p->rows - 1);
         snprintf(at, sizeof at, "%d,%d,%d", s.at[M_BATCH], s.at[M_LAYER], s.at[M_HIDDEN]);
         fprintf(file, "%4d  %-6s  %-9s  %-10s  %-8s  %5.1f%%  %3d, %7.1f kB  %3d, %7.1f kB  %5d, %7.1f kB  %.1f MB\n",
-                i, at, rows, name_share(p, &s, share), name_units(&s, units),
-                all > 0 ? 100 * s.flops / all : 0, s.messages, s.message_bytes / 1e3, s.sums,
-                s.sum_bytes / 1e3, s.meetings, s.meeting_bytes / 1e3, s.memory / 1e6);
+                i, at, rows, name_shard(p, &s, shard), name_units(&s, units), all > 0 ? 100 * s.flops / all : 0,
+                s.messages, s.message_bytes / 1e3, s.sums, s.sum_bytes / 1e3, s.meetings, s.meeting_bytes / 1e3,
+                s.memory / 1e6);
     }
     fprintf(file,
             "bubble: %.1f%% of the ranks' time is waiting for each other, if all compute equally fast and "
@@ -116,11 +115,13 @@ json_t *plan_mesh_to_json(struct plan *const *plans, int ranks)
     }
     for (int i = 0; i < ranks; i++) {
         struct rank_summary s = summarize(plans[i]);
-        json_array_append_new(list, json_pack("{si si si sI sI si si sf si sf si sf si sf sf}",
-            "batch", s.at[M_BATCH], "layer", s.at[M_LAYER], "hidden", s.at[M_HIDDEN], "first_row", (json_int_t)plans[i]->first_row,
-            "rows", (json_int_t)plans[i]->rows, "first_depth", s.first_depth, "last_depth", s.last_depth,
-            "flops", s.flops, "messages", s.messages, "message_bytes", s.message_bytes, "sums", s.sums,
-            "sum_bytes", s.sum_bytes, "steps_met", s.meetings, "met_bytes", s.meeting_bytes, "bytes", s.memory));
+        json_array_append_new(list, json_pack("{si si si sI sI si si sf si sf si sf si sf sf}", "batch", s.at[M_BATCH],
+                                              "layer", s.at[M_LAYER], "hidden", s.at[M_HIDDEN], "first_row",
+                                              (json_int_t)plans[i]->first_row, "rows", (json_int_t)plans[i]->rows,
+                                              "first_depth", s.first_depth, "last_depth", s.last_depth, "flops",
+                                              s.flops, "messages", s.messages, "message_bytes", s.message_bytes, "sums",
+                                              s.sums, "sum_bytes", s.sum_bytes, "steps_met", s.meetings, "met_bytes",
+                                              s.meeting_bytes, "bytes", s.memory));
     }
     return json_pack("{so sf}", "ranks", list, "bubble", bubble);
 }

@@ -1,6 +1,6 @@
 /* Recomputation: segments of time share the memory of their activations, and before the backward of a segment
- * its forward is done again. A segment is a chunk of one sweep; what stays are the states between segments and
- * what another sweep or rank reads. Chunks of rows share what one part alone uses; nothing is done again for them.
+ * its forward is done again. A segment is a chunk of one traversal; what stays are the states between segments and
+ * what another traversal or rank reads. Chunks of rows share what one phase alone uses; nothing is done again for them.
  * It gives no offsets and knows no kind but those that communicate. */
 #include "base/memory.h"
 #include "plan/plan.h"
@@ -21,24 +21,25 @@ unroll_status plan_set_checkpoint(struct plan_config *c, int steps)
 static uint32_t root_of(uint32_t T)
 {
     uint32_t root = 1;
-    while ((uint64_t)root * root < T)
-        root++;
+    while ((uint64_t)root * root < T) root++;
     return root;
 }
 
-/* Segments are chunks, and so whole leaves of the sums: recomputation cannot show in the bits. */
+/* Segments are chunks, and so whole accumulation blocks of the sums: recomputation cannot show in the bits. */
 unroll_status pass_segment(struct plan *p)
 {
-    uint32_t T = p->config.T, quanta = (T + p->quantum - 1) / p->quantum;
+    uint32_t T = p->config.T, acc_blocks = (T + p->block_steps - 1) / p->block_steps;
     uint32_t steps = p->config.checkpoint;
     if (!steps)
         return UNROLL_OK;
     if (steps == CHECKPOINT_AUTO)
-        steps = root_of(T) > p->quantum ? root_of(T) : p->quantum;
-    if (steps < p->quantum)
-        return fail(UNROLL_UNSUPPORTED, "checkpoints every %u steps: gradients of weights are sums of %u steps at a "
-                    "time here; fix: `checkpoint_time` %u or more, or auto", steps, p->quantum, p->quantum);
-    uint32_t each = steps / p->quantum, segments = (quanta + each - 1) / each;
+        steps = root_of(T) > p->block_steps ? root_of(T) : p->block_steps;
+    if (steps < p->block_steps)
+        return fail(UNROLL_UNSUPPORTED,
+                    "checkpoints every %u steps: gradients of weights are sums of %u steps at a "
+                    "time here; fix: `checkpoint_time` %u or more, or auto",
+                    steps, p->block_steps, p->block_steps);
+    uint32_t each = steps / p->block_steps, segments = (acc_blocks + each - 1) / each;
     if ((uint32_t)p->config.chunks < segments)
         p->config.chunks = (int)segments;
     return UNROLL_OK;
@@ -55,12 +56,12 @@ static bool keeps_to_chunk(const struct plan *p, const struct op *op, const stru
     return v->first[dim] == first && v->count[dim] == count;
 }
 
-/* All its users are of one sweep: each segment is done with it before the next begins. What came from another
- * rank is kept: it would have to be sent again. Without recomputation they are of one part, too. */
-static bool can_share(const struct plan *p, int buffer)
+/* All its users are of one traversal: each segment is done with it before the next begins. What came from another
+ * rank is kept: it would have to be sent again. Without recomputation they are of one phase, too. */
+static bool can_shard(const struct plan *p, int buffer)
 {
-    int sweep = -1;
-    enum part part = PART_N;
+    int traversal = -1;
+    enum phase phase = PHASE_N;
     if (p->buffer[buffer].segment != SEG_STEP || buffer_dim(&p->buffer[buffer], p->chunk_axis) < 0)
         return false;
     for (int i = 0; i < p->ops; i++) {
@@ -68,16 +69,16 @@ static bool can_share(const struct plan *p, int buffer)
         for (int k = 0; op->touches >> buffer % 64 & 1 && k < op->views; k++) {
             if (op->view[k].buffer != buffer)
                 continue;
-            bool received = op->kind == OP_RECV && op->part == PART_FORWARD;
-            if (received || !keeps_to_chunk(p, op, &op->view[k]) || (sweep >= 0 && op->sweep != sweep))
+            bool received = op->kind == OP_RECV && op->phase == PHASE_FORWARD;
+            if (received || !keeps_to_chunk(p, op, &op->view[k]) || (traversal >= 0 && op->traversal != traversal))
                 return false;
-            if (!p->config.checkpoint && part != PART_N && op->part != part)
+            if (!p->config.checkpoint && phase != PHASE_N && op->phase != phase)
                 return false;
-            sweep = op->sweep;
-            part = op->part;
+            traversal = op->traversal;
+            phase = op->phase;
         }
     }
-    return sweep >= 0;
+    return traversal >= 0;
 }
 
 static bool is_shared_view(const struct plan *p, const struct view *v)
@@ -106,29 +107,29 @@ static void leave_sums(const struct plan *p, struct op *op)
 /* The forward of the segment that `reader` belongs to, as far as it makes what is shared. */
 static unroll_status push_again(struct plan *p, const struct op *list, const struct op *reader)
 {
-    for (; list->part == PART_FORWARD; list++) {
-        if (list->sweep != reader->sweep || list->chunk != reader->chunk || !touches_shared(p, list, true))
+    for (; list->phase == PHASE_FORWARD; list++) {
+        if (list->traversal != reader->traversal || list->chunk != reader->chunk || !touches_shared(p, list, true))
             continue;
         struct op op = *list;
-        op.part = PART_BACKWARD;
+        op.phase = PHASE_BACKWARD;
         leave_sums(p, &op);
         TRY(plan_push(p, &op));
     }
     return UNROLL_OK;
 }
 
-/* The memory of a sweep holds the segment that was last at work in it; a backward that wants another has it
+/* The memory of a traversal holds the segment that was last at work in it; a backward that wants another has it
  * made again first. The segment that forward did last is still there. */
 static unroll_status write_list(struct plan *p, const struct op *list, int count)
 {
-    int held[SWEEPS_MAX];
-    memset(held, 0xff, sizeof held);                    /* -1: nothing */
+    int held[TRAVERSALS_MAX];
+    memset(held, 0xff, sizeof held); /* -1: nothing */
     for (int i = 0; i < count; i++) {
         const struct op *op = &list[i];
         if (touches_shared(p, op, false)) {
-            if (op->part == PART_BACKWARD && held[op->sweep] != op->chunk)
+            if (op->phase == PHASE_BACKWARD && held[op->traversal] != op->chunk)
                 TRY(push_again(p, list, op));
-            held[op->sweep] = op->chunk;
+            held[op->traversal] = op->chunk;
         }
         TRY(plan_push(p, op));
     }
@@ -168,8 +169,7 @@ unroll_status pass_recompute(struct plan *p)
     int count;
     if ((!p->config.checkpoint && p->chunk_axis == AX_T) || p->config.chunks == 1)
         return UNROLL_OK;
-    for (int i = 0; i < p->buffers; i++)
-        p->buffer[i].shared = can_share(p, i);
+    for (int i = 0; i < p->buffers; i++) p->buffer[i].shared = can_shard(p, i);
     struct op *list = plan_take_list(p, &count);
     unroll_status status = write_list(p, list, count);
     release(list);

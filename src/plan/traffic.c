@@ -8,7 +8,7 @@
 bool view_is_contiguous(const struct plan *p, const struct view *v)
 {
     const struct buffer *b = &p->buffer[v->buffer];
-    bool cut = false;                                   /* an axis further in has not all of the buffer */
+    bool cut = false; /* an axis further in has not all of the buffer */
     for (int i = b->rank; i-- > 0; cut |= v->count[i] != b->size[i])
         if (cut && v->count[i] > 1)
             return false;
@@ -20,8 +20,7 @@ static size_t view_begin(const struct plan *p, const struct view *v)
 {
     const struct buffer *b = &p->buffer[v->buffer];
     size_t at = 0;
-    for (int i = 0; i < b->rank; i++)
-        at = at * b->size[i] + v->first[i];
+    for (int i = 0; i < b->rank; i++) at = at * b->size[i] + v->first[i];
     return b->offset / dtype_size(b->dtype) + at;
 }
 
@@ -33,17 +32,17 @@ size_t sum_numbers(const struct plan *p, const struct op *op)
     return view_begin(p, last) - view_begin(p, first) + view_elements(p, last);
 }
 
-static enum topology choose_topology(const struct plan *p, const struct op *op, size_t bytes)
+static enum algorithm choose_algorithm(const struct plan *p, const struct op *op, size_t bytes)
 {
     enum { FEW_BYTES = 1 << 14 };
     int size = p->group[op->group].size;
     if (op->choice)
-        return COMM_SHARDS;                             /* the order of their tree */
+        return COMM_SHARDS; /* the order of their tree */
     if (p->config.sum >= 0 && op->kind != OP_ALL_REDUCE)
-        return (enum topology)p->config.sum;
+        return (enum algorithm)p->config.sum;
     if (bytes <= FEW_BYTES)
         return COMM_TREE;
-    return (size & (size - 1)) == 0 ? COMM_HALVING : p->config.shards > 1 ? COMM_TREE : COMM_RING;
+    return (size & (size - 1)) == 0 ? COMM_HALVING_DOUBLING : p->config.shards > 1 ? COMM_TREE : COMM_RING;
 }
 
 struct sum sum_of_numbers(const struct plan *p, const struct op *op, size_t count)
@@ -51,9 +50,13 @@ struct sum sum_of_numbers(const struct plan *p, const struct op *op, size_t coun
     const struct group *group = &p->group[op->group];
     enum dtype dtype = p->buffer[op->view[COMM_X].buffer].dtype;
     size_t here = op->choice ? op->view[COMM_X].count[0] : 1;
-    return (struct sum){ .ranks = group->rank, .size = group->size, .tag = op->tag, .count = count / here,
-                         .is_double = dtype == DTYPE_F64, .topology = choose_topology(p, op, count * dtype_size(dtype)),
-                         .shards = op->choice ? (int)p->config.shards : 1 };
+    return (struct sum){.ranks = group->rank,
+                        .size = group->size,
+                        .tag = op->tag,
+                        .count = count / here,
+                        .is_double = dtype == DTYPE_F64,
+                        .algorithm = choose_algorithm(p, op, count * dtype_size(dtype)),
+                        .shards = op->choice ? (int)p->config.shards : 1};
 }
 
 /* ---- numbers --------------------------------------------------------------------------- */
@@ -61,15 +64,14 @@ struct sum sum_of_numbers(const struct plan *p, const struct op *op, size_t coun
 /* Numbers, of this rank, a member. */
 static double sum_sends(const struct plan *p, const struct sum *sum)
 {
-    struct shape shape = { .size = sum->size, .count = sum->count, .shards = sum->shards };
+    struct shape shape = {.size = sum->size, .count = sum->count, .shards = sum->shards};
     struct round round;
     double numbers = 0;
-    while (sum->ranks[shape.place] != plan_rank(p))
-        shape.place++;
-    if (sum->topology == COMM_NATIVE)
+    while (sum->ranks[shape.place] != plan_rank(p)) shape.place++;
+    if (sum->algorithm == COMM_NATIVE)
         numbers = 2.0 * (sum->size - 1) / sum->size * (double)sum->count;
     else
-        for (int i = 0; topology_round(sum->topology, &shape, i, &round); i++)
+        for (int i = 0; algorithm_round(sum->algorithm, &shape, i, &round); i++)
             numbers += round.to >= 0 ? (double)round.sent : 0;
     return numbers;
 }
@@ -79,10 +81,10 @@ static double reduction_sends(const struct plan *p, const struct op *op)
     const struct view *x = &op->view[COMM_X];
     bool in_pieces = op->kind == OP_ALL_REDUCE && !view_is_contiguous(p, x);
     size_t all = in_pieces ? view_elements(p, x) : sum_numbers(p, op);
-    size_t most = in_pieces ? PIECE_BYTES / dtype_size(p->buffer[x->buffer].dtype) : all;
+    size_t max = in_pieces ? PIECE_BYTES / dtype_size(p->buffer[x->buffer].dtype) : all;
     double numbers = 0;
-    for (size_t done = 0; done < all; done += most) {
-        struct sum sum = sum_of_numbers(p, op, all - done < most ? all - done : most);
+    for (size_t done = 0; done < all; done += max) {
+        struct sum sum = sum_of_numbers(p, op, all - done < max ? all - done : max);
         numbers += sum_sends(p, &sum);
     }
     return numbers;
@@ -93,27 +95,31 @@ static double gather_sends(const struct plan *p, const struct op *op)
 {
     struct view mine = op->view[COMM_X];
     uint32_t first;
-    share(mine.count[op->choice], p->config.mesh[M_HIDDEN], p->config.at[M_HIDDEN], 1, &first, &mine.count[op->choice]);
+    shard_range(mine.count[op->choice], p->config.mesh[M_HIDDEN], p->config.at[M_HIDDEN], 1, &first,
+                &mine.count[op->choice]);
     return (double)(p->group[op->group].size - 1) * (double)view_elements(p, &mine);
 }
 
 /* ---- inside the steps of a recurrence -------------------------------------------------- */
 
 struct step {
-    double rows, others, units;         /* of the batch; of the group; of this rank */
-    double partial;                     /* numbers that a sum of a plane of scratch sends */
+    double rows, others, units; /* of the batch; of the group; of this rank */
+    double partial;             /* numbers that a sum of a plane of scratch sends */
 };
 
 static struct step step_of(const struct plan *p, const struct op *op)
 {
     const struct view *g = &op->view[RNN_G], *plane = &op->view[RNN_SCRATCH];
     const struct group *group = &p->group[op->group];
-    struct sum sum = { .ranks = group->rank, .size = group->size, .topology = COMM_TREE, .shards = 1,
-                       .count = (size_t)g->count[1] * p->buffer[plane->buffer].size[2] };
-    return (struct step){ g->count[1], group->size - 1, g->count[3], sum_sends(p, &sum) };
+    struct sum sum = {.ranks = group->rank,
+                      .size = group->size,
+                      .algorithm = COMM_TREE,
+                      .shards = 1,
+                      .count = (size_t)g->count[1] * p->buffer[plane->buffer].size[2]};
+    return (struct step){g->count[1], group->size - 1, g->count[3], sum_sends(p, &sum)};
 }
 
-/* h of own units, and the link; a projected h is a sum. */
+/* h of own units, and the intermediate; a projected h is a sum. */
 static double forward_numbers(const struct plan *p, const struct op *op, const struct step *s)
 {
     const struct cell_declaration *cell = p->model->layer[op->depth - 1].cell;
@@ -121,7 +127,7 @@ static double forward_numbers(const struct plan *p, const struct op *op, const s
     return (cell->phases - 1) * own + (op->view[RNN_PROJ].buffer >= 0 ? s->partial : own);
 }
 
-/* The gradients of own sums, or sums of those of h and the link. */
+/* The gradients of own sums, or sums of those of h and the intermediate. */
 static double backward_numbers(const struct plan *p, const struct op *op, const struct step *s)
 {
     const struct cell_declaration *cell = p->model->layer[op->depth - 1].cell;
@@ -145,21 +151,18 @@ static double recurrence_sends(const struct plan *p, const struct op *op)
 static double numbers_sent(const struct plan *p, const struct op *op)
 {
     switch (op->kind) {
-    case OP_SEND:
-        return (double)view_elements(p, &op->view[COMM_X]);
-    case OP_ALL_REDUCE: case OP_SUM_BEGIN:
-        return reduction_sends(p, op);
-    case OP_ALL_GATHER:
-        return gather_sends(p, op);
-    case OP_RNN: case OP_RNN_BACK:
-        return recurrence_sends(p, op);
-    default:
-        return 0;
+    case OP_SEND: return (double)view_elements(p, &op->view[COMM_X]);
+    case OP_ALL_REDUCE:
+    case OP_SUM_BEGIN: return reduction_sends(p, op);
+    case OP_ALL_GATHER: return gather_sends(p, op);
+    case OP_RNN:
+    case OP_RNN_BACK: return recurrence_sends(p, op);
+    default: return 0;
     }
 }
 
 double op_sends(const struct plan *p, const struct op *op)
 {
-    const struct view *x = &op->view[0];                /* of what is exchanged: COMM_X, RNN_G */
+    const struct view *x = &op->view[0]; /* of what is exchanged: COMM_X, RNN_G */
     return x->buffer < 0 ? 0 : numbers_sent(p, op) * (double)dtype_size(p->buffer[x->buffer].dtype);
 }

@@ -1,5 +1,5 @@
 /* What the library is and has: its version, its ISAs, the plan of a model as text. */
-#include "base/cpu.h"
+#include "base/processor.h"
 #include "base/status.h"
 #include "base/machine.h"
 #include "device/cpu/kernel.h"
@@ -42,14 +42,18 @@ const char *unroll_device_name(int index, int *available, const char **about)
 
 unroll_plan_config unroll_plan_default(void)
 {
-    return (unroll_plan_config){ .size = sizeof(unroll_plan_config), .mode = UNROLL_TRAIN, .steps = 64, .rows = 32,
-                                 .optimizer = "adam", .machine = unroll_machine_default() };
+    return (unroll_plan_config){.size = sizeof(unroll_plan_config),
+                                .mode = UNROLL_TRAIN,
+                                .steps = 64,
+                                .rows = 32,
+                                .optimizer = "adam",
+                                .machine = unroll_machine_default()};
 }
 
 /* What a plan is printed for. */
 struct target {
     const struct device *device;
-    const char *which, *topology;       /* topology NULL: the plan itself is printed */
+    const char *which, *topology; /* topology NULL: the plan itself is printed */
 };
 
 static unroll_status print_json(FILE *file, const struct target *target, const struct plan *plan,
@@ -58,8 +62,8 @@ static unroll_status print_json(FILE *file, const struct target *target, const s
     json_t *json = plan_to_json(plan, all);
     if (json && ranks > 1)
         json_object_set_new(json, "mesh", plan_mesh_to_json(mesh, ranks));
-    unroll_status status = json && target->device->explain ? target->device->explain(plan, target->which, NULL, json)
-                                                           : UNROLL_OK;
+    unroll_status status =
+        json && target->device->explain ? target->device->explain(plan, target->which, NULL, json) : UNROLL_OK;
     char *text = json && status == UNROLL_OK ? json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(json);
     TRY(status);
@@ -97,8 +101,8 @@ static unroll_status print_plans(const struct unroll_model *model, const struct 
 {
     struct plan *all;
     TRY(plan_without_checkpoints(model, *config, &all));
-    unroll_status status = json ? print_json(file, target, mesh[0], all, mesh, ranks)
-                                : print_lines(file, target, all, mesh, ranks);
+    unroll_status status =
+        json ? print_json(file, target, mesh[0], all, mesh, ranks) : print_lines(file, target, all, mesh, ranks);
     plan_free(all);
     return status;
 }
@@ -106,13 +110,13 @@ static unroll_status print_plans(const struct unroll_model *model, const struct 
 static unroll_status print_mesh(const struct unroll_model *model, const struct plan_config *config,
                                 const struct target *target, FILE *file, int json)
 {
-    struct plan *mesh[RANKS_MAX] = { NULL };
+    struct plan *mesh[RANKS_MAX] = {NULL};
     int ranks;
     unroll_status status = mesh_plans(model, *config, mesh, &ranks);
     if (status == UNROLL_OK)
         status = !target->topology ? print_plans(model, config, target, file, json, mesh, ranks)
-            : target->device->estimate((const struct plan *const *)mesh, ranks, target->which, target->topology, file,
-                                       json);
+                                   : target->device->estimate((const struct plan *const *)mesh, ranks, target->which,
+                                                              target->topology, file, json);
     mesh_free(mesh);
     return status;
 }
@@ -122,14 +126,18 @@ static unroll_status find_target(const unroll_plan_config *c, struct target *t)
 {
     const char *topology = c->topology && *c->topology ? c->topology : NULL;
     const char *name = c->machine.device ? c->machine.device : topology ? "tpu" : "cpu";
-    *t = (struct target){ .topology = topology };
+    *t = (struct target){.topology = topology};
     TRY(device_choose(name, &t->device, &t->which));
     if (topology && !t->device->estimate)
-        return fail(UNROLL_UNSUPPORTED, "the device %s has no compiler that estimates for a topology ('%s'); fix: "
-                    "device tpu", t->device->name, topology);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the device %s has no compiler that estimates for a topology ('%s'); fix: "
+                    "device tpu",
+                    t->device->name, topology);
     if (!topology && t->device->estimate)
-        return fail(UNROLL_USAGE, "what a plan takes on '%s' is estimated for a topology; fix: name one, such as "
-                    "v5e:2x2", name);
+        return fail(UNROLL_USAGE,
+                    "what a plan takes on '%s' is estimated for a topology; fix: name one, such as "
+                    "v5e:2x2",
+                    name);
     return UNROLL_OK;
 }
 
@@ -140,7 +148,7 @@ static unroll_session_config session_of_plan(const unroll_plan_config *c)
     s.mode = c->mode;
     s.steps = c->steps;
     s.rows = c->rows;
-    s.carry = c->carry;
+    s.stateful = c->stateful;
     s.optimizer = c->optimizer;
     s.machine = c->machine;
     return s;
@@ -155,7 +163,7 @@ static unroll_status print_plan_of(const struct unroll_model *model, const unrol
     TRY(find_target(c, &target));
     TRY(device_precision(target.device, c->machine.precision, &p.precision));
     if (target.topology)
-        p.lanes = 1;
+        p.queues = 1;
     session_suit_device(target.device, c->machine.isa, c->machine.threads, model, &p);
     return print_mesh(model, &p, &target, file, json);
 }

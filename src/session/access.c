@@ -32,7 +32,7 @@ int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXE
 {
     const struct buffer *b = find(s, name);
     const bool is_weight = b && b->parameter >= 0;
-    unroll_parameter p = { .rank = 0 };
+    unroll_parameter p = {.rank = 0};
     int rank = 0;
     for (int i = 0; b && i < b->rank; i++) {
         int size = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
@@ -42,8 +42,7 @@ int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXE
     }
     if (is_weight && unroll_model_parameter(s->model, b->parameter, &p) != UNROLL_OK)
         return 0;
-    for (int i = 0; i < p.rank; i++)
-        shape[rank++] = p.shape[i];
+    for (int i = 0; i < p.rank; i++) shape[rank++] = p.shape[i];
     return rank;
 }
 
@@ -54,19 +53,18 @@ static bool is_count(const struct buffer *b, size_t count)
     return count > 0 && count <= all && count % step == 0;
 }
 
-static unroll_status check_access(const unroll_session *s, const char *name, size_t count,
-                                  const struct buffer **b)
+static unroll_status check_access(const unroll_session *s, const char *name, size_t count, const struct buffer **b)
 {
     *b = find(s, name);
     TRY(session_check(s));
     if (!*b || (*b)->dtype == DTYPE_I64)
         return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
-    if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count))     /* of many: all or nothing */
+    if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count)) /* of many: all or nothing */
         return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu", name, unroll_count(s, name), count);
     return UNROLL_OK;
 }
 
-enum { PIECE = 1024 };           /* numbers on the stack at once */
+enum { PIECE = 1024 }; /* numbers on the stack at once */
 
 static unroll_status take(unroll_session *s, const struct buffer *b, float *to, size_t count)
 {
@@ -74,10 +72,10 @@ static unroll_status take(unroll_session *s, const struct buffer *b, float *to, 
     if (is_one_of_many(s))
         return mesh_gather(s, b, to);
     if (b->dtype == DTYPE_F32)
-        return s->device->read(s->instance, b->name, 0, count * sizeof *to, to);
+        return s->device->read(s->executable, b->name, 0, count * sizeof *to, to);
     for (size_t i = 0; i < count; i += PIECE) {
         size_t n = count - i < PIECE ? count - i : PIECE;
-        TRY(s->device->read(s->instance, b->name, i * sizeof *piece, n * sizeof *piece, piece));
+        TRY(s->device->read(s->executable, b->name, i * sizeof *piece, n * sizeof *piece, piece));
         reals_to_floats(piece, b->dtype, to + i, n);
     }
     return UNROLL_OK;
@@ -89,11 +87,11 @@ static unroll_status put(unroll_session *s, const struct buffer *b, const float 
     if (is_one_of_many(s))
         return mesh_scatter(s, b, from);
     if (b->dtype == DTYPE_F32)
-        return s->device->write(s->instance, b->name, 0, count * sizeof *from, from);
+        return s->device->write(s->executable, b->name, 0, count * sizeof *from, from);
     for (size_t i = 0; i < count; i += PIECE) {
         size_t n = count - i < PIECE ? count - i : PIECE;
         floats_to_reals(from + i, b->dtype, piece, n);
-        TRY(s->device->write(s->instance, b->name, i * sizeof *piece, n * sizeof *piece, piece));
+        TRY(s->device->write(s->executable, b->name, i * sizeof *piece, n * sizeof *piece, piece));
     }
     return UNROLL_OK;
 }
@@ -111,8 +109,7 @@ static unroll_status check_states(const struct buffer *b, const char *name, cons
     size_t i = 0;
     if (b->segment != SEG_CARRY || all_finite(from, count))
         return UNROLL_OK;
-    while (isfinite(from[i]))
-        i++;
+    while (isfinite(from[i])) i++;
     return fail(UNROLL_DATA, "'%s' holds NaN or infinity at number %zu", name, i);
 }
 
@@ -129,16 +126,15 @@ unroll_status unroll_write(unroll_session *s, const char *name, const float *fro
 
 /* Are they the bits that the session has? Looking is ten times cheaper than packing. Of many ranks none
  * looks: each has a share. */
-static unroll_status compare(unroll_session *s, const struct buffer *b, const float *from, size_t count,
-                             bool *equal)
+static unroll_status compare(unroll_session *s, const struct buffer *b, const float *from, size_t count, bool *equal)
 {
     float given[PIECE];
-    double here[PIECE];                                 /* reals, whichever they are */
+    double here[PIECE]; /* reals, whichever they are */
     size_t size = dtype_size(b->dtype);
     *equal = !is_one_of_many(s);
     for (size_t i = 0; i < count && *equal; i += PIECE) {
         size_t n = count - i < PIECE ? count - i : PIECE;
-        TRY(s->device->read(s->instance, b->name, i * size, n * size, here));
+        TRY(s->device->read(s->executable, b->name, i * size, n * size, here));
         if (b->dtype == DTYPE_F32) {
             *equal = !memcmp(here, from + i, n * sizeof *from);
             continue;
@@ -152,7 +148,7 @@ static unroll_status compare(unroll_session *s, const struct buffer *b, const fl
 unroll_status unroll_session_set_weights(unroll_session *s, const float *const *weights)
 {
     struct unroll_model *m = s->model;
-    bool changed = false, own = true;                   /* the model's own memory, which then is as new */
+    bool changed = false, own = true; /* the model's own memory, which then is as new */
     TRY(session_check(s));
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
@@ -175,8 +171,7 @@ unroll_status unroll_session_gradients(unroll_session *s, float *const *gradient
     const struct unroll_model *m = s->model;
     TRY(session_check(s));
     if (s->config.mode != UNROLL_MODULE)
-        return fail(UNROLL_USAGE,
-                    "gradients are read at once from modules (mode); fix: unroll_read of \"d.NAME\"");
+        return fail(UNROLL_USAGE, "gradients are read at once from modules (mode); fix: unroll_read of \"d.NAME\"");
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
         if (gradients[i])
@@ -194,7 +189,7 @@ unroll_status unroll_clear_states(unroll_session *s)
 }
 
 /* Of many ranks each has its share. */
-static unroll_status pull_shares(unroll_session *s)
+static unroll_status pull_shards(unroll_session *s)
 {
     const struct unroll_model *m = s->model;
     for (int i = 0; i < m->parameters; i++) {
@@ -207,7 +202,7 @@ static unroll_status pull_shares(unroll_session *s)
 unroll_status unroll_session_pull(unroll_session *s)
 {
     TRY(session_check(s));
-    TRY(is_one_of_many(s) ? pull_shares(s) : weights_pull(s->device, s->instance, s->plan, s->model->values));
+    TRY(is_one_of_many(s) ? pull_shards(s) : weights_pull(s->device, s->executable, s->plan, s->model->values));
     s->shared->pulled = s->shared->changes;
     return UNROLL_OK;
 }
@@ -215,7 +210,7 @@ unroll_status unroll_session_pull(unroll_session *s)
 unroll_status unroll_session_push(unroll_session *s)
 {
     TRY(session_check(s));
-    TRY(weights_push(s->device, s->instance, s->plan, s->model->values));
+    TRY(weights_push(s->device, s->executable, s->plan, s->model->values));
     TRY(session_pack(s));
     s->shared->pulled = s->shared->changes;
     return UNROLL_OK;
@@ -253,35 +248,25 @@ void unroll_session_set_loss_scale(unroll_session *s, double scale, int64_t upda
     rates[RATE_GOOD] = (double)updates;
 }
 
-uint64_t unroll_session_bytes(const unroll_session *s)
+uint64_t unroll_session_bytes(const unroll_session *s) { return s->device->bytes(s->executable); }
+
+uint64_t unroll_session_memory_estimate(const unroll_session *s)
 {
-    return s->device->bytes(s->instance);
+    return s->device->memory_estimate(s->plan, session_threads(s));
 }
 
-uint64_t unroll_session_forecast(const unroll_session *s)
-{
-    return s->device->forecast(s->plan, session_threads(s));
-}
-
-const char *unroll_session_isa(const unroll_session *s)
-{
-    return s->device->isa(s->instance);
-}
+const char *unroll_session_isa(const unroll_session *s) { return s->device->isa(s->executable); }
 
 int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
 {
     bool is_there = s->config.profile && index >= 0 && index < s->plan->ops;
-    const struct op_time *time = is_there ? s->device->time(s->instance, index) : NULL;
+    const struct op_time *time = is_there ? s->device->time(s->executable, index) : NULL;
     if (!time)
         return 0;
     const struct op *op = &s->plan->op[index];
-    *operation = (unroll_operation){ .least = time->least, .seconds = time->seconds, .flops = op->flops,
-                                     .runs = time->runs };
+    *operation = (unroll_operation){.min = time->min, .seconds = time->seconds, .flops = op->flops, .runs = time->runs};
     op_label(s->plan, op, operation->name, sizeof operation->name);
     return 1;
 }
 
-int unroll_session_threads(const unroll_session *s)
-{
-    return s->device->threads(s->instance);
-}
+int unroll_session_threads(const unroll_session *s) { return s->device->threads(s->executable); }

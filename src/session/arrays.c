@@ -12,7 +12,7 @@
 
 unroll_arrays_config unroll_arrays_default(void)
 {
-    return (unroll_arrays_config){ .size = sizeof(unroll_arrays_config), .machine = unroll_machine_default() };
+    return (unroll_arrays_config){.size = sizeof(unroll_arrays_config), .machine = unroll_machine_default()};
 }
 
 /* ---- stacks ---------------------------------------------------------------------------- */
@@ -22,10 +22,13 @@ static struct stack *find_stack(struct arrays *a, const struct layer *l)
     for (int i = 0; i < a->stacks; i++)
         if (!strcmp(a->stack[i].name, l->name))
             return &a->stack[i];
-    a->stack[a->stacks] = (struct stack){ .name = l->name, .directions = l->directions,
-                                          .first_direction = l->first_direction, .width = l->width,
-                                          .units = l->hidden, .has_cell = l->cell->states > 1,
-                                          .is_even = true };
+    a->stack[a->stacks] = (struct stack){.name = l->name,
+                                         .directions = l->directions,
+                                         .first_direction = l->first_direction,
+                                         .width = l->width,
+                                         .units = l->hidden,
+                                         .has_cell = l->cell->states > 1,
+                                         .is_even = true};
     return &a->stack[a->stacks++];
 }
 
@@ -59,8 +62,8 @@ const char *arrays_hint(const struct arrays *a)
 
 static bool is_known(const struct arrays *a, const char *name)
 {
-    static const char *const plain[] = { "x", "tokens", "lengths", "y" };
-    static const char *const states[] = { "h0", "c0", "hn", "cn" };
+    static const char *const plain[] = {"x", "tokens", "lengths", "y"};
+    static const char *const states[] = {"h0", "c0", "hn", "cn"};
     char known[80];
 
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
@@ -116,15 +119,15 @@ static unroll_status find_input(const struct arrays *a, bool tokens, const struc
 static unroll_status read_extents(struct arrays *a, const struct tensor_view *v, int inner, uint32_t width)
 {
     char shape[SHAPE_TEXT];
-    bool scalars = inner && width == 1 && v->rank == 1;         /* one sequence of single numbers */
+    bool scalars = inner && width == 1 && v->rank == 1; /* one sequence of single numbers */
 
     a->single = scalars || v->rank == inner + 1;
     if (!a->single && v->rank != inner + 2)
-        return fail(UNROLL_DATA, "'%s': the input has the shape %s; give [%s%s]", a->path,
-                    tensor_view_shape(v, shape), a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; give [%s%s]", a->path, tensor_view_shape(v, shape),
+                    a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
     if (inner && !scalars && v->shape[v->rank - 1] != width)
-        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u numbers a step",
-                    a->path, tensor_view_shape(v, shape), (unsigned)width);
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u numbers a step", a->path,
+                    tensor_view_shape(v, shape), (unsigned)width);
     uint64_t T = v->shape[!a->single && a->batch_first], B = a->single ? 1 : v->shape[!a->batch_first];
     if (T < 1 || T > INT32_MAX || B < 1 || B > INT32_MAX)
         return fail(UNROLL_DATA, "'%s': the input has the shape %s: no steps, no rows, or too many", a->path,
@@ -149,17 +152,17 @@ static unroll_status name_file(const struct arrays *a, unroll_status status)
 }
 
 /* The elements of v, which messages call `name`, as floats or 32-bit integers; release(*to). */
-static unroll_status read_elements(const struct arrays *a, const struct tensor_view *v, const char *name,
-                                   bool integers, void **to)
+static unroll_status read_elements(const struct arrays *a, const struct tensor_view *v, const char *name, bool integers,
+                                   void **to)
 {
     struct tensor_view named = *v;
     void *elements = allocate_zeroed(tensor_view_count(v), sizeof(float));
 
-    named.name = name;                                          /* the array of a .npy has none of its own */
+    named.name = name; /* the array of a .npy has none of its own */
     if (!elements)
         return fail(UNROLL_RESOURCE, "no memory for the array '%s'", name);
-    unroll_status status = integers ? tensor_view_to_integers(&named, elements)
-                                    : tensor_view_to_floats(&named, elements);
+    unroll_status status =
+        integers ? tensor_view_to_integers(&named, elements) : tensor_view_to_floats(&named, elements);
     if (status != UNROLL_OK) {
         release(elements);
         return name_file(a, status);
@@ -216,12 +219,11 @@ static unroll_status read_lengths(struct arrays *a)
     return UNROLL_OK;
 }
 
-unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_arrays_config *config,
-                          struct arrays *a)
+unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_arrays_config *config, struct arrays *a)
 {
     if (!config || config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_arrays_default()");
-    *a = (struct arrays){ .model = m, .path = path, .batch_first = config->batch_first != 0 };
+    *a = (struct arrays){.model = m, .path = path, .batch_first = config->batch_first != 0};
     find_stacks(m, a);
     TRY(npz_open(path, &a->file));
     unroll_status status = check_names(a);
@@ -265,8 +267,7 @@ static unroll_status check_state(const struct arrays *a, const struct tensor_vie
 {
     size_t i = 0, count = (size_t)tensor_view_count(v);
 
-    while (i < count && isfinite(numbers[i]))
-        i++;
+    while (i < count && isfinite(numbers[i])) i++;
     return i == count ? UNROLL_OK
                       : fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", a->path, v->name, i);
 }
@@ -274,20 +275,17 @@ static unroll_status check_state(const struct arrays *a, const struct tensor_vie
 static unroll_status write_state(const struct arrays *a, const struct stack *s, const struct tensor_view *v,
                                  const char *buffer, uint32_t width, unroll_session *session)
 {
-    struct tensor_view wanted = { .rank = 0 };
+    struct tensor_view wanted = {.rank = 0};
     char shape[SHAPE_TEXT], should[SHAPE_TEXT], name[48];
     size_t plane = (size_t)a->B * width;
     void *numbers;
 
     shape_state(a, s, width, &wanted);
     bool fits = v->rank == wanted.rank && s->is_even;
-    for (int i = 0; fits && i < v->rank; i++)
-        fits = v->shape[i] == wanted.shape[i];
+    for (int i = 0; fits && i < v->rank; i++) fits = v->shape[i] == wanted.shape[i];
     if (!fits)
-        return fail(UNROLL_DATA,
-                    "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s", a->path,
-                    v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should),
-                    arrays_hint(a));
+        return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s",
+                    a->path, v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should), arrays_hint(a));
     TRY(read_elements(a, v, v->name, false, &numbers));
     unroll_status status = check_state(a, v, numbers);
     for (int k = 0; k < s->layers * s->directions && status == UNROLL_OK; k++) {
@@ -322,8 +320,8 @@ static unroll_status write_states(const struct arrays *a, unroll_session *sessio
 static struct tensor_view *add_result(struct results *r, float *data, size_t count)
 {
     struct tensor_view *v = &r->view[r->count];
-    *v = (struct tensor_view){ .name = r->name[r->count], .dtype = DTYPE_F32, .data = data,
-                               .bytes = count * sizeof *data };
+    *v = (struct tensor_view){
+        .name = r->name[r->count], .dtype = DTYPE_F32, .data = data, .bytes = count * sizeof *data};
     r->count++;
     return v;
 }
@@ -342,11 +340,10 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
         snprintf(name, sizeof name, "y.l%d", layer);
     void *results = allocate_zeroed(count, sizeof(float));
     float *y = results;
-    unroll_status status = y ? unroll_read(session, name, y, count)
-                             : fail(UNROLL_RESOURCE, "no memory for the results");
+    unroll_status status =
+        y ? unroll_read(session, name, y, count) : fail(UNROLL_RESOURCE, "no memory for the results");
     for (size_t b = 0; b < rows && a->lengths && status == UNROLL_OK; b++)
-        for (size_t t = (size_t)a->lengths[b]; t < steps; t++)
-            memset(y + (t * rows + b) * width, 0, width * sizeof *y);
+        for (size_t t = (size_t)a->lengths[b]; t < steps; t++) memset(y + (t * rows + b) * width, 0, width * sizeof *y);
     if (status == UNROLL_OK)
         status = turn(a, &results, steps, rows, width);
     if (status != UNROLL_OK) {
@@ -362,9 +359,8 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     return UNROLL_OK;
 }
 
-static unroll_status take_state(const struct arrays *a, const struct stack *s, const char *array,
-                                const char *buffer, uint32_t width, unroll_session *session,
-                                struct results *r)
+static unroll_status take_state(const struct arrays *a, const struct stack *s, const char *array, const char *buffer,
+                                uint32_t width, unroll_session *session, struct results *r)
 {
     size_t plane = (size_t)a->B * width, planes = (size_t)s->layers * (size_t)s->directions;
     char name[48];
@@ -403,23 +399,21 @@ static unroll_status take_results(const struct arrays *a, unroll_session *sessio
 
 static unroll_status results_new(struct results *r)
 {
-    enum { MOST = 3 * MODEL_LAYERS_MAX };
-    *r = (struct results){ allocate_zeroed(MOST, sizeof *r->view), allocate_zeroed(MOST, sizeof *r->name), 0 };
+    enum { MAX = 3 * MODEL_LAYERS_MAX };
+    *r = (struct results){allocate_zeroed(MAX, sizeof *r->view), allocate_zeroed(MAX, sizeof *r->name), 0};
     return r->view && r->name ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a list of results");
 }
 
 void results_free(struct results *r)
 {
-    for (int i = 0; i < r->count; i++)
-        release((void *)r->view[i].data);
+    for (int i = 0; i < r->count; i++) release((void *)r->view[i].data);
     release(r->view);
     release(r->name);
 }
 
 /* ---- running --------------------------------------------------------------------------- */
 
-unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_arrays_config *config,
-                         struct results *r)
+unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_arrays_config *config, struct results *r)
 {
     unroll_session_config c = unroll_session_default();
     unroll_session *session;
@@ -433,8 +427,9 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
     if (status == UNROLL_OK)
         status = write_states(a, session);
     if (status == UNROLL_OK)
-        status = name_file(a, unroll_forward(session, &(unroll_batch){ .tokens = a->tokens, .inputs = a->inputs,
-                                                                       .lengths = a->lengths }));
+        status = name_file(
+            a,
+            unroll_forward(session, &(unroll_batch){.tokens = a->tokens, .inputs = a->inputs, .lengths = a->lengths}));
     if (status == UNROLL_OK)
         status = take_results(a, session, r);
     unroll_session_free(session);
@@ -465,8 +460,10 @@ static unroll_status check_single(const unroll_model *m, const char *path)
         if (m->signature[i].is_output && m->signature[i].array[0] != 'y')
             snprintf(other, sizeof other, "%.79s", m->signature[i].array);
     return !*other ? UNROLL_OK
-                   : fail(UNROLL_USAGE, "'%s' would hold y alone, but an output of the model is %s; fix: write a .npz, "
-                          "which holds all arrays", path, other);
+                   : fail(UNROLL_USAGE,
+                          "'%s' would hold y alone, but an output of the model is %s; fix: write a .npz, "
+                          "which holds all arrays",
+                          path, other);
 }
 
 unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
@@ -479,10 +476,12 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
     if (!archive)
         TRY(check_single(model, outputs));
     TRY(arrays_open(model, inputs, config, &a));
-    unroll_status status = lines && a.B > 1
-        ? fail(UNROLL_UNSUPPORTED, "'%s': a table of steps and numbers holds one sequence, and '%s' has %d; fix: write a "
-               ".npy or a .npz", outputs, inputs, a.B)
-        : arrays_run(model, &a, config, &r);
+    unroll_status status =
+        lines && a.B > 1 ? fail(UNROLL_UNSUPPORTED,
+                                "'%s': a table of steps and numbers holds one sequence, and '%s' has %d; fix: write a "
+                                ".npy or a .npz",
+                                outputs, inputs, a.B)
+                         : arrays_run(model, &a, config, &r);
     if (status == UNROLL_OK) {
         status = archive ? npz_write(outputs, r.view, r.count) : (lines ? csv_write : npy_write)(outputs, &r.view[0]);
         if (status == UNROLL_OK)

@@ -7,10 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-size_t batch_place(const unroll_session *s, int t, uint32_t row)
-{
-    return (size_t)t * (size_t)s->config.rows + row;
-}
+size_t batch_place(const unroll_session *s, int t, uint32_t row) { return (size_t)t * (size_t)s->config.rows + row; }
 
 bool batch_counts(const unroll_session *s, const unroll_batch *b, int t, int row)
 {
@@ -33,20 +30,20 @@ static unroll_status check_arrays(const unroll_session *s, const unroll_batch *b
     bool has_loss = s->config.mode == UNROLL_EVAL || s->config.mode == UNROLL_TRAIN;
     TRY(want(b->tokens, m->tokens, "tokens"));
     TRY(want(b->inputs, !m->tokens, "inputs"));
-    TRY(want(b->classes, has_loss && loss && loss->of_classes, "classes"));
-    TRY(want(b->values, has_loss && loss && !loss->of_classes, "values"));
+    TRY(want(b->targets, has_loss && loss && loss->of_classes, "targets"));
+    TRY(want(b->target_values, has_loss && loss && !loss->of_classes, "target_values"));
     TRY(want(b->lengths, s->config.lengths, "lengths"));
     return want(b->reset, s->config.resets, "reset");
 }
 
 static unroll_status check_integers(const unroll_session *s, const unroll_batch *b, const int32_t *array,
-                                    const char *name, int least, int most)
+                                    const char *name, int min, int max)
 {
     for (int t = 0; array && t < s->config.steps; t++)
         for (int row = 0; row < s->config.rows; row++) {
             int32_t n = array[batch_place(s, t, (uint32_t)row)];
-            if (batch_counts(s, b, t, row) && (n < least || n > most))
-                return fail(UNROLL_DATA, "%s[t=%d, row=%d] = %d is outside %d..%d", name, t, row, n, least, most);
+            if (batch_counts(s, b, t, row) && (n < min || n > max))
+                return fail(UNROLL_DATA, "%s[t=%d, row=%d] = %d is outside %d..%d", name, t, row, n, min, max);
         }
     return UNROLL_OK;
 }
@@ -54,13 +51,12 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
 static unroll_status refuse_numbers(const float *x, const char *name, int t, int row, int width)
 {
     int i = 0;
-    while (i < width - 1 && isfinite(x[i]))
-        i++;
+    while (i < width - 1 && isfinite(x[i])) i++;
     return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s", name, t, row, i, isnan(x[i]) ? "NaN" : "infinite");
 }
 
-static unroll_status check_floats(const unroll_session *s, const unroll_batch *b, const float *array,
-                                  const char *name, int width)
+static unroll_status check_floats(const unroll_session *s, const unroll_batch *b, const float *array, const char *name,
+                                  int width)
 {
     size_t all = (size_t)s->config.steps * (size_t)s->config.rows * (size_t)width;
     if (!array || (!s->config.lengths && all_finite(array, all)))
@@ -80,9 +76,9 @@ unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
         if (b->lengths[row] < 0 || b->lengths[row] > s->config.steps)
             return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d", row, b->lengths[row], s->config.steps);
     TRY(check_integers(s, b, b->tokens, "tokens", 0, input - 1));
-    TRY(check_integers(s, b, b->classes, "classes", -1, outputs - 1));
+    TRY(check_integers(s, b, b->targets, "targets", -1, outputs - 1));
     TRY(check_floats(s, b, b->inputs, "inputs", input));
-    return check_floats(s, b, b->values, "values", outputs);
+    return check_floats(s, b, b->target_values, "target_values", outputs);
 }
 
 /* Arrays of the whole batch: a rank takes its own rows. */
@@ -122,9 +118,9 @@ void batch_take(unroll_session *s, const unroll_batch *b)
     int32_t *lengths = b->lengths ? session_host(s, "lengths") : NULL;
     uint8_t *reset = b->reset ? session_host(s, "reset") : NULL;
     take_integers(s, b, b->tokens, "tokens");
-    take_integers(s, b, b->classes, "targets");
+    take_integers(s, b, b->targets, "targets");
     take_floats(s, b, b->inputs, "x", (size_t)s->model->input);
-    take_floats(s, b, b->values, "targets", (size_t)unroll_model_outputs(s->model));
+    take_floats(s, b, b->target_values, "targets", (size_t)unroll_model_outputs(s->model));
     if (lengths)
         memcpy(lengths, b->lengths + s->plan->first_row, s->plan->rows * sizeof *lengths);
     for (int t = 0; reset && t < s->config.steps; t++, reset += s->plan->rows)

@@ -8,28 +8,31 @@ static double number_at(const void *at, enum dtype dtype, uint64_t i)
     return dtype == DTYPE_F64 ? ((const double *)at)[i] : (double)((const float *)at)[i];
 }
 
-struct bad { int64_t index; const char *kind; };        /* -1: all numbers are finite */
+struct bad {
+    int64_t index;
+    const char *kind;
+}; /* -1: all numbers are finite */
 
-static struct bad first_bad(const struct device *device, void *instance, const struct buffer *b)
+static struct bad first_bad(const struct device *device, void *executable, const struct buffer *b)
 {
-    struct bad bad = { -1, "" };
+    struct bad bad = {-1, ""};
     void *copy = b->bytes ? allocate_zeroed(1, b->bytes) : NULL;
-    if (copy && device->read(instance, b->name, 0, b->bytes, copy) == UNROLL_OK)
+    if (copy && device->read(executable, b->name, 0, b->bytes, copy) == UNROLL_OK)
         for (uint64_t i = 0; i < b->bytes / dtype_size(b->dtype) && bad.index < 0; i++)
             if (!isfinite(number_at(copy, b->dtype, i)))
-                bad = (struct bad){ (int64_t)i, isnan(number_at(copy, b->dtype, i)) ? "NaN" : "infinite" };
+                bad = (struct bad){(int64_t)i, isnan(number_at(copy, b->dtype, i)) ? "NaN" : "infinite"};
     release(copy);
     return bad;
 }
 
-static bool locate_parameter(const struct device *device, void *instance, const struct plan *p, char *room,
+static bool locate_parameter(const struct device *device, void *executable, const struct plan *p, char *room,
                              size_t size)
 {
     for (int i = 0; i < p->buffers; i++) {
         const struct buffer *b = &p->buffer[i];
         if (b->segment != SEG_PARAM)
             continue;
-        struct bad bad = first_bad(device, instance, b);
+        struct bad bad = first_bad(device, executable, b);
         if (bad.index < 0)
             continue;
         snprintf(room, size, "the weight '%s' is %s at number %lld", b->name, bad.kind, (long long)bad.index);
@@ -39,56 +42,61 @@ static bool locate_parameter(const struct device *device, void *instance, const 
 }
 
 /* A bad number of a layer; t < 0: there is none. */
-struct place { int64_t t, row, unit; int direction; const char *what, *name, *kind; };
+struct place {
+    int64_t t, row, unit;
+    int direction;
+    const char *what, *name, *kind;
+};
 
 /* Of g [T, B, G, U]. Rows and steps beyond a length are zero and never bad. */
-static struct place bad_gate(const struct device *device, void *instance, const struct plan *p, int layer,
-                              int direction)
+static struct place bad_gate(const struct device *device, void *executable, const struct plan *p, int layer,
+                             int direction)
 {
     char name[32];
     snprintf(name, sizeof name, "g.l%d%s", layer, direction ? ".reverse" : "");
     int index = plan_find_buffer(p, name);
     if (index < 0)
-        return (struct place){ .t = -1 };
+        return (struct place){.t = -1};
     const struct cell_declaration *cell = p->model->layer[layer].cell;
     const struct buffer *b = &p->buffer[index];
-    struct bad bad = first_bad(device, instance, b);
+    struct bad bad = first_bad(device, executable, b);
     if (bad.index < 0)
-        return (struct place){ .t = -1 };
+        return (struct place){.t = -1};
     int64_t units = b->size[3], gate = bad.index / units % b->size[2], row = bad.index / units / b->size[2];
-    return (struct place){ row / b->size[1], row % b->size[1], bad.index % units, direction, "gate",
-                           gate < cell->saved ? cell->saved_value[gate] : cell->input[gate].name, bad.kind };
+    return (struct place){
+        row / b->size[1], row % b->size[1], bad.index % units,
+        direction,        "gate",           gate < cell->saved ? cell->saved_value[gate] : cell->input[gate].name,
+        bad.kind};
 }
 
 /* Of y [T, B, K] of a recurrent layer, with both directions side by side: sums of which a cell saves nothing are
  * gone, but not what they made. */
-static struct place bad_output(const struct device *device, void *instance, const struct plan *p, int layer)
+static struct place bad_output(const struct device *device, void *executable, const struct plan *p, int layer)
 {
     char name[32];
     snprintf(name, sizeof name, "y.l%d", layer);
     int index = plan_find_buffer(p, name);
     if (index < 0)
-        return (struct place){ .t = -1 };
+        return (struct place){.t = -1};
     const struct layer *l = &p->model->layer[layer];
     const struct buffer *b = &p->buffer[index];
-    struct bad bad = first_bad(device, instance, b);
+    struct bad bad = first_bad(device, executable, b);
     if (bad.index < 0)
-        return (struct place){ .t = -1 };
+        return (struct place){.t = -1};
     int64_t width = l->width, row = bad.index / b->size[2], unit = bad.index % b->size[2];
-    return (struct place){ row / b->size[1], row % b->size[1], unit % width,
-                           l->first_direction || unit >= width, "state",
-                           l->cell->state[0], bad.kind };
+    return (struct place){row / b->size[1], row % b->size[1],  unit % width, l->first_direction || unit >= width,
+                          "state",          l->cell->state[0], bad.kind};
 }
 
 /* The earliest in time; of one step the gates, from which its state is made. */
-static bool locate_in_layer(const struct device *device, void *instance, const struct plan *p, int layer, char *room,
+static bool locate_in_layer(const struct device *device, void *executable, const struct plan *p, int layer, char *room,
                             size_t size)
 {
-    struct place first = { .t = -1 };
+    struct place first = {.t = -1};
     const int end = layer_end(&p->model->layer[layer]);
     for (int i = p->model->layer[layer].first_direction; i <= end; i++) {
-        struct place bad = i < end ? bad_gate(device, instance, p, layer, i)
-                                   : bad_output(device, instance, p, layer);
+        struct place bad =
+            i < end ? bad_gate(device, executable, p, layer, i) : bad_output(device, executable, p, layer);
         if (bad.t >= 0 && (first.t < 0 || bad.t < first.t))
             first = bad;
     }
@@ -101,32 +109,32 @@ static bool locate_in_layer(const struct device *device, void *instance, const s
 }
 
 /* The first bad number of [T, B, N] by name. */
-static struct place bad_in_rows(const struct device *device, void *instance, const struct plan *p, const char *name)
+static struct place bad_in_rows(const struct device *device, void *executable, const struct plan *p, const char *name)
 {
     int index = plan_find_buffer(p, name);
-    struct bad bad = { -1, "" };
+    struct bad bad = {-1, ""};
     if (index >= 0)
-        bad = first_bad(device, instance, &p->buffer[index]);
+        bad = first_bad(device, executable, &p->buffer[index]);
     if (bad.index < 0)
-        return (struct place){ .t = -1 };
+        return (struct place){.t = -1};
     const struct buffer *b = &p->buffer[index];
     int64_t row = bad.index / b->size[2];
-    return (struct place){ .t = row / b->size[1], .row = row % b->size[1], .unit = bad.index % b->size[2],
-                           .kind = bad.kind };
+    return (struct place){
+        .t = row / b->size[1], .row = row % b->size[1], .unit = bad.index % b->size[2], .kind = bad.kind};
 }
 
-/* What enters the activation of a layer without cell, or what a linear one gives; of the last, whose results the loss has
- * made its gradient of, that: of one bad result a whole row may be bad there. */
-static bool locate_in_rows(const struct device *device, void *instance, const struct plan *p, int layer, char *room,
-                            size_t size)
+/* What enters the activation of a layer without cell, or what a linear one gives; of the last, whose results the loss
+ * has made its gradient of, that: of one bad result a whole row may be bad there. */
+static bool locate_in_rows(const struct device *device, void *executable, const struct plan *p, int layer, char *room,
+                           size_t size)
 {
     const bool last = layer + 1 == p->model->layers;
     char sum[32], output[32];
     snprintf(sum, sizeof sum, "a.l%d", layer);
     snprintf(output, sizeof output, "y.l%d", layer);
-    struct place bad = bad_in_rows(device, instance, p, sum);
+    struct place bad = bad_in_rows(device, executable, p, sum);
     if (bad.t < 0)
-        bad = bad_in_rows(device, instance, p, last ? "z" : output);
+        bad = bad_in_rows(device, executable, p, last ? "z" : output);
     if (bad.t < 0)
         return false;
     int used = snprintf(room, size, "layer %d, '%s', t = %lld, row %lld", layer, p->model->layer[layer].name,
@@ -136,24 +144,23 @@ static bool locate_in_rows(const struct device *device, void *instance, const st
     return true;
 }
 
-void locate_in_forward(const struct device *device, void *instance, const struct plan *p, char *room, size_t size)
+void locate_in_forward(const struct device *device, void *executable, const struct plan *p, char *room, size_t size)
 {
     *room = 0;
-    if (locate_parameter(device, instance, p, room, size) || p->config.mode != MODE_TRAIN)
-        return;                                         /* without a backward the gates' memory is used again */
+    if (locate_parameter(device, executable, p, room, size) || p->config.mode != MODE_TRAIN)
+        return; /* without a backward the gates' memory is used again */
     if (p->config.checkpoint && p->config.chunks > 1) {
         snprintf(room, size, "unknown, because earlier steps are not kept (checkpoint_time)");
         return;
     }
     for (int layer = 0; layer < p->model->layers; layer++)
-        if ((p->model->layer[layer].cell ? locate_in_layer : locate_in_rows)
-                (device, instance, p, layer, room, size))
+        if ((p->model->layer[layer].cell ? locate_in_layer : locate_in_rows)(device, executable, p, layer, room, size))
             return;
 }
 
-void locate_in_gradients(const struct device *device, void *instance, const struct plan *p, char *room, size_t size)
+void locate_in_gradients(const struct device *device, void *executable, const struct plan *p, char *room, size_t size)
 {
-    const double *norms = device->host(instance, "norms");
+    const double *norms = device->host(executable, "norms");
     *room = 0;
     for (int i = 0; norms && i < p->model->parameters; i++)
         if (!isfinite(norms[i])) {

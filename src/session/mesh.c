@@ -7,78 +7,72 @@
 
 /* ---- the public comm ------------------------------------------------------------------- */
 
-unroll_status unroll_comm_open(const char *engine, double deadline, unroll_comm **comm)
+unroll_status unroll_comm_open(const char *transport, double timeout, unroll_comm **comm)
 {
-    return comm_open(engine, deadline, comm);
+    return comm_open(transport, timeout, comm);
 }
 
-void unroll_comm_close(unroll_comm *comm)                         { comm_close(comm); }
-int unroll_comm_rank(const unroll_comm *comm)                     { return comm ? comm_rank(comm) : 0; }
-int unroll_comm_ranks(const unroll_comm *comm)                    { return comm ? comm_ranks(comm) : 1; }
-int unroll_comm_launched(void)                                    { return comm_launched_ranks(); }
-unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine)
-{
-    return comm_agree(comm, mine, 0, "");
-}
-int unroll_comm_first(const unroll_comm *comm)                    { return comm ? comm_first(comm) : -1; }
-void unroll_comm_abort(unroll_comm *comm, int code)               { comm_abort(comm, code); }
+void unroll_comm_close(unroll_comm *comm) { comm_close(comm); }
+int unroll_comm_rank(const unroll_comm *comm) { return comm ? comm_rank(comm) : 0; }
+int unroll_comm_ranks(const unroll_comm *comm) { return comm ? comm_ranks(comm) : 1; }
+int unroll_comm_launched(void) { return comm_launched_ranks(); }
+unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine) { return comm_agree(comm, mine, 0, ""); }
+int unroll_comm_first(const unroll_comm *comm) { return comm ? comm_first(comm) : -1; }
+void unroll_comm_abort(unroll_comm *comm, int code) { comm_abort(comm, code); }
 
 void unroll_comm_seconds(const unroll_comm *comm, double *communication, double *exposed)
 {
-    struct comm_totals totals = comm ? comm_totals(comm) : (struct comm_totals){ 0 };
+    struct comm_totals totals = comm ? comm_totals(comm) : (struct comm_totals){0};
     *communication = totals.communication;
     *exposed = totals.exposed;
 }
 
-uint64_t unroll_comm_sent(const unroll_comm *comm)
-{
-    return comm ? comm_totals(comm).sent : 0;
-}
+uint64_t unroll_comm_sent(const unroll_comm *comm) { return comm ? comm_totals(comm).sent : 0; }
 
 unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
 {
     int world[RANKS_MAX];
     if (!comm || comm_ranks(comm) == 1)
         return UNROLL_OK;
-    for (int i = 0; i < comm_ranks(comm) && i < RANKS_MAX; i++)
-        world[i] = i;
+    for (int i = 0; i < comm_ranks(comm) && i < RANKS_MAX; i++) world[i] = i;
     unroll_status status = comm_all_reduce(comm, world, comm_ranks(comm), TAG_CONTROL | 3, numbers, (size_t)count, 1);
     if (status == UNROLL_COMMUNICATION)
-        keep_error("'all_reduce' of what the ranks tell each other: %s", unroll_last_error());
+        set_error("'all_reduce' of what the ranks tell each other: %s", unroll_last_error());
     return status;
 }
 
 /* ---- places ---------------------------------------------------------------------------- */
 
-static int ranks_along(int asked)
-{
-    return asked ? asked : 1;
-}
+static int ranks_along(int asked) { return asked ? asked : 1; }
 
 unroll_status mesh_choose_sum(const char *asked, bool exact, int *sum)
 {
     const char *name = asked ? asked : "auto";
-    *sum = !strcmp(name, "native") ? COMM_NATIVE : topology_find(name);
+    *sum = !strcmp(name, "native") ? COMM_NATIVE : algorithm_find(name);
     if (strcmp(name, "auto") && (*sum < 0 || *sum == COMM_SHARDS))
-        return fail(UNROLL_USAGE, "sum = '%.40s'; fix: choose one of auto, ring, halving, tree, star, mesh, native", name);
+        return fail(
+            UNROLL_USAGE,
+            "sum = '%.40s'; fix: choose one of auto, ring, halving_doubling, tree, gather_broadcast, ring_2d, native",
+            name);
     if (exact && *sum >= 0 && *sum != COMM_TREE)
-        return fail(UNROLL_UNSUPPORTED, "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
-                    "`sum` auto, or leave out `exact`", name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
+                    "`sum` auto, or leave out `exact`",
+                    name);
     return UNROLL_OK;
 }
 
 unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config *p)
 {
-    const int sizes[M_N] = { [M_BATCH] = ranks_along(m->split.batch),
-                             [M_TIME] = 1,
-                             [M_LAYER] = ranks_along(m->split.layer),
-                             [M_HIDDEN] = ranks_along(m->split.hidden) };
+    const int sizes[M_N] = {[M_BATCH] = ranks_along(m->split.batch),
+                            [M_TIME] = 1,
+                            [M_LAYER] = ranks_along(m->split.layer),
+                            [M_HIDDEN] = ranks_along(m->split.hidden)};
     int rank = unroll_comm_rank(m->comm);
     long product = 1;
     for (int i = 0; i < M_N; i++) {
         if (sizes[i] < 1 || sizes[i] > RANKS_MAX)
-            return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[i],
-                        RANKS_MAX);
+            return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[i], RANKS_MAX);
         product *= sizes[i];
         p->mesh[i] = sizes[i];
     }
@@ -98,9 +92,8 @@ unroll_status mesh_plans(const struct unroll_model *model, struct plan_config c,
                          int *ranks)
 {
     *ranks = 1;
-    for (int m = 0; m < M_N; m++)
-        *ranks *= c.mesh[m];
-    for (int rank = 0; rank < *ranks; rank++) {         /* the first is refused if they are too many */
+    for (int m = 0; m < M_N; m++) *ranks *= c.mesh[m];
+    for (int rank = 0; rank < *ranks; rank++) { /* the first is refused if they are too many */
         mesh_coordinate(c.mesh, rank, c.at);
         TRY(plan_new(model, &c, &plans[rank]));
     }
@@ -109,8 +102,7 @@ unroll_status mesh_plans(const struct unroll_model *model, struct plan_config c,
 
 void mesh_free(struct plan *plans[RANKS_MAX])
 {
-    for (int i = 0; i < RANKS_MAX; i++)
-        plan_free(plans[i]);
+    for (int i = 0; i < RANKS_MAX; i++) plan_free(plans[i]);
 }
 
 unroll_status mesh_join(const struct unroll_session *s)
@@ -120,7 +112,7 @@ unroll_status mesh_join(const struct unroll_session *s)
     if (!is_one_of_many(s))
         return UNROLL_OK;
     if (s->device->join)
-        return s->device->join(s->instance);
+        return s->device->join(s->executable);
     if (s->plan->config.sum != COMM_NATIVE)
         return UNROLL_OK;
     unroll_status status = plan_meetings(s->plan, 1u << OP_SUM_BEGIN, &group, &groups);
@@ -136,33 +128,47 @@ static uint64_t hash_layer(uint64_t hash, const struct unroll_model *model, int 
     unroll_layer l;
     if (unroll_model_layer(model, index, &l) != UNROLL_OK)
         return hash;
-    const int numbers[] = { l.reverse, l.coupled, l.sources };
-    const float rates[] = { l.dropout, l.clip };
+    const int numbers[] = {l.reverse, l.input_forget, l.sources};
+    const float rates[] = {l.dropout, l.clip};
     hash = hash_bytes(hash, numbers, sizeof numbers);
     hash = hash_bytes(hash, l.source, sizeof *l.source * (size_t)l.sources);
     hash = hash_bytes(hash, rates, sizeof rates);
-    return hash_text(hash_text(hash_text(hash, l.kind), l.functions), l.activation);
+    return hash_text(hash_text(hash_text(hash, l.kind), l.activations), l.activation);
 }
 
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
-    const uint64_t numbers[] = { c->mode, c->real, c->weights, c->T, c->B, (uint64_t)c->chunks, c->checkpoint,
-                                 c->shards, c->exact, c->traits.operands != NULL, c->traits.splits,
-                                 c->traits.meets, c->precision, (uint64_t)(c->sum + 1),
-                                 c->lengths, c->resets, c->results, c->carry, (uint64_t)c->optimizer, (uint64_t)model->layers,
-                                 (uint64_t)model->parameters };
+    const uint64_t numbers[] = {c->mode,
+                                c->real,
+                                c->weights,
+                                c->T,
+                                c->B,
+                                (uint64_t)c->chunks,
+                                c->checkpoint,
+                                c->shards,
+                                c->exact,
+                                c->traits.operands != NULL,
+                                c->traits.splits,
+                                c->traits.rendezvous,
+                                c->precision,
+                                (uint64_t)(c->sum + 1),
+                                c->lengths,
+                                c->resets,
+                                c->results,
+                                c->stateful,
+                                (uint64_t)c->optimizer,
+                                (uint64_t)model->layers,
+                                (uint64_t)model->parameters};
     uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), c->mesh, sizeof c->mesh);
-    for (int i = 0; i < model->parameters; i++)
-        hash = hash_number(hash, model->parameter[i].count);
-    for (int i = 0; i < model->layers; i++)
-        hash = hash_layer(hash, model, i);
+    for (int i = 0; i < model->parameters; i++) hash = hash_number(hash, model->parameter[i].count);
+    for (int i = 0; i < model->layers; i++) hash = hash_layer(hash, model, i);
     return hash;
 }
 
 /* ---- shares ---------------------------------------------------------------------------- */
 
 /* A rank's part of a buffer; here = 0: it has none, or another rank has the same. */
-struct box {
+struct slice {
     int32_t here;
     uint32_t first[BUFFER_AXES], count[BUFFER_AXES];
 };
@@ -170,8 +176,7 @@ struct box {
 size_t mesh_count(const struct buffer *b)
 {
     size_t n = 1;
-    for (int i = 0; i < b->rank; i++)
-        n *= b->whole[i];
+    for (int i = 0; i < b->rank; i++) n *= b->whole[i];
     return n;
 }
 
@@ -184,18 +189,18 @@ static bool is_used(const struct plan *p, int buffer)
     return false;
 }
 
-static struct box box_of(const struct plan *p, const struct buffer *b)
+static struct slice slice_of(const struct plan *p, const struct buffer *b)
 {
-    struct box box = { .here = b->bytes && is_used(p, (int)(b - p->buffer)) };
+    struct slice slice = {.here = b->bytes && is_used(p, (int)(b - p->buffer))};
     for (int i = 0; i < BUFFER_AXES; i++) {
-        box.first[i] = i < b->rank ? b->origin[i] : 0;
-        box.count[i] = i < b->rank ? b->size[i] : 1;
+        slice.first[i] = i < b->rank ? b->origin[i] : 0;
+        slice.count[i] = i < b->rank ? b->size[i] : 1;
     }
-    return box;
+    return slice;
 }
 
 /* Of ranks that hold the same the first speaks. Which layers a rank has shows in what it uses. */
-static bool speaks(const struct plan *p, const struct buffer *b)
+static bool is_owner(const struct plan *p, const struct buffer *b)
 {
     for (int m = 0; m < M_N; m++)
         if (m != M_LAYER && b->state[m] != SPLIT && p->config.at[m] > 0)
@@ -203,102 +208,98 @@ static bool speaks(const struct plan *p, const struct buffer *b)
     return true;
 }
 
-static size_t box_size(const struct box *box)
+static size_t slice_size(const struct slice *slice)
 {
-    return (size_t)box->count[0] * box->count[1] * box->count[2] * box->count[3];
+    return (size_t)slice->count[0] * slice->count[1] * slice->count[2] * slice->count[3];
 }
 
 /* Between a share, contiguous, and its places in the whole. */
-static void move_box(const struct buffer *b, const struct box *box, float *share, float *whole, bool to_whole)
+static void move_slice(const struct buffer *b, const struct slice *slice, float *shard, float *whole, bool to_whole)
 {
-    size_t size[BUFFER_AXES], last = (size_t)b->rank - 1, run = box->count[last], at[BUFFER_AXES] = { 0 };
-    for (size_t i = 0; i < BUFFER_AXES; i++)
-        size[i] = (int)i < b->rank ? b->whole[i] : 1;
-    for (size_t rows = box_size(box) / run; rows-- > 0; share += run) {
+    size_t size[BUFFER_AXES], last = (size_t)b->rank - 1, run = slice->count[last], at[BUFFER_AXES] = {0};
+    for (size_t i = 0; i < BUFFER_AXES; i++) size[i] = (int)i < b->rank ? b->whole[i] : 1;
+    for (size_t rows = slice_size(slice) / run; rows-- > 0; shard += run) {
         size_t place = 0;
-        for (size_t i = 0; i <= last; i++)
-            place = place * size[i] + box->first[i] + (i < last ? at[i] : 0);
-        memcpy(to_whole ? whole + place : share, to_whole ? share : whole + place, run * sizeof *share);
-        for (size_t i = last; i-- > 0 && ++at[i] == box->count[i];)
-            at[i] = 0;
+        for (size_t i = 0; i <= last; i++) place = place * size[i] + slice->first[i] + (i < last ? at[i] : 0);
+        memcpy(to_whole ? whole + place : shard, to_whole ? shard : whole + place, run * sizeof *shard);
+        for (size_t i = last; i-- > 0 && ++at[i] == slice->count[i];) at[i] = 0;
     }
 }
 
 /* The share as floats; the caller releases it. */
-static unroll_status read_share(unroll_session *s, const struct buffer *b, float **share)
+static unroll_status read_shard(unroll_session *s, const struct buffer *b, float **shard)
 {
     size_t n = b->bytes / dtype_size(b->dtype);
     char *raw = allocate_zeroed(1, b->bytes);
-    *share = allocate_zeroed(n, sizeof **share);
-    unroll_status status = raw && *share ? s->device->read(s->instance, b->name, 0, b->bytes, raw)
-                         : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
+    *shard = allocate_zeroed(n, sizeof **shard);
+    unroll_status status = raw && *shard ? s->device->read(s->executable, b->name, 0, b->bytes, raw)
+                                         : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
     if (status == UNROLL_OK)
-        reals_to_floats(raw, b->dtype, *share, n);
+        reals_to_floats(raw, b->dtype, *shard, n);
     release(raw);
     return status;
 }
 
-enum { TAG_BOX = TAG_CONTROL | 4, TAG_SHARE, TAG_WHOLE };
+enum { TAG_SLICE = TAG_CONTROL | 4, TAG_SHARD, TAG_WHOLE };
 
-static unroll_status take_share(unroll_session *s, const struct buffer *b, int rank, float *whole)
+static unroll_status take_shard(unroll_session *s, const struct buffer *b, int rank, float *whole)
 {
-    struct box box;
-    TRY(comm_recv(s->config.machine.comm, rank, TAG_BOX, &box, sizeof box));
-    if (!box.here)
+    struct slice slice;
+    TRY(comm_recv(s->config.machine.comm, rank, TAG_SLICE, &slice, sizeof slice));
+    if (!slice.here)
         return UNROLL_OK;
-    float *share = allocate_zeroed(box_size(&box), sizeof *share);
-    unroll_status status = share ? comm_recv(s->config.machine.comm, rank, TAG_SHARE, share,
-                                             box_size(&box) * sizeof *share)
-                                 : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
+    float *shard = allocate_zeroed(slice_size(&slice), sizeof *shard);
+    unroll_status status =
+        shard ? comm_recv(s->config.machine.comm, rank, TAG_SHARD, shard, slice_size(&slice) * sizeof *shard)
+              : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
     if (status == UNROLL_OK)
-        move_box(b, &box, share, whole, true);
-    release(share);
+        move_slice(b, &slice, shard, whole, true);
+    release(shard);
     return status;
 }
 
-static unroll_status give_share(unroll_session *s, const struct buffer *b, struct box *box, float *whole)
+static unroll_status give_shard(unroll_session *s, const struct buffer *b, struct slice *slice, float *whole)
 {
-    float *share = NULL;
+    float *shard = NULL;
     unroll_status status = UNROLL_OK;
-    box->here = box->here && speaks(s->plan, b);
-    if (box->here)
-        status = read_share(s, b, &share);
-    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) == 0 && box->here)
-        move_box(b, box, share, whole, true);
+    slice->here = slice->here && is_owner(s->plan, b);
+    if (slice->here)
+        status = read_shard(s, b, &shard);
+    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) == 0 && slice->here)
+        move_slice(b, slice, shard, whole, true);
     if (status == UNROLL_OK && comm_rank(s->config.machine.comm) > 0)
-        status = comm_send(s->config.machine.comm, 0, TAG_BOX, box, sizeof *box);
-    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) > 0 && box->here)
-        status = comm_send(s->config.machine.comm, 0, TAG_SHARE, share, box_size(box) * sizeof *share);
-    release(share);
+        status = comm_send(s->config.machine.comm, 0, TAG_SLICE, slice, sizeof *slice);
+    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) > 0 && slice->here)
+        status = comm_send(s->config.machine.comm, 0, TAG_SHARD, shard, slice_size(slice) * sizeof *shard);
+    release(shard);
     return status;
 }
 
 unroll_status mesh_gather(unroll_session *s, const struct buffer *b, float *whole)
 {
-    struct box box = box_of(s->plan, b);
+    struct slice slice = slice_of(s->plan, b);
     memset(whole, 0, mesh_count(b) * sizeof *whole);
-    TRY(give_share(s, b, &box, whole));
+    TRY(give_shard(s, b, &slice, whole));
     for (int rank = 1; comm_rank(s->config.machine.comm) == 0 && rank < comm_ranks(s->config.machine.comm); rank++)
-        TRY(take_share(s, b, rank, whole));
+        TRY(take_shard(s, b, rank, whole));
     return comm_broadcast(s->config.machine.comm, TAG_WHOLE, whole, mesh_count(b) * sizeof *whole);
 }
 
 unroll_status mesh_scatter(unroll_session *s, const struct buffer *b, const float *whole)
 {
-    struct box box = box_of(s->plan, b);
+    struct slice slice = slice_of(s->plan, b);
     if (!b->bytes)
         return UNROLL_OK;
-    size_t n = box_size(&box);
-    float *share = allocate_zeroed(n, sizeof *share);
+    size_t n = slice_size(&slice);
+    float *shard = allocate_zeroed(n, sizeof *shard);
     char *raw = allocate_zeroed(1, b->bytes);
-    unroll_status status = share && raw ? UNROLL_OK
-                                        : fail(UNROLL_RESOURCE, "no memory to divide '%s'", b->name);
+    unroll_status status = shard && raw ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to divide '%s'", b->name);
     if (status == UNROLL_OK) {
-        move_box(b, &box, share, (float *)whole, false);                /* which only reads it */
-        floats_to_reals(share, b->dtype, raw, n);
-        status = s->device->write(s->instance, b->name, 0, b->bytes, raw);
+        move_slice(b, &slice, shard, (float *)whole, false); /* which only reads it */
+        floats_to_reals(shard, b->dtype, raw, n);
+        status = s->device->write(s->executable, b->name, 0, b->bytes, raw);
     }
     release(raw);
-    release(share);
+    release(shard);
     return status;
 }

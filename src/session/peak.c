@@ -21,7 +21,7 @@ struct thread_load {
 struct load {
     const struct cpu_isa *isa;
     uint64_t rounds;
-    struct thread_load *thread;         /* [threads] */
+    struct thread_load *thread; /* [threads] */
 };
 
 static void do_share(void *arg, int me)
@@ -40,8 +40,7 @@ static double best_rate(struct load *load, struct team *team)
         double operations = 0, from = clock_seconds();
         team_run(team, do_share, load);
         double seconds = clock_seconds() - from;
-        for (int i = 0; i < team_size(team); i++)
-            operations += (double)load->thread[i].operations;
+        for (int i = 0; i < team_size(team); i++) operations += (double)load->thread[i].operations;
         if (seconds < shortest_run)
             load->rounds *= 2;
         else if (operations / seconds > best)

@@ -31,7 +31,7 @@ static unroll_spec small_spec(const char *cell)
     unroll_spec spec = unroll_spec_default();
     spec.cell = cell;
     spec.layers = 2;
-    spec.hidden = 37;                                   /* two registers and a tail */
+    spec.hidden = 37; /* two registers and a tail */
     spec.tokens = 1;
     spec.input = spec.output = SYMBOLS;
     spec.embed = 19;
@@ -47,13 +47,16 @@ static unroll_session_config small_config(const char *isa, int rows)
     config.rows = rows;
     config.lengths = 1;
     unroll_machine *m = &config.machine;
-    m->chunks = isa && strcmp(isa, "scalar") ? 3 : 1;           /* neither may show in the bits */
-    m->threads = m->lanes = m->chunks == 3 ? 2 : 1;
+    m->chunks = isa && strcmp(isa, "scalar") ? 3 : 1; /* neither may show in the bits */
+    m->threads = m->queues = m->chunks == 3 ? 2 : 1;
     m->isa = isa;
     return config;
 }
 
-struct small { unroll_model *model; unroll_session *session; };
+struct small {
+    unroll_model *model;
+    unroll_session *session;
+};
 
 /* Closed by the caller, also after a failure. */
 static unroll_status open_small(const char *cell, const char *isa, int rows, bool in_double, struct small *s)
@@ -78,7 +81,7 @@ typedef unroll_status comparison(struct report *, const char *cell, const char *
 
 static unroll_status compare_isa(struct report *r, const char *cell, const char *isa, int rows, comparison *compare)
 {
-    struct small reference = { NULL, NULL }, other = { NULL, NULL };
+    struct small reference = {NULL, NULL}, other = {NULL, NULL};
     unroll_status status = open_small(cell, "scalar", rows, false, &reference);
     if (status == UNROLL_OK)
         status = open_small(cell, isa, rows, false, &other);
@@ -89,7 +92,9 @@ static unroll_status compare_isa(struct report *r, const char *cell, const char 
     return status;
 }
 
-struct small_batch { int32_t tokens[STEPS * MANY_ROWS], classes[STEPS * MANY_ROWS], lengths[MANY_ROWS]; };
+struct small_batch {
+    int32_t tokens[STEPS * MANY_ROWS], classes[STEPS * MANY_ROWS], lengths[MANY_ROWS];
+};
 
 static unroll_batch make_batch(struct small_batch *b, int rows, uint64_t seed)
 {
@@ -98,15 +103,14 @@ static unroll_batch make_batch(struct small_batch *b, int rows, uint64_t seed)
         b->tokens[i] = (int32_t)rng_below(&rng, SYMBOLS);
         b->classes[i] = (int32_t)rng_below(&rng, SYMBOLS);
     }
-    for (int i = 0; i < rows; i++)
-        b->lengths[i] = (int32_t)rng_below(&rng, STEPS + 1);
+    for (int i = 0; i < rows; i++) b->lengths[i] = (int32_t)rng_below(&rng, STEPS + 1);
     b->lengths[0] = STEPS;
-    return (unroll_batch){ .tokens = b->tokens, .classes = b->classes, .lengths = b->lengths };
+    return (unroll_batch){.tokens = b->tokens, .targets = b->classes, .lengths = b->lengths};
 }
 
 static unroll_status train_small(unroll_session *session)
 {
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     for (int i = 0; i < UPDATES; i++) {
         struct small_batch arrays;
         unroll_batch batch = make_batch(&arrays, ROWS, (uint64_t)i);
@@ -171,8 +175,7 @@ static unroll_status compare_buffers(unroll_session *one, unroll_session *other,
     if (status == UNROLL_OK)
         status = unroll_read(other, name, b, count);
     double largest = 0;
-    for (size_t i = 0; i < count; i++)
-        largest = fmax(largest, fabs((double)a[i]));
+    for (size_t i = 0; i < count; i++) largest = fmax(largest, fabs((double)a[i]));
     for (size_t i = 0; i < count; i++) {
         double error = fabs((double)a[i] - (double)b[i]) / largest;
         if (a[i] != b[i] && !(error <= *worst))
@@ -212,7 +215,7 @@ static unroll_status outputs_with(const char *cell, const char *isa, const char 
     unroll_session *session;
     unroll_spec spec = small_spec(cell);
     unroll_session_config config = small_config(isa, ROWS);
-    batch.classes = NULL;
+    batch.targets = NULL;
     config.machine.dtype = weights;
     TRY(unroll_model_new(&spec, 1, &model));
     unroll_status status = unroll_session_new(model, &config, &session);
@@ -245,7 +248,7 @@ static unroll_status loss_with(unroll_session *session, const unroll_batch *batc
     unroll_result result;
     float kept = values[i];
     values[i] = (float)((double)kept + step);
-    unroll_session_set_counters(session, 0, 0);         /* the same dropout masks */
+    unroll_session_set_counters(session, 0, 0); /* the same dropout masks */
     unroll_status status = unroll_write(session, name, values, count);
     if (status == UNROLL_OK)
         status = unroll_forward(session, batch);
@@ -277,8 +280,7 @@ static unroll_status round_weights(unroll_model *model, unroll_session *session)
     for (int i = 0; i < unroll_model_parameters(model); i++) {
         unroll_parameter p;
         unroll_model_parameter(model, i, &p);
-        for (size_t k = 0; k < count_of(&p); k++)
-            p.data[k] = roundf(p.data[k] * 1024) / 1024;
+        for (size_t k = 0; k < count_of(&p); k++) p.data[k] = roundf(p.data[k] * 1024) / 1024;
     }
     return unroll_session_push(session);
 }
@@ -320,7 +322,7 @@ static unroll_status run_gradients(unroll_model *model, unroll_session *session,
 
 static unroll_status check_gradients(struct report *r, const char *cell)
 {
-    struct small s = { NULL, NULL };
+    struct small s = {NULL, NULL};
     double worst = 0;
     char what[96];
     unroll_status status = open_small(cell, NULL, ROWS, true, &s);
@@ -344,17 +346,18 @@ static unroll_status check_on_isa(struct report *r, const char *cell, const char
 
 unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int passed), void *arg)
 {
-    struct report r = { report, arg, true };
+    struct report r = {report, arg, true};
     const char *isa, *cell;
     int available;
     for (int c = 0; (cell = unroll_cell_name(c)); c++) {
         char name[32];
-        snprintf(name, sizeof name, "%s", cell);        /* the name is good until the next call */
+        snprintf(name, sizeof name, "%s", cell); /* the name is good until the next call */
         for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
             if (available && strcmp(isa, "scalar"))
                 TRY(check_on_isa(&r, name, isa));
         TRY(check_gradients(&r, name));
     }
-    return r.all_passed ? UNROLL_OK : fail(UNROLL_FAILURE, "some checks failed: this build or machine is not "
-                                           "to be trusted; please report it with the lines above");
+    return r.all_passed ? UNROLL_OK
+                        : fail(UNROLL_FAILURE, "some checks failed: this build or machine is not "
+                                               "to be trusted; please report it with the lines above");
 }

@@ -1,6 +1,6 @@
-/* Sessions: a model, a plan and an instance of it on a device, behind the public interface. Made and freed here;
- * batches come in in batch.c, parts are run in run.c. No kernel and no strategy is known here. */
-#include "base/cpu.h"
+/* Sessions: a model, a plan and an executable of it on a device, behind the public interface. Made and freed here;
+ * batches come in in batch.c, parts are run in session_run.c. No kernel and no strategy is known here. */
+#include "base/processor.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -15,15 +15,16 @@
 
 unroll_session_config unroll_session_default(void)
 {
-    return (unroll_session_config){ .size = sizeof(unroll_session_config), .mode = UNROLL_INFER, .steps = 1,
-                                    .rows = 1, .optimizer = "adam", .shards = 1,
-                                    .machine = unroll_machine_default() };
+    return (unroll_session_config){.size = sizeof(unroll_session_config),
+                                   .mode = UNROLL_INFER,
+                                   .steps = 1,
+                                   .rows = 1,
+                                   .optimizer = "adam",
+                                   .shards = 1,
+                                   .machine = unroll_machine_default()};
 }
 
-void *session_host(const unroll_session *s, const char *name)
-{
-    return s->device->host(s->instance, name);
-}
+void *session_host(const unroll_session *s, const char *name) { return s->device->host(s->executable, name); }
 
 unroll_status session_clear(unroll_session *s, enum segment segment)
 {
@@ -34,7 +35,7 @@ unroll_status session_clear(unroll_session *s, enum segment segment)
             continue;
         for (uint64_t first = 0; first < b->bytes; first += sizeof zeros) {
             uint64_t rest = b->bytes - first;
-            TRY(s->device->write(s->instance, b->name, first, rest < sizeof zeros ? rest : sizeof zeros, zeros));
+            TRY(s->device->write(s->executable, b->name, first, rest < sizeof zeros ? rest : sizeof zeros, zeros));
         }
     }
     return UNROLL_OK;
@@ -48,14 +49,16 @@ unroll_status session_check(const unroll_session *s)
         return refuse_forked("a session of one of several ranks");
     if (!s->device->forks)
         return refuse_forked(s->device->name);
-    return s->runs ? fail(UNROLL_UNSUPPORTED, "this process was forked while another thread was in a call of this session: "
-                          "what that call changed is half done here; fix: free the session and make a new one") : UNROLL_OK;
+    return s->runs ? fail(UNROLL_UNSUPPORTED,
+                          "this process was forked while another thread was in a call of this session: "
+                          "what that call changed is half done here; fix: free the session and make a new one")
+                   : UNROLL_OK;
 }
 
-unroll_status session_run(unroll_session *s, enum part first, enum part last)
+unroll_status session_run(unroll_session *s, enum phase first, enum phase last)
 {
     s->runs = true;
-    unroll_status status = s->device->run(s->instance, first, last);
+    unroll_status status = s->device->run(s->executable, first, last);
     s->runs = false;
     return status;
 }
@@ -64,7 +67,7 @@ unroll_status session_keep_up(unroll_session *s)
 {
     if (s->packed == s->shared->changes)
         return UNROLL_OK;
-    TRY(session_run(s, PART_PACK, PART_PACK));
+    TRY(session_run(s, PHASE_PACK, PHASE_PACK));
     s->packed = s->shared->changes;
     return UNROLL_OK;
 }
@@ -80,15 +83,17 @@ static unroll_status check_shared(const struct unroll_session *s, const struct s
 {
     if (s->config.mode == UNROLL_TRAIN && w->training)
         return fail(UNROLL_UNSUPPORTED, "the model is being trained by another session: it has one optimizer at a "
-                    "time; free that session first");
+                                        "time; free that session first");
     if (!w->device->forks && w->process != process_number())
         return refuse_forked(w->device->name);
     if (w->device != s->device || w->real != s->plan->config.real)
         return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
                     dtype_name(w->real), w->device->name);
     if (w->weights != s->plan->config.weights)
-        return fail(UNROLL_UNSUPPORTED, "the model has sessions with its weights in %s: all of its sessions keep them "
-                    "alike; free those first, or load the model twice", weights_name(w->weights));
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model has sessions with its weights in %s: all of its sessions keep them "
+                    "alike; free those first, or load the model twice",
+                    weights_name(w->weights));
     return UNROLL_OK;
 }
 
@@ -103,8 +108,8 @@ static unroll_status join_shared(struct unroll_session *s)
     w = allocate_zeroed(1, sizeof *w);
     if (!w)
         return fail(UNROLL_RESOURCE, "no memory for a session");
-    *w = (struct shared_weights){ .device = s->device, .process = s->process, .real = s->plan->config.real,
-                                  .weights = s->plan->config.weights };
+    *w = (struct shared_weights){
+        .device = s->device, .process = s->process, .real = s->plan->config.real, .weights = s->plan->config.weights};
     unroll_status status = s->device->store_new(s->plan, &w->store);
     if (status != UNROLL_OK) {
         release(w);
@@ -125,27 +130,27 @@ static void leave_shared(struct unroll_session *s)
     s->model->shared = NULL;
 }
 
-static unroll_status open_instance(struct unroll_session *s, const struct device_options *options)
+static unroll_status open_executable(struct unroll_session *s, const struct device_options *options)
 {
     TRY(join_shared(s));
     bool first = s->shared->sessions == 0;
-    unroll_status status = s->device->instance_new(s->plan, s->shared->store, options, &s->instance);
+    unroll_status status = s->device->executable_new(s->plan, s->shared->store, options, &s->executable);
     if (status == UNROLL_OK && first)
-        status = weights_push(s->device, s->instance, s->plan, s->model->values);
-    if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)          /* nothing of an earlier training */
+        status = weights_push(s->device, s->executable, s->plan, s->model->values);
+    if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN) /* nothing of an earlier training */
         status = session_clear(s, SEG_OPT);
     if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
         if (first)
-            s->shared->pulled = ++s->shared->changes;     /* packed when all ranks are here: some gather for that */
+            s->shared->pulled = ++s->shared->changes; /* packed when all ranks are here: some gather for that */
         s->shared->sessions++;
         s->shared->training |= s->config.mode == UNROLL_TRAIN;
         return UNROLL_OK;
     }
-    if (s->instance)
-        s->device->instance_free(s->instance);
-    s->instance = NULL;
+    if (s->executable)
+        s->device->executable_free(s->executable);
+    s->executable = NULL;
     leave_shared(s);
     return status;
 }
@@ -154,12 +159,14 @@ static unroll_status open_instance(struct unroll_session *s, const struct device
 static unroll_status check_memory(const struct unroll_session *s)
 {
     const uint64_t *bytes = s->plan->segment_bytes;
-    uint64_t limit = s->config.machine.memory ? s->config.machine.memory : unroll_memory_limit(), needed = unroll_session_forecast(s);
+    uint64_t limit = s->config.machine.memory ? s->config.machine.memory : unroll_memory_limit(),
+             needed = unroll_session_memory_estimate(s);
     if (!s->model->shared)
         needed += bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
     if (needed <= limit)
         return UNROLL_OK;
-    return fail(UNROLL_RESOURCE, "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
+    return fail(UNROLL_RESOURCE,
+                "%d steps of %d rows need %.1f MB and the memory limit is %.1f MB; fix: fewer steps "
                 "at once (`steps`), fewer rows (`rows`), `checkpoint_time` auto, a smaller network, or a higher limit "
                 "(`memory`)",
                 s->config.steps, s->config.rows, (double)needed / 1e6, (double)limit / 1e6);
@@ -178,12 +185,16 @@ int session_threads(const struct unroll_session *s)
 static unroll_status give_to_device(const struct unroll_session *s, struct plan_config *p, int mesh[M_N])
 {
     if (is_one_of_many(s) && s->device->cuts)
-        return fail(UNROLL_UNSUPPORTED, "%s is driven by one process, and this is one of several; fix: start it once, "
-                    "without mpirun: `split` then divides the work among its devices", s->device->name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s is driven by one process, and this is one of several; fix: start it once, "
+                    "without mpirun: `split` then divides the work among its devices",
+                    s->device->name);
     for (int m = 0; m < M_N && s->device->cuts; m++) {
         if (p->exact && p->mesh[m] > 1)
-            return fail(UNROLL_UNSUPPORTED, "exact: %s orders the sums of a cut as it likes; fix: leave out exact, or the "
-                        "cut", s->device->name);
+            return fail(UNROLL_UNSUPPORTED,
+                        "exact: %s orders the sums of a cut as it likes; fix: leave out exact, or the "
+                        "cut",
+                        s->device->name);
         mesh[m] = p->mesh[m];
         p->mesh[m] = 1;
         p->at[m] = 0;
@@ -194,12 +205,13 @@ static unroll_status give_to_device(const struct unroll_session *s, struct plan_
 /* What this rank can find out by itself. */
 static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
 {
-    struct device_options options = { .threads = 0 };
+    struct device_options options = {.threads = 0};
     const char *used = s->model->shared ? s->model->shared->device->name : "cpu", *which;
     const char *name = s->config.machine.device ? s->config.machine.device : used;
     TRY(device_choose(name, &s->device, &which));
     if (s->config.machine.threads < 0 || s->config.machine.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)", s->config.machine.threads);
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)",
+                    s->config.machine.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
     TRY(session_plan_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.machine.comm), plan_config));
@@ -208,12 +220,13 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     const int threads = session_threads(s);
     session_suit_device(s->device, s->config.machine.isa, threads, s->model, plan_config);
     TRY(plan_new(s->model, plan_config, &s->plan));
-    if (is_one_of_many(s) && unroll_comm_rank(s->config.machine.comm) == 0)     /* of all ranks, for all: they agree below */
+    if (is_one_of_many(s) &&
+        unroll_comm_rank(s->config.machine.comm) == 0) /* of all ranks, for all: they agree below */
         TRY(check_mesh_of(s->model, plan_config));
     TRY(check_memory(s));
     options.which = which, options.isa = s->config.machine.isa, options.threads = threads;
     options.comm = is_one_of_many(s) ? s->config.machine.comm : NULL, options.profile = s->config.profile != 0;
-    TRY(open_instance(s, &options));
+    TRY(open_executable(s, &options));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
     return UNROLL_OK;
 }
@@ -254,13 +267,13 @@ void unroll_session_free(unroll_session *s)
 {
     if (!s)
         return;
-    if (s->instance) {
+    if (s->executable) {
         s->shared->training &= s->config.mode != UNROLL_TRAIN;
         s->shared->sessions--;
-        if (s->shared->pulled != s->shared->changes && !is_one_of_many(s))    /* which can't wait for the others here */
-            unroll_session_pull(s);                     /* what was learned stays in the model */
-        if (s->device->forks || s->process == process_number()) {   /* else it is the parent's to free */
-            s->device->instance_free(s->instance);
+        if (s->shared->pulled != s->shared->changes && !is_one_of_many(s)) /* which can't wait for the others here */
+            unroll_session_pull(s);                                        /* what was learned stays in the model */
+        if (s->device->forks || s->process == process_number()) {          /* else it is the parent's to free */
+            s->device->executable_free(s->executable);
             leave_shared(s);
         }
     }

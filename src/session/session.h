@@ -1,4 +1,4 @@
-/* What the files of this room share of a session. Not for users, who know it from unroll.h alone. */
+/* What the files of this module share of a session. Not for users, who know it from unroll.h alone. */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 #include "device/device.h"
@@ -8,30 +8,30 @@
 /* The weights of a model on a device, which all of its sessions share: made by the first, freed by the last. */
 struct shared_weights {
     const struct device *device;
-    unsigned             process;           /* that made them (base/process.h) */
-    void                *store;
-    enum dtype           real, weights;     /* what the store's numbers are; its packed copies, if they are narrower */
-    uint64_t             changes;           /* how often the weights changed */
-    uint64_t             pulled;            /* the change that the model's own memory has */
-    int                  sessions;
-    bool                 training;          /* one of them trains */
+    unsigned process; /* that made them (base/process.h) */
+    void *store;
+    enum dtype real, weights; /* what the store's numbers are; its packed copies, if they are narrower */
+    uint64_t changes;         /* how often the weights changed */
+    uint64_t pulled;          /* the change that the model's own memory has */
+    int sessions;
+    bool training; /* one of them trains */
 };
 
 struct unroll_session {
-    struct unroll_model  *model;
+    struct unroll_model *model;
     unroll_session_config config;
-    struct plan          *plan;
-    const struct device  *device;
-    void                 *instance;
-    unsigned              process;          /* that made it (base/process.h) */
-    bool                  runs;             /* a run is under way */
-    struct shared_weights *shared;          /* the model's; NULL: this session has not joined */
-    bool                  has_batch;        /* it was given one, which a forward without one runs again */
-    bool                  forwarded;        /* a forward ran that no backward has used yet */
-    bool                  summing;          /* backwards ran that no update has used yet */
-    double                loss, weight, norm;   /* collected, and nobody asked for yet: sums, of the last */
-    double                last_weight;      /* of the last update; 0: its norm is collected */
-    uint64_t              packed;           /* the change of the model's weights that its own copies are of */
+    struct plan *plan;
+    const struct device *device;
+    void *executable;
+    unsigned process;              /* that made it (base/process.h) */
+    bool runs;                     /* a run is under way */
+    struct shared_weights *shared; /* the model's; NULL: this session has not joined */
+    bool has_batch;                /* it was given one, which a forward without one runs again */
+    bool forwarded;                /* a forward ran that no backward has used yet */
+    bool summing;                  /* backwards ran that no update has used yet */
+    double loss, weight, norm;     /* collected, and nobody asked for yet: sums, of the last */
+    double last_weight;            /* of the last update; 0: its norm is collected */
+    uint64_t packed;               /* the change of the model's weights that its own copies are of */
 };
 
 /* A buffer of the segments IO and VALUES, where the host can use it between two runs; NULL: there is none. */
@@ -42,7 +42,7 @@ int session_threads(const unroll_session *);
 
 /* config.c. What a configuration asks of the plan; ranks: that share it, 0: as many as the mesh has. */
 unroll_status session_plan_config(const unroll_session_config *, int ranks, struct plan_config *);
-/* What the device asks of it, with so many threads (0: one for each processor); and lanes that nobody chose. */
+/* What the device asks of it, with so many threads (0: one for each processor); and queues that nobody chose. */
 void session_suit_device(const struct device *, const char *isa, int threads, const struct unroll_model *,
                          struct plan_config *);
 
@@ -54,7 +54,7 @@ void batch_take(unroll_session *, const unroll_batch *);
 
 /* Refuses a session of the process that this one was forked from, if a child can't use it. */
 unroll_status session_check(const unroll_session *);
-unroll_status session_run(unroll_session *, enum part first, enum part last);
+unroll_status session_run(unroll_session *, enum phase first, enum phase last);
 /* The copies that a backward reads are a session's own: another session may have changed the weights. */
 unroll_status session_keep_up(unroll_session *);
 

@@ -15,18 +15,19 @@ struct comparison {
     int compared;
 };
 
-struct gap { double absolute, scale; };     /* the largest difference, and magnitude of the reference */
+struct gap {
+    double absolute, scale;
+}; /* the largest difference, and magnitude of the reference */
 
 static void widen(struct gap *gap, double reference, double ours)
 {
     double difference = fabs(reference - ours);
-    if (!(difference <= gap->absolute))                             /* NaN too */
+    if (!(difference <= gap->absolute)) /* NaN too */
         gap->absolute = isnan(difference) ? INFINITY : difference;
     gap->scale = fmax(gap->scale, fabs(reference));
 }
 
-static void judge(struct comparison *c, const struct tensor_view *reference, const struct gap *gap,
-                  const char *what)
+static void judge(struct comparison *c, const struct tensor_view *reference, const struct gap *gap, const char *what)
 {
     /* Of an infinite difference the scale may be infinite too, and their quotient NaN, which no bound would refuse. */
     double relative = isinf(gap->absolute) ? INFINITY : gap->absolute > 0 ? gap->absolute / gap->scale : 0;
@@ -65,8 +66,7 @@ static bool same_shape(const struct tensor_view *a, const struct tensor_view *b)
 static bool is_last_step(const struct arrays *a, const struct tensor_view *reference, uint64_t width)
 {
     return a->single ? reference->rank == 1 && reference->shape[0] == width
-                     : reference->rank == 2 && reference->shape[0] == (uint64_t)a->B &&
-                           reference->shape[1] == width;
+                     : reference->rank == 2 && reference->shape[0] == (uint64_t)a->B && reference->shape[1] == width;
 }
 
 static size_t place(const struct arrays *a, size_t t, size_t b)
@@ -74,13 +74,13 @@ static size_t place(const struct arrays *a, size_t t, size_t b)
     return a->batch_first ? b * (size_t)a->T + t : t * (size_t)a->B + b;
 }
 
-static unroll_status compare_y(struct comparison *c, const struct tensor_view *reference,
-                               const float *numbers, const struct tensor_view *ours)
+static unroll_status compare_y(struct comparison *c, const struct tensor_view *reference, const float *numbers,
+                               const struct tensor_view *ours)
 {
     const struct arrays *a = c->arrays;
     size_t width = (size_t)ours->shape[ours->rank - 1];
     bool last = is_last_step(a, reference, width);
-    struct gap gap = { 0 };
+    struct gap gap = {0};
 
     if (!last && !same_shape(reference, ours))
         return refuse_shape(c, reference, ours);
@@ -89,18 +89,17 @@ static unroll_status compare_y(struct comparison *c, const struct tensor_view *r
         for (size_t t = last && length ? length - 1 : 0; t < length; t++) {
             const float *y = (const float *)ours->data + place(a, t, b) * width;
             const float *x = numbers + (last ? b : place(a, t, b)) * width;
-            for (size_t k = 0; k < width; k++)
-                widen(&gap, (double)x[k], (double)y[k]);
+            for (size_t k = 0; k < width; k++) widen(&gap, (double)x[k], (double)y[k]);
         }
     }
     judge(c, reference, &gap, last ? ", the last step of each row" : "");
     return UNROLL_OK;
 }
 
-static unroll_status compare_state(struct comparison *c, const struct tensor_view *reference,
-                                   const float *numbers, const struct tensor_view *ours)
+static unroll_status compare_state(struct comparison *c, const struct tensor_view *reference, const float *numbers,
+                                   const struct tensor_view *ours)
 {
-    struct gap gap = { 0 };
+    struct gap gap = {0};
 
     if (!same_shape(reference, ours))
         return refuse_shape(c, reference, ours);
@@ -131,20 +130,19 @@ static unroll_status compare_all(struct comparison *c, const struct results *r)
             TRY(compare_one(c, reference, &r->view[i]));
     }
     if (c->compared == 0)
-        return fail(UNROLL_DATA, "'%s' has nothing to compare with: neither y nor hn nor cn",
-                    c->arrays->path);
+        return fail(UNROLL_DATA, "'%s' has nothing to compare with: neither y nor hn nor cn", c->arrays->path);
     return UNROLL_OK;
 }
 
 unroll_status unroll_verify(unroll_model *model, const char *reference, const unroll_arrays_config *config,
                             unroll_difference *difference)
 {
-    unroll_difference worst = { .absolute = 0 };
+    unroll_difference worst = {.absolute = 0};
     struct arrays a;
     struct results r;
 
     TRY(arrays_open(model, reference, config, &a));
-    struct comparison c = { .arrays = &a, .config = config, .worst = &worst };
+    struct comparison c = {.arrays = &a, .config = config, .worst = &worst};
     unroll_status status = arrays_run(model, &a, config, &r);
     if (status == UNROLL_OK) {
         status = compare_all(&c, &r);

@@ -1,11 +1,11 @@
 /* Weights between a model's own memory (floats, whole, PyTorch's order) and the PARAM segment of an
- * instance (floats or doubles, this rank's share). */
+ * executable (floats or doubles, this rank's share). */
 #ifndef SESSION_WEIGHTS_H
 #define SESSION_WEIGHTS_H
 #include "device/device.h"
 
-unroll_status weights_push(const struct device *, void *instance, const struct plan *, const float *values);
-unroll_status weights_pull(const struct device *, void *instance, const struct plan *, float *values);
+unroll_status weights_push(const struct device *, void *executable, const struct plan *, const float *values);
+unroll_status weights_pull(const struct device *, void *executable, const struct plan *, float *values);
 
 /* count reals as floats, and back. */
 void reals_to_floats(const void *from, enum dtype, float *to, size_t count);

@@ -1,6 +1,6 @@
-/* The operations of a streaming plan as calls with prepared addresses, and where in the stream their results lie. The calls
- * run in real time: they ask the system for nothing. A kind of operation is a row of `forms`; a model that becomes others
- * is refused. */
+/* The operations of a streaming plan as calls with prepared addresses, and where in the stream their results lie. The
+ * calls run in real time: they ask the system for nothing. A kind of operation is a row of `forms`; a model that
+ * becomes others is refused. */
 #include "base/status.h"
 #include "stream/stream.h"
 #include <string.h>
@@ -17,8 +17,7 @@ static void run_look_up(const struct stream_call *c)
 static void run_one_hot(const struct stream_call *c)
 {
     memset(c->to.at, 0, c->rows * c->to.row * sizeof(float));
-    for (size_t b = 0; b < c->rows; b++)
-        c->to.at[b * c->to.row + (size_t)c->token[b]] = 1;
+    for (size_t b = 0; b < c->rows; b++) c->to.at[b * c->to.row + (size_t)c->token[b]] = 1;
 }
 
 static void run_copy(const struct stream_call *c)
@@ -30,8 +29,7 @@ static void run_copy(const struct stream_call *c)
 static void run_add(const struct stream_call *c)
 {
     for (size_t b = 0; b < c->rows; b++)
-        for (size_t i = 0; i < c->width; i++)
-            c->to.at[b * c->to.row + i] += c->from.at[b * c->from.row + i];
+        for (size_t i = 0; i < c->width; i++) c->to.at[b * c->to.row + i] += c->from.at[b * c->from.row + i];
 }
 
 static void run_activate(const struct stream_call *c)
@@ -40,14 +38,13 @@ static void run_activate(const struct stream_call *c)
         c->isa->activate(&c->activation, c->from.at + b * c->from.row, c->to.at + b * c->to.row, c->width);
 }
 
-enum operand { OPERAND_X, OPERAND_H, OPERAND_LINK, OPERANDS };
+enum operand { OPERAND_X, OPERAND_H, OPERAND_INTERMEDIATE, OPERANDS };
 
 /* Rows of k numbers as an operand of int8 weights. */
 static void quantize(const struct stream_call *c, enum operand operand, const float *from, size_t row, size_t k)
 {
     uint32_t *to = c->cells + operand * c->operand;
-    for (size_t b = 0; b < c->rows; b++)
-        c->isa->quantize(from + b * row, k, to + b * operand_cells(k));
+    for (size_t b = 0; b < c->rows; b++) c->isa->quantize(from + b * row, k, to + b * operand_cells(k));
 }
 
 static void run_product(const struct stream_call *c)
@@ -58,22 +55,19 @@ static void run_product(const struct stream_call *c)
 }
 
 /* A recurrence that is one call of the kernel. */
-static void run_step(const struct stream_call *c)
-{
-    c->fused[0](&c->step);
-}
+static void run_step(const struct stream_call *c) { c->fused[0](&c->step); }
 
 static void run_steps(const struct stream_call *c)
 {
     const struct fused_step *step = &c->step;
-    const struct fields *h = &step->value.state, *link = &step->value.link;
+    const struct fields *h = &step->value.state, *intermediate = &step->value.intermediate;
     if (c->cells && step->of_x.at)
         quantize(c, OPERAND_X, c->from.at, c->from.row, step->of_x.k);
     if (c->cells)
         quantize(c, OPERAND_H, h->at, h->row, step->of_h.k);
     c->fused[0](step);
     if (c->fused[1] && c->cells)
-        quantize(c, OPERAND_LINK, link->at, link->row, step->of_h.k);
+        quantize(c, OPERAND_INTERMEDIATE, intermediate->at, intermediate->row, step->of_h.k);
     if (c->fused[1])
         c->fused[1](step);
 }
@@ -82,7 +76,7 @@ static void run_steps(const struct stream_call *c)
 static void run_projected(const struct stream_call *c)
 {
     run_steps(c);
-    memcpy(c->step.value.link.at, c->to.at, c->rows * c->to.row * sizeof(float));
+    memcpy(c->step.value.intermediate.at, c->to.at, c->rows * c->to.row * sizeof(float));
     c->multiply(&c->product);
 }
 
@@ -108,10 +102,10 @@ static const struct cell_kernels *cell_of(const struct stream_plan *p, const str
 static struct stream_rows rows_of(const struct binder *b, const struct view *v)
 {
     if (v->buffer < 0)
-        return (struct stream_rows){ NULL, 0 };
+        return (struct stream_rows){NULL, 0};
     const struct stream_array *a = &b->plan->array[v->buffer];
     if (stream_is_weight(b->plan, v->buffer))
-        return (struct stream_rows){ stream_at(b->w, a->at), a->row };
+        return (struct stream_rows){stream_at(b->w, a->at), a->row};
     struct stream_rows rows = stream_rows(b->s, a, 1);
     rows.at += v->first[b->plan->plan->buffer[v->buffer].rank - 1];
     return rows;
@@ -122,8 +116,8 @@ static struct fused_operand operand_of(const struct stream_call *c, enum operand
                                        size_t k)
 {
     if (c->cells)
-        return (struct fused_operand){ c->cells + operand * c->operand, operand_cells(k) };
-    return (struct fused_operand){ at, row };
+        return (struct fused_operand){c->cells + operand * c->operand, operand_cells(k)};
+    return (struct fused_operand){at, row};
 }
 
 static void bind_product(const struct binder *b, const struct op *op, struct stream_call *c)
@@ -131,23 +125,35 @@ static void bind_product(const struct binder *b, const struct op *op, struct str
     const size_t k = b->plan->plan->buffer[op->view[GEMM_W].buffer].size[1];
     const struct fused_operand x = operand_of(c, OPERAND_X, c->from.at, c->from.row, k);
     c->multiply = product_with(b->w->isa, b->w->dtype);
-    c->product = (struct product){
-        .m = c->rows, .n = c->width, .k = k, .a = x.at, .a_row = x.row, .a_col = 1, .b = rows_of(b, &op->view[GEMM_W]).at,
-        .b_row = PANEL, .b_panel = cells_of(b->w->dtype, k) * PANEL, .c = c->to.at, .c_row = c->to.row,
-        .bias = rows_of(b, &op->view[GEMM_BIAS]).at, .start = ZERO,
-    };
+    c->product = (struct product){.m = c->rows,
+                                  .n = c->width,
+                                  .k = k,
+                                  .a = x.at,
+                                  .a_row = x.row,
+                                  .a_col = 1,
+                                  .b = rows_of(b, &op->view[GEMM_W]).at,
+                                  .b_row = PANEL,
+                                  .b_panel = cells_of(b->w->dtype, k) * PANEL,
+                                  .c = c->to.at,
+                                  .c_row = c->to.row,
+                                  .bias = rows_of(b, &op->view[GEMM_BIAS]).at,
+                                  .start = ZERO};
 }
 
 /* Weights [G, U, K] and their biases; nothing where they are absent. */
 static struct fused_weights weights_of(const struct binder *b, const struct view *w, const struct view *bias)
 {
-    static const enum fused_cell cells[] = { [DTYPE_F32] = FUSED_REAL, [DTYPE_BF16] = FUSED_BF16, [DTYPE_I8] = FUSED_INT8 };
+    static const enum fused_cell cells[] = {
+        [DTYPE_F32] = FUSED_REAL, [DTYPE_BF16] = FUSED_BF16, [DTYPE_I8] = FUSED_INT8};
     if (w->buffer < 0)
-        return (struct fused_weights){ 0 };
+        return (struct fused_weights){0};
     const struct buffer *of = &b->plan->plan->buffer[w->buffer];
-    return (struct fused_weights){ .at = rows_of(b, w).at, .k = of->size[2], .gates = of->size[0],
-                                   .bias = rows_of(b, bias).at, .bias_gate = stream_padded(of->size[1]),
-                                   .cell = cells[b->w->dtype] };
+    return (struct fused_weights){.at = rows_of(b, w).at,
+                                  .k = of->size[2],
+                                  .gates = of->size[0],
+                                  .bias = rows_of(b, bias).at,
+                                  .bias_gate = stream_padded(of->size[1]),
+                                  .cell = cells[b->w->dtype]};
 }
 
 /* Every other step walks through the units backwards: what of the weights is still in a cache that can't hold all is
@@ -157,27 +163,40 @@ static void bind_recurrence(const struct binder *b, const struct op *op, struct 
     const struct layer *l = layer_of(b->plan, op);
     const size_t units = c->to.row, plane = c->rows * units;
     float *state = stream_rows(b->s, &b->plan->array[op->view[RNN_H0].buffer], 0).at;
-    float *link = rows_of(b, &op->view[RNN_SCRATCH]).at;
-    const struct stream_rows sums = op->view[RNN_X].access ? (struct stream_rows){ NULL, 0 } : rows_of(b, &op->view[RNN_G]);
+    float *intermediate = rows_of(b, &op->view[RNN_SCRATCH]).at;
+    const struct stream_rows sums =
+        op->view[RNN_X].access ? (struct stream_rows){NULL, 0} : rows_of(b, &op->view[RNN_G]);
     memcpy(c->fused, cell_of(b->plan, op)->fused, sizeof c->fused);
     c->states = (size_t)l->cell->states;
     c->hidden = l->hidden;
-    c->step = (struct fused_step){
-        .rows = c->rows, .unit_end = units, .reverse = b->s->now, .options = l->options,
-        .of_x = weights_of(b, &op->view[RNN_W_X], &op->view[RNN_BIAS_X]),
-        .of_h = weights_of(b, &op->view[RNN_W], &op->view[RNN_BIAS]),
-        .x = operand_of(c, OPERAND_X, c->from.at, c->from.row, l->input),
-        .h = operand_of(c, OPERAND_H, state, units, l->width), .link = operand_of(c, OPERAND_LINK, link, units, l->width),
-        .value = { .in = { sums.at, units, sums.row }, .state = { state, plane, units }, .next = { c->to.at, plane, units },
-                   .link = { link, plane, units }, .vector = { rows_of(b, &op->view[RNN_VECTOR]).at, units, 0 } },
-    };
+    c->step = (struct fused_step){.rows = c->rows,
+                                  .unit_end = units,
+                                  .reverse = b->s->now,
+                                  .options = l->options,
+                                  .of_x = weights_of(b, &op->view[RNN_W_X], &op->view[RNN_BIAS_X]),
+                                  .of_h = weights_of(b, &op->view[RNN_W], &op->view[RNN_BIAS]),
+                                  .x = operand_of(c, OPERAND_X, c->from.at, c->from.row, l->input),
+                                  .h = operand_of(c, OPERAND_H, state, units, l->width),
+                                  .intermediate = operand_of(c, OPERAND_INTERMEDIATE, intermediate, units, l->width),
+                                  .value = {.in = {sums.at, units, sums.row},
+                                            .state = {state, plane, units},
+                                            .next = {c->to.at, plane, units},
+                                            .intermediate = {intermediate, plane, units},
+                                            .vector = {rows_of(b, &op->view[RNN_VECTOR]).at, units, 0}}};
     c->run = l->projection ? run_projected : c->fused[1] || c->cells ? run_steps : run_step;
     c->multiply = b->w->isa->product;
-    c->product = (struct product){
-        .m = c->rows, .n = l->width, .k = l->hidden, .a = link, .a_row = units, .a_col = 1,
-        .b = rows_of(b, &op->view[RNN_PROJ]).at, .b_row = PANEL, .b_panel = (size_t)l->hidden * PANEL,
-        .c = c->to.at, .c_row = units, .start = ZERO,
-    };
+    c->product = (struct product){.m = c->rows,
+                                  .n = l->width,
+                                  .k = l->hidden,
+                                  .a = intermediate,
+                                  .a_row = units,
+                                  .a_col = 1,
+                                  .b = rows_of(b, &op->view[RNN_PROJ]).at,
+                                  .b_row = PANEL,
+                                  .b_panel = (size_t)l->hidden * PANEL,
+                                  .c = c->to.at,
+                                  .c_row = units,
+                                  .start = ZERO};
 }
 
 /* The slots of what is read and given, and what else there is to prepare. */
@@ -188,12 +207,12 @@ struct form {
 };
 
 static const struct form forms[OP_KIND_MAX] = {
-    [OP_EMBED] = { run_look_up, NULL, EMBED_TABLE, EMBED_OUT, NULL },
-    [OP_PICK] = { run_look_up, NULL, GEMM_W, GEMM_Y, NULL },
-    [OP_COPY] = { run_copy, run_add, COPY_FROM, COPY_TO, NULL },
-    [OP_ACTIVATE] = { run_activate, NULL, ACTIVATE_X, ACTIVATE_Y, NULL },
-    [OP_GEMM] = { run_product, NULL, GEMM_X, GEMM_Y, bind_product },
-    [OP_RNN] = { run_steps, NULL, RNN_X, RNN_Y, bind_recurrence },
+    [OP_EMBED] = {run_look_up, NULL, EMBED_TABLE, EMBED_OUT, NULL},
+    [OP_GATHER_COLUMNS] = {run_look_up, NULL, GEMM_W, GEMM_Y, NULL},
+    [OP_COPY] = {run_copy, run_add, COPY_FROM, COPY_TO, NULL},
+    [OP_ACTIVATE] = {run_activate, NULL, ACTIVATE_X, ACTIVATE_Y, NULL},
+    [OP_GEMM] = {run_product, NULL, GEMM_X, GEMM_Y, bind_product},
+    [OP_RNN] = {run_steps, NULL, RNN_X, RNN_Y, bind_recurrence},
 };
 
 /* What unroll_stream_read gives of a layer. */
@@ -209,12 +228,17 @@ static void bind_call(const struct binder *b, const struct op *op, struct stream
     const struct plan *p = b->plan->plan;
     const struct form *form = &forms[op->kind];
     const struct view *from = &op->view[form->from], *to = &op->view[form->to];
-    *c = (struct stream_call){
-        .run = to->access == ADD ? form->run_adding : form->run, .isa = b->w->isa, .rows = b->s->rows,
-        .layer = gives(p, op, to->buffer) ? op->depth - 1 : -1, .width = to->count[p->buffer[to->buffer].rank - 1],
-        .from = rows_of(b, from), .to = rows_of(b, to), .token = stream_at(b->s, b->s->input.at),
-        .cells = stream_at(b->s, b->s->cells), .operand = b->s->operand, .activation = op->activation,
-    };
+    *c = (struct stream_call){.run = to->access == ADD ? form->run_adding : form->run,
+                              .isa = b->w->isa,
+                              .rows = b->s->rows,
+                              .layer = gives(p, op, to->buffer) ? op->depth - 1 : -1,
+                              .width = to->count[p->buffer[to->buffer].rank - 1],
+                              .from = rows_of(b, from),
+                              .to = rows_of(b, to),
+                              .token = stream_at(b->s, b->s->input.at),
+                              .cells = stream_at(b->s, b->s->cells),
+                              .operand = b->s->operand,
+                              .activation = op->activation};
     if (op->kind == OP_EMBED && !from->access)
         c->run = run_one_hot;
     if (form->bind)
@@ -223,11 +247,11 @@ static void bind_call(const struct binder *b, const struct op *op, struct stream
 
 void stream_bind(const struct stream_plan *p, struct unroll_stream *s)
 {
-    const struct binder b = { p, s, stream_weights(s) };
+    const struct binder b = {p, s, stream_weights(s)};
     struct stream_call *c = stream_at(s, s->call);
     for (int half = 0; half < 2; half++, s->now ^= 1)
         for (uint32_t i = 0; i < s->calls; i++)
-            bind_call(&b, &p->plan->op[(uint32_t)p->plan->part[PART_FORWARD].first + i], c++);
+            bind_call(&b, &p->plan->op[(uint32_t)p->plan->phase[PHASE_FORWARD].first + i], c++);
     s->place = s;
 }
 
@@ -236,10 +260,25 @@ void stream_move(struct unroll_stream *s)
 {
 #define ADDRESS(field) offsetof(struct stream_call, field)
     static const size_t address[] = {
-        ADDRESS(from.at), ADDRESS(to.at), ADDRESS(token), ADDRESS(cells), ADDRESS(product.a), ADDRESS(product.b),
-        ADDRESS(product.c), ADDRESS(product.bias), ADDRESS(step.x.at), ADDRESS(step.h.at), ADDRESS(step.link.at),
-        ADDRESS(step.of_x.at), ADDRESS(step.of_x.bias), ADDRESS(step.of_h.at), ADDRESS(step.of_h.bias),
-        ADDRESS(step.value.in.at), ADDRESS(step.value.state.at), ADDRESS(step.value.next.at), ADDRESS(step.value.link.at),
+        ADDRESS(from.at),
+        ADDRESS(to.at),
+        ADDRESS(token),
+        ADDRESS(cells),
+        ADDRESS(product.a),
+        ADDRESS(product.b),
+        ADDRESS(product.c),
+        ADDRESS(product.bias),
+        ADDRESS(step.x.at),
+        ADDRESS(step.h.at),
+        ADDRESS(step.intermediate.at),
+        ADDRESS(step.of_x.at),
+        ADDRESS(step.of_x.bias),
+        ADDRESS(step.of_h.at),
+        ADDRESS(step.of_h.bias),
+        ADDRESS(step.value.in.at),
+        ADDRESS(step.value.state.at),
+        ADDRESS(step.value.next.at),
+        ADDRESS(step.value.intermediate.at),
         ADDRESS(step.value.vector.at),
     };
 #undef ADDRESS
@@ -258,7 +297,9 @@ void stream_move(struct unroll_stream *s)
 /* ---- layout ---------------------------------------------------------------------------- */
 
 /* What the operations need together. */
-struct needs { size_t used, half, widest; };
+struct needs {
+    size_t used, half, widest;
+};
 
 /* Rows of a buffer, unless an operation before has placed it. */
 static void place(const struct stream_plan *p, int buffer, size_t planes, size_t row, struct needs *needs)
@@ -268,7 +309,7 @@ static void place(const struct stream_plan *p, int buffer, size_t planes, size_t
     const bool is_state = b->segment == SEG_CARRY;
     if (a->row)
         return;
-    *a = (struct stream_array){ .row = row, .width = b->size[b->rank - 1], .is_state = is_state };
+    *a = (struct stream_array){.row = row, .width = b->size[b->rank - 1], .is_state = is_state};
     a->at = stream_take(is_state ? &needs->half : &needs->used, planes * p->plan->config.B * row * sizeof(float));
     needs->widest = a->width > needs->widest ? a->width : needs->widest;
 }
@@ -285,8 +326,8 @@ static void place_recurrence(const struct stream_plan *p, const struct op *op, s
         place(p, v[RNN_S0].buffer, (size_t)l->cell->states - 1, row, needs);
         p->array[v[RNN_SN].buffer] = p->array[v[RNN_S0].buffer];
     }
-    if (l->projection || l->cell->links)
-        place(p, v[RNN_SCRATCH].buffer, l->projection ? 1 : (size_t)l->cell->links, row, needs);
+    if (l->projection || l->cell->intermediates)
+        place(p, v[RNN_SCRATCH].buffer, l->projection ? 1 : (size_t)l->cell->intermediates, row, needs);
     if (v[RNN_X].access)
         place(p, v[RNN_X].buffer, 1, l->input, needs);
 }
@@ -296,8 +337,11 @@ static void place_view(const struct stream_plan *p, int buffer, struct needs *ne
 {
     const struct buffer *b = &p->plan->buffer[buffer < 0 ? 0 : buffer];
     if (buffer >= 0 && !stream_is_weight(p, buffer))
-        place(p, buffer, 1, b->dtype == DTYPE_I32 ? 1 : b->rank == 4 ? b->size[2] * stream_padded(b->size[3])
-                                                                     : b->size[b->rank - 1], needs);
+        place(p, buffer, 1,
+              b->dtype == DTYPE_I32 ? 1
+              : b->rank == 4        ? b->size[2] * stream_padded(b->size[3])
+                                    : b->size[b->rank - 1],
+              needs);
 }
 
 static unroll_status place_op(const struct stream_plan *p, const struct op *op, struct needs *needs)
@@ -305,28 +349,29 @@ static unroll_status place_op(const struct stream_plan *p, const struct op *op, 
     const struct form *form = &forms[op->kind];
     const struct cell_kernels *cell = op->kind == OP_RNN ? cell_of(p, op) : NULL;
     if (!form->run || (op->view[form->to].access == ADD && !form->run_adding))
-        return fail(UNROLL_UNSUPPORTED, "layer '%s' can't be streamed: a stream has no such '%s'; fix: run it in a session",
+        return fail(UNROLL_UNSUPPORTED,
+                    "layer '%s' can't be streamed: a stream has no such '%s'; fix: run it in a session",
                     layer_of(p, op)->name, kind_info(op->kind)->name);
     if (op->kind == OP_RNN && (!cell || !cell->fused[0]))
         return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", p->isa->name,
                     layer_of(p, op)->cell->name);
     if (cell)
         place_recurrence(p, op, needs);
-    for (int k = 0; k < op->views && !cell; k++)
-        place_view(p, op->view[k].buffer, needs);
+    for (int k = 0; k < op->views && !cell; k++) place_view(p, op->view[k].buffer, needs);
     return UNROLL_OK;
 }
 
 unroll_status stream_lay_out(struct stream_plan *p, const unroll_stream_config *config, struct unroll_stream *s)
 {
     const struct unroll_model *m = p->plan->model;
-    struct needs needs = { .used = sizeof *s };
+    struct needs needs = {.used = sizeof *s};
     char name[32];
-    *s = (struct unroll_stream){
-        .shared = config->weights, .rows = (size_t)config->rows, .layers = (uint32_t)m->layers,
-        .symbols = m->tokens ? (uint32_t)m->input : 0, .header = stream_header_of(m, (size_t)config->rows),
-    };
-    for (int i = p->plan->part[PART_FORWARD].first; i < p->plan->part[PART_FORWARD].end; i++, s->calls++)
+    *s = (struct unroll_stream){.shared = config->weights,
+                                .rows = (size_t)config->rows,
+                                .layers = (uint32_t)m->layers,
+                                .symbols = m->tokens ? (uint32_t)m->input : 0,
+                                .header = stream_header_of(m, (size_t)config->rows)};
+    for (int i = p->plan->phase[PHASE_FORWARD].first; i < p->plan->phase[PHASE_FORWARD].end; i++, s->calls++)
         TRY(place_op(p, &p->plan->op[i], &needs));
     s->call = stream_take(&needs.used, 2 * s->calls * sizeof(struct stream_call));
     s->half = stream_take(&needs.half, 0);

@@ -1,5 +1,5 @@
-/* Weights of streams: the streaming plan, whose layouts they have, where each lies, and the copy from the model. One walk
- * over what the plan's operations read does both: without memory it measures. */
+/* Weights of streams: the streaming plan, whose layouts they have, where each lies, and the copy from the model. One
+ * walk over what the plan's operations read does both: without memory it measures. */
 #include "base/hash.h"
 #include "base/machine.h"
 #include "base/memory.h"
@@ -22,21 +22,20 @@ static uint64_t make_of(const struct plan *p)
         make = hash_data(make, p->model->parameter[i].size, sizeof p->model->parameter[i].size);
     for (int i = 0; i < p->ops; i++) {
         make = hash_number(hash_number(make, p->op[i].kind), p->op[i].activation.kind);
-        for (int k = 0; k < p->op[i].views; k++)
-            make = hash_number(make, (uint32_t)p->op[i].view[k].buffer);
+        for (int k = 0; k < p->op[i].views; k++) make = hash_number(make, (uint32_t)p->op[i].view[k].buffer);
     }
     return make;
 }
 
 static unroll_status check_config(const unroll_model *m, const unroll_stream_config *c)
 {
-    enum { MOST_ROWS = 1 << 16 };
+    enum { MAX_ROWS = 1 << 16 };
     if (!m)
         return fail(UNROLL_USAGE, "a stream needs a model");
     if (!c || c->size != sizeof *c)
         return fail(UNROLL_USAGE, "the configuration was not begun with unroll_stream_default()");
-    if (c->rows < 1 || c->rows > MOST_ROWS)
-        return fail(UNROLL_USAGE, "rows = %d is outside 1..%d", c->rows, MOST_ROWS);
+    if (c->rows < 1 || c->rows > MAX_ROWS)
+        return fail(UNROLL_USAGE, "rows = %d is outside 1..%d", c->rows, MAX_ROWS);
     if (c->machine.device && strcmp(c->machine.device, "cpu"))
         return fail(UNROLL_UNSUPPORTED, "streams run on the cpu, not on %s; fix: leave out `device`, or run a session",
                     c->machine.device);
@@ -53,13 +52,14 @@ static unroll_status check_shared(const struct unroll_stream_weights *shared, st
                     (unsigned)shared->layers, (unsigned)shared->outputs);
     if (shared->dtype != p->weights.dtype)
         return fail(UNROLL_USAGE, "the shared weights are in another dtype than the stream's; fix: use the "
-                    "configuration they were made with, and add them to it");
+                                  "configuration they were made with, and add them to it");
     p->isa = shared->isa;
     return UNROLL_OK;
 }
 
 /* All x are multiplied in the step. */
-static unroll_status make_plan(const unroll_model *m, const unroll_stream_config *c, enum dtype dtype, struct stream_plan *p)
+static unroll_status make_plan(const unroll_model *m, const unroll_stream_config *c, enum dtype dtype,
+                               struct stream_plan *p)
 {
     struct plan_config config = plan_config_default();
     config.weights = dtype;
@@ -71,17 +71,19 @@ static unroll_status make_plan(const unroll_model *m, const unroll_stream_config
     p->array = allocate_zeroed((size_t)p->plan->buffers, sizeof *p->array);
     if (!p->array)
         return fail(UNROLL_RESOURCE, "no memory for the plan of a stream");
-    p->weights = (struct unroll_stream_weights){
-        .isa = p->isa, .dtype = dtype, .layers = (uint32_t)m->layers, .outputs = (uint32_t)unroll_model_outputs(m),
-        .make = make_of(p->plan),
-    };
+    p->weights = (struct unroll_stream_weights){.isa = p->isa,
+                                                .dtype = dtype,
+                                                .layers = (uint32_t)m->layers,
+                                                .outputs = (uint32_t)unroll_model_outputs(m),
+                                                .make = make_of(p->plan)};
     return UNROLL_OK;
 }
 
-unroll_status stream_plan_make(const unroll_model *m, const unroll_stream_config *c, bool of_weights, struct stream_plan *p)
+unroll_status stream_plan_make(const unroll_model *m, const unroll_stream_config *c, bool of_weights,
+                               struct stream_plan *p)
 {
     enum dtype dtype;
-    *p = (struct stream_plan){ 0 };
+    *p = (struct stream_plan){0};
     TRY(check_config(m, c));
     if (!weights_parse(c->machine.dtype, &dtype))
         return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", c->machine.dtype);
@@ -107,9 +109,9 @@ void stream_plan_free(struct stream_plan *p)
 
 struct packer {
     const struct stream_plan *plan;
-    struct unroll_stream_weights *to;       /* NULL: measures */
-    uint32_t *cells;                        /* [OPERAND_ROOM] of a row of int8, where it does not */
-    size_t used;                            /* bytes */
+    struct unroll_stream_weights *to; /* NULL: measures */
+    uint32_t *cells;                  /* [OPERAND_ROOM] of a row of int8, where it does not */
+    size_t used;                      /* bytes */
 };
 
 /* The next array; NULL where there is no memory yet. */
@@ -139,19 +141,19 @@ static void pack_rows(struct packer *p, int buffer, bool of_units, size_t *offse
     const struct parameter *q = parameter_of(p, buffer);
     const size_t width = q->size[q->rank - 1], rows = q->count / width, row = of_units ? stream_padded(width) : width;
     float *to = reserve(p, rows * row * sizeof *to, offset);
-    for (size_t i = 0; to && i < rows; i++)
-        memcpy(to + i * row, values(p, q) + i * width, width * sizeof *to);
+    for (size_t i = 0; to && i < rows; i++) memcpy(to + i * row, values(p, q) + i * width, width * sizeof *to);
 }
 
 /* As the kernels of sessions do. */
-static void pack_layout(struct packer *p, int buffer, enum layout layout, enum dtype dtype, size_t bytes, size_t *offset)
+static void pack_layout(struct packer *p, int buffer, enum layout layout, enum dtype dtype, size_t bytes,
+                        size_t *offset)
 {
     const struct parameter *q = parameter_of(p, buffer);
-    struct call call = { .isa = p->plan->isa };
+    struct call call = {.isa = p->plan->isa};
     struct tensor *from = &call.view[PACK_FROM], *to = &call.view[PACK_TO];
-    struct work work = { 0 };
+    struct work work = {0};
     size_t stride = 1;
-    *from = (struct tensor){ .at = (void *)values(p, q), .rank = q->rank, .dtype = DTYPE_F32 };
+    *from = (struct tensor){.at = (void *)values(p, q), .rank = q->rank, .dtype = DTYPE_F32};
     for (int i = q->rank; i-- > 0; stride *= q->size[i]) {
         from->count[i] = q->size[i];
         from->stride[i] = stride;
@@ -164,9 +166,9 @@ static void pack_layout(struct packer *p, int buffer, enum layout layout, enum d
         call.isa->kernel[OP_PACK](&call, 0, 1, &work);
 }
 
-/* ---- one-hot symbols ------------------------------------------------------------------- */
+/* ---- one-hot tokens ------------------------------------------------------------------- */
 
-/* What each symbol makes of a row of weights: b + w, as its numbers are kept. In int8 the 1 of a symbol
+/* What each token makes of a row of weights: b + w, as its numbers are kept. In int8 the 1 of a token
  * is 127 with the scale 1/127. */
 static void add_symbols(const struct packer *p, float *to, size_t distance, const float *row, float bias, size_t n)
 {
@@ -174,17 +176,16 @@ static void add_symbols(const struct packer *p, float *to, size_t distance, cons
     const enum dtype dtype = p->plan->weights.dtype;
     float scale;
     if (dtype == DTYPE_I8) {
-        p->plan->isa->pack_narrow(DTYPE_I8, p->cells, 1, row, n);
+        p->plan->isa->pack_lowp(DTYPE_I8, p->cells, 1, row, n);
         memcpy(&scale, &p->cells[cells_of(DTYPE_I8, n) - 2], sizeof scale);
-        for (size_t s = 0; s < n; s++)
-            to[s * distance] = fmaf((float)(127 * byte[s]), scale * (1.0f / 127), bias);
+        for (size_t s = 0; s < n; s++) to[s * distance] = fmaf((float)(127 * byte[s]), scale * (1.0f / 127), bias);
     } else {
         for (size_t s = 0; s < n; s++)
             to[s * distance] = (dtype == DTYPE_BF16 ? bf16_to_f32(f32_to_bf16(row[s])) : row[s]) + bias;
     }
 }
 
-/* [symbols, (G), U]: what a pick of each symbol gives, b + W x, of gates in rows of tiles. All other terms of the chain
+/* [tokens, (G), U]: what a pick of each token gives, b + W x, of gates in rows of tiles. All other terms of the chain
  * are zeros. */
 static void pack_symbols(struct packer *p, const struct op *op, struct stream_array *table)
 {
@@ -195,7 +196,8 @@ static void pack_symbols(struct packer *p, const struct op *op, struct stream_ar
     table->row = rows / units * gate;
     float *to = reserve(p, symbols * table->row * sizeof *to, &table->at);
     for (size_t i = 0; to && i < rows; i++)
-        add_symbols(p, to + i / units * gate + i % units, table->row, values(p, q) + i * symbols, bias ? bias[i] : 0, symbols);
+        add_symbols(p, to + i / units * gate + i % units, table->row, values(p, q) + i * symbols, bias ? bias[i] : 0,
+                    symbols);
 }
 
 /* ---- the walk -------------------------------------------------------------------------- */
@@ -209,29 +211,29 @@ static void pack_view(struct packer *p, const struct op *op, int slot)
     const struct buffer *b = &p->plan->plan->buffer[buffer];
     struct stream_array *to = &p->plan->array[buffer];
     to->row = b->size[b->rank - 1];
-    if (op->kind == OP_PICK && slot == GEMM_W)
+    if (op->kind == OP_GATHER_COLUMNS && slot == GEMM_W)
         pack_symbols(p, op, to);
     else if (op->kind == OP_RNN && slot == RNN_PROJ)
-        pack_layout(p, buffer, LAYOUT_PANELS, DTYPE_F32, panels(b->size[0]) * panel_bytes(DTYPE_F32, b->size[1]), &to->at);
+        pack_layout(p, buffer, LAYOUT_PANELS, DTYPE_F32, panels(b->size[0]) * panel_bytes(DTYPE_F32, b->size[1]),
+                    &to->at);
     else if (b->layout != LAYOUT_DENSE)
         pack_layout(p, buffer, b->layout, b->dtype, b->bytes, &to->at);
-    else if (op->kind != OP_PICK)
+    else if (op->kind != OP_GATHER_COLUMNS)
         pack_rows(p, buffer, b->axis[b->rank - 1] == AX_U, &to->at);
 }
 
 unroll_status stream_pack(struct stream_plan *plan, struct unroll_stream_weights *to)
 {
     const struct plan *p = plan->plan;
-    struct packer packer = { .plan = plan, .to = to, .used = sizeof *to };
+    struct packer packer = {.plan = plan, .to = to, .used = sizeof *to};
     if (to && plan->weights.dtype == DTYPE_I8 && !(packer.cells = allocate(OPERAND_ROOM * sizeof *packer.cells)))
         return fail(UNROLL_RESOURCE, "no memory to pack weights");
-    const uint64_t mode = cpu_flush_denormals();        /* as where a session packs */
+    const uint64_t mode = cpu_flush_denormals(); /* as where a session packs */
     for (int i = 0; i < p->buffers; i++)
         if (stream_is_weight(plan, i))
             plan->array[i].at = 0;
-    for (int i = p->part[PART_FORWARD].first; i < p->part[PART_FORWARD].end; i++)
-        for (int k = 0; k < p->op[i].views; k++)
-            pack_view(&packer, &p->op[i], k);
+    for (int i = p->phase[PHASE_FORWARD].first; i < p->phase[PHASE_FORWARD].end; i++)
+        for (int k = 0; k < p->op[i].views; k++) pack_view(&packer, &p->op[i], k);
     cpu_restore_float_mode(mode);
     release(packer.cells);
     plan->weights.bytes = stream_take(&packer.used, 0);

@@ -9,7 +9,7 @@
 
 enum { VERSION = 1 };
 
-static const char magic[8] = { 'u', 'n', 'r', 'o', 'l', 'l', 's', 't' };
+static const char magic[8] = {'u', 'n', 'r', 'o', 'l', 'l', 's', 't'};
 
 /* The first recurrent layer of a stack: all are alike. NULL: there is none, or they are not. */
 static const struct layer *alike(const unroll_model *m)
@@ -40,7 +40,7 @@ static uint32_t mixture_of(const unroll_model *m)
 struct stream_header stream_header_of(const unroll_model *m, size_t rows)
 {
     const struct layer *one = alike(m);
-    struct stream_header h = { .version = VERSION, .rows = (uint32_t)rows, .checksum = HASH_BEGIN };
+    struct stream_header h = {.version = VERSION, .rows = (uint32_t)rows, .checksum = HASH_BEGIN};
     memcpy(h.magic, magic, sizeof magic);
     for (const struct layer *l = m->layer; l < m->layer + m->layers; l++) {
         const uint32_t states = l->cell ? (uint32_t)l->cell->states : 0;
@@ -113,10 +113,11 @@ static unroll_status check_header(const struct unroll_stream *s, const struct st
                     VERSION);
     own.checksum = got->checksum;
     if (memcmp(&own, got, sizeof own))
-        return fail(UNROLL_DATA, "the states are of %.24s %u x %u (h: %u), %u rows; the stream is %s %u x %u (h: "
-                    "%u), %u rows", got->cell, (unsigned)got->layers, (unsigned)got->hidden, (unsigned)got->width,
-                    (unsigned)got->rows, own.cell, (unsigned)own.layers, (unsigned)own.hidden, (unsigned)own.width,
-                    (unsigned)own.rows);
+        return fail(UNROLL_DATA,
+                    "the states are of %.24s %u x %u (h: %u), %u rows; the stream is %s %u x %u (h: "
+                    "%u), %u rows",
+                    got->cell, (unsigned)got->layers, (unsigned)got->hidden, (unsigned)got->width, (unsigned)got->rows,
+                    own.cell, (unsigned)own.layers, (unsigned)own.hidden, (unsigned)own.width, (unsigned)own.rows);
     return UNROLL_OK;
 }
 
@@ -146,6 +147,6 @@ unroll_status unroll_stream_load(unroll_stream *s, const void *state, size_t byt
                     bytes);
     const char *numbers = (const char *)state + sizeof h;
     TRY(check_numbers(numbers, (bytes - sizeof h) / sizeof(float), h.checksum));
-    visit(s, (char *)numbers, load_row, NULL);            /* which only reads them */
+    visit(s, (char *)numbers, load_row, NULL); /* which only reads them */
     return UNROLL_OK;
 }

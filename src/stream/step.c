@@ -16,8 +16,7 @@ struct frame {
 static unroll_status refuse_inputs(const struct unroll_stream *s, const float *inputs)
 {
     size_t i = 0;
-    while (isfinite(inputs[i]))
-        i++;
+    while (isfinite(inputs[i])) i++;
     return fail(UNROLL_DATA, "inputs[row=%zu, %zu] is %s", i / s->input.width, i % s->input.width,
                 isnan(inputs[i]) ? "NaN" : "infinite");
 }
@@ -36,23 +35,21 @@ static unroll_status enter(const struct unroll_stream *s, const struct frame *f)
     if (f->tokens)
         return enter_tokens(s, f->tokens);
     return copy_finite(stream_at(s, s->input.at), f->inputs, s->rows * s->input.width) ? UNROLL_OK
-                                                                                      : refuse_inputs(s, f->inputs);
+                                                                                       : refuse_inputs(s, f->inputs);
 }
 
 static void leave(const struct unroll_stream *s, float *outputs)
 {
     const struct stream_rows from = stream_rows(s, &s->output, 1);
     const size_t width = s->output.width;
-    for (size_t b = 0; b < s->rows; b++)
-        memcpy(outputs + b * width, from.at + b * from.row, width * sizeof *outputs);
+    for (size_t b = 0; b < s->rows; b++) memcpy(outputs + b * width, from.at + b * from.row, width * sizeof *outputs);
 }
 
 static unroll_status step(struct unroll_stream *s, const struct frame *f)
 {
     const struct stream_call *call = stream_calls(s, 0), *end = call + s->calls;
     TRY(enter(s, f));
-    for (; call < end; call++)
-        call->run(call);
+    for (; call < end; call++) call->run(call);
     leave(s, f->outputs);
     s->now ^= 1;
     return UNROLL_OK;
@@ -83,20 +80,20 @@ static unroll_status run(struct unroll_stream *s, int steps, const struct frame 
 
 unroll_status unroll_stream_step(unroll_stream *s, const float *inputs, float *outputs)
 {
-    return run(s, 1, &(struct frame){ inputs, NULL, outputs });
+    return run(s, 1, &(struct frame){inputs, NULL, outputs});
 }
 
 unroll_status unroll_stream_step_tokens(unroll_stream *s, const int32_t *tokens, float *outputs)
 {
-    return run(s, 1, &(struct frame){ NULL, tokens, outputs });
+    return run(s, 1, &(struct frame){NULL, tokens, outputs});
 }
 
 unroll_status unroll_stream_run(unroll_stream *s, int steps, const float *inputs, float *outputs)
 {
-    return run(s, steps, &(struct frame){ inputs, NULL, outputs });
+    return run(s, steps, &(struct frame){inputs, NULL, outputs});
 }
 
 unroll_status unroll_stream_run_tokens(unroll_stream *s, int steps, const int32_t *tokens, float *outputs)
 {
-    return run(s, steps, &(struct frame){ NULL, tokens, outputs });
+    return run(s, steps, &(struct frame){NULL, tokens, outputs});
 }

@@ -6,14 +6,14 @@
 
 unroll_stream_config unroll_stream_default(void)
 {
-    return (unroll_stream_config){ .size = sizeof(unroll_stream_config), .rows = 1, .machine = unroll_machine_default() };
+    return (unroll_stream_config){.size = sizeof(unroll_stream_config), .rows = 1, .machine = unroll_machine_default()};
 }
 
 /* ---- making one ------------------------------------------------------------------------ */
 
 /* The plan and the layout that follows from it. */
-static unroll_status plan_stream(const unroll_model *model, const unroll_stream_config *config, struct stream_plan *plan,
-                                 struct unroll_stream *s)
+static unroll_status plan_stream(const unroll_model *model, const unroll_stream_config *config,
+                                 struct stream_plan *plan, struct unroll_stream *s)
 {
     TRY(stream_plan_make(model, config, false, plan));
     unroll_status status = stream_lay_out(plan, config, s);
@@ -35,7 +35,7 @@ size_t unroll_stream_bytes(const unroll_model *model, const unroll_stream_config
 static unroll_status fill(const struct unroll_stream *made, void *memory, size_t bytes, struct stream_plan *plan)
 {
     TRY(stream_check_memory(memory, bytes, made->bytes, "unroll_stream_bytes"));
-    memset(memory, 0, made->bytes);                     /* no page is left to be touched first by a step */
+    memset(memory, 0, made->bytes); /* no page is left to be touched first by a step */
     *(struct unroll_stream *)memory = *made;
     if (made->inside)
         TRY(stream_pack(plan, stream_at(memory, made->inside)));
@@ -75,30 +75,20 @@ unroll_status unroll_stream_reset(unroll_stream *s, int row)
 unroll_status unroll_stream_read(const unroll_stream *s, int layer, float *to)
 {
     if (layer < 0 || (uint32_t)layer + 1 >= s->layers)
-        return fail(UNROLL_USAGE, "layer = %d is outside 0..%d: the inner layers; the last one's outputs are the step's",
-                    layer, (int)s->layers - 2);
+        return fail(UNROLL_USAGE,
+                    "layer = %d is outside 0..%d: the inner layers; the last one's outputs are the step's", layer,
+                    (int)s->layers - 2);
     const struct stream_call *c = stream_calls(s, 1), *end = c + s->calls;
-    while (c < end && c->layer != layer)
-        c++;
+    while (c < end && c->layer != layer) c++;
     if (c == end)
         return fail(UNROLL_USAGE, "layer %d is no output of the network; fix: output = 1 where it is made", layer);
     const struct stream_rows y = stream_here(s, c->to.at, c->to.row);
-    for (size_t b = 0; b < s->rows; b++)
-        memcpy(to + b * c->width, y.at + b * y.row, c->width * sizeof *to);
+    for (size_t b = 0; b < s->rows; b++) memcpy(to + b * c->width, y.at + b * y.row, c->width * sizeof *to);
     return UNROLL_OK;
 }
 
-int unroll_stream_inputs(const unroll_stream *s)
-{
-    return (int)s->input.width;
-}
+int unroll_stream_inputs(const unroll_stream *s) { return (int)s->input.width; }
 
-int unroll_stream_outputs(const unroll_stream *s)
-{
-    return (int)s->output.width;
-}
+int unroll_stream_outputs(const unroll_stream *s) { return (int)s->output.width; }
 
-const char *unroll_stream_isa(const unroll_stream *s)
-{
-    return stream_weights(s)->isa->name;
-}
+const char *unroll_stream_isa(const unroll_stream *s) { return stream_weights(s)->isa->name; }

@@ -1,11 +1,11 @@
 /* The task lm: a network predicts each token of a text from those before it.
- * Training, truncated backpropagation: `rows` contiguous pieces of the text run side by side, a window of `steps` tokens after
- * the other, so that row b of a batch goes on where row b of the last one ended; not shuffled, states need the order. What
- * does not fill a window is left out, at another place in each epoch: the first window begins at a random shift, so that over
- * the epochs every token is trained on.
- * Evaluation: overlapping pieces run side by side. Each but the first begins with CONTEXT tokens that set the states and are
- * not counted, so every token is counted once, and read after at least CONTEXT others or after all there are. The cut
- * depends on the length of the text alone: the result is the same for every training batch. */
+ * Training, truncated backpropagation: `rows` contiguous pieces of the text run at the same time, a window of `steps`
+ * tokens after the other, so that row b of a batch goes on where row b of the last one ended; not shuffled, states need
+ * the order. What does not fill a window is left out, at another place in each epoch: the first window begins at a
+ * random shift, so that over the epochs every token is trained on. Evaluation: overlapping pieces run at the same time.
+ * Each but the first begins with CONTEXT tokens that set the states and are not counted, so every token is counted
+ * once, and read after at least CONTEXT others or after all there are. The cut depends on the length of the text alone:
+ * the result is the same for every training batch. */
 #include <math.h>
 #include <stdio.h>
 
@@ -16,30 +16,24 @@
 #include "tasks/schema.h"
 #include "tasks/task_table.h"
 
-enum { SHIFT_STREAM = 0x73686674 };     /* "shft": a stream of its own, one block for each epoch */
+enum { SHIFT_STREAM = 0x73686674 }; /* "shft": a stream of its own, one block for each epoch */
 enum { WORDS_OF_A_BLOCK = 4 };
 enum { EVALUATION_STEPS = 64, MAX_ROWS = 32, CONTEXT = 256 };
-enum { TOKENS_OF_A_ROW = 8 * CONTEXT };     /* of an evaluation, at least, so that few are read twice */
+enum { TOKENS_OF_A_ROW = 8 * CONTEXT }; /* of an evaluation, at least, so that few are read twice */
 
 struct lm_part {
     struct part part;
-    const int32_t *tokens;          /* [part.items], the data set's */
-    unroll_symbol_kind kind;
-    size_t   piece;                 /* distance of the rows in the text */
-    uint64_t seed;                  /* of shifts */
-    size_t   context, reading;      /* of an evaluation: row r < reading reads piece + context pairs from r * piece on */
-    double   floor;                 /* the entropy of the tokens that are predicted, by their frequencies alone */
+    const int32_t *tokens; /* [part.items], the data set's */
+    unroll_token_kind kind;
+    size_t piece;              /* distance of the rows in the text */
+    uint64_t seed;             /* of shifts */
+    size_t context, tokenizer; /* of an evaluation: row r < reading reads piece + context pairs from r * piece on */
+    double floor;              /* the entropy of the tokens that are predicted, by their frequencies alone */
 };
 
-static const struct column *text_of(const unroll_dataset *data)
-{
-    return dataset_column(data, COLUMN_TOKENS, NULL);
-}
+static const struct column *text_of(const unroll_dataset *data) { return dataset_column(data, COLUMN_TOKENS, NULL); }
 
-static bool suits_lm(const unroll_dataset *data)
-{
-    return text_of(data) != NULL;
-}
+static bool suits_lm(const unroll_dataset *data) { return text_of(data) != NULL; }
 
 static const char *lm_item(const unroll_dataset *data)
 {
@@ -55,7 +49,7 @@ static unroll_status lm_network(const unroll_dataset *data, unroll_spec *spec)
         return fail(UNROLL_DATA, "the task lm needs a column of tokens; fix: give a text");
     if (spec->bidirectional)
         return fail(UNROLL_UNSUPPORTED, "bidirectional: lm predicts the next token, which a bidirectional network has "
-                    "already seen; fix: leave it out");
+                                        "already seen; fix: leave it out");
     spec->tokens = 1;
     spec->input = spec->output = text->vocabulary_size;
     spec->loss = "xent";
@@ -80,7 +74,7 @@ static unroll_status lm_check(const unroll_model *model, const unroll_dataset *d
 
 static unroll_status too_short(size_t count, int rows, int steps)
 {
-    size_t pairs = count > 0 ? count - 1 : 0;       /* of a token and the next */
+    size_t pairs = count > 0 ? count - 1 : 0; /* of a token and the next */
     size_t max_rows = pairs / (size_t)steps, max_steps = pairs / (size_t)rows;
     char fix[128] = "";
 
@@ -93,8 +87,10 @@ static unroll_status too_short(size_t count, int rows, int steps)
         snprintf(fix, sizeof fix, "bptt at most %zu with this batch, or ", max_steps);
     else if (pairs)
         snprintf(fix, sizeof fix, "batch 1 with bptt at most %zu, or ", pairs);
-    return fail(UNROLL_DATA, "the training part has %zu tokens, too few for batch %d x bptt %d; fix: %sa longer "
-                "text", count, rows, steps, fix);
+    return fail(UNROLL_DATA,
+                "the training part has %zu tokens, too few for batch %d x bptt %d; fix: %sa longer "
+                "text",
+                count, rows, steps, fix);
 }
 
 /* Uniform over all places at which the last row still ends inside the text. */
@@ -120,14 +116,14 @@ static void fill_training(const struct part *part, int64_t epoch, int64_t window
             batch->classes[t * rows + row] = from[t + 1];
         }
     }
-    batch->begins = window == 0;        /* it does not follow on the last one of the epoch before */
+    batch->begins = window == 0; /* it does not follow on the last one of the epoch before */
     batch->items = (int64_t)part->rows * part->steps;
 }
 
 static unroll_status cut_training(const struct task_request *request, struct lm_part *lm)
 {
     size_t count = lm->part.items, piece = count > 0 ? (count - 1) / (size_t)request->rows : 0;
-    int steps = request->steps ? request->steps : piece > 0 ? (int)piece : 1;   /* a text has at most INT32_MAX tokens */
+    int steps = request->steps ? request->steps : piece > 0 ? (int)piece : 1; /* a text has at most INT32_MAX tokens */
 
     if (piece < (size_t)steps)
         return too_short(count, request->rows, steps);
@@ -156,7 +152,7 @@ static void fill_evaluation(const struct part *part, int64_t epoch, int64_t numb
         size_t counted_from = row == 0 ? 0 : lm->context;
         for (size_t t = 0; t < EVALUATION_STEPS; t++) {
             size_t step = (size_t)number * EVALUATION_STEPS + t, pair = row * lm->piece + step;
-            bool read = step < length && pair < pairs && row < lm->reading;
+            bool read = step < length && pair < pairs && row < lm->tokenizer;
             bool counted = read && step >= counted_from;
             batch->tokens[t * rows + row] = read ? lm->tokens[pair] : ANY_TOKEN;
             batch->classes[t * rows + row] = counted ? lm->tokens[pair + 1] : NOT_COUNTED;
@@ -170,8 +166,7 @@ static unroll_status find_floor(struct lm_part *lm, int vocabulary_size)
     double *count, all = (double)(lm->part.items - 1);
 
     TRY(ALLOCATE(count, (size_t)vocabulary_size, "to count %d tokens", vocabulary_size));
-    for (size_t i = 1; i < lm->part.items; i++)
-        count[lm->tokens[i]]++;
+    for (size_t i = 1; i < lm->part.items; i++) count[lm->tokens[i]]++;
     for (int i = 0; i < vocabulary_size; i++)
         if (count[i] > 0)
             lm->floor -= count[i] / all * log(count[i] / all);
@@ -184,7 +179,7 @@ static void cut_evaluation(const struct task_request *request, struct lm_part *l
     size_t pairs = lm->part.items - 1, rows = pairs / TOKENS_OF_A_ROW, ranks = (size_t)request->ranks;
 
     rows = rows < 1 ? 1 : rows > MAX_ROWS ? MAX_ROWS : rows;
-    lm->reading = rows;
+    lm->tokenizer = rows;
     lm->context = rows > 1 ? CONTEXT : 0;
     lm->piece = (pairs - lm->context + rows - 1) / rows;
     lm->part.rows = (int)((rows + ranks - 1) / ranks * ranks);
@@ -213,8 +208,10 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
         *tokens += kept;
         *count = all - kept;
         if (request->share > 0 && *count < 2)
-            return fail(UNROLL_DATA, "%g of %zu tokens is too little to validate on; fix: a longer text, or "
-                        "`validation` 0", request->share, all);
+            return fail(UNROLL_DATA,
+                        "%g of %zu tokens is too little to validate on; fix: a longer text, or "
+                        "`validation` 0",
+                        request->share, all);
     }
     if (*count == 1)
         return fail(UNROLL_DATA, "a text of 1 token has nothing to predict; fix: give at least 2");
@@ -258,17 +255,25 @@ static void lm_score(const struct part *part, double loss, bool observed, unroll
 
     (void)observed;
     *evaluation = (unroll_evaluation){
-        .loss = loss, .floor = lm->floor, .naive = "unigrams", .compared = words ? 2 : 1, .metrics = 4, .metric = {
-            {"nats", "", " nats", 4, loss},
-            {words ? "bits_per_word" : "bits_per_character", "", words ? " bits per word" : " bits per character", 3,
-             loss / log(2)},
-            {"perplexity", "perplexity ", "", 3, exp(loss)},
-            {words ? "words" : "characters", "", words ? " words" : " characters", 0, (double)(part->items - 1)},
-        },
+        .loss = loss,
+        .floor = lm->floor,
+        .naive = "unigrams",
+        .compared = words ? 2 : 1,
+        .metrics = 4,
+        .metric = {{"nats", "", " nats", 4, loss},
+                   {words ? "bits_per_word" : "bits_per_character", "",
+                    words ? " bits per word" : " bits per character", 3, loss / log(2)},
+                   {"perplexity", "perplexity ", "", 3, exp(loss)},
+                   {words ? "words" : "characters", "", words ? " words" : " characters", 0,
+                    (double)(part->items - 1)}},
     };
 }
 
-const struct task task_lm = {
-    .name = "lm", .about = "predict the next token", .item = lm_item, .suits = suits_lm, .network = lm_network,
-    .check = lm_check, .open = lm_open, .score = lm_score,
-};
+const struct task task_lm = {.name = "lm",
+                             .about = "predict the next token",
+                             .item = lm_item,
+                             .suits = suits_lm,
+                             .network = lm_network,
+                             .check = lm_check,
+                             .open = lm_open,
+                             .score = lm_score};

@@ -9,29 +9,30 @@
 
 struct tokenizer tokenizer_of(const unroll_model *model)
 {
-    return (struct tokenizer){.kind = model->symbol_kind, .vocabulary = unroll_model_symbols(model),
-                              .vocabulary_size = model->input};
+    return (struct tokenizer){
+        .kind = model->symbol_kind, .vocabulary = unroll_model_vocabulary(model), .vocabulary_size = model->input};
 }
 
-static const char *kind_name(unroll_symbol_kind kind)
-{
-    return kind == UNROLL_WORDS ? "words" : "characters";
-}
+static const char *kind_name(unroll_token_kind kind) { return kind == UNROLL_WORDS ? "words" : "characters"; }
 
 unroll_status check_vocabulary(const unroll_model *model, const struct column *text)
 {
-    const char *const *of_model = unroll_model_symbols(model);
+    const char *const *of_model = unroll_model_vocabulary(model);
 
     if (model->input != text->vocabulary_size)
-        return fail(UNROLL_DATA, "the model has %d symbols and the text %d; fix: open the text with the "
-                    "model's symbols", model->input, text->vocabulary_size);
+        return fail(UNROLL_DATA,
+                    "the model has %d tokens and the text %d; fix: open the text with the "
+                    "model's tokens",
+                    model->input, text->vocabulary_size);
     if (of_model && model->symbol_kind != text->kind)
         return fail(UNROLL_DATA, "the model reads %s and the text was opened as %s; fix: open it for the model",
                     kind_name(model->symbol_kind), kind_name(text->kind));
     for (int i = 0; of_model && i < text->vocabulary_size; i++)
         if (strcmp(of_model[i], text->vocabulary[i]) != 0)
-            return fail(UNROLL_DATA, "symbol %d is '%s' in the model and '%s' in the text; fix: open the "
-                        "text with the model's symbols", i, of_model[i], text->vocabulary[i]);
+            return fail(UNROLL_DATA,
+                        "token %d is '%s' in the model and '%s' in the text; fix: open the "
+                        "text with the model's vocabulary",
+                        i, of_model[i], text->vocabulary[i]);
     return UNROLL_OK;
 }
 
@@ -52,8 +53,8 @@ unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config 
     if (config.model)
         tokenizer = tokenizer_of(config.model);
     if (config.model && config.model->tokens && tokenizer.vocabulary == NULL)
-        return fail(UNROLL_UNSUPPORTED, "the model has no symbols, so it reads no text; fix: take one "
-                    "that was trained on a text");
+        return fail(UNROLL_UNSUPPORTED, "the model has no vocabulary, so it reads no text; fix: take one "
+                                        "that was trained on a text");
     return dataset_open(path, config.reader, config.options, config.model && config.model->tokens ? &tokenizer : NULL,
                         dataset);
 }
@@ -65,7 +66,7 @@ unroll_status unroll_model_set_schema(unroll_model *model, const char *name, con
 
     TRY(task_find(name, NULL, data, &task));
     if (text) {
-        TRY(model_set_symbols(model, text->vocabulary, text->vocabulary_size));
+        TRY(model_set_vocabulary(model, text->vocabulary, text->vocabulary_size));
         model->symbol_kind = text->kind;
     }
     snprintf(model->task, sizeof model->task, "%s", task->name);

@@ -5,20 +5,15 @@
 #include "model/model.h"
 
 #define ROW(name) &task_##name,
-static const void *const rows[] = { TASKS(ROW) };
+static const void *const rows[] = {TASKS(ROW)};
 static struct table tasks = TABLE("task", rows);
 
-unroll_status task_add(const struct task *task)
-{
-    return table_add(&tasks, task);
-}
+unroll_status task_add(const struct task *task) { return table_add(&tasks, task); }
 
-const char *unroll_task_name(int index, const char **about)
-{
-    return table_name(&tasks, index, about);
-}
+const char *unroll_task_name(int index, const char **about) { return table_name(&tasks, index, about); }
 
-unroll_status task_find(const char *name, const unroll_model *model, const unroll_dataset *data, const struct task **task)
+unroll_status task_find(const char *name, const unroll_model *model, const unroll_dataset *data,
+                        const struct task **task)
 {
     if (name == NULL && model && *model->task)
         name = model->task;

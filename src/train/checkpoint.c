@@ -25,15 +25,15 @@
 
 /* ---- metadata: a list of keys and values ---- */
 
-enum { KEY_SIZE = 32, VALUE_SIZE = 64, MOST_FIELDS = 64 };
+enum { KEY_SIZE = 32, VALUE_SIZE = 64, MAX_FIELDS = 64 };
 
 struct facts {
     int count;
-    char key[MOST_FIELDS][KEY_SIZE], value[MOST_FIELDS][VALUE_SIZE];
+    char key[MAX_FIELDS][KEY_SIZE], value[MAX_FIELDS][VALUE_SIZE];
 };
 
-__attribute__((format(printf, 3, 4)))
-static void add_field(struct facts *fields, const char *key, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void add_field(struct facts *fields, const char *key, const char *format,
+                                                            ...)
 {
     va_list arguments;
 
@@ -45,7 +45,8 @@ static void add_field(struct facts *fields, const char *key, const char *format,
 }
 
 /* Their names are of a time when all data were texts and the one task was lm. */
-static const char training_items[] = "training_symbols", data_hash[] = "text_hash", task_key[] = "task", first_task[] = "lm";
+static const char training_items[] = "training_symbols", data_hash[] = "text_hash", task_key[] = "task",
+                  first_task[] = "lm";
 
 /* Without these the next step could not be the same. The data come first: of others the network differs too,
  * which explains less. */
@@ -56,7 +57,7 @@ static void describe_identity(const unroll_trainer *trainer, struct facts *field
     add_field(fields, data_hash, "%016" PRIx64, trainer->data_hash);
     add_field(fields, "batch", "%d", trainer->config.batch);
     add_field(fields, "bptt", "%d", trainer->config.bptt);
-    add_field(fields, "carry", "%d", trainer->config.carry != 0);
+    add_field(fields, "carry", "%d", trainer->config.stateful != 0);
     add_field(fields, "optimizer", "%s", trainer->config.rates.optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
 }
@@ -64,7 +65,7 @@ static void describe_identity(const unroll_trainer *trainer, struct facts *field
 /* What may be changed only where that is asked for. The length of the schedule may always be. */
 static void describe_rates(const unroll_trainer *trainer, struct facts *fields)
 {
-    const unroll_rates *r = &trainer->config.rates;
+    const unroll_hyperparameters *r = &trainer->config.rates;
 
     const unroll_hyperparameter *h;
 
@@ -80,7 +81,7 @@ static void describe_rates(const unroll_trainer *trainer, struct facts *fields)
 struct saved_state {
     struct trainer_state trainer;
     int64_t forwards, updates;
-    double scale;               /* of losses, and updates since it changed; 0: this training has none */
+    double scale; /* of losses, and updates since it changed; 0: this training has none */
     int64_t scale_updates;
 };
 
@@ -113,11 +114,15 @@ static void describe_state(const struct saved_state *state, struct facts *fields
 static unroll_status refuse_identity(const char *path, const char *key, const char *was, const char *is)
 {
     if (!strcmp(key, training_items))
-        return fail(UNROLL_USAGE, "'%s' was made with %.80s items to train on, this training has %s; fix: resume "
-                    "with the same data and the same part of them for validation", path, was, is);
+        return fail(UNROLL_USAGE,
+                    "'%s' was made with %.80s items to train on, this training has %s; fix: resume "
+                    "with the same data and the same part of them for validation",
+                    path, was, is);
     if (!strcmp(key, data_hash))
-        return fail(UNROLL_USAGE, "'%s' was made with other data, or with others to validate on; fix: resume "
-                    "with the same", path);
+        return fail(UNROLL_USAGE,
+                    "'%s' was made with other data, or with others to validate on; fix: resume "
+                    "with the same",
+                    path);
     return fail(UNROLL_USAGE, "'%s' was made with %s = %.80s, this training has %s; fix: resume with the same", path,
                 key, was, is);
 }
@@ -137,35 +142,32 @@ static unroll_status check_fields(const struct facts *expected, const struct saf
     return UNROLL_OK;
 }
 
-static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file,
-                                    const char *path)
+static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file, const char *path)
 {
     struct facts identity = {0}, rates = {0};
 
     describe_identity(trainer, &identity);
     describe_rates(trainer, &rates);
     TRY(check_fields(&identity, file, path));
-    if (checkpoint_is_old(file) || trainer->config.new_rates)
+    if (checkpoint_is_old(file) || trainer->config.new_hyperparameters)
         return UNROLL_OK;
     return check_fields(&rates, file, path);
 }
 
 /* Counts go on from what a file says, some of them as doubles. */
-static unroll_status read_integer(const struct safetensors *file, const char *path, const char *key,
-                                  int64_t *value)
+static unroll_status read_integer(const struct safetensors *file, const char *path, const char *key, int64_t *value)
 {
-    const int64_t most = (int64_t)1 << 53;
+    const int64_t max = (int64_t)1 << 53;
     const char *text = safetensors_metadata(file, key);
 
-    if (text == NULL || number_whole_integer(text, 0, most, value) != NUMBER_OK)
+    if (text == NULL || number_whole_integer(text, 0, max, value) != NUMBER_OK)
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a count was expected, not '%.40s'", path, key,
                     text ? text : "");
     return UNROLL_OK;
 }
 
 /* The best loss of none is infinite. */
-static unroll_status read_real(const struct safetensors *file, const char *path, const char *key,
-                               double *value)
+static unroll_status read_real(const struct safetensors *file, const char *path, const char *key, double *value)
 {
     const char *text = safetensors_metadata(file, key);
 
@@ -202,15 +204,15 @@ static unroll_status read_state(const struct safetensors *file, const char *path
 
 /* ---- the session's numbers ---- */
 
-enum { BUFFER_NAME_SIZE = 112, STATES_OF_A_LAYER = 2 };     /* a parameter's is below 96 */
+enum { BUFFER_NAME_SIZE = 112, STATES_OF_A_LAYER = 2 }; /* a parameter's is below 96 */
 
 /* Everything that the session keeps from step to step beside the weights. */
 struct kept {
     int count;
-    char (*name)[BUFFER_NAME_SIZE];     /* [count] */
-    size_t *size;                       /* [count] numbers */
+    char (*name)[BUFFER_NAME_SIZE]; /* [count] */
+    size_t *size;                   /* [count] numbers */
     size_t total;
-    float *numbers;                     /* [total] one buffer after the other */
+    float *numbers; /* [total] one buffer after the other */
 };
 
 static void kept_free(struct kept *kept)
@@ -221,8 +223,8 @@ static void kept_free(struct kept *kept)
 }
 
 /* False: this optimizer, or this cell, has no such state. */
-__attribute__((format(printf, 3, 4)))
-static bool list_buffer(struct kept *kept, const unroll_session *session, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static bool list_buffer(struct kept *kept, const unroll_session *session,
+                                                              const char *format, ...)
 {
     char *name = kept->name[kept->count];
     va_list arguments;
@@ -245,8 +247,7 @@ static unroll_status list_buffers(const unroll_trainer *trainer, int layers, str
 
     for (int i = 0; i < parameters; i++) {
         TRY(unroll_model_parameter(trainer->model, i, &parameter));
-        for (int state = 0; list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state); state++)
-            ;
+        for (int state = 0; list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state); state++);
     }
     for (int layer = 0; layer < layers; layer++) {
         list_buffer(kept, trainer->session, "h0.l%d", layer);
@@ -274,12 +275,10 @@ static size_t count_states(const unroll_trainer *trainer)
 static unroll_status kept_list(const unroll_trainer *trainer, struct kept *kept)
 {
     const int layers = unroll_model_layers(trainer->model);
-    size_t most = (size_t)unroll_model_parameters(trainer->model) * count_states(trainer)
-                + (size_t)layers * STATES_OF_A_LAYER;
-    *kept = (struct kept){
-        .name = allocate_zeroed(most + 1, sizeof *kept->name),      /* a name is tried before it counts */
-        .size = allocate_zeroed(most, sizeof *kept->size),
-    };
+    size_t max =
+        (size_t)unroll_model_parameters(trainer->model) * count_states(trainer) + (size_t)layers * STATES_OF_A_LAYER;
+    *kept = (struct kept){.name = allocate_zeroed(max + 1, sizeof *kept->name), /* a name is tried before it counts */
+                          .size = allocate_zeroed(max, sizeof *kept->size)};
     if (kept->name == NULL || kept->size == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
     return list_buffers(trainer, layers, kept);
@@ -296,7 +295,7 @@ static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
 
 /* What the files of a checkpoint are written from, whatever the trainer does then. */
 struct unroll_snapshot {
-    struct unroll_model model;      /* the trainer's, but for the values, which are copies */
+    struct unroll_model model; /* the trainer's, but for the values, which are copies */
     struct kept kept;
     struct facts fields;
 };
@@ -305,8 +304,7 @@ static unroll_status read_session(unroll_session *session, struct kept *kept)
 {
     float *at = kept->numbers;
 
-    for (int i = 0; i < kept->count; at += kept->size[i++])
-        TRY(unroll_read(session, kept->name[i], at, kept->size[i]));
+    for (int i = 0; i < kept->count; at += kept->size[i++]) TRY(unroll_read(session, kept->name[i], at, kept->size[i]));
     return UNROLL_OK;
 }
 
@@ -324,17 +322,19 @@ static unroll_status write_session(unroll_session *session, const struct kept *k
 static unroll_status write_kept(const char *path, const struct kept *kept, const struct facts *fields)
 {
     struct tensor_view *tensors = allocate_zeroed((size_t)kept->count, sizeof *tensors);
-    struct metadata metadata[MOST_FIELDS];
+    struct metadata metadata[MAX_FIELDS];
     const float *at = kept->numbers;
 
     if (tensors == NULL)
         return fail(UNROLL_RESOURCE, "no memory to write '%s'", path);
     for (int i = 0; i < kept->count; at += kept->size[i++])
-        tensors[i] = (struct tensor_view){ .name = kept->name[i], .dtype = DTYPE_F32, .rank = 1,
-                                           .shape = {kept->size[i]}, .data = at,
-                                           .bytes = kept->size[i] * sizeof *at };
-    for (int i = 0; i < fields->count; i++)
-        metadata[i] = (struct metadata){fields->key[i], fields->value[i]};
+        tensors[i] = (struct tensor_view){.name = kept->name[i],
+                                          .dtype = DTYPE_F32,
+                                          .rank = 1,
+                                          .shape = {kept->size[i]},
+                                          .data = at,
+                                          .bytes = kept->size[i] * sizeof *at};
+    for (int i = 0; i < fields->count; i++) metadata[i] = (struct metadata){fields->key[i], fields->value[i]};
     unroll_status status = safetensors_write(path, tensors, kept->count, metadata, fields->count);
     release(tensors);
     return status;
@@ -404,8 +404,9 @@ static unroll_status snapshot_new(unroll_trainer *trainer)
         return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
     made->model = *trainer->model;
     made->model.values = allocate_zeroed(made->model.count, sizeof *made->model.values);
-    unroll_status status = made->model.values ? kept_new(trainer, &made->kept)
-                         : fail(UNROLL_RESOURCE, "no memory for the %zu weights of a checkpoint", made->model.count);
+    unroll_status status =
+        made->model.values ? kept_new(trainer, &made->kept)
+                           : fail(UNROLL_RESOURCE, "no memory for the %zu weights of a checkpoint", made->model.count);
     if (status == UNROLL_OK)
         trainer->snapshot = made;
     else
@@ -423,10 +424,10 @@ uint64_t snapshot_bytes(const unroll_trainer *trainer)
     return count * sizeof(float);
 }
 
-static void describe(const unroll_trainer *trainer, struct facts *fields)
+static void describe_trainer(const unroll_trainer *trainer, struct facts *fields)
 {
     struct saved_state state = {.trainer = trainer->state};
-    locale_t before = point_begin();                /* not while ranks talk: they may share a thread */
+    locale_t before = point_begin(); /* not while ranks talk: they may share a thread */
 
     unroll_session_counters(trainer->session, &state.forwards, &state.updates);
     unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
@@ -441,13 +442,13 @@ static void describe(const unroll_trainer *trainer, struct facts *fields)
 /* Of many ranks all bring what they have: whole arrays, in which no rank can be seen. */
 unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot **snapshot)
 {
-    TRY(trainer_look(trainer));
+    TRY(trainer_sync(trainer));
     TRY(unroll_comm_agree(trainer->config.machine.comm, snapshot_new(trainer)));
     TRY(unroll_session_pull(trainer->session));
     TRY(read_session(trainer->session, &trainer->snapshot->kept));
     *snapshot = trainer->snapshot;
     memcpy((*snapshot)->model.values, trainer->model->values, trainer->model->count * sizeof(float));
-    describe(trainer, &(*snapshot)->fields);
+    describe_trainer(trainer, &(*snapshot)->fields);
     return UNROLL_OK;
 }
 
@@ -469,8 +470,7 @@ struct loaded {
     struct saved_state state;
 };
 
-static unroll_status refuse_unknown_tensors(const struct safetensors *file, const char *path,
-                                            const struct kept *kept)
+static unroll_status refuse_unknown_tensors(const struct safetensors *file, const char *path, const struct kept *kept)
 {
     for (int i = 0; i < safetensors_count(file); i++) {
         bool known = false;
@@ -599,18 +599,18 @@ static unroll_status check_files(const char *path, const struct safetensors *fil
     struct saved_state state = {0};
     unroll_model *model;
 
-    for (int i = 0; i < safetensors_count(file); i++)
-        TRY(checkpoint_check_numbers(safetensors_at(file, i), path));
+    for (int i = 0; i < safetensors_count(file); i++) TRY(checkpoint_check_numbers(safetensors_at(file, i), path));
     TRY(read_state(file, path, &state));
     TRY(unroll_model_load(model_path, &model));
     unroll_status status = checkpoint_check_weights(model, file, path);
     unroll_model_free(model);
     if (status == UNROLL_OK)
-        *progress = (unroll_progress){
-            .step = state.trainer.step, .items = state.trainer.items, .learning_rate = state.trainer.learning_rate,
-            .best_validation = state.trainer.plateau.best, .best_step = state.trainer.best_step,
-            .since_best = state.trainer.since_best,
-        };
+        *progress = (unroll_progress){.step = state.trainer.step,
+                                      .items = state.trainer.items,
+                                      .learning_rate = state.trainer.learning_rate,
+                                      .best_validation = state.trainer.plateau.best,
+                                      .best_step = state.trainer.best_step,
+                                      .since_best = state.trainer.since_best};
     return status;
 }
 

@@ -30,8 +30,7 @@ static unroll_status trim(const char *directory, char name[PATH_MAX])
 {
     size_t length = strlen(directory);
 
-    while (length > 1 && directory[length - 1] == '/')
-        length--;
+    while (length > 1 && directory[length - 1] == '/') length--;
     if (length == 0 || (length == 1 && directory[0] == '/'))
         return fail(UNROLL_USAGE, "'%s' is no name for a checkpoint", directory);
     if (length >= PATH_MAX)
@@ -44,8 +43,8 @@ static unroll_status trim(const char *directory, char name[PATH_MAX])
 static unroll_status name_places(const char *directory, struct checkpoint_places *places)
 {
     TRY(trim(directory, places->final));
-    if (snprintf(places->aside, PATH_MAX, "%s.old", places->final) >= PATH_MAX
-        || snprintf(places->unfinished, PATH_MAX, "%s.tmp.%ld", places->final, (long)getpid()) >= PATH_MAX)
+    if (snprintf(places->aside, PATH_MAX, "%s.old", places->final) >= PATH_MAX ||
+        snprintf(places->unfinished, PATH_MAX, "%s.tmp.%ld", places->final, (long)getpid()) >= PATH_MAX)
         return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
     const char *slash = strrchr(places->final, '/');
     int length = slash == NULL ? 1 : slash == places->final ? 1 : (int)(slash - places->final);
@@ -57,8 +56,8 @@ static unroll_status name_places(const char *directory, struct checkpoint_places
 
 static bool belongs_to_checkpoint(const char *name)
 {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, MODEL_FILE) == 0
-        || strcmp(name, OPTIMIZER_FILE) == 0;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, MODEL_FILE) == 0 ||
+           strcmp(name, OPTIMIZER_FILE) == 0;
 }
 
 /* Nothing of that name, or a directory with the files of a checkpoint and no others. */
@@ -71,15 +70,19 @@ static unroll_status check_replaceable(const char *path)
     if (lstat(path, &info) != 0)
         return errno == ENOENT ? UNROLL_OK : cannot("look at", path);
     if (!S_ISDIR(info.st_mode))
-        return fail(UNROLL_USAGE, "'%s' exists and is no directory; fix: choose another name for the "
-                    "checkpoint", path);
+        return fail(UNROLL_USAGE,
+                    "'%s' exists and is no directory; fix: choose another name for the "
+                    "checkpoint",
+                    path);
     DIR *directory = opendir(path);
     if (directory == NULL)
         return cannot("read", path);
     while (status == UNROLL_OK && (entry = readdir(directory)) != NULL)
         if (!belongs_to_checkpoint(entry->d_name))
-            status = fail(UNROLL_USAGE, "'%s' holds '%.80s', which is not of a checkpoint; fix: choose "
-                          "another directory", path, entry->d_name);
+            status = fail(UNROLL_USAGE,
+                          "'%s' holds '%.80s', which is not of a checkpoint; fix: choose "
+                          "another directory",
+                          path, entry->d_name);
     closedir(directory);
     return status;
 }
@@ -93,8 +96,7 @@ static bool remove_file(const char *directory, const char *file)
 
 static bool remove_checkpoint(const char *path)
 {
-    return remove_file(path, MODEL_FILE) && remove_file(path, OPTIMIZER_FILE)
-        && (rmdir(path) == 0 || errno == ENOENT);
+    return remove_file(path, MODEL_FILE) && remove_file(path, OPTIMIZER_FILE) && (rmdir(path) == 0 || errno == ENOENT);
 }
 
 /* ---- the exchange ---- */
@@ -107,15 +109,12 @@ unroll_status checkpoint_begin(const char *directory, struct checkpoint_places *
     return make_directories(places->unfinished);
 }
 
-void checkpoint_abandon(const struct checkpoint_places *places)
-{
-    remove_checkpoint(places->unfinished);
-}
+void checkpoint_abandon(const struct checkpoint_places *places) { remove_checkpoint(places->unfinished); }
 
 static unroll_status move_aside(const struct checkpoint_places *places)
 {
     if (!file_exists(places->final))
-        return UNROLL_OK;       /* a commit may have been cut short: what is aside stays until the end */
+        return UNROLL_OK; /* a commit may have been cut short: what is aside stays until the end */
     if (!remove_checkpoint(places->aside))
         return cannot("remove", places->aside);
     return rename(places->final, places->aside) == 0 ? UNROLL_OK : cannot("rename", places->final);
@@ -127,7 +126,7 @@ unroll_status checkpoint_commit(const struct checkpoint_places *places)
         return cannot("sync", places->unfinished);
     TRY(move_aside(places));
     if (rename(places->unfinished, places->final) != 0)
-        return cannot("write", places->final);      /* checkpoint_find knows where the old one is */
+        return cannot("write", places->final); /* checkpoint_find knows where the old one is */
     if (!sync_directory(places->parent))
         return cannot("sync", places->parent);
     return remove_checkpoint(places->aside) ? UNROLL_OK : cannot("remove", places->aside);
@@ -143,7 +142,7 @@ unroll_status checkpoint_find(const char *directory, char found[PATH_MAX])
     else if (file_exists(places.aside))
         strcpy(found, places.aside);
     else
-        return fail(UNROLL_DATA, "there is no checkpoint '%s'; fix: name the directory that holds "
-                    OPTIMIZER_FILE, directory);
+        return fail(UNROLL_DATA, "there is no checkpoint '%s'; fix: name the directory that holds " OPTIMIZER_FILE,
+                    directory);
     return UNROLL_OK;
 }

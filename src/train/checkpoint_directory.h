@@ -10,9 +10,9 @@
 #define OPTIMIZER_FILE "optim.safetensors"
 
 struct checkpoint_places {
-    char final[PATH_MAX];           /* DIR */
-    char aside[PATH_MAX];           /* DIR.old: what was there before, for the moment of the exchange */
-    char unfinished[PATH_MAX];      /* DIR.tmp.PID */
+    char final[PATH_MAX];      /* DIR */
+    char aside[PATH_MAX];      /* DIR.old: what was there before, for the moment of the exchange */
+    char unfinished[PATH_MAX]; /* DIR.tmp.PID */
     char parent[PATH_MAX];
 };
 

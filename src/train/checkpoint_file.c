@@ -24,8 +24,8 @@ static unroll_status check_format(const struct safetensors *file, const char *pa
     if (checkpoint_is_old(file))
         return UNROLL_OK;
     if (strcmp(format, CHECKPOINT_FORMAT) != 0)
-        return fail(UNROLL_UNSUPPORTED, "'%s' is of the format '%.40s'; this library reads '" CHECKPOINT_FORMAT "'", path,
-                    format);
+        return fail(UNROLL_UNSUPPORTED, "'%s' is of the format '%.40s'; this library reads '" CHECKPOINT_FORMAT "'",
+                    path, format);
     return safetensors_must_have_checksum(file, path);
 }
 
@@ -46,7 +46,7 @@ size_t first_nan(const void *floats, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         float number;
-        memcpy(&number, (const char *)floats + i * sizeof number, sizeof number);   /* not aligned in every file */
+        memcpy(&number, (const char *)floats + i * sizeof number, sizeof number); /* not aligned in every file */
         if (isnan(number))
             return i;
     }
@@ -88,6 +88,8 @@ unroll_status checkpoint_check_weights(unroll_model *model, const struct safeten
     snprintf(found, sizeof found, "%016" PRIx64, hash_weights(model));
     if (checkpoint_is_old(file) || (stated != NULL && strcmp(stated, found) == 0))
         return UNROLL_OK;
-    return fail(UNROLL_DATA, "'%s' was saved with other weights than those of the model beside it: files of two "
-                "checkpoints were mixed; fix: take both from one copy", path);
+    return fail(UNROLL_DATA,
+                "'%s' was saved with other weights than those of the model beside it: files of two "
+                "checkpoints were mixed; fix: take both from one copy",
+                path);
 }

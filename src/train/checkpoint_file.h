@@ -16,7 +16,7 @@
 
 /* The caller closes the file. */
 unroll_status checkpoint_file_open(const char *path, struct safetensors **file);
-bool checkpoint_is_old(const struct safetensors *file);     /* of format 1 */
+bool checkpoint_is_old(const struct safetensors *file); /* of format 1 */
 
 /* The first NaN, or `count`. In a state it would be one in the weight after the next step; infinities may come of large
  * gradients. */

@@ -13,9 +13,9 @@ struct evaluator {
     struct part *part;
     struct feed feed;
     unroll_session *session;
-    const char *results;            /* the session's buffer of them, and .. */
+    const char *results; /* the session's buffer of them, and .. */
     char name[32];
-    float *observed;                /* .. a batch's: of tasks that look at them */
+    float *observed; /* .. a batch's: of tasks that look at them */
     size_t count;
 };
 
@@ -23,19 +23,16 @@ struct evaluator {
 
 /* A pipeline of layers that read both directions is fed with chunks of rows, of which there may be fewer here than the
  * training has. */
-static int count_chunks(const struct evaluator *evaluator, const unroll_model *model,
-                        const unroll_machine *machine)
+static int count_chunks(const struct evaluator *evaluator, const unroll_model *model, const unroll_machine *machine)
 {
     int rows = evaluator->part->rows / (machine->split.batch > 1 ? machine->split.batch : 1);
     bool turns = false;
 
-    for (int i = 0; i < model->layers; i++)
-        turns |= model->layer[i].directions > 1;
+    for (int i = 0; i < model->layers; i++) turns |= model->layer[i].directions > 1;
     return turns && machine->split.layer > 1 && machine->chunks > rows ? rows : machine->chunks;
 }
 
-static unroll_status open_session(struct evaluator *evaluator, unroll_model *model,
-                                  const unroll_machine *machine)
+static unroll_status open_session(struct evaluator *evaluator, unroll_model *model, const unroll_machine *machine)
 {
     unroll_session_config config = unroll_session_default();
 
@@ -45,10 +42,10 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
     config.lengths = evaluator->part->lengths;
     config.resets = evaluator->part->resets;
     config.results = evaluator->task->observe != NULL;
-    config.carry = 1;
+    config.stateful = 1;
     config.machine = *machine;
     config.machine.chunks = count_chunks(evaluator, model, machine);
-    config.machine.checkpoint_time = config.machine.exact = 0;      /* of gradients, of which there are none */
+    config.machine.checkpoint_time = config.machine.exact = 0; /* of gradients, of which there are none */
     return unroll_session_new(model, &config, &evaluator->session);
 }
 
@@ -122,7 +119,7 @@ unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *),
         TRY(run_batch(evaluator, number));
         whole = !goes_on || goes_on(data);
     }
-    TRY(unroll_loss_result(evaluator->session, &result));       /* stopped or not: the next begins from zero */
+    TRY(unroll_loss_result(evaluator->session, &result)); /* stopped or not: the next begins from zero */
     evaluator->task->score(evaluator->part, whole ? result.loss : (double)NAN, whole, found);
     return UNROLL_OK;
 }
@@ -132,9 +129,9 @@ void evaluator_describe(const struct evaluator *evaluator, double loss, unroll_e
     evaluator->task->score(evaluator->part, loss, false, described);
 }
 
-uint64_t evaluator_forecast(const struct evaluator *evaluator)
+uint64_t evaluator_memory_estimate(const struct evaluator *evaluator)
 {
-    return unroll_session_forecast(evaluator->session);
+    return unroll_session_memory_estimate(evaluator->session);
 }
 
 /* ---- the public function ---- */

@@ -1,4 +1,4 @@
-/* Writing text with a model, a symbol at a time: softmax of the outputs over the temperature, in double,
+/* Writing text with a model, a token at a time: softmax of the outputs over the temperature, in double,
  * drawn with a seeded generator. The same seed, model, build and machine kind write the same text. */
 #include <math.h>
 #include <stdbool.h>
@@ -13,56 +13,53 @@
 #include "tasks/schema.h"
 #include "unroll_train.h"
 
-enum { SAMPLE_STREAM = 0x736d706c };    /* "smpl" */
+enum { SAMPLE_STREAM = 0x736d706c }; /* "smpl" */
 
 struct candidate {
     int symbol;
-    double logit, weight;               /* weight: not yet divided by the sum */
+    double logit, weight; /* weight: not yet divided by the sum */
 };
 
 struct sampler {
     unroll_session *session;
     int symbols;
-    int unknown;                        /* the symbol that is never drawn; -1: there is none */
-    int choices;                        /* symbols that may be drawn */
-    int kept;                           /* of the choices, the likeliest; all: in the order of symbols */
-    float *logits;                      /* [symbols] */
-    struct candidate *candidates;       /* [choices] */
+    int unknown;                  /* the token that is never drawn; -1: there is none */
+    int choices;                  /* tokens that may be drawn */
+    int kept;                     /* of the choices, the likeliest; all: in the order of tokens */
+    float *logits;                /* [tokens] */
+    struct candidate *candidates; /* [choices] */
     double temperature;
     struct rng rng;
 };
 
 unroll_sample_config unroll_sample_default(void)
 {
-    return (unroll_sample_config){
-        .size = sizeof(unroll_sample_config), .length = 500, .temperature = 0.8, .seed = 1,
-        .machine = unroll_machine_default(),
-    };
+    return (unroll_sample_config){.size = sizeof(unroll_sample_config),
+                                  .length = 500,
+                                  .temperature = 0.8,
+                                  .seed = 1,
+                                  .machine = unroll_machine_default()};
 }
 
 static unroll_status check_model(const unroll_model *model)
 {
-    if (!model->tokens || unroll_model_outputs(model) != model->input || unroll_model_symbols(model) == NULL)
-        return fail(UNROLL_USAGE, "the model does not write text: it has no symbols, or outputs of another "
-                    "number");
+    if (!model->tokens || unroll_model_outputs(model) != model->input || unroll_model_vocabulary(model) == NULL)
+        return fail(UNROLL_USAGE, "the model does not write text: it has no vocabulary, or outputs of another "
+                                  "number");
     if (model_looks_ahead(model))
         return fail(UNROLL_UNSUPPORTED, "a bidirectional model reads what comes after, so it cannot write; "
-                    "fix: train one with a single direction");
+                                        "fix: train one with a single direction");
     return UNROLL_OK;
 }
 
-int unroll_can_sample(const unroll_model *model)
-{
-    return check_model(model) == UNROLL_OK;
-}
+int unroll_can_sample(const unroll_model *model) { return check_model(model) == UNROLL_OK; }
 
 static unroll_status check_request(const unroll_model *model, const unroll_sample_config *config)
 {
     if (!config || config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the sample configuration was not begun with unroll_sample_default()");
     if (config->length < 0 || config->top_k < 0)
-        return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative", config->length,
-                    config->top_k);
+        return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative", config->length, config->top_k);
     if (!(config->temperature >= 0 && config->temperature <= 1e6))
         return fail(UNROLL_USAGE, "temperature = %g is outside 0 .. 1e6", config->temperature);
     return check_model(model);
@@ -70,7 +67,7 @@ static unroll_status check_request(const unroll_model *model, const unroll_sampl
 
 /* ---- drawing ---- */
 
-/* The likeliest first; of equals the smaller symbol. */
+/* The likeliest first; of equals the smaller token. */
 static int compare_candidates(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
@@ -85,8 +82,8 @@ static unroll_status list_candidates(struct sampler *sampler)
     TRY(unroll_read(sampler->session, "z", sampler->logits, (size_t)sampler->symbols));
     for (int i = 0, choice = 0; i < sampler->symbols; i++) {
         if (!isfinite(sampler->logits[i]))
-            return fail(UNROLL_DIVERGED, "the model's output for symbol %d is %f: its weights are of no use",
-                        i, (double)sampler->logits[i]);
+            return fail(UNROLL_DIVERGED, "the model's output for token %d is %f: its weights are of no use", i,
+                        (double)sampler->logits[i]);
         if (i != sampler->unknown)
             sampler->candidates[choice++] = (struct candidate){i, (double)sampler->logits[i], 0};
     }
@@ -116,13 +113,13 @@ static double uniform(struct rng *rng)
 static int draw(struct sampler *sampler)
 {
     int best = likeliest(sampler);
-    double most = sampler->candidates[best].logit, sum = 0;
+    double max = sampler->candidates[best].logit, sum = 0;
 
     if (sampler->temperature == 0)
         return sampler->candidates[best].symbol;
     for (int i = 0; i < sampler->kept; i++) {
         struct candidate *candidate = &sampler->candidates[i];
-        candidate->weight = exp((candidate->logit - most) / sampler->temperature);
+        candidate->weight = exp((candidate->logit - max) / sampler->temperature);
         sum += candidate->weight;
     }
     double left = uniform(&sampler->rng) * sum;
@@ -131,7 +128,7 @@ static int draw(struct sampler *sampler)
         if (left < 0)
             return sampler->candidates[i].symbol;
     }
-    return sampler->candidates[best].symbol;    /* rounding can leave a trace of the sum */
+    return sampler->candidates[best].symbol; /* rounding can leave a trace of the sum */
 }
 
 /* ---- reading and writing ---- */
@@ -143,10 +140,10 @@ static unroll_status feed(struct sampler *sampler, int32_t symbol)
     return unroll_forward(sampler->session, &batch);
 }
 
-/* -1: the model has no such symbol. */
+/* -1: the model has no such token. */
 static int find_symbol(const unroll_model *model, int count, const char *wanted)
 {
-    const char *const *symbols = unroll_model_symbols(model);
+    const char *const *symbols = unroll_model_vocabulary(model);
 
     for (int i = 0; i < count; i++)
         if (strcmp(symbols[i], wanted) == 0)
@@ -164,8 +161,7 @@ static unroll_status feed_prompt(struct sampler *sampler, const unroll_model *mo
     if (prompt == NULL || *prompt == '\0')
         return feed(sampler, line_end < 0 ? 0 : line_end);
     TRY(text_parse(prompt, strlen(prompt), "the prompt", &tokenizer, &text));
-    for (size_t i = 0; i < text->steps && status == UNROLL_OK; i++)
-        status = feed(sampler, text->column->tokens[i]);
+    for (size_t i = 0; i < text->steps && status == UNROLL_OK; i++) status = feed(sampler, text->column->tokens[i]);
     unroll_dataset_free(text);
     return status;
 }
@@ -173,7 +169,7 @@ static unroll_status feed_prompt(struct sampler *sampler, const unroll_model *mo
 static unroll_status write_text(struct sampler *sampler, const unroll_model *model, int length,
                                 int (*write)(void *arg, const char *symbol), void *arg)
 {
-    const char *const *symbols = unroll_model_symbols(model);
+    const char *const *symbols = unroll_model_vocabulary(model);
 
     for (int i = 0; i < length; i++) {
         TRY(list_candidates(sampler));
@@ -186,26 +182,26 @@ static unroll_status write_text(struct sampler *sampler, const unroll_model *mod
     return UNROLL_OK;
 }
 
-static unroll_status sampler_init(struct sampler *sampler, unroll_model *model,
-                                  const unroll_sample_config *config)
+static unroll_status sampler_init(struct sampler *sampler, unroll_model *model, const unroll_sample_config *config)
 {
     unroll_session_config session = unroll_session_default();
-    bool has_unknown = unroll_model_symbol_kind(model) == UNROLL_WORDS;
+    bool has_unknown = unroll_model_token_kind(model) == UNROLL_WORDS;
     int unknown = has_unknown ? find_symbol(model, model->input, UNKNOWN_WORD) : -1;
     int choices = model->input - (unknown >= 0);
     if (choices == 0)
         return fail(UNROLL_USAGE, "the model knows no word but " UNKNOWN_WORD "; fix: train another");
-    *sampler = (struct sampler){
-        .symbols = model->input, .unknown = unknown, .choices = choices, .temperature = config->temperature,
-        .rng = rng_new(config->seed, SAMPLE_STREAM),
-        .kept = config->top_k > 0 && config->top_k < choices ? config->top_k : choices,
-        .logits = allocate_zeroed((size_t)model->input, sizeof *sampler->logits),
-        .candidates = allocate_zeroed((size_t)choices, sizeof *sampler->candidates),
-    };
+    *sampler = (struct sampler){.symbols = model->input,
+                                .unknown = unknown,
+                                .choices = choices,
+                                .temperature = config->temperature,
+                                .rng = rng_new(config->seed, SAMPLE_STREAM),
+                                .kept = config->top_k > 0 && config->top_k < choices ? config->top_k : choices,
+                                .logits = allocate_zeroed((size_t)model->input, sizeof *sampler->logits),
+                                .candidates = allocate_zeroed((size_t)choices, sizeof *sampler->candidates)};
     if (sampler->logits == NULL || sampler->candidates == NULL)
         return fail(UNROLL_RESOURCE, "no memory for %d candidates", model->input);
     session.mode = UNROLL_INFER;
-    session.carry = 1;
+    session.stateful = 1;
     session.machine = config->machine;
     session.machine.threads = config->machine.threads ? config->machine.threads : 1;
     return unroll_session_new(model, &session, &sampler->session);

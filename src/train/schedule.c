@@ -7,10 +7,10 @@
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
-static const double cosine_end = 0.05;          /* of the peak */
+static const double cosine_end = 0.05; /* of the peak */
 static const double first_drop = 0.60, second_drop = 0.85, drop = 0.1;
 static const double plateau_cut = 0.5;
-enum { PLATEAU_PATIENCE = 2 };                  /* validations without a new best */
+enum { PLATEAU_PATIENCE = 2 }; /* validations without a new best */
 
 static double constant(const struct schedule_moment *moment)
 {
@@ -34,17 +34,10 @@ static double step(const struct schedule_moment *moment)
     return done < first_drop ? 1 : done < second_drop ? drop : drop * drop;
 }
 
-static double plateau(const struct schedule_moment *moment)
-{
-    return moment->plateau->factor;
-}
+static double plateau(const struct schedule_moment *moment) { return moment->plateau->factor; }
 
 static const struct schedule schedules[] = {
-    {"constant", false, constant},
-    {"cosine", true, cosine},
-    {"step", true, step},
-    {"plateau", false, plateau},
-};
+    {"constant", false, constant}, {"cosine", true, cosine}, {"step", true, step}, {"plateau", false, plateau}};
 
 const struct schedule *schedule_find(const char *name)
 {
@@ -61,10 +54,7 @@ double schedule_factor(const struct schedule *schedule, const struct schedule_mo
     return schedule->factor(moment);
 }
 
-struct plateau plateau_new(void)
-{
-    return (struct plateau){.best = INFINITY, .factor = 1};
-}
+struct plateau plateau_new(void) { return (struct plateau){.best = INFINITY, .factor = 1}; }
 
 void plateau_report(struct plateau *plateau, double validation_loss)
 {

@@ -7,24 +7,24 @@
 
 /* What the plateau schedule has seen; the others leave it alone. A checkpoint keeps it. */
 struct plateau {
-    double best;            /* lowest validation loss so far; infinite before the first */
-    double factor;          /* 1, then halved */
-    int64_t waited;         /* validations since the best, or since the last halving */
+    double best;    /* lowest validation loss so far; infinite before the first */
+    double factor;  /* 1, then halved */
+    int64_t waited; /* validations since the best, or since the last halving */
 };
 
 struct schedule_moment {
-    int64_t step;           /* updates done before this one */
-    int64_t warmup, total;  /* steps; total counts the warm-up */
+    int64_t step;          /* updates done before this one */
+    int64_t warmup, total; /* steps; total counts the warm-up */
     const struct plateau *plateau;
 };
 
 struct schedule {
     const char *name;
     bool needs_total;
-    double (*factor)(const struct schedule_moment *moment);     /* after the warm-up */
+    double (*factor)(const struct schedule_moment *moment); /* after the warm-up */
 };
 
-const struct schedule *schedule_find(const char *name);     /* NULL: there is none */
+const struct schedule *schedule_find(const char *name); /* NULL: there is none */
 double schedule_factor(const struct schedule *schedule, const struct schedule_moment *moment);
 
 struct plateau plateau_new(void);

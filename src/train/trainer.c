@@ -11,15 +11,20 @@
 #include "comm/comm.h"
 #include "model/model.h"
 
-enum { DEFAULT_EPOCHS = 10 };       /* of a schedule whose total_steps is 0 */
+enum { DEFAULT_EPOCHS = 10 }; /* of a schedule whose total_steps is 0 */
 
 unroll_train_config unroll_train_default(void)
 {
-    unroll_train_config config = {
-        .size = sizeof(unroll_train_config), .batch = 32, .bptt = 64, .carry = 1,
-        .rates = unroll_rates_default("adam"), .schedule = "cosine", .warmup = 100, .validation = 0.1,
-        .seed = 1, .machine = unroll_machine_default(),
-    };
+    unroll_train_config config = {.size = sizeof(unroll_train_config),
+                                  .batch = 32,
+                                  .bptt = 64,
+                                  .stateful = 1,
+                                  .rates = unroll_hyperparameters_default("adam"),
+                                  .schedule = "cosine",
+                                  .warmup = 100,
+                                  .validation = 0.1,
+                                  .seed = 1,
+                                  .machine = unroll_machine_default()};
 
     config.rates.learning_rate = 2e-3;
     config.rates.clip = 1;
@@ -30,30 +35,33 @@ unroll_train_config unroll_train_default(void)
 
 static unroll_status check_config(const unroll_train_config *config)
 {
-    enum { MOST = 1 << 20 };
+    enum { MAX = 1 << 20 };
 
     if (!config || config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the training configuration was not begun with unroll_train_default()");
-    if (config->batch < 1 || config->batch > MOST || config->bptt < 0 || config->bptt > MOST)
-        return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d",
-                    config->batch, MOST, config->bptt, MOST);
+    if (config->batch < 1 || config->batch > MAX || config->bptt < 0 || config->bptt > MAX)
+        return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d", config->batch, MAX,
+                    config->bptt, MAX);
     if (!(config->validation >= 0 && config->validation <= 0.5))
         return fail(UNROLL_USAGE, "validation = %g is outside 0 .. 0.5", config->validation);
     if (config->machine.exact < 0 || config->machine.exact > config->batch)
         return fail(UNROLL_USAGE, "exact = %d shards of a batch of %d rows; fix: 1 to as many as there are rows",
                     config->machine.exact, config->batch);
-    if (config->loss_every < 0)
-        return fail(UNROLL_USAGE, "loss_every = %d must not be negative", config->loss_every);
+    if (config->log_interval < 0)
+        return fail(UNROLL_USAGE, "log_interval = %d must not be negative", config->log_interval);
     if (config->warmup < 0 || config->total_steps < 0)
-        return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not "
-                    "be negative", config->warmup, config->total_steps);
+        return fail(UNROLL_USAGE,
+                    "warmup = %" PRId64 " and total_steps = %" PRId64 " must not "
+                    "be negative",
+                    config->warmup, config->total_steps);
     if (config->schedule == NULL || schedule_find(config->schedule) == NULL)
-        return fail(UNROLL_USAGE, "there is no schedule '%.40s'; fix: choose one of constant, cosine, step, "
+        return fail(UNROLL_USAGE,
+                    "there is no schedule '%.40s'; fix: choose one of constant, cosine, step, "
                     "plateau",
                     config->schedule ? config->schedule : "");
     if (!strcmp(config->schedule, "plateau") && config->validation == 0 && !config->validation_data)
         return fail(UNROLL_USAGE, "the schedule 'plateau' follows the validation, and there is none; fix: validate on "
-                    "a part of the data or on others (`validation`), or choose another schedule");
+                                  "a part of the data or on others (`validation`), or choose another schedule");
     return UNROLL_OK;
 }
 
@@ -61,11 +69,13 @@ static unroll_status check_config(const unroll_train_config *config)
 static unroll_status open_parts(unroll_trainer *trainer, struct part **validation)
 {
     const unroll_train_config *config = &trainer->config;
-    const struct task_request request = {
-        .data = trainer->data, .validation = config->validation_data, .share = config->validation, .rows = config->batch,
-        .steps = config->bptt, .seed = config->seed,
-        .ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1,
-    };
+    const struct task_request request = {.data = trainer->data,
+                                         .validation = config->validation_data,
+                                         .share = config->validation,
+                                         .rows = config->batch,
+                                         .steps = config->bptt,
+                                         .seed = config->seed,
+                                         .ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1};
 
     trainer->data_hash = dataset_hash(trainer->data, HASH_BEGIN);
     if (config->validation_data) {
@@ -88,7 +98,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
     config.rows = trainer->part->rows;
     config.lengths = trainer->part->lengths;
     config.resets = trainer->part->resets;
-    config.carry = 1;
+    config.stateful = 1;
     config.optimizer = trainer->config.rates.optimizer;
     config.seed = trainer->config.seed;
     config.machine = trainer->config.machine;
@@ -98,7 +108,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
         release(validation);
         return status;
     }
-    uint64_t used = unroll_session_forecast(trainer->session);
+    uint64_t used = unroll_session_memory_estimate(trainer->session);
     config.machine.memory = memory > used ? memory - used : 1;
     return evaluator_new(trainer->model, trainer->task, validation, &config.machine, &trainer->evaluator);
 }
@@ -107,7 +117,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
 static unroll_status give_schema(unroll_trainer *trainer)
 {
     const unroll_model *model = trainer->model;
-    bool has_symbols = !model->tokens || unroll_model_symbols(model);
+    bool has_symbols = !model->tokens || unroll_model_vocabulary(model);
 
     if (has_symbols && strcmp(model->task, trainer->task->name) == 0)
         return UNROLL_OK;
@@ -115,11 +125,11 @@ static unroll_status give_schema(unroll_trainer *trainer)
 }
 
 /* Devices that wait for what a look asks of them are asked less often. */
-static int steps_between_looks(const unroll_train_config *config)
+static int steps_between_syncs(const unroll_train_config *config)
 {
     bool waits = config->machine.device != NULL && strcmp(config->machine.device, "cpu") != 0;
 
-    return config->loss_every ? config->loss_every : waits ? 10 : 1;
+    return config->log_interval ? config->log_interval : waits ? 10 : 1;
 }
 
 /* What a rank does alone. */
@@ -135,7 +145,7 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
     trainer->total_steps = config->total_steps;
     if (trainer->total_steps == 0)
         trainer->total_steps = DEFAULT_EPOCHS * trainer->part->batches;
-    trainer->look_every = steps_between_looks(config);
+    trainer->sync_interval = steps_between_syncs(config);
     trainer->state.plateau = plateau_new();
     return UNROLL_OK;
 }
@@ -144,9 +154,14 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
 static uint64_t hash_course(const unroll_trainer *trainer)
 {
     const unroll_train_config *config = &trainer->config;
-    const unroll_rates *r = &config->rates;
-    const double numbers[] = {r->learning_rate, r->clip, config->validation, (double)config->warmup,
-                              (double)trainer->total_steps, config->carry, trainer->look_every,
+    const unroll_hyperparameters *r = &config->rates;
+    const double numbers[] = {r->learning_rate,
+                              r->clip,
+                              config->validation,
+                              (double)config->warmup,
+                              (double)trainer->total_steps,
+                              config->stateful,
+                              trainer->sync_interval,
                               (double)trainer->part->batches};
 
     uint64_t hash = hash_bytes(HASH_BEGIN, numbers, sizeof numbers);
@@ -169,8 +184,8 @@ static unroll_status set_up(unroll_trainer *trainer)
     return status;
 }
 
-unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset,
-                                 const unroll_train_config *config, unroll_trainer **trainer)
+unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset, const unroll_train_config *config,
+                                 unroll_trainer **trainer)
 {
     TRY(check_config(config));
     unroll_trainer *made;
@@ -206,9 +221,9 @@ void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps
     trainer->total_steps = total_steps;
 }
 
-static unroll_rates rates_now(const unroll_trainer *trainer)
+static unroll_hyperparameters rates_now(const unroll_trainer *trainer)
 {
-    unroll_rates rates = trainer->config.rates;
+    unroll_hyperparameters rates = trainer->config.rates;
     struct schedule_moment moment = {trainer->state.step, trainer->config.warmup, trainer->total_steps,
                                      &trainer->state.plateau};
 
@@ -216,39 +231,43 @@ static unroll_rates rates_now(const unroll_trainer *trainer)
     return rates;
 }
 
-static unroll_status train_on_batch(unroll_trainer *trainer, const unroll_rates *rates, unroll_result *result)
+static unroll_status train_on_batch(unroll_trainer *trainer, const unroll_hyperparameters *rates, unroll_result *result)
 {
     feed_fill(&trainer->feed, trainer->state.cursor.epoch, trainer->state.cursor.window);
-    if (trainer->feed.arrays.begins || !trainer->config.carry)
+    if (trainer->feed.arrays.begins || !trainer->config.stateful)
         TRY(unroll_clear_states(trainer->session));
     return unroll_step(trainer->session, &trainer->feed.batch, rates, result);
 }
 
 /* The first step of a process, then each whose number is a multiple. */
-static bool is_time_to_look(const unroll_trainer *trainer)
+static bool is_time_to_sync(const unroll_trainer *trainer)
 {
-    return !trainer->looked || (trainer->state.step + 1) % trainer->look_every == 0;
+    return !trainer->synced || (trainer->state.step + 1) % trainer->sync_interval == 0;
 }
 
 void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
 {
     const struct trainer_state *state = &trainer->state;
 
-    *progress = (unroll_progress){
-        .step = state->step,
-        .epoch = (double)state->cursor.epoch
-               + (double)state->cursor.window / (double)trainer->part->batches,
-        .loss = trainer->result.loss, .norm = trainer->result.norm, .learning_rate = state->learning_rate,
-        .items = state->items, .item = trainer->task->item(trainer->data), .steps_per_epoch = trainer->part->batches,
-        .best_validation = state->plateau.best, .best_step = state->best_step, .since_best = state->since_best,
-    };
+    *progress = (unroll_progress){.step = state->step,
+                                  .epoch = (double)state->cursor.epoch +
+                                           (double)state->cursor.window / (double)trainer->part->batches,
+                                  .loss = trainer->result.loss,
+                                  .norm = trainer->result.norm,
+                                  .learning_rate = state->learning_rate,
+                                  .items = state->items,
+                                  .item = trainer->task->item(trainer->data),
+                                  .steps_per_epoch = trainer->part->batches,
+                                  .best_validation = state->plateau.best,
+                                  .best_step = state->best_step,
+                                  .since_best = state->since_best};
 }
 
 unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
 {
     struct trainer_state *state = &trainer->state;
-    unroll_rates rates = rates_now(trainer);
-    bool looks = is_time_to_look(trainer);
+    unroll_hyperparameters rates = rates_now(trainer);
+    bool looks = is_time_to_sync(trainer);
     unroll_status status = train_on_batch(trainer, &rates, looks ? &trainer->result : NULL);
 
     if (status != UNROLL_OK)
@@ -260,19 +279,19 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
         state->cursor = (struct cursor){state->cursor.epoch + 1, 0};
     state->learning_rate = rates.learning_rate;
     unroll_trainer_progress(trainer, progress);
-    progress->looked = looks ? trainer->unseen : 0;
-    trainer->looked |= looks;
+    progress->synced = looks ? trainer->unseen : 0;
+    trainer->synced |= looks;
     trainer->unseen = looks ? 0 : trainer->unseen;
     return UNROLL_OK;
 }
 
-unroll_status trainer_look(unroll_trainer *trainer)
+unroll_status trainer_sync(unroll_trainer *trainer)
 {
     if (trainer->unseen == 0)
         return UNROLL_OK;
     double norm = trainer->result.norm;
     TRY(unroll_loss_result(trainer->session, &trainer->result));
-    if (trainer->result.norm == 0)                      /* of devices that don't keep it */
+    if (trainer->result.norm == 0) /* of devices that don't keep it */
         trainer->result.norm = norm;
     trainer->unseen = 0;
     return UNROLL_OK;
@@ -310,9 +329,9 @@ void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_
         evaluator_describe(trainer->evaluator, loss, described);
 }
 
-uint64_t unroll_trainer_forecast(const unroll_trainer *trainer)
+uint64_t unroll_trainer_memory_estimate(const unroll_trainer *trainer)
 {
-    uint64_t bytes = unroll_session_forecast(trainer->session) + snapshot_bytes(trainer);
+    uint64_t bytes = unroll_session_memory_estimate(trainer->session) + snapshot_bytes(trainer);
 
-    return trainer->evaluator ? bytes + evaluator_forecast(trainer->evaluator) : bytes;
+    return trainer->evaluator ? bytes + evaluator_memory_estimate(trainer->evaluator) : bytes;
 }

@@ -11,44 +11,44 @@
 
 /* The next batch. */
 struct cursor {
-    int64_t epoch, window;      /* 0 <= window < the part's batches */
+    int64_t epoch, window; /* 0 <= window < the part's batches */
 };
 
 /* All that changes from step to step outside the session. */
 struct trainer_state {
-    int64_t step;               /* updates done */
-    int64_t items;              /* trained on so far */
-    struct cursor cursor;       /* the next batch */
+    int64_t step;         /* updates done */
+    int64_t items;        /* trained on so far */
+    struct cursor cursor; /* the next batch */
     struct plateau plateau;
-    int64_t best_step;          /* at plateau.best; 0: before the first, or of a checkpoint that does not say it */
-    int64_t since_best;         /* validations */
-    double  learning_rate;      /* of the last update; 0: as best_step */
+    int64_t best_step;    /* at plateau.best; 0: before the first, or of a checkpoint that does not say it */
+    int64_t since_best;   /* validations */
+    double learning_rate; /* of the last update; 0: as best_step */
 };
 
 struct unroll_trainer {
     unroll_model *model;
     const unroll_dataset *data;
     const struct task *task;
-    unroll_train_config config;             /* its strings belong to the caller and are not used after new */
+    unroll_train_config config; /* its strings belong to the caller and are not used after new */
     const struct schedule *schedule;
     int64_t total_steps;
-    uint64_t data_hash;                     /* of all data, those to validate on too: a cursor is of these */
-    struct part *part;                      /* that is trained on */
+    uint64_t data_hash; /* of all data, those to validate on too: a cursor is of these */
+    struct part *part;  /* that is trained on */
     struct feed feed;
     unroll_session *session;
-    struct evaluator *evaluator;            /* NULL: nothing is validated on */
-    struct unroll_snapshot *snapshot;       /* NULL before the first checkpoint */
+    struct evaluator *evaluator;      /* NULL: nothing is validated on */
+    struct unroll_snapshot *snapshot; /* NULL before the first checkpoint */
     struct trainer_state state;
-    unroll_result result;                   /* of the last look */
-    int look_every;                         /* steps */
-    bool looked;
-    int unseen;                             /* steps since */
+    unroll_result result; /* of the last look */
+    int sync_interval;    /* steps */
+    bool synced;
+    int unseen; /* steps since */
 };
 
 /* Are the steps that nobody looked at sound? Before a checkpoint. */
-unroll_status trainer_look(unroll_trainer *trainer);
+unroll_status trainer_sync(unroll_trainer *trainer);
 
 void snapshot_free(struct unroll_snapshot *snapshot);
-uint64_t snapshot_bytes(const unroll_trainer *trainer);     /* that its first checkpoint takes */
+uint64_t snapshot_bytes(const unroll_trainer *trainer); /* that its first checkpoint takes */
 
 #endif

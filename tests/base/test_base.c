@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "base/processor.h"
 #include "base/dtype.h"
 #include "base/file.h"
 #include "base/finite.h"
@@ -40,32 +40,46 @@ static const char *inside(const char *name)
     return path;
 }
 
-static bool says(const char *part)
-{
-    return strstr(unroll_last_error(), part) != NULL;
-}
+static bool says(const char *part) { return strstr(unroll_last_error(), part) != NULL; }
 
 /* ---- numbers as text ---- */
 
 static void test_integers(void)
 {
-    static const struct { const char *text; int64_t least, most; enum number_state state; int64_t value; } cases[] = {
-        {"0", 0, 9, NUMBER_OK, 0}, {"007", 0, 9, NUMBER_OK, 7}, {"-3", -3, 3, NUMBER_OK, -3}, {"-0", 0, 9, NUMBER_OK, 0},
-        {"9223372036854775807", 0, INT64_MAX, NUMBER_OK, INT64_MAX},
-        {"-9223372036854775808", INT64_MIN, 0, NUMBER_OK, INT64_MIN},
-        {"9223372036854775808", 0, INT64_MAX, NUMBER_OUTSIDE, 0}, {"-9223372036854775809", INT64_MIN, 0, NUMBER_OUTSIDE, 0},
-        {"18446744073709551617", 0, INT64_MAX, NUMBER_OUTSIDE, 0}, {"4294967297", 0, INT32_MAX, NUMBER_OUTSIDE, 0},
-        {"99999999999999999999999999", INT64_MIN, INT64_MAX, NUMBER_OUTSIDE, 0}, {"-1", 0, 9, NUMBER_OUTSIDE, 0},
-        {"", 0, 9, NUMBER_NONE, 0}, {"-", -9, 9, NUMBER_NONE, 0}, {"--1", -9, 9, NUMBER_NONE, 0}, {"+1", 0, 9, NUMBER_NONE, 0},
-        {" 1", 0, 9, NUMBER_NONE, 0}, {"1 ", 0, 9, NUMBER_NONE, 0}, {"1x", 0, 9, NUMBER_NONE, 0}, {"0x1", 0, 9, NUMBER_NONE, 0},
-        {"1.0", 0, 9, NUMBER_NONE, 0}, {"1e0", 0, 9, NUMBER_NONE, 0}, {"nan", 0, 9, NUMBER_NONE, 0},
-        {"99999999999999999999x", 0, 9, NUMBER_NONE, 0},
-    };
+    static const struct {
+        const char *text;
+        int64_t min, max;
+        enum number_state state;
+        int64_t value;
+    } cases[] = {{"0", 0, 9, NUMBER_OK, 0},
+                 {"007", 0, 9, NUMBER_OK, 7},
+                 {"-3", -3, 3, NUMBER_OK, -3},
+                 {"-0", 0, 9, NUMBER_OK, 0},
+                 {"9223372036854775807", 0, INT64_MAX, NUMBER_OK, INT64_MAX},
+                 {"-9223372036854775808", INT64_MIN, 0, NUMBER_OK, INT64_MIN},
+                 {"9223372036854775808", 0, INT64_MAX, NUMBER_OUTSIDE, 0},
+                 {"-9223372036854775809", INT64_MIN, 0, NUMBER_OUTSIDE, 0},
+                 {"18446744073709551617", 0, INT64_MAX, NUMBER_OUTSIDE, 0},
+                 {"4294967297", 0, INT32_MAX, NUMBER_OUTSIDE, 0},
+                 {"99999999999999999999999999", INT64_MIN, INT64_MAX, NUMBER_OUTSIDE, 0},
+                 {"-1", 0, 9, NUMBER_OUTSIDE, 0},
+                 {"", 0, 9, NUMBER_NONE, 0},
+                 {"-", -9, 9, NUMBER_NONE, 0},
+                 {"--1", -9, 9, NUMBER_NONE, 0},
+                 {"+1", 0, 9, NUMBER_NONE, 0},
+                 {" 1", 0, 9, NUMBER_NONE, 0},
+                 {"1 ", 0, 9, NUMBER_NONE, 0},
+                 {"1x", 0, 9, NUMBER_NONE, 0},
+                 {"0x1", 0, 9, NUMBER_NONE, 0},
+                 {"1.0", 0, 9, NUMBER_NONE, 0},
+                 {"1e0", 0, 9, NUMBER_NONE, 0},
+                 {"nan", 0, 9, NUMBER_NONE, 0},
+                 {"99999999999999999999x", 0, 9, NUMBER_NONE, 0}};
     const char *at = "12,3", *end = at + 1;
     int64_t value;
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        enum number_state state = number_whole_integer(cases[i].text, cases[i].least, cases[i].most, &value);
+        enum number_state state = number_whole_integer(cases[i].text, cases[i].min, cases[i].max, &value);
         CHECK(state == cases[i].state && (state != NUMBER_OK || value == cases[i].value), "'%s'", cases[i].text);
     }
     CHECK(number_integer(&at, NULL, 0, 99, &value) == NUMBER_OK && value == 12 && *at == ',', "12 of 12,3");
@@ -76,14 +90,18 @@ static void test_integers(void)
 
 static void test_reals(void)
 {
-    static const struct { const char *text; enum number_state state; double value; } cases[] = {
-        {"0.5", NUMBER_OK, 0.5}, {".5", NUMBER_OK, 0.5}, {"5.", NUMBER_OK, 5}, {"-2e-1", NUMBER_OK, -0.2},
-        {"+1E2", NUMBER_OK, 100}, {"1e-999", NUMBER_OK, 0}, {"1000", NUMBER_OK, 1000}, {"1000.1", NUMBER_OUTSIDE, 0},
-        {"1e999", NUMBER_OUTSIDE, 0}, {"-1e999", NUMBER_OUTSIDE, 0}, {"", NUMBER_NONE, 0}, {".", NUMBER_NONE, 0},
-        {"-", NUMBER_NONE, 0}, {"e5", NUMBER_NONE, 0}, {"1e", NUMBER_NONE, 0}, {"1e+", NUMBER_NONE, 0},
-        {"0x10", NUMBER_NONE, 0}, {"nan", NUMBER_NONE, 0}, {"inf", NUMBER_NONE, 0}, {"-infinity", NUMBER_NONE, 0},
-        {" 1", NUMBER_NONE, 0}, {"1 ", NUMBER_NONE, 0}, {"1,5", NUMBER_NONE, 0}, {"1..2", NUMBER_NONE, 0},
-    };
+    static const struct {
+        const char *text;
+        enum number_state state;
+        double value;
+    } cases[] = {{"0.5", NUMBER_OK, 0.5},       {".5", NUMBER_OK, 0.5},        {"5.", NUMBER_OK, 5},
+                 {"-2e-1", NUMBER_OK, -0.2},    {"+1E2", NUMBER_OK, 100},      {"1e-999", NUMBER_OK, 0},
+                 {"1000", NUMBER_OK, 1000},     {"1000.1", NUMBER_OUTSIDE, 0}, {"1e999", NUMBER_OUTSIDE, 0},
+                 {"-1e999", NUMBER_OUTSIDE, 0}, {"", NUMBER_NONE, 0},          {".", NUMBER_NONE, 0},
+                 {"-", NUMBER_NONE, 0},         {"e5", NUMBER_NONE, 0},        {"1e", NUMBER_NONE, 0},
+                 {"1e+", NUMBER_NONE, 0},       {"0x10", NUMBER_NONE, 0},      {"nan", NUMBER_NONE, 0},
+                 {"inf", NUMBER_NONE, 0},       {"-infinity", NUMBER_NONE, 0}, {" 1", NUMBER_NONE, 0},
+                 {"1 ", NUMBER_NONE, 0},        {"1,5", NUMBER_NONE, 0},       {"1..2", NUMBER_NONE, 0}};
     const char *at = "0.25m";
     double value;
 
@@ -124,12 +142,14 @@ static void test_status(void)
 
 static void test_dtype(void)
 {
-    static const struct { const char *name; enum dtype dtype; size_t size; } known[] = {
-        {"F64", DTYPE_F64, 8}, {"F32", DTYPE_F32, 4}, {"F16", DTYPE_F16, 2}, {"BF16", DTYPE_BF16, 2},
-        {"I64", DTYPE_I64, 8}, {"I32", DTYPE_I32, 4}, {"I16", DTYPE_I16, 2}, {"I8", DTYPE_I8, 1},
-        {"U64", DTYPE_U64, 8}, {"U32", DTYPE_U32, 4}, {"U16", DTYPE_U16, 2}, {"U8", DTYPE_U8, 1},
-        {"BOOL", DTYPE_BOOL, 1},
-    };
+    static const struct {
+        const char *name;
+        enum dtype dtype;
+        size_t size;
+    } known[] = {{"F64", DTYPE_F64, 8},  {"F32", DTYPE_F32, 4}, {"F16", DTYPE_F16, 2}, {"BF16", DTYPE_BF16, 2},
+                 {"I64", DTYPE_I64, 8},  {"I32", DTYPE_I32, 4}, {"I16", DTYPE_I16, 2}, {"I8", DTYPE_I8, 1},
+                 {"U64", DTYPE_U64, 8},  {"U32", DTYPE_U32, 4}, {"U16", DTYPE_U16, 2}, {"U8", DTYPE_U8, 1},
+                 {"BOOL", DTYPE_BOOL, 1}};
     enum dtype dtype = DTYPE_COUNT;
 
     CHECK(sizeof known / sizeof *known == DTYPE_COUNT, "a type without a test");
@@ -185,8 +205,7 @@ static void test_memory(void)
     int sum = 0;
 
     CHECK(block && empty && (uintptr_t)block % 64 == 0 && (uintptr_t)empty % 64 == 0, "alignment");
-    for (int i = 0; block && i < 111; i++)
-        sum += block[i];
+    for (int i = 0; block && i < 111; i++) sum += block[i];
     CHECK(sum == 0, "not zeroed");
     CHECK(memory_allocations() == before + 2 && memory_live() == live + 2, "counts");
     CHECK(allocate_zeroed(SIZE_MAX / 2, 3) == NULL, "a product that overflows");
@@ -215,19 +234,21 @@ static void test_memory(void)
 /* The known answers that the authors of Philox publish with Random123 1.14 for philox4x32, 10 rounds. */
 static void test_philox(void)
 {
-    static const struct { uint32_t counter[4], key[2], out[4]; } known[] = {
-        {{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff},
-         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-        {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0},
-         {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
-    };
+    static const struct {
+        uint32_t counter[4], key[2], out[4];
+    } known[] = {{{0, 0, 0, 0}, {0, 0}, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+                 {{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
+                  {0xffffffff, 0xffffffff},
+                  {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+                 {{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+                  {0xa4093822, 0x299f31d0},
+                  {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
     uint32_t out[4];
 
     for (int i = 0; i < 3; i++) {
         philox(known[i].key, known[i].counter, out);
-        CHECK(memcmp(out, known[i].out, sizeof out) == 0, "vector %d: %08x %08x %08x %08x", i, out[0], out[1],
-              out[2], out[3]);
+        CHECK(memcmp(out, known[i].out, sizeof out) == 0, "vector %d: %08x %08x %08x %08x", i, out[0], out[1], out[2],
+              out[3]);
     }
     CHECK(philox_unit(0) == 0 && philox_unit(0xffffffff) == 1 - 0x1p-24f, "ends of the unit interval");
 }
@@ -253,12 +274,11 @@ static void test_rng(void)
         counts[rng_below(&rng, 7)]++;
     }
     CHECK(fabs(sum / DRAWS - 0.5) < 5 * 0.2887 / sqrt(DRAWS), "mean %g", sum / DRAWS);
-    for (int i = 0; i < 7; i++)     /* five standard deviations of a count */
+    for (int i = 0; i < 7; i++) /* five standard deviations of a count */
         CHECK(abs(counts[i] - DRAWS / 7) < 5 * 93, "%d drawn %d times", i, counts[i]);
     CHECK(rng_below(&rng, 1) == 0, "below 1");
-    int above = 0;                  /* 2^63 + 1: almost half of all draws must be rejected */
-    for (int i = 0; i < 1000; i++)
-        above += rng_below(&rng, (1ull << 63) + 1) > 1ull << 63;
+    int above = 0; /* 2^63 + 1: almost half of all draws must be rejected */
+    for (int i = 0; i < 1000; i++) above += rng_below(&rng, (1ull << 63) + 1) > 1ull << 63;
     CHECK(above == 0, "%d beyond the bound", above);
 }
 
@@ -320,8 +340,7 @@ static void test_affinity(void)
         check_skip("more processors than a cpu_set_t holds");
         return;
     }
-    while (!CPU_ISSET(first, &before))
-        first++;
+    while (!CPU_ISSET(first, &before)) first++;
     CPU_ZERO(&one);
     CPU_SET(first, &one);
     CHECK(sched_setaffinity(0, sizeof one, &one) == 0, "processor %d alone", first);
@@ -359,13 +378,12 @@ static void test_cpu(void)
 /* One number of a few, wherever it is, is seen, and no other counts for infinite. */
 static void test_finite(void)
 {
-    enum { MOST = 21 };
-    const float finite[] = { 3.4028235e38f, -3.4028235e38f, 1e-45f, -0.0f };
-    const float others[] = { INFINITY, -INFINITY, NAN, -NAN };
-    for (size_t n = 0; n <= MOST; n++) {
-        float x[MOST + 1], copy[MOST + 1] = { 0 };
-        for (size_t i = 0; i <= MOST; i++)
-            x[i] = i < n ? finite[i % 4] : NAN;
+    enum { MAX = 21 };
+    const float finite[] = {3.4028235e38f, -3.4028235e38f, 1e-45f, -0.0f};
+    const float others[] = {INFINITY, -INFINITY, NAN, -NAN};
+    for (size_t n = 0; n <= MAX; n++) {
+        float x[MAX + 1], copy[MAX + 1] = {0};
+        for (size_t i = 0; i <= MAX; i++) x[i] = i < n ? finite[i % 4] : NAN;
         CHECK(copy_finite(copy, x, n), "%zu finite numbers", n);
         CHECK(memcmp(copy, x, n * sizeof *x) == 0 && copy[n] == 0, "%zu numbers are copied and no more", n);
         for (size_t i = 0; i < 4 * n; i++) {
@@ -382,17 +400,17 @@ static void test_read(void)
     size_t size;
 
     write_text(inside("hello"), "hello");
-    CHECK(read_whole_file(inside("hello"), 5, &data, &size) == UNROLL_OK && size == 5
-          && strcmp(data, "hello") == 0, "a small file");
+    CHECK(read_whole_file(inside("hello"), 5, &data, &size) == UNROLL_OK && size == 5 && strcmp(data, "hello") == 0,
+          "a small file");
     release(data);
     data = NULL;
-    CHECK(read_whole_file(inside("hello"), 4, &data, &size) == UNROLL_DATA && says("larger than the 4 bytes")
-          && data == NULL, "'%s'", unroll_last_error());
-    CHECK(read_whole_file("/dev/zero", 100000, &data, &size) == UNROLL_DATA && says("/dev/zero"),
-          "an endless file");
-    const uint64_t most = unroll_memory_limit() + 1;
+    CHECK(read_whole_file(inside("hello"), 4, &data, &size) == UNROLL_DATA && says("larger than the 4 bytes") &&
+              data == NULL,
+          "'%s'", unroll_last_error());
+    CHECK(read_whole_file("/dev/zero", 100000, &data, &size) == UNROLL_DATA && says("/dev/zero"), "an endless file");
+    const uint64_t max = unroll_memory_limit() + 1;
     write_text(inside("sparse"), "");
-    if (truncate(inside("sparse"), (off_t)most) == 0) {
+    if (truncate(inside("sparse"), (off_t)max) == 0) {
         CHECK_REFUSED(read_whole_file(inside("sparse"), INT64_MAX, &data, &size), UNROLL_RESOURCE, "memory limit");
         CHECK(read_whole_file(inside("sparse"), 99, &data, &size) == UNROLL_DATA, "a file without an end in sight");
     }
@@ -401,8 +419,8 @@ static void test_read(void)
     CHECK(read_whole_file("/proc/self/status", 1 << 20, &data, &size) == UNROLL_OK && size > 100,
           "a file whose size the system states as 0");
     release(data);
-    CHECK(read_whole_file(inside("absent"), 9, &data, &size) == UNROLL_DATA
-          && says("absent") && says("No such file"), "'%s'", unroll_last_error());
+    CHECK(read_whole_file(inside("absent"), 9, &data, &size) == UNROLL_DATA && says("absent") && says("No such file"),
+          "'%s'", unroll_last_error());
     CHECK_REFUSED(read_whole_file(folder, 9, &data, &size), UNROLL_DATA, "Is a directory");
 }
 
@@ -428,15 +446,17 @@ static void test_write(void)
     size_t size;
 
     CHECK(write_file_atomically(inside("new"), pieces, 3) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(read_whole_file(inside("new"), 99, &data, &size) == UNROLL_OK && size == 5
-          && memcmp(data, "abcde", 5) == 0, "read back");
+    CHECK(read_whole_file(inside("new"), 99, &data, &size) == UNROLL_OK && size == 5 && memcmp(data, "abcde", 5) == 0,
+          "read back");
     release(data);
-    CHECK(write_file_atomically("/dev/full", pieces, 3) == UNROLL_RESOURCE && says("/dev/full")
-          && says("No space left"), "'%s'", unroll_last_error());
+    CHECK(write_file_atomically("/dev/full", pieces, 3) == UNROLL_RESOURCE && says("/dev/full") &&
+              says("No space left"),
+          "'%s'", unroll_last_error());
     struct stat info;
     CHECK(stat("/dev/full", &info) == 0 && S_ISCHR(info.st_mode), "the device was replaced");
-    CHECK(write_file_atomically(inside("no/such/file"), pieces, 3) == UNROLL_RESOURCE
-          && says("no/such/file") && says("No such file"), "'%s'", unroll_last_error());
+    CHECK(write_file_atomically(inside("no/such/file"), pieces, 3) == UNROLL_RESOURCE && says("no/such/file") &&
+              says("No such file"),
+          "'%s'", unroll_last_error());
     CHECK_REFUSED(write_file_atomically(folder, pieces, 3), UNROLL_RESOURCE, "Is a directory");
     CHECK(write_file_atomically(inside(""), pieces, 3) == UNROLL_RESOURCE, "a name that ends in /");
     CHECK(write_file_atomically("/proc/unroll", pieces, 3) == UNROLL_RESOURCE && says("/proc/unroll"),
@@ -463,8 +483,9 @@ static void test_write_to_descriptor(void)
     CHECK(write_file_atomically(target, &piece, 1) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(lstat(inside("stdout"), &info) == 0 && S_ISLNK(info.st_mode), "the link was replaced");
     close(descriptor);
-    CHECK(read_whole_file(inside("redirected"), 99, &data, &size) == UNROLL_OK && size == 9
-          && memcmp(data, "abcdefcde", 9) == 0, "%zu bytes: '%s'", size, (char *)data);
+    CHECK(read_whole_file(inside("redirected"), 99, &data, &size) == UNROLL_OK && size == 9 &&
+              memcmp(data, "abcdefcde", 9) == 0,
+          "%zu bytes: '%s'", size, (char *)data);
     release(data);
 }
 
@@ -528,8 +549,7 @@ static void test_write_interrupted(void)
 
 static void test_directories(void)
 {
-    CHECK(make_directories(inside("x/y//z/")) == UNROLL_OK && file_exists(inside("x/y/z")), "%s",
-          unroll_last_error());
+    CHECK(make_directories(inside("x/y//z/")) == UNROLL_OK && file_exists(inside("x/y/z")), "%s", unroll_last_error());
     CHECK(make_directories(inside("x/y/z")) == UNROLL_OK, "they exist already: %s", unroll_last_error());
     CHECK_REFUSED(make_directories(inside("new/sub")), UNROLL_RESOURCE, "/new");
     CHECK(make_directories("") == UNROLL_RESOURCE, "no name");
@@ -540,25 +560,32 @@ static void test_directories(void)
 
 static void test_json_errors(void)
 {
-    static const struct { const char *text, *message; } bad[] = {
-        {"{\"a\": 1, \"a\": 2}", "duplicate"}, {"{\"a\": \n  tru}", "line 2"}, {"", "line 1"},
-        {"{} x", "end of file expected"}, {"[1, 2", "']' expected"},
-        {"{\"a\": 99999999999999999999}", "too big"}, {"{\"a\": 1e999}", "overflow"},
-        {"{\"a\": \"\\u0000\"}", "u0000"}, {"{\"a\": \"\xff\"}", "unable to decode"},
-        {"7", "'[' or '{' expected"}, {"{\"a\": NaN}", "line 1"}, {"{'a': 1}", "line 1"},
-        {"{\"a\": \"\\\"{[\", \"b\" 1}", "':' expected"},
-    };
+    static const struct {
+        const char *text, *message;
+    } bad[] = {{"{\"a\": 1, \"a\": 2}", "duplicate"},
+               {"{\"a\": \n  tru}", "line 2"},
+               {"", "line 1"},
+               {"{} x", "end of file expected"},
+               {"[1, 2", "']' expected"},
+               {"{\"a\": 99999999999999999999}", "too big"},
+               {"{\"a\": 1e999}", "overflow"},
+               {"{\"a\": \"\\u0000\"}", "u0000"},
+               {"{\"a\": \"\xff\"}", "unable to decode"},
+               {"7", "'[' or '{' expected"},
+               {"{\"a\": NaN}", "line 1"},
+               {"{'a': 1}", "line 1"},
+               {"{\"a\": \"\\\"{[\", \"b\" 1}", "':' expected"}};
     char deep[200];
     json_t *json = NULL;
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK(parse_json(bad[i].text, strlen(bad[i].text), "x.json", &json) == UNROLL_DATA
-              && says("'x.json', line") && says(bad[i].message) && json == NULL, "%s: '%s'", bad[i].text,
-              unroll_last_error());
+        CHECK(parse_json(bad[i].text, strlen(bad[i].text), "x.json", &json) == UNROLL_DATA && says("'x.json', line") &&
+                  says(bad[i].message) && json == NULL,
+              "%s: '%s'", bad[i].text, unroll_last_error());
     memset(deep, '[', 65);
     memset(deep + 65, ']', 65);
-    CHECK(parse_json(deep, 130, "deep", &json) == UNROLL_DATA && says("column 65") && says("64 levels"),
-          "'%s'", unroll_last_error());
+    CHECK(parse_json(deep, 130, "deep", &json) == UNROLL_DATA && says("column 65") && says("64 levels"), "'%s'",
+          unroll_last_error());
     CHECK(parse_json(deep + 1, 128, "deep", &json) == UNROLL_OK, "64 levels: %s", unroll_last_error());
     json_decref(json);
     CHECK(parse_json("[\"\\\\[[[\"]", 9, "string", &json) == UNROLL_OK, "%s", unroll_last_error());
@@ -567,7 +594,8 @@ static void test_json_errors(void)
 
 static void test_json_fields(void)
 {
-    const char *text = "{\"s\": \"t\", \"i\": 5, \"r\": 2.5, \"b\": true, \"a\": [4294967295, -1, 1.0], \"o\": {}}", *string;
+    const char *text = "{\"s\": \"t\", \"i\": 5, \"r\": 2.5, \"b\": true, \"a\": [4294967295, -1, 1.0], \"o\": {}}",
+               *string;
     static const char *const all[] = {"s", "i", "r", "b", "a", "o", NULL}, *const some[] = {"s", "i", NULL};
     json_t *json, *part;
     int64_t integer;
@@ -583,13 +611,14 @@ static void test_json_fields(void)
     CHECK(json_field_real(json, "f", "i", &real) == UNROLL_OK && real == 5, "an integer is a number, too");
     CHECK(json_field_boolean(json, "f", "b", &boolean) == UNROLL_OK && boolean, "boolean");
     CHECK(json_field_array(json, "f", "a", &part) == UNROLL_OK, "array");
-    CHECK(json_item_integer(part, "f", "a", 1, -1, 8, &integer) == UNROLL_OK && integer == -1, "an integer of an array");
-    CHECK_REFUSED(json_item_integer(part, "f", "a", 0, -1, 8, &integer), UNROLL_DATA, "f: a[0] is not an integer in -1 .. 8");
+    CHECK(json_item_integer(part, "f", "a", 1, -1, 8, &integer) == UNROLL_OK && integer == -1,
+          "an integer of an array");
+    CHECK_REFUSED(json_item_integer(part, "f", "a", 0, -1, 8, &integer), UNROLL_DATA,
+                  "f: a[0] is not an integer in -1 .. 8");
     CHECK_REFUSED(json_item_integer(part, "f", "a", 2, -1, 8, &integer), UNROLL_DATA, "a[2]");
     CHECK_REFUSED(json_item_integer(part, "f", "a", 3, -1, 8, &integer), UNROLL_DATA, "a[3]");
     CHECK(json_field_object(json, "f", "o", &part) == UNROLL_OK, "object");
-    CHECK_REFUSED(json_field_integer(json, "f", "i", 6, 9, &integer), UNROLL_DATA,
-                  "'i' is 5, but must be in 6 .. 9");
+    CHECK_REFUSED(json_field_integer(json, "f", "i", 6, 9, &integer), UNROLL_DATA, "'i' is 5, but must be in 6 .. 9");
     CHECK_REFUSED(json_field_string(json, "f", "i", &string), UNROLL_DATA,
                   "f: 'i' must be a string, but is an integer");
     CHECK(json_field_integer(json, "f", "r", 0, 9, &integer) == UNROLL_DATA && says("is a number"), "real");
@@ -628,20 +657,21 @@ static void test_libraries(void)
 
     CHECK(library_open_file("the C library", "libm.so.6", known, 2) == UNROLL_OK && cosine && cosine(0) == 1 && !here,
           "symbols of libm: %s", unroll_last_error());
-    CHECK_REFUSED(library_open_file("the C library", "libm.so.6", &missing, 1), UNROLL_UNSUPPORTED, "has no 'no_such_name'");
+    CHECK_REFUSED(library_open_file("the C library", "libm.so.6", &missing, 1), UNROLL_UNSUPPORTED,
+                  "has no 'no_such_name'");
     CHECK_REFUSED(library_open_file("the C library", "/no/such/file", &missing, 1), UNROLL_DATA, "cannot be loaded");
-    setenv("RNN_NCCL", "/no/such/file", 1);
-    CHECK_REFUSED(library_open(LIBRARY_NCCL, &missing, 1, NULL), UNROLL_DATA, "named by RNN_NCCL");
+    setenv("UNROLL_NCCL", "/no/such/file", 1);
+    CHECK_REFUSED(library_open(LIBRARY_NCCL, &missing, 1, NULL), UNROLL_DATA, "named by UNROLL_NCCL");
     for (; unroll_library_name(rows, &file, &purpose, &fix); rows++) {
         CHECK(*purpose && *fix, "library %d: for '%s'; fix: %s", rows, purpose, fix);
         CHECK(rows != LIBRARY_NCCL || !file, "NCCL was found in '%s'", file);
     }
     CHECK(rows == LIBRARY_XLA_CPU + 1, "%d libraries", rows);
-    setenv("RNN_NCCL", "libm.so.6", 1);
+    setenv("UNROLL_NCCL", "libm.so.6", 1);
     unroll_library_name(LIBRARY_NCCL, &file, NULL, NULL);
     CHECK(file && strstr(file, "/libm.so.6"), "NCCL's place is taken by '%s'", file ? file : "nothing");
     CHECK_REFUSED(library_open(LIBRARY_NCCL, &missing, 1, NULL), UNROLL_UNSUPPORTED, "NCCL 'libm.so.6' has no");
-    unsetenv("RNN_NCCL");
+    unsetenv("UNROLL_NCCL");
 }
 
 int main(void)

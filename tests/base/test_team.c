@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cpu.h"
+#include "base/processor.h"
 #include "base/memory.h"
 #include "base/team.h"
 #include "check.h"
@@ -18,7 +18,7 @@ enum { LARGEST = 7, ROUNDS = 300, RUNS = 200 };
 /* ---- each member once, plain memory handed over ---- */
 
 struct roll_call {
-    int calls[LARGEST];         /* [me], each written by its member alone and read by the caller */
+    int calls[LARGEST]; /* [me], each written by its member alone and read by the caller */
     float flushed[LARGEST];
     bool signal_blocked[LARGEST];
 };
@@ -46,7 +46,7 @@ static void test_each_once(struct team *team, int size)
         for (int me = 0; me < size; me++)
             wrong += roll.calls[me] != run || roll.flushed[me] != 0 || roll.signal_blocked[me] != (me > 0);
         if (run % 50 == 0)
-            usleep(300);        /* longer than they spin: the workers go to sleep */
+            usleep(300); /* longer than they spin: the workers go to sleep */
     }
     CHECK(wrong == 0, "%d answers of %d members are wrong", wrong, size);
     CHECK(cpu_float_mode() == mode, "the caller's floating-point mode was not restored");
@@ -76,8 +76,8 @@ static void test_idle(struct team *team, int size)
 /* ---- barriers: everybody sees what everybody wrote before ---- */
 
 struct storm {
-    struct barrier all, half[2];    /* the halves are the even and the odd members */
-    int size, step[LARGEST];        /* plain memory on purpose */
+    struct barrier all, half[2]; /* the halves are the even and the odd members */
+    int size, step[LARGEST];     /* plain memory on purpose */
     atomic_int wrong;
 };
 
@@ -91,10 +91,9 @@ static void weather(void *argument, int me)
         for (int other = me % 2; other < storm->size; other += 2)
             atomic_fetch_add(&storm->wrong, storm->step[other] != round);
         barrier_wait(&storm->all);
-        for (int other = 0; other < storm->size; other++)
-            atomic_fetch_add(&storm->wrong, storm->step[other] != round);
+        for (int other = 0; other < storm->size; other++) atomic_fetch_add(&storm->wrong, storm->step[other] != round);
         if (round % 100 == 0 && me == storm->size - 1)
-            usleep(200);            /* the others wait asleep */
+            usleep(200); /* the others wait asleep */
         barrier_wait(&storm->all);
     }
 }
@@ -107,7 +106,7 @@ static void test_storm(struct team *team, int size)
     barrier_init(&storm.half[0], (size + 1) / 2);
     barrier_init(&storm.half[1], size / 2);
     team_run(team, weather, &storm);
-    team_run(team, weather, &storm);    /* barriers are used again as they are */
+    team_run(team, weather, &storm); /* barriers are used again as they are */
     CHECK(storm.wrong == 0, "%d stale reads among %d members", (int)storm.wrong, size);
 }
 
@@ -154,7 +153,7 @@ static void test_some_members_start(void)
         fclose(sizes);
     getrlimit(RLIMIT_AS, &before);
     small = before;
-    small.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (64u << 20);    /* a few stacks */
+    small.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + (64u << 20); /* a few stacks */
     setrlimit(RLIMIT_AS, &small);
     unroll_status status = team_new(TEAM_LARGEST, &team);
     setrlimit(RLIMIT_AS, &before);
@@ -166,7 +165,7 @@ static void test_some_members_start(void)
 
 int main(void)
 {
-    alarm(120);     /* a deadlock ends the program */
+    alarm(120); /* a deadlock ends the program */
     test_refusals();
     test_some_members_start();
     for (int size = 1; size <= LARGEST; size++) {
@@ -180,7 +179,7 @@ int main(void)
         test_wrap(team, size);
         team_free(team);
         CHECK(team_new(size, &team) == UNROLL_OK, "%s", unroll_last_error());
-        team_free(team);    /* without a run */
+        team_free(team); /* without a run */
     }
     CHECK(memory_live() == 0, "%d allocations were not released", (int)memory_live());
     return check_finish("test_team");

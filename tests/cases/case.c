@@ -26,8 +26,7 @@ static const char *kept(const char *name)
 {
     static char names[16][32];
     int i = 0;
-    while (i < 15 && names[i][0] && strcmp(names[i], name))
-        i++;
+    while (i < 15 && names[i][0] && strcmp(names[i], name)) i++;
     snprintf(names[i], sizeof names[i], "%s", name);
     return names[i];
 }
@@ -38,13 +37,15 @@ static void set_word(struct test_case *c, const char *line, char *word)
     if (!value)
         refuse(line, word);
     *value++ = 0;
-    struct { const char *key; int *at; } integers[] = {
-        { "layers", &c->spec.layers },       { "H", &c->spec.hidden },          { "I", &c->spec.input },
-        { "head", &c->spec.output },         { "proj", &c->spec.projection },   { "peephole", &c->spec.peephole },
-        { "bias", &c->spec.bias },           { "embed", &c->spec.embed },       { "tied", &c->spec.tied },
-        { "T", &c->session.steps },          { "B", &c->session.rows },         { "lengths", &c->session.lengths },
-        { "resets", &c->session.resets },    { "carry", &c->session.carry },    { "threads", &c->session.machine.threads },
-    };
+    struct {
+        const char *key;
+        int *at;
+    } integers[] = {
+        {"layers", &c->spec.layers},    {"H", &c->spec.hidden},          {"I", &c->spec.input},
+        {"head", &c->spec.output},      {"proj", &c->spec.projection},   {"peephole", &c->spec.peephole},
+        {"bias", &c->spec.bias},        {"embed", &c->spec.embed},       {"tied", &c->spec.tied},
+        {"T", &c->session.steps},       {"B", &c->session.rows},         {"lengths", &c->session.lengths},
+        {"resets", &c->session.resets}, {"carry", &c->session.stateful}, {"threads", &c->session.machine.threads}};
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
         if (!strcmp(word, integers[i].key)) {
             *integers[i].at = atoi(value);
@@ -78,8 +79,7 @@ static void read_case(const char *line, struct test_case *c)
     c->session = unroll_session_default();
     c->session.steps = 6, c->session.rows = 3;
     c->session.seed = 7;
-    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        set_word(c, line, word);
+    for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) set_word(c, line, word);
 }
 
 int cases_read(const char *path, const char *filter, struct test_case **cases)
@@ -105,24 +105,19 @@ int cases_read(const char *path, const char *filter, struct test_case **cases)
 
 /* ---- batches --------------------------------------------------------------------------- */
 
-static int random_below(uint64_t seed, uint64_t i, int n)
-{
-    return (int)((case_random(seed, i) + 1) / 2 * n);
-}
+static int random_below(uint64_t seed, uint64_t i, int n) { return (int)((case_random(seed, i) + 1) / 2 * n); }
 
 static float *random_floats(uint64_t seed, size_t count)
 {
     float *x = malloc(count * sizeof *x);
-    for (size_t i = 0; i < count; i++)
-        x[i] = (float)case_random(seed, i);
+    for (size_t i = 0; i < count; i++) x[i] = (float)case_random(seed, i);
     return x;
 }
 
-static int32_t *random_integers(uint64_t seed, size_t count, int least, int most)
+static int32_t *random_integers(uint64_t seed, size_t count, int min, int max)
 {
     int32_t *x = malloc(count * sizeof *x);
-    for (size_t i = 0; i < count; i++)
-        x[i] = least + random_below(seed, i, most - least + 1);
+    for (size_t i = 0; i < count; i++) x[i] = min + random_below(seed, i, max - min + 1);
     return x;
 }
 
@@ -139,22 +134,20 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
         b->classes = random_integers(seed + 1, steps, -1, s->output - 1);
     else
         b->values = random_floats(seed + 1, steps * (size_t)s->output);
-    if (c->session.lengths)                             /* the first two: nothing, and all */
+    if (c->session.lengths) /* the first two: nothing, and all */
         b->lengths = random_integers(seed + 2, (size_t)c->session.rows, 0, c->session.steps);
     if (c->session.lengths && c->session.rows > 1)
         b->lengths[0] = 0, b->lengths[1] = c->session.steps;
     if (c->session.resets) {
         b->reset = calloc(steps, 1);
-        for (size_t i = 0; i < steps; i++)
-            b->reset[i] = random_below(seed + 3, i, 4) == 0;
+        for (size_t i = 0; i < steps; i++) b->reset[i] = random_below(seed + 3, i, 4) == 0;
     }
-    b->batch = (unroll_batch){ b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset };
+    b->batch = (unroll_batch){b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset};
     return b;
 }
 
 void case_batch_free(struct case_batch *b)
 {
-    void *owned[] = { b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset, b };
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        free(owned[i]);
+    void *owned[] = {b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset, b};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }

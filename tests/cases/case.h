@@ -6,12 +6,12 @@
 struct test_case {
     char line[256];
     unroll_spec spec;
-    unroll_session_config session;      /* mode, threads, chunks, .. are the user's to set */
+    unroll_session_config session; /* mode, threads, chunks, .. are the user's to set */
 };
 
 /* The arrays of a batch, made of a seed alone. */
 struct case_batch {
-    unroll_batch batch;                 /* points into the arrays below */
+    unroll_batch batch; /* points into the arrays below */
     int32_t *tokens, *classes, *lengths;
     float *inputs, *values;
     uint8_t *reset;

@@ -11,7 +11,7 @@ static void check_case(const struct test_case *c, const char *device, const char
     unroll_plan_config config = unroll_plan_default();
     unroll_model *model;
     FILE *file = tmpfile();
-    config.steps = c->session.steps, config.rows = c->session.rows, config.carry = c->session.carry;
+    config.steps = c->session.steps, config.rows = c->session.rows, config.stateful = c->session.stateful;
     config.machine.device = device, config.topology = topology;
     if (!CHECK(file && unroll_model_new(&c->spec, 1, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
         return;

@@ -1,13 +1,10 @@
 /* The one program over the list of cases:
- *     test      every ISA, and threads x lanes x chunks x checkpoints, against the reference: the same bits, or its own
- *               where it multiplies thirds of floats
- *     near      the losses of 20 updates with thirds of floats beside those of the reference
- *     grad      gradients of weights, inputs and initial states against finite differences, in double
- *     perf      milliseconds and GFLOP/s of a training step on the best ISA
- *     downgrade of a debug build, which draws the ISA of each session: the bits of the reference
- *     support   which ISA runs which case, or what refuses it
- * All of it on a thread with a small stack.
- * Usage: test_cases MODE cases.txt [part of a line] */
+ *     test      every ISA, and threads x queues x chunks x checkpoints, against the reference: the same bits, or its
+ * own where it multiplies floats as bf16x3 splits near      the losses of 20 updates with bf16x3 splits of floats
+ * beside those of the reference grad      gradients of weights, inputs and initial states against finite differences,
+ * in double perf      milliseconds and GFLOP/s of a training step on the best ISA downgrade of a debug build, which
+ * draws the ISA of each session: the bits of the reference support   which ISA runs which case, or what refuses it All
+ * of it on a thread with a small stack. Usage: test_cases MODE cases.txt [part of a line] */
 #include "cases/case.h"
 #include "check.h"
 #include "small_stack.h"
@@ -30,8 +27,8 @@ static unroll_session *open_training(const struct test_case *c, const char *isa,
     return NULL;
 }
 
-/* Does it multiply thirds of floats there? Sums of such products have bits of their own. */
-static bool has_thirds(const struct test_case *c, const char *isa)
+/* Does it multiply floats as bf16x3 splits there? Sums of such products have bits of their own. */
+static bool has_bf16x3(const struct test_case *c, const char *isa)
 {
     unroll_model *model;
     unroll_session *session = open_training(c, isa, &model);
@@ -48,13 +45,15 @@ static bool has_thirds(const struct test_case *c, const char *isa)
 enum { STEPS = 3 };
 
 /* How the work is divided. Checkpoints lie so many of the longest leaves apart; 0: none. */
-struct way { int threads, lanes, chunks, checkpoint; };
+struct way {
+    int threads, queues, chunks, checkpoint;
+};
 
 /* Of the sums of gradients (plan.md, gemm_dw): checkpoints may not be closer. */
-static int most_steps_of_leaf(int steps)
+static int max_steps_of_acc_block(int steps)
 {
-    const int most = steps / 8 < (int)sqrt(2.0 * steps) ? steps / 8 : (int)sqrt(2.0 * steps);
-    return most > 1 ? most : 1;
+    const int max = steps / 8 < (int)sqrt(2.0 * steps) ? steps / 8 : (int)sqrt(2.0 * steps);
+    return max > 1 ? max : 1;
 }
 
 /* All weights, and the loss, after three updates from the same start. NULL: refused (the error is set). */
@@ -63,16 +62,16 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     unroll_model *model;
     unroll_session *session;
     unroll_session_config config = c->session;
-    unroll_rates rates = unroll_rates_default("adam");
-    unroll_result result = { 0 };
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {0};
     rates.learning_rate = 0.05;
     rates.clip = 0.5;
     config.mode = UNROLL_TRAIN;
     config.machine.isa = isa;
     config.machine.threads = way.threads;
-    config.machine.lanes = way.lanes;
+    config.machine.queues = way.queues;
     config.machine.chunks = way.chunks < c->session.steps ? way.chunks : c->session.steps;
-    config.machine.checkpoint_time = way.checkpoint * most_steps_of_leaf(c->session.steps);
+    config.machine.checkpoint_time = way.checkpoint * max_steps_of_acc_block(c->session.steps);
     if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
         return NULL;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK) {
@@ -82,8 +81,8 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     for (int i = 0; i < STEPS; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
         CHECK(unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-              unroll_update(session, &rates, &result) == UNROLL_OK, "%s on %s: %s", c->line, isa,
-              unroll_last_error());
+                  unroll_update(session, &rates, &result) == UNROLL_OK,
+              "%s on %s: %s", c->line, isa, unroll_last_error());
         case_batch_free(b);
     }
     unroll_session_free(session);
@@ -103,19 +102,17 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     return all;
 }
 
-static void same_bits(const struct test_case *c, const float *reference, size_t count, const char *isa,
-                      struct way way)
+static void same_bits(const struct test_case *c, const float *reference, size_t count, const char *isa, struct way way)
 {
     size_t n = 0, different = 0;
     float *got = train(c, isa, way, &n);
-    if (!CHECK(got != NULL, "%s on %s: %s", c->line, isa ? isa : "an ISA drawn",
-               unroll_last_error()))
+    if (!CHECK(got != NULL, "%s on %s: %s", c->line, isa ? isa : "an ISA drawn", unroll_last_error()))
         return;
-    for (size_t i = 0; i < count && n == count; i++)
-        different += memcmp(&got[i], &reference[i], sizeof *got) != 0;
-    CHECK(n == count && !different, "%s: %s, %d threads, %d lanes, %d chunks, checkpoints %d apart: %zu of %zu "
-          "numbers differ", c->line, isa ? isa : "an ISA drawn", way.threads, way.lanes, way.chunks, way.checkpoint, different,
-          count);
+    for (size_t i = 0; i < count && n == count; i++) different += memcmp(&got[i], &reference[i], sizeof *got) != 0;
+    CHECK(n == count && !different,
+          "%s: %s, %d threads, %d queues, %d chunks, checkpoints %d apart: %zu of %zu "
+          "numbers differ",
+          c->line, isa ? isa : "an ISA drawn", way.threads, way.queues, way.chunks, way.checkpoint, different, count);
     free(got);
 }
 
@@ -123,26 +120,23 @@ static void test_case_bits(const struct test_case *c)
 {
     /* The whole product of 1, 2, 3, 7 threads and 1, 3, 6 chunks for ragged cases with dropout, where most can go
      * wrong, a choice of it for the others. */
-    static const struct way ways[] = {
-        { 1, 1, 1, 0 }, { 2, 1, 1, 0 }, { 3, 1, 3, 0 }, { 7, 3, 6, 0 }, { 2, 2, 3, 0 }, { 1, 1, 1, 2 }, { 2, 1, 1, 3 },
-        { 3, 2, 1, 2 }, { 2, 3, 6, 4 }, { 0, 0, 1, 0 },
-        { 1, 1, 3, 0 }, { 1, 1, 6, 0 }, { 2, 1, 6, 0 }, { 3, 2, 1, 0 }, { 3, 3, 6, 0 }, { 7, 1, 1, 0 }, { 7, 2, 3, 0 },
-        { 1, 3, 1, 1 }, { 3, 1, 3, 1 },
-    };
-    enum { SCALAR = 4, SOME = 10 };     /* the slowest kernels take part in few: ways are the plan's more than theirs */
+    static const struct way ways[] = {{1, 1, 1, 0}, {2, 1, 1, 0}, {3, 1, 3, 0}, {7, 3, 6, 0}, {2, 2, 3, 0},
+                                      {1, 1, 1, 2}, {2, 1, 1, 3}, {3, 2, 1, 2}, {2, 3, 6, 4}, {0, 0, 1, 0},
+                                      {1, 1, 3, 0}, {1, 1, 6, 0}, {2, 1, 6, 0}, {3, 2, 1, 0}, {3, 3, 6, 0},
+                                      {7, 1, 1, 0}, {7, 2, 3, 0}, {1, 3, 1, 1}, {3, 1, 3, 1}};
+    enum { SCALAR = 4, SOME = 10 }; /* the slowest kernels take part in few: ways are the plan's more than theirs */
     size_t all = sizeof ways / sizeof *ways, tried = c->session.lengths && c->spec.dropout > 0 ? all : SOME;
     size_t count = 0;
     float *reference = train(c, "scalar", ways[0], &count);
     if (!CHECK(reference != NULL, "%s: %s", c->line, unroll_last_error()))
         return;
     bool moved = false;
-    for (size_t i = 0; i < count; i++)
-        moved |= !(reference[i] - reference[i] == 0);
+    for (size_t i = 0; i < count; i++) moved |= !(reference[i] - reference[i] == 0);
     CHECK(!moved, "%s: the weights are finite", c->line);
     const char *isa;
     int available;
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++) {
-        bool own = available && has_thirds(c, isa);
+        bool own = available && has_bf16x3(c, isa);
         float *expected = own ? train(c, isa, ways[0], &count) : reference;
         bool scalar = !strcmp(isa, "scalar");
         for (size_t w = scalar; available && w < (scalar ? SCALAR : tried); w++)
@@ -161,13 +155,13 @@ static bool losses_of(const struct test_case *c, const char *isa, double *loss)
 {
     unroll_model *model;
     unroll_session *session = open_training(c, isa, &model);
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     if (!CHECK(session != NULL, "%s on %s: %s", c->line, isa, unroll_last_error()))
         return false;
     bool good = true;
     for (int i = 0; i < NEAR_STEPS && good; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
-        unroll_result result = { 0 };
+        unroll_result result = {0};
         good = CHECK(unroll_step(session, &b->batch, &rates, &result) == UNROLL_OK, "%s on %s: %s", c->line, isa,
                      unroll_last_error());
         loss[i] = result.loss;
@@ -183,24 +177,28 @@ static bool losses_of(const struct test_case *c, const char *isa, double *loss)
 static void test_near(const struct test_case *c)
 {
     double reference[NEAR_STEPS], loss[NEAR_STEPS], worst = 0;
-    if (!has_thirds(c, "amx")) {
-        check_skip("this machine, or this case, has no products of thirds");
+    if (!has_bf16x3(c, "amx")) {
+        check_skip("this machine, or this case, has no bf16x3 products");
         return;
     }
     if (!losses_of(c, "scalar", reference) || !losses_of(c, "amx", loss))
         return;
     for (int i = 0; i < NEAR_STEPS; i++) {
         double error = fabs(loss[i] - reference[i]) / fabs(reference[i]);
-        worst = error <= worst ? worst : error;         /* keeps NaN */
+        worst = error <= worst ? worst : error; /* keeps NaN */
     }
     CHECK(worst <= 1e-6, "%s: losses are off by %.1e", c->line, worst);
-    CHECK(worst > 0, "%s: all losses have the bits of scalar: are there thirds?", c->line);
+    CHECK(worst > 0, "%s: all losses have the bits of scalar: are there bf16x3 splits?", c->line);
 }
 
 /* ---- grad ------------------------------------------------------------------------------ */
 
 /* Everything the loss depends on, by the name of its buffer. */
-struct quantity { char name[64]; float *value, *gradient; size_t count; };
+struct quantity {
+    char name[64];
+    float *value, *gradient;
+    size_t count;
+};
 
 /* Four points, h = 2^-12: the error of the quotient is of order h^4. Values are multiples of h, so that
  * value +- 2h is exact in the floats that the interface takes; sessions compute in double. */
@@ -208,13 +206,12 @@ static const double h = 1.0 / 4096;
 
 static double loss_at(unroll_session *session, const struct case_batch *b, struct quantity *q, size_t i, double step)
 {
-    unroll_result result = { 0 };
+    unroll_result result = {0};
     float kept = q->value[i];
     q->value[i] = (float)(kept + step);
-    unroll_session_set_counters(session, 0, 0);         /* the same dropout masks each time */
+    unroll_session_set_counters(session, 0, 0); /* the same dropout masks each time */
     bool good = unroll_write(session, q->name, q->value, q->count) == UNROLL_OK &&
-                unroll_forward(session, &b->batch) == UNROLL_OK &&
-                unroll_loss_result(session, &result) == UNROLL_OK;
+                unroll_forward(session, &b->batch) == UNROLL_OK && unroll_loss_result(session, &result) == UNROLL_OK;
     q->value[i] = kept;
     return good ? result.loss * result.weight : NAN;
 }
@@ -236,16 +233,14 @@ static bool add_quantity(unroll_session *session, struct quantity *q, const char
         return false;
     q->value = calloc(q->count, sizeof *q->value);
     q->gradient = calloc(q->count, sizeof *q->gradient);
-    for (size_t i = 0; i < q->count; i++)
-        q->value[i] = (float)(round(case_random(seed, i) * spread / h) * h);
+    for (size_t i = 0; i < q->count; i++) q->value[i] = (float)(round(case_random(seed, i) * spread / h) * h);
     CHECK(unroll_write(session, name, q->value, q->count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
     return true;
 }
 
-static int list_quantities(const struct test_case *c, unroll_model *model, unroll_session *session,
-                           struct quantity *q)
+static int list_quantities(const struct test_case *c, unroll_model *model, unroll_session *session, struct quantity *q)
 {
-    static const char *const states[] = { "h0.l%d", "s0.l%d", "h0.l%d.reverse", "s0.l%d.reverse" };
+    static const char *const states[] = {"h0.l%d", "s0.l%d", "h0.l%d.reverse", "s0.l%d.reverse"};
     int n = 0;
     for (int i = 0; i < unroll_model_parameters(model); i++) {
         unroll_parameter p;
@@ -266,8 +261,7 @@ static void add_second_use(unroll_session *session, const char *name, struct qua
 {
     float *second = calloc(q->count, sizeof *second);
     CHECK(unroll_read(session, name, second, q->count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
-    for (size_t i = 0; i < q->count; i++)
-        q->gradient[i] += second[i];
+    for (size_t i = 0; i < q->count; i++) q->gradient[i] += second[i];
     free(second);
 }
 
@@ -276,8 +270,7 @@ static void read_gradients(unroll_session *session, struct quantity *q, int n)
     for (int i = 0; i < n; i++) {
         char name[80];
         snprintf(name, sizeof name, "d.%.64s", q[i].name);
-        CHECK(unroll_read(session, name, q[i].gradient, q[i].count) == UNROLL_OK, "%s: %s", name,
-              unroll_last_error());
+        CHECK(unroll_read(session, name, q[i].gradient, q[i].count) == UNROLL_OK, "%s: %s", name, unroll_last_error());
         snprintf(name, sizeof name, "d2.%.64s", q[i].name);
         if (unroll_count(session, name) == q[i].count)
             add_second_use(session, name, &q[i]);
@@ -292,7 +285,7 @@ static void compare_slopes(const struct test_case *c, unroll_session *session, c
     size_t every = q->count > 60 ? q->count / 6 : 1, at = 0;
     for (size_t i = 0; i < q->count; i += every) {
         double slope = slope_of(session, b, q, i), error = fabs(slope - (double)q->gradient[i]) / (1 + fabs(slope));
-        if (!(error <= worst)) {                        /* keeps NaN */
+        if (!(error <= worst)) { /* keeps NaN */
             worst = error;
             at = i;
         }
@@ -313,21 +306,20 @@ static void test_case_gradients(const struct test_case *c)
     config.machine.checkpoint_time = (c->session.steps + 1) / 2;
     if (!CHECK(unroll_model_new(&c->spec, 5, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
         return;
-    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
-    {
+    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", c->line, unroll_last_error())) {
         unroll_model_free(model);
         return;
     }
-    struct quantity q[256] = { 0 };
+    struct quantity q[256] = {0};
     int n = list_quantities(c, model, session, q);
     struct case_batch *b = case_batch_new(c, 100);
     unroll_session_set_counters(session, 0, 0);
-    CHECK(unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK, "%s: %s",
-          c->line, unroll_last_error());
+    CHECK(unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK, "%s: %s", c->line,
+          unroll_last_error());
     read_gradients(session, q, n);
     unroll_result result;
     unroll_loss_result(session, &result);
-    for (int i = 0; i < n; i++) {                       /* carried states moved on: back to the start */
+    for (int i = 0; i < n; i++) { /* carried states moved on: back to the start */
         unroll_write(session, q[i].name, q[i].value, q[i].count);
     }
     for (int i = 0; i < n; i++) {
@@ -344,18 +336,17 @@ static void test_case_gradients(const struct test_case *c)
 
 static void test_drawn_isas(const struct test_case *c)
 {
-    static const struct way ways[] = { { 1, 1, 1, 0 }, { 2, 1, 3, 0 }, { 1, 1, 1, 2 }, { 3, 2, 1, 2 }, { 2, 2, 3, 0 } };
+    static const struct way ways[] = {{1, 1, 1, 0}, {2, 1, 3, 0}, {1, 1, 1, 2}, {3, 2, 1, 2}, {2, 2, 3, 0}};
     size_t count = 0;
     float *reference = train(c, "scalar", ways[0], &count);
     if (!CHECK(reference != NULL, "%s: %s", c->line, unroll_last_error()))
         return;
-    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
-        same_bits(c, reference, count, NULL, ways[w]);
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) same_bits(c, reference, count, NULL, ways[w]);
     free(reference);
 }
 
 /* Each ISA of the machine is among 64 draws: that one of 5 is not has a chance of 1 in 300000. Where amx is drawn
- * nothing multiplies thirds, and avx512_vnni runs. */
+ * nothing multiplies bf16x3 splits, and avx512_vnni runs. */
 static void test_draws(const struct test_case *c)
 {
     const char *isa, *drawn[64];
@@ -371,9 +362,9 @@ static void test_draws(const struct test_case *c)
     }
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++) {
         int times = 0;
-        for (int k = 0; k < 64; k++)
-            times += !strcmp(drawn[k], isa);
-        CHECK((times > 0) == (available && strcmp(isa, "amx")), "%s was drawn %d times of 64: is this a debug build?", isa, times);
+        for (int k = 0; k < 64; k++) times += !strcmp(drawn[k], isa);
+        CHECK((times > 0) == (available && strcmp(isa, "amx")), "%s was drawn %d times of 64: is this a debug build?",
+              isa, times);
     }
 }
 
@@ -428,11 +419,12 @@ static void say_support(const struct test_case *c)
 
 static int run(int argc, char **argv)
 {
-    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
-    static const struct { const char *name; void (*run)(const struct test_case *); } modes[] = {
-        { "test", test_case_bits }, { "grad", test_case_gradients }, { "perf", time_case }, { "support", say_support },
-        { "downgrade", test_drawn_isas }, { "near", test_near },
-    };
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
+    static const struct {
+        const char *name;
+        void (*run)(const struct test_case *);
+    } modes[] = {{"test", test_case_bits}, {"grad", test_case_gradients},  {"perf", time_case},
+                 {"support", say_support}, {"downgrade", test_drawn_isas}, {"near", test_near}};
     struct test_case *cases;
     if (argc < 3) {
         fprintf(stderr, "usage: test_cases test|near|grad|downgrade|perf|support cases.txt [part of a line]\n");
@@ -452,7 +444,4 @@ static int run(int argc, char **argv)
     return check_finish(name);
 }
 
-int main(int argc, char **argv)
-{
-    return on_small_stack(run, argc, argv);
-}
+int main(int argc, char **argv) { return on_small_stack(run, argc, argv); }

@@ -28,22 +28,23 @@ static bool train(const char *cell, const char *device, const char *precision, d
     static int32_t tokens[T * B], classes[T * B];
     unroll_session_config config = unroll_session_default();
     unroll_spec spec = unroll_spec_default();
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_model *model;
     unroll_session *session = NULL;
     uint32_t state = 7;
     spec.cell = cell, spec.layers = 1, spec.hidden = 24;
     spec.tokens = 1, spec.input = spec.output = SYMBOLS, spec.loss = "xent";
-    config.mode = UNROLL_TRAIN, config.steps = T, config.rows = B, config.carry = 1;
+    config.mode = UNROLL_TRAIN, config.steps = T, config.rows = B, config.stateful = 1;
     config.machine.device = device, config.machine.precision = precision;
     rates.learning_rate = 0.005, rates.clip = 1;
     if (unroll_model_new(&spec, 1, &model) != UNROLL_OK)
         return false;
     bool good = unroll_session_new(model, &config, &session) == UNROLL_OK;
     for (int i = 0; good && i < STEPS; i++) {
-        unroll_result result = { 0 };
+        unroll_result result = {0};
         draw(tokens, classes, &state);
-        good = unroll_step(session, &(unroll_batch){ .tokens = tokens, .classes = classes }, &rates, &result) == UNROLL_OK;
+        good =
+            unroll_step(session, &(unroll_batch){.tokens = tokens, .targets = classes}, &rates, &result) == UNROLL_OK;
         loss[i] = result.loss;
     }
     unroll_session_free(session);
@@ -54,12 +55,12 @@ static bool train(const char *cell, const char *device, const char *precision, d
 /* The largest distance of two losses of one step, relative. */
 static double farthest(const double *a, const double *b)
 {
-    double most = 0;
+    double max = 0;
     for (int i = 0; i < STEPS; i++) {
         double d = fabs(a[i] - b[i]) / b[i];
-        most = d <= most ? most : d;                    /* a NaN stays */
+        max = d <= max ? max : d; /* a NaN stays */
     }
-    return most;
+    return max;
 }
 
 static void check_curve(const char *cell, const char *device)

@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 3, MOST = 1 << 20 };
+enum { STEPS = 3, MAX = 1 << 20 };
 static const double tolerance = 1e-5, tolerance_of_gradients = 1e-4;
 
 /* What a training found: losses, gradients of the first step (not of shards, which lie apart), weights after
  * the last. */
-struct findings { float loss[STEPS], *gradient, *weight; size_t count; };
+struct findings {
+    float loss[STEPS], *gradient, *weight;
+    size_t count;
+};
 
 static size_t length_of(const unroll_parameter *p)
 {
@@ -39,12 +42,16 @@ static bool read_gradients(unroll_model *model, unroll_session *session, struct 
 
 /* How the work is cut on the device; the CPU takes it in one piece. whole: in whole steps, whose loss is looked
  * at after each, or once for all. */
-struct way { int chunks, shards, checkpoint, whole; unroll_split mesh; bool device; };
+struct way {
+    int chunks, shards, checkpoint, whole;
+    unroll_split mesh;
+    bool device;
+};
 enum { PARTS, WHOLE, UNSEEN };
 
 /* Losses are one after the other, or their mean. */
-static bool whole_steps(const struct test_case *c, unroll_session *session, const unroll_rates *rates, bool unseen,
-                        struct findings *f)
+static bool whole_steps(const struct test_case *c, unroll_session *session, const unroll_hyperparameters *rates,
+                        bool unseen, struct findings *f)
 {
     unroll_result result;
     bool good = true;
@@ -61,8 +68,8 @@ static bool whole_steps(const struct test_case *c, unroll_session *session, cons
 }
 
 /* What three steps unseen find: one sum. */
-static bool parts(const struct test_case *c, unroll_model *model, unroll_session *session, const unroll_rates *rates,
-                  bool sharded, bool unseen, struct findings *f)
+static bool parts(const struct test_case *c, unroll_model *model, unroll_session *session,
+                  const unroll_hyperparameters *rates, bool sharded, bool unseen, struct findings *f)
 {
     unroll_result result;
     bool good = true;
@@ -80,13 +87,13 @@ static bool parts(const struct test_case *c, unroll_model *model, unroll_session
     return good;
 }
 
-static bool steps(const struct test_case *c, unroll_model *model, unroll_session *session,
-                  const char *optimizer, struct way way, bool sharded, struct findings *f)
+static bool steps(const struct test_case *c, unroll_model *model, unroll_session *session, const char *optimizer,
+                  struct way way, bool sharded, struct findings *f)
 {
-    unroll_rates rates = unroll_rates_default(optimizer);
+    unroll_hyperparameters rates = unroll_hyperparameters_default(optimizer);
     rates.learning_rate = 0.05;
     rates.clip = 0.5;
-    unroll_rates_set(&rates, "epsilon", 0.01);               /* else the smallest gradients decide by their sign */
+    unroll_hyperparameters_set(&rates, "epsilon", 0.01); /* else the smallest gradients decide by their sign */
     if (way.whole != PARTS && way.device)
         return whole_steps(c, session, &rates, way.whole == UNSEEN, f);
     return parts(c, model, session, &rates, sharded, way.whole == UNSEEN, f);
@@ -126,18 +133,18 @@ static bool train(const struct test_case *c, const char *device, const char *opt
 /* Largest difference relative to the largest number. */
 static double distance(const float *a, const float *b, size_t n)
 {
-    double most = 0, scale = 1e-6;
+    double max = 0, scale = 1e-6;
     for (size_t i = 0; i < n; i++) {
         double d = fabs((double)a[i] - b[i]);
-        most = d <= most ? most : d;                    /* a NaN stays */
+        max = d <= max ? max : d; /* a NaN stays */
         scale = fmax(scale, fabs((double)a[i]));
     }
-    return most / scale;
+    return max / scale;
 }
 
 static struct findings findings_new(void)
 {
-    struct findings f = { .gradient = malloc(MOST * sizeof(float)), .weight = malloc(MOST * sizeof(float)) };
+    struct findings f = {.gradient = malloc(MAX * sizeof(float)), .weight = malloc(MAX * sizeof(float))};
     return f;
 }
 
@@ -148,21 +155,17 @@ static void compare(const struct test_case *c, const char *device, const char *o
         here = findings_new();
         there = findings_new();
     }
-    const struct way simple = { .chunks = 1, .shards = 1, .whole = way.whole };
+    const struct way simple = {.chunks = 1, .shards = 1, .whole = way.whole};
     way.device = true;
-    if (!CHECK(train(c, NULL, optimizer, simple, &here), "%s on the CPU: %s", c->line,
-               unroll_last_error()) ||
-        !CHECK(train(c, device, optimizer, way, &there), "%s on %s: %s", c->line, device,
-               unroll_last_error()))
+    if (!CHECK(train(c, NULL, optimizer, simple, &here), "%s on the CPU: %s", c->line, unroll_last_error()) ||
+        !CHECK(train(c, device, optimizer, way, &there), "%s on %s: %s", c->line, device, unroll_last_error()))
         return;
     double loss = distance(here.loss, there.loss, STEPS);
     double gradient = way.whole ? 0 : distance(here.gradient, there.gradient, here.count);
     double weight = distance(here.weight, there.weight, here.count);
     CHECK(loss <= tolerance, "%s: losses differ by %.1e", c->line, loss);
-    CHECK(way.shards > 1 || gradient <= tolerance_of_gradients, "%s: gradients differ by %.1e", c->line,
-          gradient);
-    CHECK(weight <= tolerance_of_gradients, "%s: weights after %s differ by %.1e", c->line, optimizer,
-          weight);
+    CHECK(way.shards > 1 || gradient <= tolerance_of_gradients, "%s: gradients differ by %.1e", c->line, gradient);
+    CHECK(weight <= tolerance_of_gradients, "%s: weights after %s differ by %.1e", c->line, optimizer, weight);
 }
 
 /* ---- a module: a network with every activation, gradients of outputs in, of inputs out ------ */
@@ -173,8 +176,7 @@ static unroll_model *network_new(void)
 {
     static const char *const activations[] = {
         "relu",        "tanh",         "sigmoid", "affine",   "leaky_relu", "thresholded_relu",
-        "scaled_tanh", "hard_sigmoid", "elu",     "softsign", "softplus",   "softmax",
-    };
+        "scaled_tanh", "hard_sigmoid", "elu",     "softsign", "softplus",   "softmax"};
     enum { DENSE = sizeof activations / sizeof *activations };
     unroll_layer layer[DENSE + 3];
     unroll_network network = unroll_network_default();
@@ -186,17 +188,14 @@ static unroll_model *network_new(void)
         layer[i].name = name[i];
     }
     layer[0].kind = "gru", layer[0].width = WIDTH, layer[0].bidirectional = 1;
-    for (int i = 0; i < DENSE; i++) {                   /* side by side on the first layer */
+    for (int i = 0; i < DENSE; i++) { /* side by side on the first layer */
         layer[i + 1].width = WIDTH, layer[i + 1].activation = activations[i];
         layer[i + 1].sources = 1, layer[i + 1].source[0] = 0;
     }
-    layer[DENSE + 1].kind = "lstm", layer[DENSE + 1].width = WIDTH,
-                  layer[DENSE + 1].sources = UNROLL_SOURCES_MAX;
-    for (int i = 0; i < UNROLL_SOURCES_MAX; i++)
-        layer[DENSE + 1].source[i] = i + 1;
+    layer[DENSE + 1].kind = "lstm", layer[DENSE + 1].width = WIDTH, layer[DENSE + 1].sources = UNROLL_SOURCES_MAX;
+    for (int i = 0; i < UNROLL_SOURCES_MAX; i++) layer[DENSE + 1].source[i] = i + 1;
     layer[DENSE + 2].width = 3, layer[DENSE + 2].sources = DENSE - UNROLL_SOURCES_MAX + 1;
-    for (int i = 0; i + 1 < layer[DENSE + 2].sources; i++)
-        layer[DENSE + 2].source[i] = UNROLL_SOURCES_MAX + 1 + i;
+    for (int i = 0; i + 1 < layer[DENSE + 2].sources; i++) layer[DENSE + 2].source[i] = UNROLL_SOURCES_MAX + 1 + i;
     layer[DENSE + 2].source[DENSE - UNROLL_SOURCES_MAX] = DENSE + 1;
     network.input = IN, network.layer = layer, network.layers = DENSE + 3;
     CHECK(unroll_network_new(&network, 7, &model) == UNROLL_OK, "%s", unroll_last_error());
@@ -210,18 +209,15 @@ static bool run_module(const char *device, float *found, size_t outputs)
     unroll_model *model = network_new();
     unroll_session *session;
     float x[T * B * IN], dz[T * B * 3];
-    for (size_t i = 0; i < T * B * IN; i++)
-        x[i] = (float)case_random(1, i);
-    for (size_t i = 0; i < T * B * 3; i++)
-        dz[i] = (float)case_random(2, i);
+    for (size_t i = 0; i < T * B * IN; i++) x[i] = (float)case_random(1, i);
+    for (size_t i = 0; i < T * B * 3; i++) dz[i] = (float)case_random(2, i);
     config.mode = UNROLL_MODULE, config.steps = T, config.rows = B, config.input_gradient = 1,
     config.machine.device = device;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
-    bool good = unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK &&
+    bool good = unroll_forward(session, &(unroll_batch){.inputs = x}) == UNROLL_OK &&
                 unroll_read(session, "z", found, outputs) == UNROLL_OK &&
-                unroll_write(session, "d.z", dz, outputs) == UNROLL_OK &&
-                unroll_backward(session) == UNROLL_OK &&
+                unroll_write(session, "d.z", dz, outputs) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
                 unroll_read(session, "d.x", found + outputs, T * B * IN) == UNROLL_OK;
     unroll_session_free(session);
     unroll_model_free(model);
@@ -238,8 +234,7 @@ static void test_module(const char *device)
     CHECK(distance(here, there, OUTPUTS) <= tolerance, "outputs of a module differ by %.1e",
           distance(here, there, OUTPUTS));
     CHECK(distance(here + OUTPUTS, there + OUTPUTS, T * B * IN) <= tolerance_of_gradients,
-          "gradients of a module's inputs differ by %.1e",
-          distance(here + OUTPUTS, there + OUTPUTS, T * B * IN));
+          "gradients of a module's inputs differ by %.1e", distance(here + OUTPUTS, there + OUTPUTS, T * B * IN));
 }
 
 /* ---- cuts ------------------------------------------------------------------------------ */
@@ -254,13 +249,19 @@ static void fit(struct test_case *c)
 /* Each case in one mesh, by its number. */
 static void compare_cut(struct test_case *c, const char *device, const char *optimizer, int number)
 {
-    static const struct { unroll_split mesh; int shards, whole; } cuts[] = {
-        { { .batch = 2 }, 1, PARTS },  { { .hidden = 2 }, 1, PARTS },     { { .batch = 2, .hidden = 2 }, 1, UNSEEN },
-        { { .batch = 4 }, 4, WHOLE },  { { .hidden = 4 }, 1, WHOLE },     { { .batch = 2, .hidden = 4 }, 1, PARTS },
-        { { .batch = 2 }, 4, PARTS },  { { .batch = 4, .hidden = 2 }, 1, WHOLE },
-    };
-    struct way way = { .chunks = 1, .shards = cuts[number % 8].shards, .whole = cuts[number % 8].whole,
-                       .mesh = cuts[number % 8].mesh };
+    static const struct {
+        unroll_split mesh;
+        int shards, whole;
+    } cuts[] = {{{.batch = 2}, 1, PARTS},
+                {{.hidden = 2}, 1, PARTS},
+                {{.batch = 2, .hidden = 2}, 1, UNSEEN},
+                {{.batch = 4}, 4, WHOLE},
+                {{.hidden = 4}, 1, WHOLE},
+                {{.batch = 2, .hidden = 4}, 1, PARTS},
+                {{.batch = 2}, 4, PARTS},
+                {{.batch = 4, .hidden = 2}, 1, WHOLE}};
+    struct way way = {
+        .chunks = 1, .shards = cuts[number % 8].shards, .whole = cuts[number % 8].whole, .mesh = cuts[number % 8].mesh};
     fit(c);
     way.shards = c->session.rows % way.shards ? 1 : way.shards;
     compare(c, device, optimizer, way);
@@ -275,7 +276,8 @@ static void check_refusal(const char *device, unroll_split mesh, int rows, const
     unroll_session *session = NULL;
     spec.hidden = 6, spec.input = 3, spec.output = 2, spec.layers = 2, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
-    config.mode = UNROLL_TRAIN, config.steps = 3, config.rows = rows, config.machine.device = device, config.machine.split = mesh;
+    config.mode = UNROLL_TRAIN, config.steps = 3, config.rows = rows, config.machine.device = device,
+    config.machine.split = mesh;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), words),
           "batch=%d hidden=%d layer=%d: %s", mesh.batch, mesh.hidden, mesh.layer, unroll_last_error());
     unroll_session_free(session);
@@ -284,9 +286,9 @@ static void check_refusal(const char *device, unroll_split mesh, int rows, const
 
 static void check_refusals(const char *device)
 {
-    check_refusal(device, (unroll_split){ .layer = 2 }, 4, "layers cannot be divided");
-    check_refusal(device, (unroll_split){ .batch = 2 }, 5, "shares must be equal");
-    check_refusal(device, (unroll_split){ .hidden = 4 }, 4, "shares must be equal");
+    check_refusal(device, (unroll_split){.layer = 2}, 4, "layers cannot be divided");
+    check_refusal(device, (unroll_split){.batch = 2}, 5, "shares must be equal");
+    check_refusal(device, (unroll_split){.hidden = 4}, 4, "shares must be equal");
 }
 
 /* ---- what the documents say ------------------------------------------------------------ */
@@ -299,8 +301,7 @@ static char *column(char *at, char *to, size_t size)
         return NULL;
     at += strspn(at, " `");
     size_t count = (size_t)(end - at);
-    while (count && strchr(" `", at[count - 1]))
-        count--;
+    while (count && strchr(" `", at[count - 1])) count--;
     snprintf(to, size, "%.*s", (int)count, at);
     return end + 1;
 }
@@ -309,22 +310,20 @@ static char *column(char *at, char *to, size_t size)
  * part of the refusal. */
 static void check_row(const char *device, char *row, const char *path, bool *seen)
 {
-    static const unroll_split meshes[] = { { 0 }, { .batch = 2 }, { .hidden = 2 } };
+    static const unroll_split meshes[] = {{0}, {.batch = 2}, {.hidden = 2}};
     char words[256], said[3][256], *at = column(row + 1, words, sizeof words);
     struct test_case *c;
-    for (int i = 0; i < 3 && at; i++)
-        at = column(at, said[i], sizeof said[i]);
+    for (int i = 0; i < 3 && at; i++) at = column(at, said[i], sizeof said[i]);
     FILE *file = fopen(path, "w");
     if (!CHECK(at && file, "the row '%s' has four columns", row))
         return;
     fprintf(file, "%s\n", words);
     fclose(file);
     CHECK(cases_read(path, NULL, &c) == 1, "one case: %s", words);
-    for (int i = 0; unroll_cell_name(i); i++)
-        seen[i] = seen[i] || !strcmp(unroll_cell_name(i), c->spec.cell);
+    for (int i = 0; unroll_cell_name(i); i++) seen[i] = seen[i] || !strcmp(unroll_cell_name(i), c->spec.cell);
     fit(c);
     for (int i = 0; i < 3; i++) {
-        struct way way = { .chunks = 1, .shards = 1, .whole = WHOLE, .mesh = meshes[i], .device = true };
+        struct way way = {.chunks = 1, .shards = 1, .whole = WHOLE, .mesh = meshes[i], .device = true};
         struct findings f = findings_new();
         if (!strcmp(said[i], "yes"))
             compare(c, device, "adam", way);
@@ -337,11 +336,11 @@ static void check_row(const char *device, char *row, const char *path, bool *see
     free(c);
 }
 
-static unroll_status chosen_functions(unroll_model **model)
+static unroll_status chosen_activations(unroll_model **model)
 {
     unroll_network network = unroll_network_default();
     unroll_layer layer = unroll_layer_default();
-    layer.kind = "lstm", layer.name = "rnn", layer.width = 6, layer.functions = "hard_sigmoid(0.2,0.5) tanh tanh";
+    layer.kind = "lstm", layer.name = "rnn", layer.width = 6, layer.activations = "hard_sigmoid(0.2,0.5) tanh tanh";
     network.input = 3, network.layer = &layer, network.layers = 1;
     return unroll_network_new(&network, 1, model);
 }
@@ -368,7 +367,7 @@ static void check_refused_row(const char *device, char *row)
     config.machine.split.hidden = config.machine.exact ? 2 : 0;
     config.machine.split.hidden = !strcmp(what, "hidden=4 of 6 units") ? 4 : config.machine.split.hidden;
     config.mode = strcmp(what, "functions") ? UNROLL_EVAL : UNROLL_INFER;
-    CHECK((config.mode == UNROLL_EVAL ? unroll_model_new(&spec, 1, &model) : chosen_functions(&model)) == UNROLL_OK,
+    CHECK((config.mode == UNROLL_EVAL ? unroll_model_new(&spec, 1, &model) : chosen_activations(&model)) == UNROLL_OK,
           "%s: %s", what, unroll_last_error());
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), said),
           "%s is refused with '%s': %s", what, said, session ? "it is done" : unroll_last_error());
@@ -379,7 +378,7 @@ static void check_refused_row(const char *device, char *row)
 static int check_document(const char *device, const char *path, const char *scratch)
 {
     char line[1024];
-    bool seen[64] = { false }, refused = false;
+    bool seen[64] = {false}, refused = false;
     int rows = 0;
     FILE *file = fopen(path, "r");
     CHECK(file != NULL, "%s can be read", path);
@@ -412,14 +411,14 @@ int main(int argc, char **argv)
                         "       test_device DEVICE --document docs/xla.md SCRATCH\n");
         return 2;
     }
-    static const struct way ways[] = {
-        { .chunks = 1, .shards = 1, .whole = WHOLE },    { .chunks = 3, .shards = 1 },
-        { .chunks = 1, .shards = 2 },                    { .chunks = 1, .shards = 1, .checkpoint = 2, .whole = UNSEEN },
-        { .chunks = 1, .shards = 1 },                    { .chunks = 2, .shards = 3, .whole = WHOLE },
-    };
+    static const struct way ways[] = {{.chunks = 1, .shards = 1, .whole = WHOLE},
+                                      {.chunks = 3, .shards = 1},
+                                      {.chunks = 1, .shards = 2},
+                                      {.chunks = 1, .shards = 1, .checkpoint = 2, .whole = UNSEEN},
+                                      {.chunks = 1, .shards = 1},
+                                      {.chunks = 2, .shards = 3, .whole = WHOLE}};
     int count = cases_read(argv[2 + cuts], argc > 3 + cuts ? argv[3 + cuts] : NULL, &list), optimizers = 0;
-    while (unroll_optimizer_name(optimizers))
-        optimizers++;
+    while (unroll_optimizer_name(optimizers)) optimizers++;
     if (cuts)
         check_refusals(argv[1]);
     else

@@ -1,5 +1,5 @@
 /* bf16 and int8 weights over the list of cases: the same outputs and states, bit for bit, on every ISA, with
- * threads, lanes and chunks; bf16 as an fp32 model whose weights were rounded; int8 near fp32. Where tiles multiply
+ * threads, queues and chunks; bf16 as an fp32 model whose weights were rounded; int8 near fp32. Where tiles multiply
  * bf16 they have bits of their own, near the others'. Usage: test_weights cases.txt [part of a line] */
 #include "base/dtype.h"
 #include "cases/case.h"
@@ -11,9 +11,17 @@
 
 enum { RUNS = 2 };
 
-struct way { const char *weights, *isa; int threads, lanes, chunks; bool rounded; };
+struct way {
+    const char *weights, *isa;
+    int threads, queues, chunks;
+    bool rounded;
+};
 
-struct outputs { float *at; size_t count; bool by_tiles; };
+struct outputs {
+    float *at;
+    size_t count;
+    bool by_tiles;
+};
 
 /* The matrices that are packed: those of products, but not of a projection. A tied embedding is a table too. */
 static bool is_narrow(const char *name)
@@ -27,8 +35,7 @@ static void round_weights(unroll_model *model)
         unroll_parameter p;
         unroll_model_parameter(model, i, &p);
         size_t n = (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1);
-        for (size_t k = 0; k < n && is_narrow(p.name); k++)
-            p.data[k] = bf16_to_f32(f32_to_bf16(p.data[k]));
+        for (size_t k = 0; k < n && is_narrow(p.name); k++) p.data[k] = bf16_to_f32(f32_to_bf16(p.data[k]));
     }
 }
 
@@ -42,7 +49,7 @@ static void append(struct outputs *o, unroll_session *session, const char *name)
 
 static void append_all(struct outputs *o, const struct test_case *c, unroll_session *session)
 {
-    static const char *const states[] = { "hn.l%d", "sn.l%d", "hn.l%d.reverse", "sn.l%d.reverse" };
+    static const char *const states[] = {"hn.l%d", "sn.l%d", "hn.l%d.reverse", "sn.l%d.reverse"};
     append(o, session, "z");
     for (int layer = 0; layer < c->spec.layers; layer++)
         for (int i = 0; i < 4; i++) {
@@ -55,7 +62,7 @@ static void append_all(struct outputs *o, const struct test_case *c, unroll_sess
 /* Outputs and states of two batches from the same start. */
 static struct outputs run(const struct test_case *c, const struct way *way)
 {
-    struct outputs o = { 0 };
+    struct outputs o = {0};
     unroll_model *model;
     unroll_session *session;
     unroll_session_config config = c->session;
@@ -63,7 +70,7 @@ static struct outputs run(const struct test_case *c, const struct way *way)
     config.machine.dtype = way->weights;
     config.machine.isa = way->isa;
     config.machine.threads = way->threads;
-    config.machine.lanes = way->lanes;
+    config.machine.queues = way->queues;
     config.machine.chunks = way->chunks < config.steps ? way->chunks : config.steps;
     if (!CHECK(unroll_model_new(&c->spec, 3, &model) == UNROLL_OK, "%s: %s", c->line, unroll_last_error()))
         return o;
@@ -72,8 +79,8 @@ static struct outputs run(const struct test_case *c, const struct way *way)
     if (CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", c->line, unroll_last_error())) {
         for (int i = 0; i < RUNS; i++) {
             struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
-            b->batch.classes = NULL;
-            b->batch.values = NULL;
+            b->batch.targets = NULL;
+            b->batch.target_values = NULL;
             CHECK(unroll_forward(session, &b->batch) == UNROLL_OK, "%s: %s", c->line, unroll_last_error());
             append_all(&o, c, session);
             case_batch_free(b);
@@ -92,13 +99,13 @@ static void same_bits(const struct test_case *c, const struct outputs *wanted, c
     for (size_t i = 0; i < got.count && got.count == wanted->count; i++)
         different += memcmp(&got.at[i], &wanted->at[i], sizeof *got.at) != 0;
     CHECK(got.count == wanted->count && got.count > 0 && !different,
-          "%s: %s on %s, %d threads, %d lanes, %d chunks: %zu of %zu numbers differ", c->line, way->weights,
-          way->isa, way->threads, way->lanes, way->chunks, different, got.count);
+          "%s: %s on %s, %d threads, %d queues, %d chunks: %zu of %zu numbers differ", c->line, way->weights, way->isa,
+          way->threads, way->queues, way->chunks, different, got.count);
     free(got.at);
 }
 
 /* No farther than so much of the outputs' scale, and not the same. */
-static void near(const struct test_case *c, const struct outputs *a, const struct outputs *b, double most,
+static void near(const struct test_case *c, const struct outputs *a, const struct outputs *b, double max,
                  const char *weights)
 {
     double worst = 0, scale = 1, differences = 0;
@@ -108,43 +115,44 @@ static void near(const struct test_case *c, const struct outputs *a, const struc
         worst = d <= worst ? worst : d;
         differences += d > 0;
     }
-    CHECK(a->count == b->count && worst <= most * scale && differences > 0, "%s: %s is off by %.3g", c->line, weights, worst);
+    CHECK(a->count == b->count && worst <= max * scale && differences > 0, "%s: %s is off by %.3g", c->line, weights,
+          worst);
 }
 
 /* The ISA's first way, and its others beside it. */
 static void test_isa(const struct test_case *c, const char *weights, const char *isa, const struct outputs *reference)
 {
-    enum { ROUNDINGS = 16 };               /* that steps carry on, at most */
-    static const int ways[][3] = { { 1, 1, 1 }, { 2, 1, 1 }, { 3, 2, 3 }, { 7, 3, 6 } };
-    struct outputs first = run(c, &(struct way){ weights, isa, 1, 1, 1, false });
+    enum { ROUNDINGS = 16 }; /* that steps carry on, at most */
+    static const int ways[][3] = {{1, 1, 1}, {2, 1, 1}, {3, 2, 3}, {7, 3, 6}};
+    struct outputs first = run(c, &(struct way){weights, isa, 1, 1, 1, false});
     const bool own_bits = first.by_tiles && !strcmp(weights, "bf16");
     if (own_bits)
         near(c, &first, reference, ROUNDINGS * FLT_EPSILON, "bf16 by tiles");
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         same_bits(c, own_bits ? &first : reference,
-                  &(struct way){ weights, isa, ways[w][0], ways[w][1], ways[w][2], false });
+                  &(struct way){weights, isa, ways[w][0], ways[w][1], ways[w][2], false});
     free(first.at);
 }
 
 static void test_weights(const struct test_case *c, const char *weights)
 {
-    struct outputs reference = run(c, &(struct way){ weights, "scalar", 1, 1, 1, false });
-    struct outputs exact = run(c, &(struct way){ "fp32", "scalar", 1, 1, 1, false });
+    struct outputs reference = run(c, &(struct way){weights, "scalar", 1, 1, 1, false});
+    struct outputs exact = run(c, &(struct way){"fp32", "scalar", 1, 1, 1, false});
     const char *isa;
     int available;
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
         if (available)
             test_isa(c, weights, isa, &reference);
     if (!strcmp(weights, "bf16") && !c->spec.tied)
-        same_bits(c, &reference, &(struct way){ "fp32", "scalar", 1, 1, 1, true });
-    near(c, &reference, &exact, 0.1, weights);          /* steps of a row carry a rounding error on */
+        same_bits(c, &reference, &(struct way){"fp32", "scalar", 1, 1, 1, true});
+    near(c, &reference, &exact, 0.1, weights); /* steps of a row carry a rounding error on */
     free(reference.at);
     free(exact.at);
 }
 
 int main(int argc, char **argv)
 {
-    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
     struct test_case *cases;
     if (argc < 2) {
         fprintf(stderr, "usage: test_weights cases.txt [part of a line]\n");

@@ -9,10 +9,8 @@ static struct layer *run(const struct cell_kernels *cell, struct layer_shape sha
     struct layer *l = layer_new(cell, shape);
     uint64_t seed = 11;
     double scale = 1 / sqrt((double)shape.H);
-    for (size_t i = 0; i < l->value.count; i++)
-        l->value.all[i] = (real)(scale * random_number(&seed));
-    for (size_t i = 0; i < shape.T * shape.B * shape.I; i++)
-        l->value.x[i] = (real)random_number(&seed);
+    for (size_t i = 0; i < l->value.count; i++) l->value.all[i] = (real)(scale * random_number(&seed));
+    for (size_t i = 0; i < shape.T * shape.B * shape.I; i++) l->value.x[i] = (real)random_number(&seed);
     layer_forward(l);
     return l;
 }
@@ -22,8 +20,7 @@ static double worst_output(const struct layer *a, const struct layer *b)
     size_t units = a->shape.B * a->shape.H, step = a->cell->declaration->states * units;
     double worst = 0;
     for (size_t t = 1; t <= a->shape.T; t++)
-        for (size_t u = 0; u < units; u++)
-            worst = worse(worst, fabs(a->state[t * step + u] - b->state[t * step + u]));
+        for (size_t u = 0; u < units; u++) worst = worse(worst, fabs(a->state[t * step + u] - b->state[t * step + u]));
     return worst;
 }
 
@@ -31,10 +28,9 @@ static double worst_output(const struct layer *a, const struct layer *b)
 static void check_range(void)
 {
     const struct cell_kernels *relu = cell_find(cells_fixed, "rnn_relu");
-    float in[4] = { 1e30f, -INFINITY, NAN, 1.25f }, next[4], expected[4] = { 32767 / 4096.f, 0, 0, 1.25f };
-    struct fields dense = { next, 4, 4 };
-    struct cell_step step = { .rows = 1, .width = 4, .value = { .in = { in, 4, 4 }, .next = dense,
-                                                                .state = dense } };
+    float in[4] = {1e30f, -INFINITY, NAN, 1.25f}, next[4], expected[4] = {32767 / 4096.f, 0, 0, 1.25f};
+    struct fields dense = {next, 4, 4};
+    struct cell_step step = {.rows = 1, .width = 4, .value = {.in = {in, 4, 4}, .next = dense, .state = dense}};
     relu->forward[0](&step);
     for (int i = 0; i < 4; i++)
         CHECK(next[i] == expected[i], "relu of %g is %g in Q3.12, not %g", in[i], next[i], expected[i]);
@@ -42,7 +38,7 @@ static void check_range(void)
 
 int main(void)
 {
-    struct layer_shape shape = { .T = 500, .B = 2, .I = 16, .H = 32 };
+    struct layer_shape shape = {.T = 500, .B = 2, .I = 16, .H = 32};
     for (int i = 0; cells_fixed[i]; i++) {
         struct layer *fixed = run(cells_fixed[i], shape), *exact = run(cells_scalar[i], shape);
         check_worst("fixed", exact->cell->declaration->name, worst_output(fixed, exact), 4e-3);

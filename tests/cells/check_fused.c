@@ -1,10 +1,10 @@
 /* Every cell's fused step on every instruction set of this machine, the scalar one included, with weights as
  * floats, bf16 and int8, against plain chains of multiply-adds and the scalar pointwise step: the same bits in
- * every array, nothing written beside the rows and units. Steps with thirds, of more rows: nearly the same numbers, and
- * the same bits whatever rows a call has. "quick", for sanitizers and emulators: a quarter of the shapes. Not a test of
- * time or threads: device/test_rnn.c. */
+ * every array, nothing written beside the rows and units. Steps with bf16x3 splits, of more rows: nearly the same
+ * numbers, and the same bits whatever rows a call has. "quick", for sanitizers and emulators: a quarter of the shapes.
+ * Not a test of time or threads: device/test_rnn.c. */
 #include "base/dtype.h"
-#include "cells/thirds.h"
+#include "cells/bf16x3.h"
 #include "device/cpu/kernel.h"
 #include "isa.h"
 #include "worst.h"
@@ -12,80 +12,80 @@
 #include <string.h>
 
 enum {
-    ROWS = 80, FEW_ROWS = 16, WIDEST = 136, DEEPEST = 432, FIELDS = 12, NUMBERS = ROWS * FIELDS * WIDEST,
-    TILED = FIELDS * (WIDEST + CELL_TILE) * (DEEPEST + THIRDS_K) * 3 / 2        /* thirds are the largest */
+    ROWS = 80,
+    FEW_ROWS = 16,
+    WIDEST = 136,
+    DEEPEST = 432,
+    FIELDS = 12,
+    NUMBERS = ROWS * FIELDS * WIDEST,
+    TILED = FIELDS * (WIDEST + CELL_TILE) * (DEEPEST + BF16X3_K) * 3 / 2 /* bf16x3 splits are the largest */
 };
 
 /* One way to ask for a step. */
 struct ask {
-    size_t rows, width, k, x;               /* x: numbers of x; 0: `in` holds the sums */
+    size_t rows, width, k, x; /* x: numbers of x; 0: `in` holds the sums */
     size_t unit, unit_end;
     enum fused_cell cell;
-    bool   listed, reverse, bias, saves, fed;       /* fed: `in` is there */
-    bool   by_tiles;
-    size_t of;                              /* rows in all arrays */
+    bool listed, reverse, bias, saves, fed; /* fed: `in` is there */
+    bool by_tiles;
+    size_t of; /* rows in all arrays */
 };
 
 /* Arrays in the order of struct cell_arrays but gradients, then the copies. */
-struct numbers { _Alignas(64) float array[8][NUMBERS]; };
+struct numbers {
+    _Alignas(64) float array[8][NUMBERS];
+};
 
 static struct numbers random_numbers;
 static float operand[3][ROWS * DEEPEST], bytes[3][ROWS * (DEEPEST / 4 + 2)], bias[2][FIELDS * WIDEST];
 static float dense[2][FIELDS * WIDEST * DEEPEST], tiled[2][TILED];
-static _Alignas(64) char left[3][ROWS * (DEEPEST + THIRDS_K) / 32 * LEFT_ROW];
+static _Alignas(64) char left[3][ROWS * (DEEPEST + BF16X3_K) / 32 * LEFT_ROW];
 static uint32_t list[ROWS];
 
 static void fill(float *to, size_t n, uint64_t *seed, double scale)
 {
-    for (size_t i = 0; i < n; i++)
-        to[i] = (float)(scale * random_number(seed));
+    for (size_t i = 0; i < n; i++) to[i] = (float)(scale * random_number(seed));
 }
 
 static void fill_all(void)
 {
     uint64_t seed = 3;
-    for (uint32_t i = 0; i < ROWS; i++)
-        list[i] = i < FEW_ROWS ? (13 + 5 * i) % FEW_ROWS : i ^ 5;
+    for (uint32_t i = 0; i < ROWS; i++) list[i] = i < FEW_ROWS ? (13 + 5 * i) % FEW_ROWS : i ^ 5;
     fill(random_numbers.array[0], 8 * NUMBERS, &seed, 2);
-    for (int i = 0; i < 3; i++)
-        fill(operand[i], ROWS * DEEPEST, &seed, 1);
+    for (int i = 0; i < 3; i++) fill(operand[i], ROWS * DEEPEST, &seed, 1);
     for (int i = 0; i < 2; i++) {
         fill(bias[i], FIELDS * WIDEST, &seed, 1);
         fill(dense[i], FIELDS * WIDEST * DEEPEST, &seed, 0.2);
     }
 }
 
-static const struct cpu_isa *library(void)
-{
-    return cpu_isa_find(ISA_SCALAR, DTYPE_F32);
-}
+static const struct cpu_isa *library(void) { return cpu_isa_find(ISA_SCALAR, DTYPE_F32); }
 
 /* [gates, width, k] dense to tiles. */
 static void pack(float *to, const float *from, enum fused_cell cell, size_t gates, size_t width, size_t k)
 {
-    size_t cells = fused_cells(&(struct fused_weights){ .k = k, .cell = cell });
+    size_t cells = fused_cells(&(struct fused_weights){.k = k, .cell = cell});
     memset(to, 0, (width + CELL_TILE) * gates * cells * sizeof *to);
     for (size_t g = 0; g < gates; g++)
         for (size_t u = 0; u < width; u++) {
             float *at = to + (u / CELL_TILE * cells * gates + g) * CELL_TILE + u % CELL_TILE;
             const float *row = from + (g * width + u) * k;
             if (cell != FUSED_REAL)
-                library()->pack_narrow(cell == FUSED_BF16 ? DTYPE_BF16 : DTYPE_I8, at, gates * CELL_TILE, row, k);
-            for (size_t i = 0; i < k && cell == FUSED_REAL; i++)
-                at[i * gates * CELL_TILE] = row[i];
+                library()->pack_lowp(cell == FUSED_BF16 ? DTYPE_BF16 : DTYPE_I8, at, gates * CELL_TILE, row, k);
+            for (size_t i = 0; i < k && cell == FUSED_REAL; i++) at[i * gates * CELL_TILE] = row[i];
         }
 }
 
 /* [gates, width, k] dense to right factors. */
-static void pack_thirds(float *to, const float *from, size_t gates, size_t width, size_t k)
+static void pack_bf16x3(float *to, const float *from, size_t gates, size_t width, size_t k)
 {
-    const size_t tile = thirds_steps(k) * RIGHT_BYTES / sizeof(uint16_t);
-    memset(to, 0, gates * thirds_tiles(width) * tile * sizeof(uint16_t));
+    const size_t tile = bf16x3_steps(k) * RIGHT_BYTES / sizeof(uint16_t);
+    memset(to, 0, gates * bf16x3_tiles(width) * tile * sizeof(uint16_t));
     for (size_t i = 0; i < gates * width * k; i++) {
         size_t g = i / k / width, u = i / k % width, at = i % k;
-        uint16_t *step = (uint16_t *)to + (g * thirds_tiles(width) + u / THIRDS_COLUMNS) * tile +
-                         at / THIRDS_K * (RIGHT_BYTES / sizeof(uint16_t));
-        size_t place = (at % THIRDS_K / 2 * THIRDS_COLUMNS + u % THIRDS_COLUMNS) * 2 + at % 2;
+        uint16_t *step = (uint16_t *)to + (g * bf16x3_tiles(width) + u / BF16X3_COLUMNS) * tile +
+                         at / BF16X3_K * (RIGHT_BYTES / sizeof(uint16_t));
+        size_t place = (at % BF16X3_K / 2 * BF16X3_COLUMNS + u % BF16X3_COLUMNS) * 2 + at % 2;
         float rest = from[i];
         for (int third = 0; third < 3; third++) {
             uint16_t *part = step + RIGHT_AT(third) / sizeof(uint16_t) + place;
@@ -98,11 +98,11 @@ static void pack_thirds(float *to, const float *from, size_t gates, size_t width
 /* The same, whole. */
 static void pack_whole(float *to, const float *from, size_t gates, size_t width, size_t k)
 {
-    const size_t tile = thirds_steps(k) * WHOLE_BYTES / sizeof *to;
-    memset(to, 0, gates * thirds_tiles(width) * tile * sizeof *to);
+    const size_t tile = bf16x3_steps(k) * WHOLE_BYTES / sizeof *to;
+    memset(to, 0, gates * bf16x3_tiles(width) * tile * sizeof *to);
     for (size_t i = 0; i < gates * width * k; i++) {
         size_t g = i / k / width, u = i / k % width, at = i % k;
-        to[(g * thirds_tiles(width) + u / THIRDS_COLUMNS) * tile + at * THIRDS_COLUMNS + u % THIRDS_COLUMNS] = from[i];
+        to[(g * bf16x3_tiles(width) + u / BF16X3_COLUMNS) * tile + at * BF16X3_COLUMNS + u % BF16X3_COLUMNS] = from[i];
     }
 }
 
@@ -111,46 +111,47 @@ static void pack_for_tiles(float *to, const float *from, enum fused_cell cell, s
     if (cell == FUSED_BF16)
         pack(to, from, cell, gates, width, k);
     else
-        (cell == FUSED_WHOLE ? pack_whole : pack_thirds)(to, from, gates, width, k);
+        (cell == FUSED_WHOLE ? pack_whole : pack_bf16x3)(to, from, gates, width, k);
 }
 
 /* What the products read: for int8 and tiles made here. */
 static struct fused_operand operand_of(const struct ask *a, int which, size_t k)
 {
     if (a->by_tiles) {
-        cpu_isa_find(ISA_AMX, DTYPE_F32)->left_rows(&(struct left_rows){
-            .to = left[which], .of_bf16 = a->cell == FUSED_BF16, .steps = thirds_steps(k), .at = operand[which], .row = k,
-            .list = a->listed ? list : NULL, .rows = a->rows, .k = k });
-        return (struct fused_operand){ left[which], 0 };
+        cpu_isa_find(ISA_AMX, DTYPE_F32)
+            ->left_rows(&(struct left_rows){.to = left[which],
+                                            .of_bf16 = a->cell == FUSED_BF16,
+                                            .steps = bf16x3_steps(k),
+                                            .at = operand[which],
+                                            .row = k,
+                                            .list = a->listed ? list : NULL,
+                                            .rows = a->rows,
+                                            .k = k});
+        return (struct fused_operand){left[which], 0};
     }
     if (a->cell != FUSED_INT8)
-        return (struct fused_operand){ operand[which], k };
+        return (struct fused_operand){operand[which], k};
     for (size_t row = 0; row < FEW_ROWS && k; row++)
         library()->quantize(operand[which] + row * k, k, bytes[which] + row * operand_cells(k));
-    return (struct fused_operand){ bytes[which], operand_cells(k) };
+    return (struct fused_operand){bytes[which], operand_cells(k)};
 }
 
-static size_t row_of(const struct ask *a, size_t place)
-{
-    return a->listed ? list[place] : place;
-}
+static size_t row_of(const struct ask *a, size_t place) { return a->listed ? list[place] : place; }
 
 static struct fields fields_of(float *at, size_t fields, size_t width)
 {
-    return (struct fields){ at, width, fields * width };
+    return (struct fields){at, width, fields * width};
 }
 
 static struct cell_arrays arrays_of(struct numbers *n, const struct cell_declaration *c, const struct ask *a)
 {
     float (*array)[NUMBERS] = n->array;
-    struct cell_arrays v = {
-        .in = fields_of(array[0], (size_t)c->inputs, a->width),
-        .state = fields_of(array[1], (size_t)c->states, a->width),
-        .next = fields_of(array[2], (size_t)c->states, a->width),
-        .saved = fields_of(array[3], (size_t)c->inputs, a->width),
-        .link = fields_of(array[4], (size_t)c->links, a->width),
-        .vector = { array[5], a->width, 0 },
-    };
+    struct cell_arrays v = {.in = fields_of(array[0], (size_t)c->inputs, a->width),
+                            .state = fields_of(array[1], (size_t)c->states, a->width),
+                            .next = fields_of(array[2], (size_t)c->states, a->width),
+                            .saved = fields_of(array[3], (size_t)c->inputs, a->width),
+                            .intermediate = fields_of(array[4], (size_t)c->intermediates, a->width),
+                            .vector = {array[5], a->width, 0}};
     if (!a->saves)
         v.saved.at = NULL;
     return v;
@@ -161,8 +162,7 @@ static struct cell_arrays arrays_of(struct numbers *n, const struct cell_declara
 static float scale_of(const float *x, size_t k)
 {
     float largest = 0;
-    for (size_t i = 0; i < k; i++)
-        largest = fmaxf(largest, fabsf(x[i]));
+    for (size_t i = 0; i < k; i++) largest = fmaxf(largest, fabsf(x[i]));
     return largest / 127;
 }
 
@@ -170,8 +170,7 @@ static float int8_sum(float sum, const float *a, const float *w, size_t k)
 {
     float by_a = scale_of(a, k), by_w = scale_of(w, k);
     long whole = 0;
-    for (size_t i = 0; i < k; i++)
-        whole += lrintf(a[i] * (1 / by_a)) * lrintf(w[i] * (1 / by_w));
+    for (size_t i = 0; i < k; i++) whole += lrintf(a[i] * (1 / by_a)) * lrintf(w[i] * (1 / by_w));
     return fmaf((float)whole, by_w * by_a, sum);
 }
 
@@ -192,11 +191,11 @@ static float plain_sum(const struct cell_declaration *c, const struct ask *a, fl
     unsigned from = c->input[i].from;
     float sum = (from & FROM_X) && a->fed ? was : 0;
     if ((from & FROM_X) && a->x)
-        sum = chain(sum, &bias[0][i * a->width + u], operand[0] + row * a->x, dense[0] + (i * a->width + u) * a->x,
-                    a, a->x);
-    if (from & (FROM_H | FROM_LINK))
-        sum = chain(sum, a->bias ? &bias[1][weight * a->width + u] : NULL,
-                    operand[from & FROM_H ? 1 : 2] + row * a->k, dense[1] + (weight * a->width + u) * a->k, a, a->k);
+        sum = chain(sum, &bias[0][i * a->width + u], operand[0] + row * a->x, dense[0] + (i * a->width + u) * a->x, a,
+                    a->x);
+    if (from & (FROM_H | FROM_INTERMEDIATE))
+        sum = chain(sum, a->bias ? &bias[1][weight * a->width + u] : NULL, operand[from & FROM_H ? 1 : 2] + row * a->k,
+                    dense[1] + (weight * a->width + u) * a->k, a, a->k);
     return sum;
 }
 
@@ -207,7 +206,7 @@ static void plain_sums(const struct cell_declaration *c, const struct ask *a, in
     for (size_t i = 0, weight = 0; i < (size_t)c->inputs; i++) {
         for (size_t u = a->unit; c->input[i].phase == phase && u < a->unit_end; u++)
             in[i * a->width + u] = plain_sum(c, a, was[i * a->width + u], i, weight, row, u);
-        weight += (c->input[i].from & (FROM_H | FROM_LINK)) != 0;
+        weight += (c->input[i].from & (FROM_H | FROM_INTERMEDIATE)) != 0;
     }
 }
 
@@ -230,16 +229,16 @@ static void run_plainly(const struct cell_kernels *scalar, const struct ask *a, 
     const struct cell_declaration *c = scalar->declaration;
     for (size_t place = 0; place < a->rows; place++) {
         size_t row = row_of(a, place);
-        struct cell_step step = { .rows = 1, .width = a->unit_end - a->unit, .value = arrays_of(n, c, a),
-                                  .options = SOME_OPTIONS };
+        struct cell_step step = {
+            .rows = 1, .width = a->unit_end - a->unit, .value = arrays_of(n, c, a), .options = SOME_OPTIONS};
         plain_sums(c, a, phase, n->array[0] + row * (size_t)c->inputs * a->width, in, row);
-        struct fields *view[] = { &step.value.state, &step.value.next, &step.value.saved, &step.value.link };
+        struct fields *view[] = {&step.value.state, &step.value.next, &step.value.saved, &step.value.intermediate};
         for (int i = 0; i < 4; i++)
             view[i]->at = view[i]->at ? (float *)view[i]->at + row * view[i]->row + a->unit : NULL;
         if (!a->saves)
-            step.value.saved = (struct fields){ spare, a->width, 0 };
+            step.value.saved = (struct fields){spare, a->width, 0};
         step.value.vector.at = n->array[5] + a->unit;
-        step.value.in = (struct fields){ in + a->unit, a->width, 0 };
+        step.value.in = (struct fields){in + a->unit, a->width, 0};
         scalar->forward[phase](&step);
         if (phase == c->phases - 1)
             copy_states(n, c, a, row);
@@ -250,21 +249,33 @@ static void run_plainly(const struct cell_kernels *scalar, const struct ask *a, 
 
 static struct fused_weights weights_of(const struct ask *a, int which, size_t k, size_t gates, bool has_bias)
 {
-    return (struct fused_weights){ .at = tiled[which], .k = k, .gates = gates, .bias = has_bias ? bias[which] : NULL,
-                                   .bias_gate = a->width, .cell = a->cell, .units = a->width };
+    return (struct fused_weights){.at = tiled[which],
+                                  .k = k,
+                                  .gates = gates,
+                                  .bias = has_bias ? bias[which] : NULL,
+                                  .bias_gate = a->width,
+                                  .cell = a->cell,
+                                  .units = a->width};
 }
 
 static void run_fused(const struct cell_kernels *cell, const struct ask *a, int phase, struct numbers *n)
 {
     const struct cell_declaration *c = cell->declaration;
-    size_t x_gates = (size_t)cell_inputs_from(c, FROM_X), gates = (size_t)cell_inputs_from(c, FROM_H | FROM_LINK);
-    struct fused_step step = {
-        .rows = a->rows, .row = a->listed ? list : NULL, .unit = a->unit, .unit_end = a->unit_end,
-        .reverse = a->reverse, .far = a->saves && a->width % CELL_TILE == 0, .value = arrays_of(n, c, a), .options = SOME_OPTIONS,
-        .x = operand_of(a, 0, a->x), .h = operand_of(a, 1, a->k), .link = operand_of(a, 2, a->k),
-        .output = { n->array[6], 0, a->width },
-        .others = { n->array[7], a->width, ((size_t)c->states - 1) * a->width },
-    };
+    size_t x_gates = (size_t)cell_inputs_from(c, FROM_X),
+           gates = (size_t)cell_inputs_from(c, FROM_H | FROM_INTERMEDIATE);
+    struct fused_step step = {.rows = a->rows,
+                              .row = a->listed ? list : NULL,
+                              .unit = a->unit,
+                              .unit_end = a->unit_end,
+                              .reverse = a->reverse,
+                              .far = a->saves && a->width % CELL_TILE == 0,
+                              .value = arrays_of(n, c, a),
+                              .options = SOME_OPTIONS,
+                              .x = operand_of(a, 0, a->x),
+                              .h = operand_of(a, 1, a->k),
+                              .intermediate = operand_of(a, 2, a->k),
+                              .output = {n->array[6], 0, a->width},
+                              .others = {n->array[7], a->width, ((size_t)c->states - 1) * a->width}};
     if (a->x)
         step.of_x = weights_of(a, 0, a->x, x_gates, true);
     if (gates)
@@ -276,35 +287,33 @@ static void run_fused(const struct cell_kernels *cell, const struct ask *a, int 
 
 static void begin_anew(struct numbers *n, const struct ask *a)
 {
-    for (int i = 0; i < 8; i++)
-        memcpy(n->array[i], random_numbers.array[i], a->of * FIELDS * WIDEST * sizeof(float));
+    for (int i = 0; i < 8; i++) memcpy(n->array[i], random_numbers.array[i], a->of * FIELDS * WIDEST * sizeof(float));
 }
 
 /* Sums may be left in `in`, which is nobody's result. */
 static bool same(const struct numbers *a, const struct numbers *b, const struct ask *ask)
 {
     bool is_same = true;
-    for (int i = 1; i < 8; i++)
-        is_same &= !memcmp(a->array[i], b->array[i], ask->of * FIELDS * WIDEST * sizeof(float));
+    for (int i = 1; i < 8; i++) is_same &= !memcmp(a->array[i], b->array[i], ask->of * FIELDS * WIDEST * sizeof(float));
     return is_same;
 }
 
-static size_t random_bits(uint64_t *seed)
-{
-    return (size_t)((random_number(seed) + 1) * (1 << 20));
-}
+static size_t random_bits(uint64_t *seed) { return (size_t)((random_number(seed) + 1) * (1 << 20)); }
 
 static struct ask random_ask(uint64_t *seed)
 {
-    struct ask a = {
-        .of = FEW_ROWS, .rows = 1 + random_bits(seed) % 12, .width = 1 + random_bits(seed) % WIDEST,
-        .listed = random_bits(seed) % 2, .reverse = random_bits(seed) % 2, .bias = random_bits(seed) % 4 > 0,
-        .saves = random_bits(seed) % 2, .fed = random_bits(seed) % 4 > 0,
-    };
+    struct ask a = {.of = FEW_ROWS,
+                    .rows = 1 + random_bits(seed) % 12,
+                    .width = 1 + random_bits(seed) % WIDEST,
+                    .listed = random_bits(seed) % 2,
+                    .reverse = random_bits(seed) % 2,
+                    .bias = random_bits(seed) % 4 > 0,
+                    .saves = random_bits(seed) % 2,
+                    .fed = random_bits(seed) % 4 > 0};
     if (random_bits(seed) % 3 == 0)
         a.rows = 1;
     a.cell = (enum fused_cell)(random_bits(seed) % 3);
-    a.k = 1 + random_bits(seed) % (random_bits(seed) % 4 ? 40 : DEEPEST - THIRDS_K);
+    a.k = 1 + random_bits(seed) % (random_bits(seed) % 4 ? 40 : DEEPEST - BF16X3_K);
     a.x = a.fed ? 0 : 1 + random_bits(seed) % 30;
     a.unit = random_bits(seed) % 2 ? 0 : random_bits(seed) % a.width / CELL_TILE * CELL_TILE;
     a.unit_end = a.unit + (random_bits(seed) % 2 ? a.width : CELL_TILE);
@@ -319,32 +328,32 @@ static void check_cell(const struct cell_kernels *scalar, const struct isa_table
     static struct numbers expected, got;
     const struct cell_declaration *c = scalar->declaration;
     uint64_t seed = 11;
-    int differ[6] = { 0 }, count = 0;
+    int differ[6] = {0}, count = 0;
     for (int tries = 0; tries < asks; tries++) {
         struct ask a = random_ask(&seed);
         pack(tiled[0], dense[0], a.cell, (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
-        pack(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
+        pack(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_INTERMEDIATE), a.width, a.k);
         for (int phase = 0; phase < c->phases; phase++) {
             begin_anew(&expected, &a);
             run_plainly(scalar, &a, phase, &expected);
             for (count = 0; count == 0 || isa[count - 1].name; count++) {
-                const struct cell_kernels *const *table =
-                    count == 0 ? NULL : is_toy ? isa[count - 1].toys : isa[count - 1].cells;
+                const struct cell_kernels *const *table = count == 0 ? NULL
+                                                          : is_toy   ? isa[count - 1].toys
+                                                                     : isa[count - 1].cells;
                 const struct cell_kernels *cell = table ? table[place] : scalar;
                 begin_anew(&got, &a);
                 bool int8_alone = count > 0 && !is_toy && isa[count - 1].int8_alone;
                 if (!cell->fused[phase] || (int8_alone && a.cell != FUSED_INT8))
-                    continue;               /* a table that is pointwise only, or of other weights */
+                    continue; /* a table that is pointwise only, or of other weights */
                 run_fused(cell, &a, phase, &got);
                 differ[count] += !same(&got, &expected, &a);
             }
         }
     }
-    for (int i = 0; i < count; i++)
-        check_worst(i ? isa[i - 1].name : "scalar", c->name, differ[i], 0);
+    for (int i = 0; i < count; i++) check_worst(i ? isa[i - 1].name : "scalar", c->name, differ[i], 0);
 }
 
-/* ---- thirds ---------------------------------------------------------------------------- */
+/* ---- bf16x3 splits ---------------------------------------------------------------------------- */
 
 /* Of sums of up to DEEPEST + 30 products, below 1 and 0.2, whose magnitudes add up to some 20. */
 static double largest_difference(const struct numbers *a, const struct numbers *b, const struct ask *ask)
@@ -369,14 +378,13 @@ static void run_in_pieces(const struct cell_kernels *cell, const struct ask *a, 
         struct ask piece = *a;
         piece.rows = rows < a->rows - first ? rows : a->rows - first;
         piece.listed = true;
-        for (uint32_t i = 0; i < piece.rows; i++)
-            list[i] = a->listed ? all[first + i] : (uint32_t)first + i;
+        for (uint32_t i = 0; i < piece.rows; i++) list[i] = a->listed ? all[first + i] : (uint32_t)first + i;
         run_fused(cell, &piece, phase, n);
     }
     memcpy(list, all, sizeof all);
 }
 
-static void check_thirds(const struct cell_kernels *scalar, const struct cell_kernels *cell, int asks)
+static void check_bf16x3(const struct cell_kernels *scalar, const struct cell_kernels *cell, int asks)
 {
     static struct numbers expected, got, again;
     const struct cell_declaration *c = scalar->declaration;
@@ -385,18 +393,19 @@ static void check_thirds(const struct cell_kernels *scalar, const struct cell_ke
     int differ = 0;
     for (int tries = 0; tries < asks; tries++) {
         struct ask a = random_ask(&seed);
-        a.cell = (enum fused_cell[]){ FUSED_THIRDS, FUSED_WHOLE, FUSED_THIRDS, FUSED_BF16 }[tries % 4];
+        a.cell = (enum fused_cell[]){FUSED_BF16X3, FUSED_WHOLE, FUSED_BF16X3, FUSED_BF16}[tries % 4];
         a.by_tiles = true;
         a.of = ROWS;
         if (a.cell == FUSED_BF16) {
-            a.x = 0;                        /* they come from a product before */
-            a.k += THIRDS_K;
+            a.x = 0; /* they come from a product before */
+            a.k += BF16X3_K;
         }
         a.rows = 1 + random_bits(&seed) % ROWS;
         if (tries % 2 && a.width <= WIDEST - CELL_TILE)
-            a.width = (a.width + CELL_TILE - 1) / CELL_TILE * CELL_TILE;    /* saved values may be far */
+            a.width = (a.width + CELL_TILE - 1) / CELL_TILE * CELL_TILE; /* saved values may be far */
         pack_for_tiles(tiled[0], dense[0], a.cell, (size_t)cell_inputs_from(c, FROM_X), a.width, a.x);
-        pack_for_tiles(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_LINK), a.width, a.k);
+        pack_for_tiles(tiled[1], dense[1], a.cell, (size_t)cell_inputs_from(c, FROM_H | FROM_INTERMEDIATE), a.width,
+                       a.k);
         for (int phase = 0; phase < c->phases; phase++) {
             begin_anew(&expected, &a);
             begin_anew(&got, &a);
@@ -412,16 +421,14 @@ static void check_thirds(const struct cell_kernels *scalar, const struct cell_ke
     check_worst("amx, in pieces", c->name, differ, 0);
 }
 
-static void check_all_thirds(int asks)
+static void check_all_bf16x3(int asks)
 {
 #ifdef __x86_64__
     const struct cpu_isa *amx = cpu_isa_find(ISA_AMX, DTYPE_F32);
-    for (int i = 0; amx && cells_scalar[i]; i++)
-        check_thirds(cells_scalar[i], amx->tiled_cells[i], asks);
-    for (int i = 0; amx && toys_scalar[i]; i++)
-        check_thirds(toys_scalar[i], toys_amx[i], asks);
+    for (int i = 0; amx && cells_scalar[i]; i++) check_bf16x3(cells_scalar[i], amx->tiled_cells[i], asks);
+    for (int i = 0; amx && toys_scalar[i]; i++) check_bf16x3(toys_scalar[i], toys_amx[i], asks);
     if (!amx)
-        check_skip("this machine has no amx: steps with thirds are not run");
+        check_skip("this machine has no amx: steps with bf16x3 splits are not run");
 #else
     (void)asks;
 #endif
@@ -433,10 +440,8 @@ int main(int count, char **words)
     int asks = check_quick(count, words) ? 50 : 200;
     find_isas(isa);
     fill_all();
-    for (int i = 0; cells_scalar[i]; i++)
-        check_cell(cells_scalar[i], isa, false, i, asks);
-    for (int i = 0; toys_scalar[i]; i++)
-        check_cell(toys_scalar[i], isa, true, i, asks);
-    check_all_thirds(asks / 10);
+    for (int i = 0; cells_scalar[i]; i++) check_cell(cells_scalar[i], isa, false, i, asks);
+    for (int i = 0; toys_scalar[i]; i++) check_cell(toys_scalar[i], isa, true, i, asks);
+    check_all_bf16x3(asks / 10);
     return check_finish("check_fused");
 }

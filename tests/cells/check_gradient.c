@@ -11,8 +11,7 @@ static double loss(struct layer *l, const real *weight, size_t first, size_t cou
 {
     double sum = 0;
     layer_forward(l);
-    for (size_t i = first; i < count; i++)
-        sum += weight[i] * l->state[i];
+    for (size_t i = first; i < count; i++) sum += weight[i] * l->state[i];
     return sum;
 }
 
@@ -25,10 +24,8 @@ static double worst_gradient(struct layer *l)
     real *weight = new_numbers(count);
     double worst = 0;
 
-    for (size_t i = 0; i < l->value.count; i++)
-        l->value.all[i] = random_number(&seed);
-    for (size_t i = first; i < count; i++)
-        weight[i] = random_number(&seed);
+    for (size_t i = 0; i < l->value.count; i++) l->value.all[i] = random_number(&seed);
+    for (size_t i = first; i < count; i++) weight[i] = random_number(&seed);
 
     layer_forward(l);
     memcpy(l->d_state, weight, count * sizeof *weight);
@@ -49,17 +46,17 @@ static double worst_gradient(struct layer *l)
 }
 
 /* All functions in turn, each with its neighbours as candidate and output; coupled gates and a clip now and then. */
-static void check_functions(const struct cell_kernels *cell, struct layer_shape shape)
+static void check_activations(const struct cell_kernels *cell, struct layer_shape shape)
 {
-    enum { FUNCTIONS = ACTIVATION_SOFTPLUS - ACTIVATION_RELU + 1 };
-    for (int kind = 0; kind < FUNCTIONS; kind++) {
+    enum { ACTIVATIONS = ACTIVATION_SOFTPLUS - ACTIVATION_RELU + 1 };
+    for (int kind = 0; kind < ACTIVATIONS; kind++) {
         struct layer *l = layer_new(cell, shape);
         char what[64];
-        for (int k = 0; k < CELL_FUNCTIONS; k++)
-            activation_parse(activation_name((enum activation_kind)(ACTIVATION_RELU + (kind + k) % FUNCTIONS)),
+        for (int k = 0; k < CELL_ACTIVATIONS; k++)
+            activation_parse(activation_name((enum activation_kind)(ACTIVATION_RELU + (kind + k) % ACTIVATIONS)),
                              &l->options.function[k]);
-        l->options.coupled = kind % 2;
-        l->options.clip = kind > 3 && kind % 3 == 0 ? 0 : 0.5f;        /* without, gates that are relu or affine explode */
+        l->options.input_forget = kind % 2;
+        l->options.clip = kind > 3 && kind % 3 == 0 ? 0 : 0.5f; /* without, gates that are relu or affine explode */
         snprintf(what, sizeof what, "%s, %s", cell->declaration->name, activation_name(l->options.function[0].kind));
         check_worst("gradient", what, worst_gradient(l), 1e-8);
         layer_free(l);
@@ -68,10 +65,10 @@ static void check_functions(const struct cell_kernels *cell, struct layer_shape 
 
 static void check_table(const struct cell_kernels *const *cell)
 {
-    struct layer_shape shape = { .T = 6, .B = 3, .I = 4, .H = 5 };
+    struct layer_shape shape = {.T = 6, .B = 3, .I = 4, .H = 5};
     for (; *cell; cell++) {
         if (strstr((*cell)->declaration->name, "_any")) {
-            check_functions(*cell, shape);
+            check_activations(*cell, shape);
             continue;
         }
         struct layer *l = layer_new(*cell, shape);

@@ -5,7 +5,9 @@
 #include "worst.h"
 #include <float.h>
 
-struct error { double absolute, ulp; };
+struct error {
+    double absolute, ulp;
+};
 
 /* In units of the distance to the next float at the exact value, also where that is denormal. */
 static void note_error(struct error *worst, float got, double exact)
@@ -22,15 +24,15 @@ static void note_error(struct error *worst, float got, double exact)
 
 static void check_sigmoid_and_tanh(void)
 {
-    struct error sigmoid = { 0, 0 }, tail = { 0, 0 }, tanh_ = { 0, 0 };
+    struct error sigmoid = {0, 0}, tail = {0, 0}, tanh_ = {0, 0};
     int beyond = 0;
     FOR_FLOATS(size, 0x1p-40f, 80, 509)
-        for (int sign = -1; sign <= 1; sign += 2) {
-            float x = sign * size;
-            note_error(x < -20 ? &tail : &sigmoid, v_sigmoid(x), 1 / (1 + exp(-(double)x)));
-            note_error(&tanh_, v_tanh(x), tanh(x));
-            beyond += v_sigmoid(x) > 1 || fabsf(v_tanh(x)) > 1;
-        }
+    for (int sign = -1; sign <= 1; sign += 2) {
+        float x = sign * size;
+        note_error(x < -20 ? &tail : &sigmoid, v_sigmoid(x), 1 / (1 + exp(-(double)x)));
+        note_error(&tanh_, v_tanh(x), tanh(x));
+        beyond += v_sigmoid(x) > 1 || fabsf(v_tanh(x)) > 1;
+    }
     check_worst("math", "sigmoid, absolute", sigmoid.absolute, 8.7e-8);
     check_worst("math", "sigmoid, ulp", sigmoid.ulp, 3.1);
     check_worst("math", "sigmoid below -20, ulp", tail.ulp, 5);
@@ -41,13 +43,13 @@ static void check_sigmoid_and_tanh(void)
 
 static void check_exp_and_log(void)
 {
-    struct error up = { 0, 0 }, down = { 0, 0 }, log_ = { 0, 0 };
+    struct error up = {0, 0}, down = {0, 0}, log_ = {0, 0};
     FOR_FLOATS(x, 0x1p-149f, 88.7228f, 2003)
-        note_error(&up, v_exp(x), exp(x));
+    note_error(&up, v_exp(x), exp(x));
     FOR_FLOATS(x, 0x1p-149f, 110, 2003)
-        note_error(&down, v_exp(-x), exp(-(double)x));
+    note_error(&down, v_exp(-x), exp(-(double)x));
     FOR_FLOATS(x, 0x1p-149f, FLT_MAX, 2003)
-        note_error(&log_, v_log(x), log(x));
+    note_error(&log_, v_log(x), log(x));
     check_worst("math", "exp above 0, ulp", up.ulp, 1.2);
     check_worst("math", "exp below 0, ulp", down.ulp, 1.2);
     check_worst("math", "log, ulp", log_.ulp, 1.2);
@@ -78,23 +80,51 @@ static void check_special_values(void)
 
 /* ---- activations: formulas as in the specification of ONNX ------------------------------- */
 
-static double exact_relu(double x, double a, double b)       { (void)a, (void)b; return x > 0 ? x : 0; }
-static double exact_tanh(double x, double a, double b)       { (void)a, (void)b; return tanh(x); }
-static double exact_sigmoid(double x, double a, double b)    { (void)a, (void)b; return 1 / (1 + exp(-x)); }
-static double exact_affine(double x, double a, double b)     { return a * x + b; }
-static double exact_leaky_relu(double x, double a, double b) { (void)b; return x >= 0 ? x : a * x; }
-static double exact_thresholded_relu(double x, double a, double b) { (void)b; return x >= a ? x : 0; }
-static double exact_scaled_tanh(double x, double a, double b)  { return a * tanh(b * x); }
+static double exact_relu(double x, double a, double b)
+{
+    (void)a, (void)b;
+    return x > 0 ? x : 0;
+}
+static double exact_tanh(double x, double a, double b)
+{
+    (void)a, (void)b;
+    return tanh(x);
+}
+static double exact_sigmoid(double x, double a, double b)
+{
+    (void)a, (void)b;
+    return 1 / (1 + exp(-x));
+}
+static double exact_affine(double x, double a, double b) { return a * x + b; }
+static double exact_leaky_relu(double x, double a, double b)
+{
+    (void)b;
+    return x >= 0 ? x : a * x;
+}
+static double exact_thresholded_relu(double x, double a, double b)
+{
+    (void)b;
+    return x >= a ? x : 0;
+}
+static double exact_scaled_tanh(double x, double a, double b) { return a * tanh(b * x); }
 static double exact_hard_sigmoid(double x, double a, double b) { return fmin(fmax(a * x + b, 0), 1); }
-static double exact_elu(double x, double a, double b)        { (void)b; return x >= 0 ? x : a * expm1(x); }
-static double exact_softsign(double x, double a, double b)   { (void)a, (void)b; return x / (1 + fabs(x)); }
+static double exact_elu(double x, double a, double b)
+{
+    (void)b;
+    return x >= 0 ? x : a * expm1(x);
+}
+static double exact_softsign(double x, double a, double b)
+{
+    (void)a, (void)b;
+    return x / (1 + fabs(x));
+}
 static double exact_softplus(double x, double a, double b)
 {
     (void)a, (void)b;
     return fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
-typedef float  activation(V x, V alpha, V beta);
+typedef float activation(V x, V alpha, V beta);
 typedef double exact_activation(double x, double alpha, double beta);
 
 /* Where some activation's slope jumps: at 0, at alpha, and where alpha x + beta is 0 or 1. */
@@ -105,19 +135,18 @@ static bool near_a_jump(double x, double alpha, double beta)
 }
 
 /* Values at all magnitudes; slopes against differences of the exact function, not at its jumps. */
-static void check_activation(const char *name, activation *value, activation *slope,
-                             exact_activation *exact)
+static void check_activation(const char *name, activation *value, activation *slope, exact_activation *exact)
 {
     const double alpha = 0.2f, beta = 0.6f, step = 1e-6;
     double worst = 0, worst_slope = 0;
     FOR_FLOATS(size, 0x1p-60f, 60, 20011)
-        for (int sign = -1; sign <= 1; sign += 2) {
-            float x = sign * size, y = value(x, alpha, beta);
-            double difference = exact(x + step, alpha, beta) - exact(x - step, alpha, beta);
-            worst = worse(worst, fabs(y - exact(x, alpha, beta)) / (1 + fabs(exact(x, alpha, beta))));
-            if (!near_a_jump(x, alpha, beta))
-                worst_slope = worse(worst_slope, fabs(slope(y, alpha, beta) - difference / (2 * step)));
-        }
+    for (int sign = -1; sign <= 1; sign += 2) {
+        float x = sign * size, y = value(x, alpha, beta);
+        double difference = exact(x + step, alpha, beta) - exact(x - step, alpha, beta);
+        worst = worse(worst, fabs(y - exact(x, alpha, beta)) / (1 + fabs(exact(x, alpha, beta))));
+        if (!near_a_jump(x, alpha, beta))
+            worst_slope = worse(worst_slope, fabs(slope(y, alpha, beta) - difference / (2 * step)));
+    }
     check_worst("activation", name, worst, 3e-7);
     check_worst("its slope", name, worst_slope, 1e-6);
     CHECK(isnan(value(NAN, alpha, beta)), "%s drops a NaN", name);

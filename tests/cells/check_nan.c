@@ -4,33 +4,30 @@
 #include "unit.h"
 #include "worst.h"
 
-enum { SICK = 21 };         /* the unit that gets the NaN */
+enum { SICK = 21 }; /* the unit that gets the NaN */
 
 static void fill(struct unit *unit)
 {
     uint64_t seed = 13;
-    for (float *p = unit->value.in[0]; p < &unit->option_clip; p++)
-        *p = (float)random_number(&seed);
+    for (float *p = unit->value.in[0]; p < &unit->option_clip; p++) *p = (float)random_number(&seed);
     unit->option_clip = 0.5f;
 }
 
-static int wrong_numbers(struct unit *unit, const struct cell_declaration *cell,
-                         const struct record *record, const char *input)
+static int wrong_numbers(struct unit *unit, const struct cell_declaration *cell, const struct record *record,
+                         const char *input)
 {
     int wrong = 0;
     for (int i = 0; i < record->results; i++) {
         const float *number = unit_named(unit, cell, record->result[i].name);
         bool depends = record_depends(record->result[i].node, input);
-        for (int u = 0; u < UNITS; u++)
-            wrong += !isnan(number[u]) != !(depends && u == SICK);
+        for (int u = 0; u < UNITS; u++) wrong += !isnan(number[u]) != !(depends && u == SICK);
         if (depends && !isnan(number[SICK]))
             printf("%s: a NaN in %s does not reach %s\n", record->name, input, record->result[i].name);
     }
     return wrong;
 }
 
-static int wrong_with_nan(cell_kernel *kernel, const struct cell_declaration *cell,
-                          const struct record *record)
+static int wrong_with_nan(cell_kernel *kernel, const struct cell_declaration *cell, const struct record *record)
 {
     int wrong = 0;
     for (int i = 0; i < record->nodes; i++) {
@@ -58,8 +55,7 @@ static bool find_record(const struct cell_recorder *recorders, const char *cell,
     return cell_record_named(recorders, name, record);
 }
 
-static void check_table(const char *isa, const struct cell_kernels *const *table,
-                        const struct cell_recorder *recorders)
+static void check_table(const char *isa, const struct cell_kernels *const *table, const struct cell_recorder *recorders)
 {
     static struct cell_record record;
     for (; *table; table++) {
@@ -68,11 +64,10 @@ static void check_table(const char *isa, const struct cell_kernels *const *table
         if (!CHECK(find_record(recorders, cell->name, &record), "%s has no record", cell->name))
             continue;
         for (int phase = 0; phase < cell->phases; phase++) {
-            wrong += wrong_with_nan((*table)->forward[phase],  cell, &record.forward[phase]);
+            wrong += wrong_with_nan((*table)->forward[phase], cell, &record.forward[phase]);
             wrong += wrong_with_nan((*table)->backward[phase], cell, &record.backward[phase]);
         }
-        CHECK(wrong == 0, "%s, %s: %d numbers are or are not NaN against what they depend on", isa,
-              cell->name, wrong);
+        CHECK(wrong == 0, "%s, %s: %d numbers are or are not NaN against what they depend on", isa, cell->name, wrong);
     }
 }
 

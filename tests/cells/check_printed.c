@@ -6,26 +6,39 @@
 #include "worst.h"
 #include <stdlib.h>
 
-extern const struct { const char *name; void (*run)(const float *, float *); } printed_functions[];
+extern const struct {
+    const char *name;
+    void (*run)(const float *, float *);
+} printed_activations[];
 
 /* ---- the interpreter of printed StableHLO ------------------------------------------------ */
 
 /* Values by their numbers, every tensor one number. */
-struct evaluation { float v[RECORD_NODES], m[RECORD_NODES]; };
+struct evaluation {
+    float v[RECORD_NODES], m[RECORD_NODES];
+};
 
-static float *place(struct evaluation *e, const char *name)
-{
-    return (name[1] == 'm' ? e->m : e->v) + atoi(name + 2);
-}
+static float *place(struct evaluation *e, const char *name) { return (name[1] == 'm' ? e->m : e->v) + atoi(name + 2); }
 
 static float applied(const char *operation, float x, float y)
 {
-    const struct { const char *name; float value; } known[] = {
-        { "add", x + y }, { "subtract", x - y }, { "multiply", x * y }, { "divide", x / y },
-        { "minimum", fminf(x, y) }, { "maximum", fmaxf(x, y) }, { "compare", x < y }, { "convert", x },
-        { "abs", fabsf(x) }, { "sqrt", sqrtf(x) }, { "exponential", expf(x) }, { "log", logf(x) },
-        { "logistic", 1 / (1 + expf(-x)) }, { "tanh", tanhf(x) },
-    };
+    const struct {
+        const char *name;
+        float value;
+    } known[] = {{"add", x + y},
+                 {"subtract", x - y},
+                 {"multiply", x * y},
+                 {"divide", x / y},
+                 {"minimum", fminf(x, y)},
+                 {"maximum", fmaxf(x, y)},
+                 {"compare", x < y},
+                 {"convert", x},
+                 {"abs", fabsf(x)},
+                 {"sqrt", sqrtf(x)},
+                 {"exponential", expf(x)},
+                 {"log", logf(x)},
+                 {"logistic", 1 / (1 + expf(-x))},
+                 {"tanh", tanhf(x)}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].name, operation))
             return known[i].value;
@@ -46,21 +59,18 @@ static void evaluate_line(struct evaluation *e, const char *line)
 
 static void read_results(const struct evaluation *e, const char *line, float *result)
 {
-    for (const char *p = strchr(line, '%'); p; p = strchr(p + 1, '%'))
-        *result++ = e->v[atoi(p + 2)];
+    for (const char *p = strchr(line, '%'); p; p = strchr(p + 1, '%')) *result++ = e->v[atoi(p + 2)];
 }
 
 static void evaluate(FILE *file, const char *name, const float *input, int inputs, float *result)
 {
-    struct evaluation e = { .v = { 0 } };
+    struct evaluation e = {.v = {0}};
     char line[8192] = "", head[64];
     snprintf(head, sizeof head, "func.func @%s(", name);
     memcpy(e.v, input, inputs * sizeof *input);
     rewind(file);
-    while (fgets(line, sizeof line, file) && !strstr(line, head))
-        ;
-    while (fgets(line, sizeof line, file) && !strstr(line, "func.return"))
-        evaluate_line(&e, line);
+    while (fgets(line, sizeof line, file) && !strstr(line, head));
+    while (fgets(line, sizeof line, file) && !strstr(line, "func.return")) evaluate_line(&e, line);
     read_results(&e, line, result);
 }
 
@@ -68,14 +78,13 @@ static void evaluate(FILE *file, const char *name, const float *input, int input
 
 static void run_printed_c(const char *name, const float *input, float *result)
 {
-    result[0] = NAN;                        /* should there be no such function */
-    for (int i = 0; printed_functions[i].name; i++)
-        if (!strcmp(printed_functions[i].name, name))
-            printed_functions[i].run(input, result);
+    result[0] = NAN; /* should there be no such function */
+    for (int i = 0; printed_activations[i].name; i++)
+        if (!strcmp(printed_activations[i].name, name))
+            printed_activations[i].run(input, result);
 }
 
-static int inputs_of(struct unit *unit, const struct cell_declaration *cell, const struct record *record,
-                     float *input)
+static int inputs_of(struct unit *unit, const struct cell_declaration *cell, const struct record *record, float *input)
 {
     int count = 0;
     for (int i = 0; i < record->nodes; i++)
@@ -84,8 +93,8 @@ static int inputs_of(struct unit *unit, const struct cell_declaration *cell, con
     return count;
 }
 
-static double worst_difference(struct unit *unit, const struct cell_declaration *cell,
-                               const struct record *record, const float *result)
+static double worst_difference(struct unit *unit, const struct cell_declaration *cell, const struct record *record,
+                               const float *result)
 {
     double worst = 0;
     for (int i = 0; i < record->results; i++) {
@@ -102,9 +111,8 @@ static void compare(const struct cell_declaration *cell, cell_kernel *kernel, co
     double worst_c = 0, worst_stablehlo = 0;
     for (int trial = 0; trial < 100; trial++) {
         static struct unit unit;
-        float input[RECORD_NODES], result[RECORD_RESULTS] = { 0 };
-        for (float *p = unit.value.in[0]; p < &unit.option_clip; p++)
-            *p = (float)random_number(&seed);
+        float input[RECORD_NODES], result[RECORD_RESULTS] = {0};
+        for (float *p = unit.value.in[0]; p < &unit.option_clip; p++) *p = (float)random_number(&seed);
         unit.option_clip = 0.5f;
         int inputs = inputs_of(&unit, cell, record, input);
         struct cell_step step = unit_step(&unit, 1);
@@ -125,14 +133,14 @@ static void compare_table(const struct cell_kernels *const *table, const struct 
     for (; *table; table++) {
         const struct cell_declaration *cell = (*table)->declaration;
         if (strstr(cell->name, "_any"))
-            continue;                   /* what it computes is known only when it runs */
+            continue; /* what it computes is known only when it runs */
         if (!CHECK(cell_record_named(recorders, cell->name, &record), "%s has no record", cell->name))
             continue;
         const char *refusal = cell_record_refusal(&record);
         if (!CHECK(refusal == NULL, "%s", refusal))
             continue;
         for (int phase = 0; phase < cell->phases; phase++) {
-            compare(cell, (*table)->forward[phase],  &record.forward[phase],  stablehlo);
+            compare(cell, (*table)->forward[phase], &record.forward[phase], stablehlo);
             compare(cell, (*table)->backward[phase], &record.backward[phase], stablehlo);
         }
     }
@@ -142,10 +150,9 @@ static void check_questions(void)
 {
     static struct cell_record record;
     CHECK(cell_record_named(toy_recorders, "toy_wrong", &record), "no toy_wrong");
-    CHECK(!strcmp(record.forward[0].refusal, "toy_wrong_forward: does not write a field that it has to"),
-          "instead: %s", record.forward[0].refusal);
-    CHECK(!strcmp(record.backward[0].refusal,
-                  "toy_wrong_backward: reads a field that its phase does not have"),
+    CHECK(!strcmp(record.forward[0].refusal, "toy_wrong_forward: does not write a field that it has to"), "instead: %s",
+          record.forward[0].refusal);
+    CHECK(!strcmp(record.backward[0].refusal, "toy_wrong_backward: reads a field that its phase does not have"),
           "instead: %s", record.backward[0].refusal);
     CHECK(cell_record_refusal(&record) == record.forward[0].refusal, "toy_wrong is good");
     CHECK(!cell_record_named(cell_recorders, "toy", &record), "a cell of the tests is in the library");

@@ -7,11 +7,13 @@
 #include "worst.h"
 
 /* A pair stands for the map h -> a h + b. */
-struct map { real a, b; };
+struct map {
+    real a, b;
+};
 
 static struct map after(struct map later, struct map earlier)
 {
-    return (struct map){ later.a * earlier.a, later.a * earlier.b + later.b };
+    return (struct map){later.a * earlier.a, later.a * earlier.b + later.b};
 }
 
 /* a and b of every step of one unit, by the cell's own kernels. */
@@ -21,12 +23,14 @@ static void maps_of_unit(struct layer *l, size_t u, struct map *map)
     size_t H = l->shape.H;
     for (size_t t = 0; t < l->shape.T; t++) {
         real zero = 0, one = 1, saved[8], d_in[8];
-        struct cell_step step = { .rows = 1, .width = 1,
-            .value = { .in = { l->in + t * cell->inputs * H + u, H, 0 }, .state = { &zero, 0, 0 },
-                       .next = { &map[t].b, 0, 0 }, .saved = { saved, 1, 0 } },
-            .gradient = { .in = { d_in, 1, 0 }, .next = { &one, 0, 0 },
-                          .state = { &map[t].a, 0, 0 } } };
-        map[t].a = 0;                       /* backward adds to it */
+        struct cell_step step = {.rows = 1,
+                                 .width = 1,
+                                 .value = {.in = {l->in + t * cell->inputs * H + u, H, 0},
+                                           .state = {&zero, 0, 0},
+                                           .next = {&map[t].b, 0, 0},
+                                           .saved = {saved, 1, 0}},
+                                 .gradient = {.in = {d_in, 1, 0}, .next = {&one, 0, 0}, .state = {&map[t].a, 0, 0}}};
+        map[t].a = 0; /* backward adds to it */
         l->cell->forward[0](&step);
         l->cell->backward[0](&step);
     }
@@ -36,21 +40,19 @@ static void maps_of_unit(struct layer *l, size_t u, struct map *map)
 static void scan(struct map *map, size_t T)
 {
     for (size_t reach = 1; reach < T; reach *= 2)
-        for (size_t t = T; t-- > reach;)
-            map[t] = after(map[t], map[t - reach]);
+        for (size_t t = T; t-- > reach;) map[t] = after(map[t], map[t - reach]);
 }
 
 static void check_scan(const struct cell_kernels *cell)
 {
     enum { T = 100, H = 4 };
-    struct layer *l = layer_new(cell, (struct layer_shape){ .T = T, .B = 1, .I = 3, .H = H });
+    struct layer *l = layer_new(cell, (struct layer_shape){.T = T, .B = 1, .I = 3, .H = H});
     struct map map[T];
     uint64_t seed = 5;
     double worst = 0;
-    for (size_t i = 0; i < l->value.count; i++)
-        l->value.all[i] = (real)random_number(&seed);
+    for (size_t i = 0; i < l->value.count; i++) l->value.all[i] = (real)random_number(&seed);
     layer_forward(l);
-    layer_refill_sums(l);                   /* forward has saved its values over them */
+    layer_refill_sums(l); /* forward has saved its values over them */
     for (size_t u = 0; u < H; u++) {
         maps_of_unit(l, u, map);
         scan(map, T);
@@ -67,7 +69,7 @@ int main(void)
     for (int i = 0; cells_scalar[i]; i++) {
         const char *name = cells_scalar[i]->declaration->name;
         if (strstr(name, "_any"))
-            continue;                   /* what it computes is known only when it runs */
+            continue; /* what it computes is known only when it runs */
         CHECK(cell_record_named(cell_recorders, name, &record), "%s has no record", name);
         bool is_scan = cell_record_is_scan(&record);
         CHECK(is_scan == !strcmp(name, "mingru"), "%s is%s a scan", name, is_scan ? "" : " not");

@@ -12,20 +12,21 @@ enum { ROWS = 2, WIDEST = 70, FIELDS = 12, PER_ARRAY = ROWS * WIDEST * FIELDS };
 enum layout { PLANES, SIDE_BY_SIDE, IN_PLACE, LAYOUTS };
 
 /* The arrays of one step: values, then gradients, in the order of struct cell_arrays. */
-struct numbers { float array[12][PER_ARRAY]; };
+struct numbers {
+    float array[12][PER_ARRAY];
+};
 
 static struct fields fields_of(float *array, enum layout layout, size_t width)
 {
-    return layout == PLANES ? (struct fields){ array, ROWS * width, width }
-                            : (struct fields){ array, width, FIELDS * width };
+    return layout == PLANES ? (struct fields){array, ROWS * width, width}
+                            : (struct fields){array, width, FIELDS * width};
 }
 
 static struct cell_arrays arrays_of(float array[6][PER_ARRAY], enum layout layout, size_t width)
 {
-    struct cell_arrays a = { 0 };
-    struct fields *view[6] = { &a.in, &a.state, &a.next, &a.saved, &a.link, &a.vector };
-    for (int i = 0; i < 6; i++)
-        *view[i] = fields_of(array[i], layout, width);
+    struct cell_arrays a = {0};
+    struct fields *view[6] = {&a.in, &a.state, &a.next, &a.saved, &a.intermediate, &a.vector};
+    for (int i = 0; i < 6; i++) *view[i] = fields_of(array[i], layout, width);
     a.vector.row = 0;
     return a;
 }
@@ -40,9 +41,12 @@ static void run(cell_kernel *kernel, struct numbers *n, enum layout layout, size
     is_filled = true;
     *n = random_numbers;
 
-    struct cell_step step = { .rows = ROWS, .width = width, .value = arrays_of(n->array, layout, width),
-                              .gradient = arrays_of(n->array + 6, layout, width), .options = SOME_OPTIONS,
-                              .copy = copy };
+    struct cell_step step = {.rows = ROWS,
+                             .width = width,
+                             .value = arrays_of(n->array, layout, width),
+                             .gradient = arrays_of(n->array + 6, layout, width),
+                             .options = SOME_OPTIONS,
+                             .copy = copy};
     step.gradient.vector.row = step.gradient.in.row;
     if (layout == IN_PLACE)
         step.value.saved = step.gradient.in = step.value.in;
@@ -56,15 +60,14 @@ static void add_to_hash(const struct numbers *n)
 {
     uint32_t bits[12 * PER_ARRAY];
     memcpy(bits, n, sizeof bits);
-    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
-        hash = (hash ^ bits[i]) * 0x100000001b3u;
+    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) hash = (hash ^ bits[i]) * 0x100000001b3u;
 }
 
 /* How many of the instruction sets' results differ from the scalar ones, over widths and layouts. */
 static void check_kernel(cell_kernel *scalar, cell_kernel *const *other, int others, int *differ)
 {
     static struct numbers expected, got;
-    const struct fields none = { 0 };
+    const struct fields none = {0};
     for (size_t width = 1; width <= WIDEST; width++)
         for (enum layout layout = 0; layout < LAYOUTS; layout++) {
             run(scalar, &expected, layout, width, none);
@@ -79,24 +82,23 @@ static void check_kernel(cell_kernel *scalar, cell_kernel *const *other, int oth
 
 static void check_cell(const struct cell_kernels *scalar, const struct isa_table *isa, bool is_toy, int place)
 {
-    int differ[4] = { 0 }, others = 0;
+    int differ[4] = {0}, others = 0;
     for (int phase = 0; phase < scalar->declaration->phases; phase++) {
         cell_kernel *forward[4], *backward[4];
         for (others = 0; isa[others].name && !isa[others].int8_alone; others++) {
             const struct cell_kernels *const *table = is_toy ? isa[others].toys : isa[others].cells;
-            forward[others]  = table[place]->forward[phase];
+            forward[others] = table[place]->forward[phase];
             backward[others] = table[place]->backward[phase];
         }
-        check_kernel(scalar->forward[phase],  forward,  others, differ);
+        check_kernel(scalar->forward[phase], forward, others, differ);
         check_kernel(scalar->backward[phase], backward, others, differ);
     }
-    for (int i = 0; i < others; i++)
-        check_worst(isa[i].name, scalar->declaration->name, differ[i], 0);
+    for (int i = 0; i < others; i++) check_worst(isa[i].name, scalar->declaration->name, differ[i], 0);
 }
 
 /* ---- the gradients once more -------------------------------------------------------------- */
 
-enum { APART = WIDEST + 3, UNTOUCHED = 12345 };      /* fields of the copy have room between them */
+enum { APART = WIDEST + 3, UNTOUCHED = 12345 }; /* fields of the copy have room between them */
 
 /* Numbers of the copy that are not the phase's gradients, or not left alone beside them. */
 static int differing_copies(const struct cell_declaration *c, int phase, const struct fields *in, const float *copy,
@@ -126,10 +128,9 @@ static void check_copies(const struct cell_kernels *const *table, const char *na
             for (size_t width = 1; width <= WIDEST; width++)
                 for (enum layout layout = 0; layout < LAYOUTS; layout++) {
                     float copy[ROWS * FIELDS * APART];
-                    for (size_t i = 0; i < sizeof copy / sizeof *copy; i++)
-                        copy[i] = UNTOUCHED;
-                    run(backward, &expected, layout, width, (struct fields){ 0 });
-                    run(backward, &got, layout, width, (struct fields){ copy, APART, FIELDS * APART });
+                    for (size_t i = 0; i < sizeof copy / sizeof *copy; i++) copy[i] = UNTOUCHED;
+                    run(backward, &expected, layout, width, (struct fields){0});
+                    run(backward, &got, layout, width, (struct fields){copy, APART, FIELDS * APART});
                     beside += memcmp(&got, &expected, sizeof got) != 0;
                     const struct fields in = fields_of(got.array[layout == IN_PLACE ? 0 : 6], layout, width);
                     differ += differing_copies((*table)->declaration, phase, &in, copy, width);
@@ -155,14 +156,13 @@ static char *last_readable(void)
 static void run_at_the_end(const struct cell_kernels *cell, char *const end[12], size_t width)
 {
     const struct cell_declaration *c = cell->declaration;
-    const int fields[6] = { c->inputs, c->states, c->states, c->saved, c->links, c->vectors };
-    struct cell_step step = { .rows = 1, .width = width, .options = SOME_OPTIONS };
+    const int fields[6] = {c->inputs, c->states, c->states, c->saved, c->intermediates, c->vectors};
+    struct cell_step step = {.rows = 1, .width = width, .options = SOME_OPTIONS};
     for (int half = 0; half < 2; half++) {
         struct cell_arrays *a = half ? &step.gradient : &step.value;
-        struct fields *view[6] = { &a->in, &a->state, &a->next, &a->saved, &a->link, &a->vector };
+        struct fields *view[6] = {&a->in, &a->state, &a->next, &a->saved, &a->intermediate, &a->vector};
         for (int i = 0; i < 6; i++)
-            *view[i] = (struct fields){ .at = end[6 * half + i] - fields[i] * width * sizeof(float),
-                                        .field = width };
+            *view[i] = (struct fields){.at = end[6 * half + i] - fields[i] * width * sizeof(float), .field = width};
     }
     for (int phase = 0; phase < c->phases; phase++) {
         cell->forward[phase](&step);
@@ -178,8 +178,7 @@ static void check_ends(const struct isa_table *isa)
             return;
     for (; isa->name && !isa->int8_alone; isa++)
         for (int i = 0; isa->cells[i]; i++)
-            for (size_t width = 1; width <= WIDEST; width++)
-                run_at_the_end(isa->cells[i], end, width);
+            for (size_t width = 1; width <= WIDEST; width++) run_at_the_end(isa->cells[i], end, width);
     CHECK(true, "reached");
 }
 
@@ -189,13 +188,10 @@ int main(void)
     find_isas(isa);
     if (!isa[0].name)
         check_skip("this processor has no instruction set that the cells have kernels for");
-    for (int i = 0; cells_scalar[i]; i++)
-        check_cell(cells_scalar[i], isa, false, i);
-    for (int i = 0; toys_scalar[i]; i++)
-        check_cell(toys_scalar[i], isa, true, i);
+    for (int i = 0; cells_scalar[i]; i++) check_cell(cells_scalar[i], isa, false, i);
+    for (int i = 0; toys_scalar[i]; i++) check_cell(toys_scalar[i], isa, true, i);
     check_copies(cells_scalar, "scalar");
-    for (int i = 0; isa[i].name && !isa[i].int8_alone; i++)
-        check_copies(isa[i].cells, isa[i].name);
+    for (int i = 0; isa[i].name && !isa[i].int8_alone; i++) check_copies(isa[i].cells, isa[i].name);
     check_ends(isa);
     printf("bits of the scalar cells: %016llx\n", (unsigned long long)hash);
     return check_finish("check_simd");

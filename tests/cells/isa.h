@@ -6,7 +6,7 @@
 struct isa_table {
     const char *name;
     const struct cell_kernels *const *cells, *const *toys;
-    bool int8_alone;            /* the cells have fused steps of int8 weights and nothing else; comes last */
+    bool int8_alone; /* the cells have fused steps of int8 weights and nothing else; comes last */
 };
 
 /* Ended by a NULL name. */
@@ -15,23 +15,23 @@ static inline void find_isas(struct isa_table isa[5])
     int count = 0;
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        isa[count++] = (struct isa_table){ "avx2", cells_avx2, toys_avx2, false };
+        isa[count++] = (struct isa_table){"avx2", cells_avx2, toys_avx2, false};
     if (__builtin_cpu_supports("avx512f")) {
-        isa[count++] = (struct isa_table){ "avx512", cells_avx512, toys_avx512, false };
-        isa[count++] = (struct isa_table){ "avx512, two", cells_two_registers, toys_two_registers, false };
+        isa[count++] = (struct isa_table){"avx512", cells_avx512, toys_avx512, false};
+        isa[count++] = (struct isa_table){"avx512, two", cells_two_registers, toys_two_registers, false};
     }
     if (__builtin_cpu_supports("avx512vnni"))
-        isa[count++] = (struct isa_table){ "avx512_vnni", cells_avx512_vnni, toys_avx512, true };
+        isa[count++] = (struct isa_table){"avx512_vnni", cells_avx512_vnni, toys_avx512, true};
 #endif
 #ifdef __aarch64__
-    isa[count++] = (struct isa_table){ "neon", cells_neon, toys_neon, false };
+    isa[count++] = (struct isa_table){"neon", cells_neon, toys_neon, false};
 #endif
     isa[count].name = NULL;
 }
 
 /* Options for all cells: those that have functions of the user's choice get some with numbers. */
 #define SOME_OPTIONS                                                                                            \
-    (struct cell_options){ .clip = 1.5f, .coupled = true,                                                       \
+    (struct cell_options){ .clip = 1.5f, .input_forget = true,                                                       \
         .function = { { ACTIVATION_HARD_SIGMOID, 0.3f, 0.4f }, { ACTIVATION_SOFTSIGN, 0, 0 }, { ACTIVATION_ELU, 0.7f, 0 } } }
 
 #endif

@@ -23,21 +23,12 @@ static void visit_all(record_visitor *visit)
     visit_table(toy_recorders, visit);
 }
 
-static void print_as_c(const struct record *record)
-{
-    print_c(stdout, record);
-}
+static void print_as_c(const struct record *record) { print_c(stdout, record); }
 
-static void print_as_stablehlo(const struct record *record)
-{
-    print_stablehlo(stdout, record, "8x128xf32");
-}
+static void print_as_stablehlo(const struct record *record) { print_stablehlo(stdout, record, "8x128xf32"); }
 
 /* So that a program that compiles the printed C can find the functions by name. */
-static void print_entry(const struct record *record)
-{
-    printf("    { \"%s\", %s },\n", record->name, record->name);
-}
+static void print_entry(const struct record *record) { printf("    { \"%s\", %s },\n", record->name, record->name); }
 
 int main(int count, char **word)
 {
@@ -52,7 +43,7 @@ int main(int count, char **word)
              "static float sigmoidf(float x) { return 1 / (1 + expf(-x)); }\n");
         visit_all(print_as_c);
         puts("const struct { const char *name; void (*run)(const float *, float *); }\n"
-             "printed_functions[] = {");
+             "printed_activations[] = {");
         visit_all(print_entry);
         puts("    { 0, 0 }\n};");
         return 0;

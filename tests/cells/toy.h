@@ -12,8 +12,8 @@
 #define VECTORS(VECTOR)       VECTOR(p)
 #define GATE_INPUTS(INPUT)    INPUT(u, FROM_X | FROM_H)
 #define SAVED(VALUE)          VALUE(l)
-#define LINKS(LINK)           LINK(l)
-#define GATE_INPUTS_2(INPUT)  INPUT(s, FROM_X | FROM_LINK) INPUT(e, FROM_H)
+#define INTERMEDIATES(INTERMEDIATE)           INTERMEDIATE(l)
+#define GATE_INPUTS_2(INPUT)  INPUT(s, FROM_X | FROM_INTERMEDIATE) INPUT(e, FROM_H)
 #define SAVED_2(VALUE)        VALUE(s) VALUE(e)
 #include "cells/cell_begin.h"
 
@@ -21,8 +21,8 @@ FORWARD(v)
 {
     V sum = v_fma(v->vector.p, v->state.m, v->in.u);
 
-    v->link.l = v_tanh(v_clip(sum, v->option.clip));
-    v->saved.l = v->link.l;
+    v->intermediate.l = v_tanh(v_clip(sum, v->option.clip));
+    v->saved.l = v->intermediate.l;
 }
 
 FORWARD_2(v)
@@ -47,7 +47,7 @@ BACKWARD_2(v, d)
 
 BACKWARD(v, d)
 {
-    V d_u = v_mul(d->link.l, v_clipped_tanh_slope(v->saved.l, v->option.clip));
+    V d_u = v_mul(d->intermediate.l, v_clipped_tanh_slope(v->saved.l, v->option.clip));
 
     d->in.u = d_u;
     d->vector.p = v_mul(d_u, v->state.m);

@@ -11,17 +11,14 @@
 #define STATES(STATE)                                                                           \
     STATE(softsign) STATE(relu) STATE(tanh) STATE(sigmoid) STATE(affine) STATE(leaky_relu)       \
     STATE(thresholded_relu) STATE(scaled_tanh) STATE(hard_sigmoid) STATE(elu) STATE(softplus)
-#define SAVED(VALUE)        /* nothing: slopes come from the values */
+#define SAVED(VALUE) /* nothing: slopes come from the values */
 #include "cells/cell_begin.h"
 
 #define APPLY(name) v->next.name = v_##name##_of(v->in.name, v_const(0.3f), v_const(0.7f));
 #define SLOPE(name) \
     d->in.name = v_mul(d->next.name, v_##name##_slope_of(v->next.name, v_const(0.3f), v_const(0.7f)));
 
-FORWARD(v)
-{
-    ALL_ACTIVATIONS(APPLY)
-}
+FORWARD(v){ALL_ACTIVATIONS(APPLY)}
 
 BACKWARD(v, d)
 {

@@ -6,4 +6,4 @@
 #include "toy_wrong.h"
 
 #define RECORDER(name) { #name, name##_record },
-const struct cell_recorder toy_recorders[] = { ALL_TOYS(RECORDER) RECORDER(toy_wrong) { NULL, NULL } };
+const struct cell_recorder toy_recorders[] = {ALL_TOYS(RECORDER) RECORDER(toy_wrong){NULL, NULL}};

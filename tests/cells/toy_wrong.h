@@ -6,14 +6,8 @@
 #define SAVED(VALUE)        VALUE(a)
 #include "cells/cell_begin.h"
 
-FORWARD(v)
-{
-    v->next.h = v_tanh(v->in.a);
-}
+FORWARD(v) { v->next.h = v_tanh(v->in.a); }
 
-BACKWARD(v, d)
-{
-    d->in.a = v_mul(d->next.h, v_tanh_slope(v_tanh(v->in.a)));
-}
+BACKWARD(v, d) { d->in.a = v_mul(d->next.h, v_tanh_slope(v_tanh(v->in.a))); }
 
 #include "cells/cell_end.h"

@@ -8,9 +8,9 @@ extern const struct cell_kernels *const toys_scalar[];
 extern const struct cell_kernels *const toys_f64[];
 extern const struct cell_kernels *const toys_avx2[];
 extern const struct cell_kernels *const toys_avx512[];
-extern const struct cell_kernels *const toys_amx[];             /* of steps with thirds alone */
-extern const struct cell_kernels *const toys_two_registers[];   /* AVX-512, V of 32 floats, pointwise */
-extern const struct cell_kernels *const cells_two_registers[];  /* and the library's cells with it */
+extern const struct cell_kernels *const toys_amx[];            /* of steps with bf16x3 splits alone */
+extern const struct cell_kernels *const toys_two_registers[];  /* AVX-512, V of 32 floats, pointwise */
+extern const struct cell_kernels *const cells_two_registers[]; /* and the library's cells with it */
 extern const struct cell_kernels *const toys_neon[];
 extern const struct cell_recorder toy_recorders[];
 

@@ -1,4 +1,4 @@
-/* The tests' cells for AVX-512 with AMX: steps with weights as thirds. */
+/* The tests' cells for AVX-512 with AMX: steps with weights as bf16x3 splits. */
 #include "toys.h"
 #include "cells/v/v_avx512.h"
 #include "cells/v/v_tiles.h"
@@ -8,4 +8,4 @@
 #include "toy_table.h"
 
 #define KERNELS(name) &name##_kernels,
-const struct cell_kernels *const toys_amx[] = { ALL_TOYS(KERNELS) NULL };
+const struct cell_kernels *const toys_amx[] = {ALL_TOYS(KERNELS) NULL};

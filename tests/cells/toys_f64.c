@@ -5,4 +5,4 @@
 #include "toy_table.h"
 
 #define KERNELS(name) &name##_kernels,
-const struct cell_kernels *const toys_f64[] = { ALL_TOYS(KERNELS) NULL };
+const struct cell_kernels *const toys_f64[] = {ALL_TOYS(KERNELS) NULL};

@@ -1,9 +1,9 @@
 /* The tests' cells for one float at a time. */
 #include "toys.h"
 #include "cells/v/v_f32.h"
-#include "cells/v/v_narrow.h"
+#include "cells/v/v_low_precision.h"
 #define CELL_USER "cells/cell_loops.h"
 #include "toy_table.h"
 
 #define KERNELS(name) &name##_kernels,
-const struct cell_kernels *const toys_scalar[] = { ALL_TOYS(KERNELS) NULL };
+const struct cell_kernels *const toys_scalar[] = {ALL_TOYS(KERNELS) NULL};

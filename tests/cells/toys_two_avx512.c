@@ -1,12 +1,12 @@
 /* The tests' cells and the library's with a V of two AVX-512 registers, wider than a tile: pointwise only. */
 #include "toys.h"
 #include "cells/v/v_avx512x2.h"
-#include "cells/v/v_narrow.h"
+#include "cells/v/v_low_precision.h"
 #define CELL_POINTWISE
 #define CELL_USER "cells/cell_loops.h"
 #include "cells/cell_table.h"
 #include "toy_table.h"
 
 #define KERNELS(name) &name##_kernels,
-const struct cell_kernels *const toys_two_registers[] = { ALL_TOYS(KERNELS) NULL };
-const struct cell_kernels *const cells_two_registers[] = { ALL_CELLS(KERNELS) NULL };
+const struct cell_kernels *const toys_two_registers[] = {ALL_TOYS(KERNELS) NULL};
+const struct cell_kernels *const cells_two_registers[] = {ALL_CELLS(KERNELS) NULL};

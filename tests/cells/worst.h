@@ -16,10 +16,7 @@ static inline double random_number(uint64_t *seed)
 }
 
 /* The larger one; a NaN is worse than any number and stays (fmax would drop it). */
-static inline double worse(double a, double b)
-{
-    return b <= a || isnan(a) ? a : b;
-}
+static inline double worse(double a, double b) { return b <= a || isnan(a) ? a : b; }
 
 /* A NaN is more than anything allowed. */
 static inline void check_worst(const char *what, const char *subject, double worst, double allowed)

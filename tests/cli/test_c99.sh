@@ -48,7 +48,7 @@ else
 fi
 holds "the header has the prefix" \
     grep -q 'void small_step(struct small \*s, int32_t token, float \*y);' c/small.h
-holds "the header has the symbols" grep -q 'small_symbol\[SMALL_SYMBOLS\]' c/small.h
+holds "the header has the tokens" grep -q 'small_symbol\[SMALL_SYMBOLS\]' c/small.h
 
 refuses "no folder" 2 "FILE" run --to c99
 refuses "another type" 2 "choose one of fp32, int8" run --to c99 -o refused --dtype bf16

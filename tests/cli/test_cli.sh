@@ -1,7 +1,7 @@
 #!/bin/bash
 # The command as its users meet it: help, errors, settings, and a tiny training with everything around it.
 #     tests/cli/test_cli.sh BINARY       with UPDATE=1: writes the golden files anew, to be read before commit
-# Each error case compares exit code and message with golden/errors.txt. Not a test of what is learnt.
+# Each error case compares exit code and message with golden/errors.txt. Not a test of what is learned.
 set -u
 shopt -s inherit_errexit 2>/dev/null
 
@@ -108,7 +108,7 @@ else
 fi
 unroll devices > devices.txt; holds "devices" grep -q '^cuda   ' devices.txt
 holds "optional libraries" test "$(grep -cE '^       (Open MPI|MPICH|CUDA driver|cuBLASLt|NCCL|PJRT for (TPUs|CUDA|CPUs)) +(yes: .*, .|no: .*; fix: )' devices.txt)" = 8
-RNN_NCCL=libm.so.6 unroll devices --json > b; holds "a library that the user names" grep -q '"NCCL":{"file":"[^"]*/libm.so.6"' b
+UNROLL_NCCL=libm.so.6 unroll devices --json > b; holds "a library that the user names" grep -q '"NCCL":{"file":"[^"]*/libm.so.6"' b
 
 # ---- errors before anything is read ----
 
@@ -285,7 +285,7 @@ unroll eval run text.txt > output
 holds "eval" grep -Eq '^[0-9.]+ nats \(unigrams [0-9.]+\), [0-9.]+ bits per character, perplexity [0-9.]+, [0-9]+ characters$' output
 unroll eval run/model.safetensors - --json < text.txt > output
 holds "eval --json" grep -q '^{"nats":.*"floor":.*"bits_per_character":.*"perplexity":.*"characters":' output
-# So many rows and units that products are made another way (of thirds, of steps whose weights have copies of their own).
+# So many rows and units that products are made another way (of bf16x3 splits, of steps whose weights have copies of their own).
 head -c 3000 text.txt > valid.txt
 unroll train text.txt --val valid.txt --hidden 256 --layers 2 --batch 32 --bptt 4 --steps 4 --validate-every 2 --threads 1 \
     --seed 3 --out wide --json > result.json 2> message
@@ -302,9 +302,9 @@ unroll plan --config run/config.json --json > output; holds "plan --json" grep -
 unroll plan --hidden 16 --split batch=2,layer=2 --chunks 2 > output; holds "plan --split" test -s output
 (ulimit -v 1000000; unroll plan --hidden 16384 --layers 64 > output)
 holds "a plan makes no weights" grep -q '^memory:  PARAM 545.5 GB ' output
-RNN_CUDA_DRIVER=/nowhere unroll plan --device cuda --precision bf16 --hidden 512 --batch 1 --bptt 16 > output
+UNROLL_CUDA_DRIVER=/nowhere unroll plan --device cuda --precision bf16 --hidden 512 --batch 1 --bptt 16 > output
 holds "plan --device cuda" grep -q 'rnn_back g.l0 .* clusters: 1 x 16 blocks, each of 32 units' output
-RNN_CUDA_DRIVER=/nowhere unroll plan --device cuda --cell mingru --json > output
+UNROLL_CUDA_DRIVER=/nowhere unroll plan --device cuda --cell mingru --json > output
 holds "plan --device cuda --json" grep -q '"gpu":"an H200 that is not here",.*"way":"portable","why":"its cell multiplies no state"' output
 unroll plan --hidden 16 --checkpoint-time auto > output
 holds "plan --checkpoint-time" grep -q '^checkpoints: 8 segments; STEP takes .*, without checkpoints ' output

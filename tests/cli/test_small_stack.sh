@@ -25,7 +25,7 @@ works() {
 for line in $(seq 300); do
     echo "line $line: the sea is wide, the sea is deep, and $((line * 7 % 31)) ships sail"
 done > text.txt
-# Tokens [8, 2], all of the first symbol.
+# Tokens [8, 2], all of the first token.
 { printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<i4', 'fortran_order': False, 'shape': (8, 2), }"
   head -c 64 /dev/zero; } > tokens.npy
 

@@ -24,7 +24,7 @@ cat >make.c <<'END'
 #include <stdlib.h>
 #include "model/model.h"
 
-static const char *const symbols[] = { "\n", "\"", "a", "b", "\303\251" };
+static const char *const tokens[] = { "\n", "\"", "a", "b", "\303\251" };
 
 static void put(FILE *file, unsigned number, int bytes)
 {
@@ -36,7 +36,7 @@ static void save(unroll_spec spec, const char *path, int of_text)
 {
     unroll_model *model;
     if (unroll_model_new(&spec, 1, &model) != UNROLL_OK ||
-        (of_text && model_set_symbols(model, symbols, 5) != UNROLL_OK) ||
+        (of_text && model_set_vocabulary(model, tokens, 5) != UNROLL_OK) ||
         unroll_model_save(model, path) != UNROLL_OK)
         exit(1);
     unroll_model_free(model);
@@ -163,12 +163,12 @@ holds "and as a table its lines" cmp -s out.csv whole.csv
 { npy '(25, 2, 2)' '<f4'; cat frames.f32; } >two.npy
 unroll run frames two.npy -o two.csv >output 2>message
 holds "which have one sequence" test $? -eq 4 -a ! -e two.csv
-refuses 2 "the model has no symbols" 'ab' frames --format text
+refuses 2 "the model has no vocabulary" 'ab' frames --format text
 refuses 4 "a bidirectional model can't be streamed" '' both
-refuses 2 "the model reads symbols" 'ab' text --format f32
-refuses 3 "99 is no symbol's number" '99\n' text --format csv
-refuses 3 "0.5 is no symbol's number" '0.5\n' text --format csv
-refuses 3 "character 2, 'z', is none of the model's 5 symbols" 'az' text
+refuses 2 "the model reads tokens" 'ab' text --format f32
+refuses 3 "99 is no token's id" '99\n' text --format csv
+refuses 3 "0.5 is no token's id" '0.5\n' text --format csv
+refuses 3 "character 2, 'z', is none of the model's 5 tokens" 'az' text
 refuses 3 "character 2 is not UTF-8: it begins with byte 0xff" 'a\377b' text
 refuses 3 "character 2 is not UTF-8: it begins with byte 0xc3" 'a\303b' text
 refuses 3 "character 2 is not UTF-8: it begins with byte 0xc3" 'a\303' text

@@ -9,18 +9,18 @@
 #include <string.h>
 #include <time.h>
 
-enum { RANKS_MOST = 9, NUMBERS = 10000 };       /* doubles of more than one piece */
+enum { RANKS_MAX = 9, NUMBERS = 10000 }; /* doubles of more than one piece */
 
 struct world {
-    struct unroll_comm *comm[RANKS_MOST];
+    struct unroll_comm *comm[RANKS_MAX];
     int ranks;
 };
 
-static void run(int ranks, double deadline, void (*work)(void *world, int rank))
+static void run(int ranks, double timeout, void (*work)(void *world, int rank))
 {
-    struct world w = { .ranks = ranks };
+    struct world w = {.ranks = ranks};
     struct team *team;
-    unroll_status status = comm_threads_new(ranks, deadline, w.comm);
+    unroll_status status = comm_threads_new(ranks, timeout, w.comm);
     if (status == UNROLL_OK)
         status = team_new(ranks, &team);
     if (!CHECK(status == UNROLL_OK, "%s", unroll_last_error()))
@@ -32,19 +32,16 @@ static void run(int ranks, double deadline, void (*work)(void *world, int rank))
 
 /* ---- sums ------------------------------------------------------------------------------ */
 
-static const int in_order[RANKS_MOST] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 };
+static const int in_order[RANKS_MAX] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
 
 static void sum_doubles(void *world, int rank)
 {
     struct world *w = world;
     double *x = allocate_zeroed(NUMBERS, sizeof *x);
     int wrong = 0;
-    for (int i = 0; i < NUMBERS; i++)
-        x[i] = (double)(1 << rank) * i;
-    CHECK(comm_all_reduce(w->comm[rank], in_order, w->ranks, 1, x, NUMBERS, 1) == UNROLL_OK, "%s",
-          unroll_last_error());
-    for (int i = 0; i < NUMBERS; i++)
-        wrong += x[i] != (double)((1 << w->ranks) - 1) * i;
+    for (int i = 0; i < NUMBERS; i++) x[i] = (double)(1 << rank) * i;
+    CHECK(comm_all_reduce(w->comm[rank], in_order, w->ranks, 1, x, NUMBERS, 1) == UNROLL_OK, "%s", unroll_last_error());
+    for (int i = 0; i < NUMBERS; i++) wrong += x[i] != (double)((1 << w->ranks) - 1) * i;
     CHECK(wrong == 0, "rank %d of %d: %d sums are wrong", rank, w->ranks, wrong);
     release(x);
 }
@@ -52,11 +49,10 @@ static void sum_doubles(void *world, int rank)
 static void sum_floats(void *world, int rank)
 {
     struct world *w = world;
-    float x[3] = { (float)rank, 1, -(float)(1 << rank) };
-    CHECK(comm_all_reduce(w->comm[rank], in_order, w->ranks, 2, x, 3, 0) == UNROLL_OK, "%s",
-          unroll_last_error());
+    float x[3] = {(float)rank, 1, -(float)(1 << rank)};
+    CHECK(comm_all_reduce(w->comm[rank], in_order, w->ranks, 2, x, 3, 0) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(x[0] == (float)(w->ranks * (w->ranks - 1)) / 2 && x[1] == (float)w->ranks &&
-          x[2] == -(float)((1 << w->ranks) - 1),
+              x[2] == -(float)((1 << w->ranks) - 1),
           "rank %d of %d: %g %g %g", rank, w->ranks, (double)x[0], (double)x[1], (double)x[2]);
 }
 
@@ -64,12 +60,11 @@ static void sum_floats(void *world, int rank)
 static void sum_in_tree_order(void *world, int rank)
 {
     struct world *w = world;
-    static const double number[4] = { 1, 0x1p-53, 0x1p-53, 0x1p-53 };
+    static const double number[4] = {1, 0x1p-53, 0x1p-53, 0x1p-53};
     double x = number[rank], tree = (number[0] + number[1]) + (number[2] + number[3]);
     double chain = ((number[0] + number[1]) + number[2]) + number[3];
     CHECK(comm_all_reduce(w->comm[rank], in_order, 4, 3, &x, 1, 1) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(x == tree && tree != chain, "rank %d: %a is not the sum in the order of the tree, %a", rank, x,
-          tree);
+    CHECK(x == tree && tree != chain, "rank %d: %a is not the sum in the order of the tree, %a", rank, x, tree);
 }
 
 /* ---- groups, tags ------------------------------------------------------------- */
@@ -78,7 +73,7 @@ static void sum_in_tree_order(void *world, int rank)
 static void sum_in_groups(void *world, int rank)
 {
     struct world *w = world;
-    int member[RANKS_MOST], size = 0;
+    int member[RANKS_MAX], size = 0;
     double expected = 0, x = rank;
     for (int i = rank % 2; i < w->ranks; i += 2) {
         member[size++] = i;
@@ -92,8 +87,8 @@ static void sum_in_groups(void *world, int rank)
 static void match_tags(void *world, int rank)
 {
     struct world *w = world;
-    static const uint32_t sent[] = { 7, 8, 7, 9 }, received[] = { 9, 7, 8, 7 };
-    static const int expected[] = { 3, 0, 1, 2 };
+    static const uint32_t sent[] = {7, 8, 7, 9}, received[] = {9, 7, 8, 7};
+    static const int expected[] = {3, 0, 1, 2};
     for (int i = 0; i < 4 && rank == 0; i++)
         CHECK(comm_send(w->comm[0], 1, sent[i], &i, sizeof i) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0, x = -1; i < 4 && rank == 1; i++) {
@@ -113,8 +108,7 @@ static void storm(void *world, int rank)
                 wrong += comm_send(w->comm[rank], i, (uint32_t)round % 3, &round, sizeof round) != UNROLL_OK;
         for (int i = 0, x; i < w->ranks; i++)
             if (i != rank)
-                wrong += comm_recv(w->comm[rank], i, (uint32_t)round % 3, &x, sizeof x) != UNROLL_OK ||
-                         x != round;
+                wrong += comm_recv(w->comm[rank], i, (uint32_t)round % 3, &x, sizeof x) != UNROLL_OK || x != round;
     }
     CHECK(wrong == 0, "rank %d of %d: %d messages are wrong", rank, w->ranks, wrong);
 }
@@ -127,15 +121,13 @@ static void nobody_sends(void *world, int rank)
     int x = 5;
     if (rank > 0)
         return;
-    CHECK(comm_recv(w->comm[0], 1, 77, &x, sizeof x) == UNROLL_COMMUNICATION,
-          "a receive without a send went well");
+    CHECK(comm_recv(w->comm[0], 1, 77, &x, sizeof x) == UNROLL_COMMUNICATION, "a receive without a send went well");
     const char *message = unroll_last_error();
-    CHECK(strstr(message, "rank 0") && strstr(message, "rank 1") && strstr(message, "77") &&
-          strstr(message, "0.05"),
+    CHECK(strstr(message, "rank 0") && strstr(message, "rank 1") && strstr(message, "77") && strstr(message, "0.05"),
           "the message does not say who, whom, what and how long: %s", message);
 }
 
-static _Atomic int waiting;                     /* ranks whose wait has not failed yet */
+static _Atomic int waiting; /* ranks whose wait has not failed yet */
 
 /* Each waits for the next; ranks 2 and 4 do not communicate at all, 0 begins later than others and is told. */
 static void wait_in_a_chain(void *world, int rank)
@@ -145,12 +137,11 @@ static void wait_in_a_chain(void *world, int rank)
     int x;
     waiting += rank % 2 || rank == 0;
     if (rank == 2 || rank == 4) {
-        while (waiting)
-            nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+        while (waiting) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
         return;
     }
     if (rank == 0)
-        nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     CHECK(comm_recv(w->comm[rank], (rank + 1) % w->ranks, 9, &x, sizeof x) == UNROLL_COMMUNICATION, "rank %d received",
           rank);
     waiting--;
@@ -162,12 +153,11 @@ static void wait_in_a_chain(void *world, int rank)
 static void sizes_differ(void *world, int rank)
 {
     struct world *w = world;
-    int x[2] = { 1, 2 };
+    int x[2] = {1, 2};
     if (rank == 0)
         CHECK(comm_send(w->comm[0], 1, 6, x, sizeof x) == UNROLL_OK, "%s", unroll_last_error());
     else
-        CHECK(comm_recv(w->comm[1], 0, 6, x, sizeof x[0]) == UNROLL_COMMUNICATION,
-              "8 bytes were taken for 4");
+        CHECK(comm_recv(w->comm[1], 0, 6, x, sizeof x[0]) == UNROLL_COMMUNICATION, "8 bytes were taken for 4");
 }
 
 static void wrong_peers(void *world, int rank)
@@ -175,14 +165,13 @@ static void wrong_peers(void *world, int rank)
     struct world *w = world;
     int x = 0;
     CHECK(comm_send(w->comm[rank], rank, 1, &x, sizeof x) == UNROLL_COMMUNICATION, "a message to oneself");
-    CHECK(comm_recv(w->comm[rank], w->ranks, 1, &x, sizeof x) == UNROLL_COMMUNICATION,
-          "a message from nobody");
+    CHECK(comm_recv(w->comm[rank], w->ranks, 1, &x, sizeof x) == UNROLL_COMMUNICATION, "a message from nobody");
     double y = 0;
-    int others[2] = { (rank + 1) % 3, (rank + 2) % 3 };
+    int others[2] = {(rank + 1) % 3, (rank + 2) % 3};
     CHECK(comm_all_reduce(w->comm[rank], others, 2, 1, &y, 1, 1) == UNROLL_COMMUNICATION, "a sum of others");
 }
 
-/* Alone no engine is needed. */
+/* Alone no transport is needed. */
 static void check_alone(void)
 {
     double x = 3;
@@ -222,10 +211,16 @@ static void check_memory(void)
 /* What launchers say, and what no launcher says. */
 static void check_launched(void)
 {
-    static const struct { const char *name, *value; int ranks; } cases[] = {
-        { "PMI_SIZE", "4", 4 }, { "PMI_SIZE", "0", 1 }, { "PMI_SIZE", "-3", 1 }, { "PMI_SIZE", "four", 1 },
-        { "PMI_SIZE", "4294967298", 1 }, { "PMI_SIZE", "99999999999999999999", 1 }, { "SLURM_STEP_NUM_TASKS", "2(x3)", 2 },
-    };
+    static const struct {
+        const char *name, *value;
+        int ranks;
+    } cases[] = {{"PMI_SIZE", "4", 4},
+                 {"PMI_SIZE", "0", 1},
+                 {"PMI_SIZE", "-3", 1},
+                 {"PMI_SIZE", "four", 1},
+                 {"PMI_SIZE", "4294967298", 1},
+                 {"PMI_SIZE", "99999999999999999999", 1},
+                 {"SLURM_STEP_NUM_TASKS", "2(x3)", 2}};
     unsetenv("OMPI_COMM_WORLD_SIZE");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         setenv(cases[i].name, cases[i].value, 1);
@@ -238,7 +233,7 @@ static void check_launched(void)
 int main(void)
 {
     check_launched();
-    for (int ranks = 1; ranks <= RANKS_MOST; ranks++) {
+    for (int ranks = 1; ranks <= RANKS_MAX; ranks++) {
         run(ranks, 10, sum_doubles);
         run(ranks, 10, sum_floats);
         run(ranks, 10, sum_in_groups);

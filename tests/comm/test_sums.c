@@ -1,4 +1,4 @@
-/* Every topology of a sum for 1 to 17 ranks, with whole numbers, so that every order gives the same and a member
+/* Every algorithm of a sum for 1 to 17 ranks, with whole numbers, so that every order gives the same and a member
  * left out or counted twice shows; in floats for the order itself. Several sums at once, with random delays. Without
  * arguments the ranks are threads; "mpi": this process is one of those that mpirun started. */
 #include "base/memory.h"
@@ -9,24 +9,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RANKS_MOST = 17, COUNT_MOST = 1000, SHARDS_MOST = 24, AT_ONCE = 5 };
+enum { RANKS_MAX = 17, COUNT_MAX = 1000, SHARDS_MAX = 24, AT_ONCE = 5 };
 
 struct world {
-    struct unroll_comm *comm[RANKS_MOST];
+    struct unroll_comm *comm[RANKS_MAX];
     int ranks;
 };
 
-static int in_order[RANKS_MOST];
+static int in_order[RANKS_MAX];
 
 /* ---- whole numbers --------------------------------------------------------------------- */
 
 /* Counts that are smaller than, no multiple of, and larger than the number of ranks. */
-static const int counts[] = { 1, 2, 16, 37, COUNT_MOST };
+static const int counts[] = {1, 2, 16, 37, COUNT_MAX};
 
-static struct sum sum_of(struct world *w, enum topology topology, int tag, double *data, int count)
+static struct sum sum_of(struct world *w, enum algorithm algorithm, int tag, double *data, int count)
 {
-    return (struct sum){ .ranks = in_order, .size = w->ranks, .tag = (uint32_t)tag, .data = data,
-                         .count = (size_t)count, .is_double = true, .topology = topology, .shards = 1 };
+    return (struct sum){.ranks = in_order,
+                        .size = w->ranks,
+                        .tag = (uint32_t)tag,
+                        .data = data,
+                        .count = (size_t)count,
+                        .is_double = true,
+                        .algorithm = algorithm,
+                        .shards = 1};
 }
 
 static void delay(int salt)
@@ -36,20 +42,18 @@ static void delay(int salt)
         usleep(h >> 20 & 255);
 }
 
-static void check_whole(struct world *w, int rank, enum topology topology, int count)
+static void check_whole(struct world *w, int rank, enum algorithm algorithm, int count)
 {
-    double x[COUNT_MOST];
+    double x[COUNT_MAX];
     int wrong = 0, n = w->ranks;
-    for (int i = 0; i < count; i++)
-        x[i] = (double)(1 << rank) * (i + 1);
-    struct sum sum = sum_of(w, topology, 10 + (int)topology, x, count);
+    for (int i = 0; i < count; i++) x[i] = (double)(1 << rank) * (i + 1);
+    struct sum sum = sum_of(w, algorithm, 10 + (int)algorithm, x, count);
     delay(rank * 31 + count);
     unroll_status status = comm_sum_begin(w->comm[rank], &sum);
     if (status == UNROLL_OK)
         status = comm_sum_end(w->comm[rank], &sum);
-    for (int i = 0; i < count; i++)
-        wrong += x[i] != (double)((1 << n) - 1) * (i + 1);
-    CHECK(status == UNROLL_OK && !wrong, "%s, rank %d of %d, %d numbers: %d are wrong: %s", topology_name(topology),
+    for (int i = 0; i < count; i++) wrong += x[i] != (double)((1 << n) - 1) * (i + 1);
+    CHECK(status == UNROLL_OK && !wrong, "%s, rank %d of %d, %d numbers: %d are wrong: %s", algorithm_name(algorithm),
           rank, n, count, wrong, status == UNROLL_OK ? "" : unroll_last_error());
 }
 
@@ -64,12 +68,10 @@ static float shard_number(int shard, int i)
 /* The bits of one process that holds all shards. */
 static float tree_of_shards(int shards, int i)
 {
-    float x[SHARDS_MOST];
-    for (int s = 0; s < shards; s++)
-        x[s] = shard_number(s, i);
+    float x[SHARDS_MAX];
+    for (int s = 0; s < shards; s++) x[s] = shard_number(s, i);
     for (int distance = 1; distance < shards; distance *= 2)
-        for (int s = 0; s + distance < shards; s += 2 * distance)
-            x[s] += x[s + distance];
+        for (int s = 0; s + distance < shards; s += 2 * distance) x[s] += x[s + distance];
     return x[0];
 }
 
@@ -77,17 +79,20 @@ static void check_shards(struct world *w, int rank, int shards)
 {
     enum { COUNT = 20 };
     int first = shards * rank / w->ranks, end = shards * (rank + 1) / w->ranks, wrong = 0;
-    float x[SHARDS_MOST][COUNT];
+    float x[SHARDS_MAX][COUNT];
     for (int s = first; s < end; s++)
-        for (int i = 0; i < COUNT; i++)
-            x[s - first][i] = shard_number(s, i);
-    struct sum sum = { .ranks = in_order, .size = w->ranks, .tag = 40, .data = x, .count = COUNT,
-                       .topology = COMM_SHARDS, .shards = shards };
+        for (int i = 0; i < COUNT; i++) x[s - first][i] = shard_number(s, i);
+    struct sum sum = {.ranks = in_order,
+                      .size = w->ranks,
+                      .tag = 40,
+                      .data = x,
+                      .count = COUNT,
+                      .algorithm = COMM_SHARDS,
+                      .shards = shards};
     unroll_status status = comm_sum_begin(w->comm[rank], &sum);
     if (status == UNROLL_OK)
         status = comm_sum_end(w->comm[rank], &sum);
-    for (int i = 0; i < COUNT; i++)
-        wrong += x[0][i] != tree_of_shards(shards, i);
+    for (int i = 0; i < COUNT; i++) wrong += x[0][i] != tree_of_shards(shards, i);
     CHECK(status == UNROLL_OK && !wrong, "%d shards on rank %d of %d: %d of %d sums have other bits: %s", shards, rank,
           w->ranks, wrong, COUNT, status == UNROLL_OK ? "" : unroll_last_error());
 }
@@ -98,10 +103,14 @@ static void check_halving(struct world *w, int rank)
     float x[37], y[37];
     if (w->ranks & (w->ranks - 1))
         return;
-    for (int i = 0; i < 37; i++)
-        x[i] = y[i] = shard_number(rank, i);
-    struct sum sum = { .ranks = in_order, .size = w->ranks, .tag = 41, .data = x, .count = 37,
-                       .topology = COMM_HALVING, .shards = 1 };
+    for (int i = 0; i < 37; i++) x[i] = y[i] = shard_number(rank, i);
+    struct sum sum = {.ranks = in_order,
+                      .size = w->ranks,
+                      .tag = 41,
+                      .data = x,
+                      .count = 37,
+                      .algorithm = COMM_HALVING_DOUBLING,
+                      .shards = 1};
     unroll_status status = comm_sum_begin(w->comm[rank], &sum);
     if (status == UNROLL_OK)
         status = comm_sum_end(w->comm[rank], &sum);
@@ -111,28 +120,27 @@ static void check_halving(struct world *w, int rank)
           w->ranks);
 }
 
-/* ---- the engine's own ------------------------------------------------------------------ */
+/* ---- the transport's own ------------------------------------------------------------------ */
 
 /* MPI has sums of its own; threads say that they have none. */
 static void check_native(struct world *w, int rank)
 {
-    bool has = !strcmp(comm_engine(w->comm[rank]), "mpi");
-    double x[COUNT_MOST];
+    bool has = !strcmp(comm_transport(w->comm[rank]), "mpi");
+    double x[COUNT_MAX];
     int wrong = 0;
     unroll_status status = comm_join(w->comm[rank], in_order, w->ranks);
     if (!has) {
-        CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "threads"), "threads: %s", unroll_last_error());
+        CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "threads"), "threads: %s",
+              unroll_last_error());
         return;
     }
-    struct sum sum = sum_of(w, COMM_NATIVE, 70, x, COUNT_MOST);
-    for (int i = 0; i < COUNT_MOST; i++)
-        x[i] = (double)(1 << rank) * (i + 1);
+    struct sum sum = sum_of(w, COMM_NATIVE, 70, x, COUNT_MAX);
+    for (int i = 0; i < COUNT_MAX; i++) x[i] = (double)(1 << rank) * (i + 1);
     if (status == UNROLL_OK)
         status = comm_sum_begin(w->comm[rank], &sum);
     if (status == UNROLL_OK)
         status = comm_sum_end(w->comm[rank], &sum);
-    for (int i = 0; i < COUNT_MOST; i++)
-        wrong += x[i] != (double)((1 << w->ranks) - 1) * (i + 1);
+    for (int i = 0; i < COUNT_MAX; i++) wrong += x[i] != (double)((1 << w->ranks) - 1) * (i + 1);
     CHECK(status == UNROLL_OK && !wrong, "native, rank %d of %d: %d are wrong: %s", rank, w->ranks, wrong,
           status == UNROLL_OK ? "" : unroll_last_error());
 }
@@ -142,14 +150,13 @@ static void check_native(struct world *w, int rank)
 /* Begun in one order, ended in another, while the rank does something else between polls. */
 static void check_at_once(struct world *w, int rank)
 {
-    static double data[RANKS_MOST][AT_ONCE][COUNT_MOST];
+    static double data[RANKS_MAX][AT_ONCE][COUNT_MAX];
     struct sum sum[AT_ONCE];
     int wrong = 0;
     unroll_status status = UNROLL_OK;
     for (int k = 0; k < AT_ONCE && status == UNROLL_OK; k++) {
-        for (int i = 0; i < COUNT_MOST; i++)
-            data[rank][k][i] = (rank + 1.0) * (k + 1);
-        sum[k] = sum_of(w, (enum topology)k, 60 + k, data[rank][k], COUNT_MOST);
+        for (int i = 0; i < COUNT_MAX; i++) data[rank][k][i] = (rank + 1.0) * (k + 1);
+        sum[k] = sum_of(w, (enum algorithm)k, 60 + k, data[rank][k], COUNT_MAX);
         delay(rank * 17 + k);
         status = comm_sum_begin(w->comm[rank], &sum[k]);
     }
@@ -159,8 +166,7 @@ static void check_at_once(struct world *w, int rank)
     }
     for (int k = AT_ONCE; k-- > 0 && status == UNROLL_OK;) {
         status = comm_sum_end(w->comm[rank], &sum[k]);
-        for (int i = 0; i < COUNT_MOST; i++)
-            wrong += data[rank][k][i] != w->ranks * (w->ranks + 1.0) / 2 * (k + 1);
+        for (int i = 0; i < COUNT_MAX; i++) wrong += data[rank][k][i] != w->ranks * (w->ranks + 1.0) / 2 * (k + 1);
     }
     CHECK(status == UNROLL_OK && !wrong, "rank %d of %d: of sums at once %d numbers are wrong: %s", rank, w->ranks,
           wrong, status == UNROLL_OK ? "" : unroll_last_error());
@@ -176,7 +182,8 @@ static void check_agreement(struct world *w, int rank)
     if (w->ranks == 1)
         return;
     CHECK(comm_agree(comm, UNROLL_OK, rank == last, "the text is") == UNROLL_USAGE &&
-          strstr(unroll_last_error(), "the text is not the same"), "rank %d: %s", rank, unroll_last_error());
+              strstr(unroll_last_error(), "the text is not the same"),
+          "rank %d: %s", rank, unroll_last_error());
     unroll_status mine = rank == last ? fail(UNROLL_DATA, "no such file") : UNROLL_OK;
     CHECK(comm_agree(comm, mine, 0, "") == UNROLL_DATA && strstr(unroll_last_error(), "no such file"), "rank %d: %s",
           rank, unroll_last_error());
@@ -191,10 +198,8 @@ static void check_rank(void *world, int rank)
 {
     struct world *w = world;
     for (int t = 0; t < COMM_SHARDS; t++)
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-            check_whole(w, rank, (enum topology)t, counts[i]);
-    for (int shards = w->ranks; shards <= SHARDS_MOST; shards += 1 + shards / 3)
-        check_shards(w, rank, shards);
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_whole(w, rank, (enum algorithm)t, counts[i]);
+    for (int shards = w->ranks; shards <= SHARDS_MAX; shards += 1 + shards / 3) check_shards(w, rank, shards);
     check_halving(w, rank);
     check_native(w, rank);
     check_at_once(w, rank);
@@ -203,7 +208,7 @@ static void check_rank(void *world, int rank)
 
 static void run_threads(int ranks)
 {
-    struct world w = { .ranks = ranks };
+    struct world w = {.ranks = ranks};
     struct team *team;
     unroll_status status = comm_threads_new(ranks, 20, w.comm);
     if (status == UNROLL_OK)
@@ -238,7 +243,7 @@ static void check_fork(struct unroll_comm *comm)
 /* Rank 0 prints the line of counts: of its own checks, and one more for what the others found. */
 static int run_mpi(void)
 {
-    struct world w = { .ranks = 0 };
+    struct world w = {.ranks = 0};
     struct unroll_comm *comm;
     if (comm_open("mpi", 20, &comm) != UNROLL_OK) {
         printf("FAILED: %s\n", unroll_last_error());
@@ -251,20 +256,18 @@ static int run_mpi(void)
     unroll_status mine = checks_failed ? fail(UNROLL_FAILURE, "checks failed") : UNROLL_OK;
     unroll_status all = comm_agree(comm, mine, 0, "");
     CHECK(all == UNROLL_OK, "%s", unroll_last_error());
-    bool speaks = comm_rank(comm) == 0;
+    bool is_owner = comm_rank(comm) == 0;
     comm_close(comm);
-    return speaks ? check_finish("test_sums_mpi") : all != UNROLL_OK;
+    return is_owner ? check_finish("test_sums_mpi") : all != UNROLL_OK;
 }
 
 int main(int count, char **words)
 {
     uint64_t live = memory_live();
-    for (int i = 0; i < RANKS_MOST; i++)
-        in_order[i] = i;
+    for (int i = 0; i < RANKS_MAX; i++) in_order[i] = i;
     if (count > 1 && !strcmp(words[1], "mpi"))
         return run_mpi();
-    for (int ranks = 1; ranks <= RANKS_MOST; ranks++)
-        run_threads(ranks);
+    for (int ranks = 1; ranks <= RANKS_MAX; ranks++) run_threads(ranks);
     CHECK(memory_live() == live, "%llu blocks leak", (unsigned long long)(memory_live() - live));
     struct unroll_comm *self;
     if (CHECK(comm_open("self", 1, &self) == UNROLL_OK, "%s", unroll_last_error())) {
@@ -272,7 +275,7 @@ int main(int count, char **words)
               comm_ranks(self));
         comm_close(self);
     }
-    CHECK(comm_open("smoke", 1, &self) == UNROLL_USAGE, "an engine of smoke");
-    CHECK(topology_find("ring") == COMM_RING && topology_find("moebius") == -1, "topologies by name");
+    CHECK(comm_open("smoke", 1, &self) == UNROLL_USAGE, "a transport of smoke");
+    CHECK(algorithm_find("ring") == COMM_RING && algorithm_find("moebius") == -1, "algorithms by name");
     return check_finish("test_sums");
 }

@@ -46,7 +46,7 @@ cat README.md docs/plan.md >"$work/text"
 for device in cpu "xla:$plugin"; do
     out=$work/run-${device%%:*}
     "$build/unroll" train "$work/text" --cell gru --hidden 24 --batch 8 --bptt 16 --steps 40 --val 0.2 \
-        --seed 5 --sample-every 0 --loss-every 1 --device "$device" --out "$out" >/dev/null 2>"$work/log" ||
+        --seed 5 --sample-every 0 --log-interval 1 --device "$device" --out "$out" >/dev/null 2>"$work/log" ||
         { echo "train on $device:"; cat "$work/log"; }
 done
 check test "$(last loss "$work/run-cpu")" = "$(last loss "$work/run-xla")"

@@ -12,20 +12,42 @@
 
 enum { SLOTS = PJRT_COMPILED_MEMORY + 1, ALIVE = 0x5afe, DEAD = 0xdead };
 
-struct pjrt_error  { char message[500]; };
-struct pjrt_event  { int state; bool fails; };
-struct pjrt_client { int state; };
-struct pjrt_device { int number; };
-struct pjrt_buffer { int state, device; struct tensor *tensor; };
-struct pjrt_executable { struct oracle *program; };
-struct pjrt_topology { int state; };
-struct pjrt_compiled { int state; struct oracle *program; unsigned char bytes[1 << 14]; size_t size; };
+struct pjrt_error {
+    char message[500];
+};
+struct pjrt_event {
+    int state;
+    bool fails;
+};
+struct pjrt_client {
+    int state;
+};
+struct pjrt_device {
+    int number;
+};
+struct pjrt_buffer {
+    int state, device;
+    struct tensor *tensor;
+};
+struct pjrt_executable {
+    struct oracle *program;
+};
+struct pjrt_topology {
+    int state;
+};
+struct pjrt_compiled {
+    int state;
+    struct oracle *program;
+    unsigned char bytes[1 << 14];
+    size_t size;
+};
 enum { DEVICES = 8 };
 
 static union {
-    struct pjrt_api api; char room[offsetof(struct pjrt_api, slot) + SLOTS * sizeof(void *)];
+    struct pjrt_api api;
+    char room[offsetof(struct pjrt_api, slot) + SLOTS * sizeof(void *)];
 } table;
-static struct pjrt_client client = { ALIVE };
+static struct pjrt_client client = {ALIVE};
 static struct pjrt_device device[DEVICES];
 static bool initialized, created;
 
@@ -65,7 +87,7 @@ static pjrt_error *error_new(const char *message)
 static pjrt_event *event_new(void)
 {
     pjrt_event *event = malloc(sizeof *event);
-    *event = (pjrt_event){ ALIVE, false };
+    *event = (pjrt_event){ALIVE, false};
     fake_plugin_events++;
     return event;
 }
@@ -180,7 +202,7 @@ static pjrt_error *client_compile(void *args)
 static pjrt_buffer *buffer_new(struct tensor *tensor, int on)
 {
     pjrt_buffer *buffer = malloc(sizeof *buffer);
-    *buffer = (pjrt_buffer){ ALIVE, on, tensor };
+    *buffer = (pjrt_buffer){ALIVE, on, tensor};
     fake_plugin_buffers++;
     return buffer;
 }
@@ -191,16 +213,14 @@ static pjrt_error *run_program(struct oracle *program, int devices, pjrt_buffer 
     static struct tensor *in[DEVICES][ORACLE_OPERANDS], *out[DEVICES][ORACLE_OPERANDS];
     struct tensor *const *given[DEVICES], **made[DEVICES];
     for (int d = 0; d < devices; d++) {
-        for (int i = 0; i < program->main.arguments; i++)
-            in[d][i] = argument[d][i]->tensor;
+        for (int i = 0; i < program->main.arguments; i++) in[d][i] = argument[d][i]->tensor;
         given[d] = in[d];
         made[d] = out[d];
     }
     if (!oracle_run(program, devices, given, made))
         return error_new(program->error);
     for (int d = 0; d < devices; d++)
-        for (int i = 0; i < program->main.returns; i++)
-            result[d][i] = buffer_new(out[d][i], d);
+        for (int i = 0; i < program->main.returns; i++) result[d][i] = buffer_new(out[d][i], d);
     return NULL;
 }
 
@@ -276,13 +296,14 @@ static void put_bytes(pjrt_compiled *c, unsigned number, const void *bytes, size
 /* Two operations of 500 cycles; all that is donated keeps its memory, but for the last if we misbehave so. */
 static void make_module(pjrt_compiled *c)
 {
-    static const char operation[] = "\x0a\x04work\x12\x06" "fusion\xda\x02\x18\"estimated_cycles\":\"500\"";
-    pjrt_compiled computation = { 0 }, aliases = { 0 }, module = { 0 };
+    static const char operation[] = "\x0a\x04work\x12\x06"
+                                    "fusion\xda\x02\x18\"estimated_cycles\":\"500\"";
+    pjrt_compiled computation = {0}, aliases = {0}, module = {0};
     put_bytes(&computation, 2, operation, sizeof operation - 1);
     put_bytes(&computation, 2, operation, sizeof operation - 1);
     for (int i = 0, last = c->program->main.arguments - 1; i <= last; i++)
         if (c->program->alias[i] >= 0 && i < 128 && !misbehaves("copies"))
-            put_bytes(&aliases, 1, (const char[]){ 0x10, (char)i }, 2);
+            put_bytes(&aliases, 1, (const char[]){0x10, (char)i}, 2);
     put_bytes(&module, 3, computation.bytes, computation.size);
     put_bytes(&module, 8, aliases.bytes, aliases.size);
     put_bytes(c, 1, module.bytes, module.size);
@@ -336,9 +357,10 @@ static pjrt_error *compiled_memory(void *args)
 
 static enum oracle_kind kind_of(int type)
 {
-    static const struct { int type; enum oracle_kind kind; } kinds[] = {
-        { PJRT_F32, ORACLE_F32 }, { PJRT_S32, ORACLE_I32 }, { PJRT_U8, ORACLE_U8 }, { PJRT_U32, ORACLE_U32 },
-    };
+    static const struct {
+        int type;
+        enum oracle_kind kind;
+    } kinds[] = {{PJRT_F32, ORACLE_F32}, {PJRT_S32, ORACLE_I32}, {PJRT_U8, ORACLE_U8}, {PJRT_U32, ORACLE_U32}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].type == type)
             return kinds[i].kind;
@@ -349,10 +371,9 @@ static enum oracle_kind kind_of(int type)
 static pjrt_error *buffer_from_host(void *args)
 {
     ARGS(pjrt_from_host_args);
-    struct tensor_type type = { .kind = kind_of(a->type), .rank = (int)a->dims };
+    struct tensor_type type = {.kind = kind_of(a->type), .rank = (int)a->dims};
     demand(a->client == &client && a->device && a->data, "an array comes from nowhere");
-    for (size_t i = 0; i < a->dims; i++)
-        type.dim[i] = a->dim[i];
+    for (size_t i = 0; i < a->dims; i++) type.dim[i] = a->dim[i];
     struct tensor *tensor = tensor_new(&type);
     tensor_from(tensor, a->data);
     a->buffer = buffer_new(tensor, a->device->number);
@@ -364,8 +385,7 @@ static pjrt_error *buffer_to_host(void *args)
 {
     ARGS(pjrt_to_host_args);
     demand(a->buffer->state == ALIVE, "a donated array is read");
-    demand(a->layout && a->layout->type == 0 && a->layout->tiled.head.size > 0,
-           "the layout on the host is left open");
+    demand(a->layout && a->layout->type == 0 && a->layout->tiled.head.size > 0, "the layout on the host is left open");
     const struct tensor *tensor = a->buffer->tensor;
     demand(a->bytes >= (size_t)tensor->count * kind_bytes(tensor->type.kind), "the room on the host is too small");
     tensor_to(tensor, a->to);
@@ -393,10 +413,8 @@ SEEN const struct pjrt_api *GetPjrtApi(void);
 
 const struct pjrt_api *GetPjrtApi(void)
 {
-    table.api.head.size = misbehaves("short") ? offsetof(struct pjrt_api, slot) + 8 * sizeof(void *)
-                                              : sizeof table;
-    table.api.version = (struct pjrt_version){ { sizeof table.api.version, NULL },
-                                               misbehaves("version") ? 1 : 0, 81 };
+    table.api.head.size = misbehaves("short") ? offsetof(struct pjrt_api, slot) + 8 * sizeof(void *) : sizeof table;
+    table.api.version = (struct pjrt_version){{sizeof table.api.version, NULL}, misbehaves("version") ? 1 : 0, 81};
     put(PJRT_ERROR_DESTROY, error_destroy);
     if (!misbehaves("deaf"))
         put(PJRT_ERROR_MESSAGE, error_message);

@@ -24,11 +24,11 @@ count() {       # adds up the last line of a program
 
 # Some cases under compute-sanitizer, for at most two minutes; racecheck knows nothing of the exchange between blocks.
 sanitize() {
-    if test "$1" = racecheck; then export RNN_CUDA_WAY=portable; fi
+    if test "$1" = racecheck; then export UNROLL_CUDA_ALGORITHM=portable; fi
     timeout 120 "$sanitizer" --tool "$1" --error-exitcode 9 --log-file "$work/$1" "$build/tests/cases/test_device" cuda \
         tests/cases/short.txt gru >"$work/log" 2>&1
     code=$?
-    unset RNN_CUDA_WAY
+    unset UNROLL_CUDA_ALGORITHM
     if test "$code" = 124; then
         skip "$1 takes more than two minutes"
     elif grep -q 'Device not supported' "$work/$1" "$work/log" 2>/dev/null; then
@@ -42,10 +42,10 @@ sanitize() {
 
 # Outputs, losses, gradients, weights after updates: the way that the planner chooses, and each alone where it can.
 for way in '' portable cluster grid; do
-    if test -n "$way"; then export RNN_CUDA_WAY="$way"; fi
+    if test -n "$way"; then export UNROLL_CUDA_ALGORITHM="$way"; fi
     count "$build/tests/cases/test_device" cuda "$cases"
 done
-unset RNN_CUDA_WAY
+unset UNROLL_CUDA_ALGORITHM
 
 # The short list through XLA's plugin for CUDA, where there is one: $PJRT_PLUGIN, what `make tpu-check` left in BUILD, or
 # PyPI's jax-cuda13-pjrt in Python's folders. It brings no CUDA libraries: what it says without them is the reason.
@@ -80,7 +80,7 @@ cat README.md docs/plan.md | head -c "$bytes" >"$work/text"
 train() {
     name=$1
     shift
-    "$build/unroll" train "$work/text" --hidden "$hidden" --batch 8 --bptt 16 --steps "$steps" --seed 5 --sample-every 0 --loss-every 1 \
+    "$build/unroll" train "$work/text" --hidden "$hidden" --batch 8 --bptt 16 --steps "$steps" --seed 5 --sample-every 0 --log-interval 1 \
         --out "$work/$name" "$@" >/dev/null 2>"$work/log" || { echo "train $*:"; tail -n 3 "$work/log"; }
 }
 loss() { tail -n 1 "$work/$1/metrics.jsonl" 2>/dev/null | sed -nE 's/.*"loss": ?([0-9.e+-]+).*/\1/p'; }
@@ -101,7 +101,7 @@ for cell in lstm gru; do
         case $precision in fp32) tolerance=0.001 ;; tf32) tolerance=0.01 ;; *) tolerance=0.03 ;; esac
         check near "$run" "cpu-$cell" $tolerance
         for way in portable cluster grid; do
-            RNN_CUDA_WAY=$way train "$run-$way" --cell $cell --device cuda --precision $precision
+            UNROLL_CUDA_ALGORITHM=$way train "$run-$way" --cell $cell --device cuda --precision $precision
             check near "$run-$way" "$run" $tolerance
         done
     done

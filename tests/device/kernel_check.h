@@ -16,11 +16,11 @@ struct kind_case {
     const char *name;
     struct fixture *(*build)(uint64_t seed, enum dtype real);
     void (*plain)(struct fixture *);
-    int         cases;
-    double      float_error, double_error;
+    int cases;
+    double float_error, double_error;
 };
 
-static const enum isa simd_isas[] = { ISA_AVX2, ISA_AVX512, ISA_NEON };
+static const enum isa simd_isas[] = {ISA_AVX2, ISA_AVX512, ISA_NEON};
 enum { SIMD_ISAS = sizeof simd_isas / sizeof *simd_isas };
 
 /* Every ISA and team must do what `reference`, which ran on the scalar one alone, has done. */
@@ -32,10 +32,8 @@ static inline void check_isa(const struct kind_case *c, uint64_t seed, const str
         struct work work = run_on(f, isa, team);
         CHECK(same_bits(f, reference), "%s seed %d: %s, team of %d", c->name, (int)seed, isa->name, team);
         CHECK(only_views_changed(f), "%s seed %d: %s, team of %d", c->name, (int)seed, isa->name, team);
-        CHECK(work.flops == f->flops, "%s seed %d: %g flops, not %g", c->name, (int)seed, work.flops,
-              f->flops);
-        CHECK(work.bytes == bytes_of(f), "%s seed %d: %g bytes, not %g", c->name, (int)seed, work.bytes,
-              bytes_of(f));
+        CHECK(work.flops == f->flops, "%s seed %d: %g flops, not %g", c->name, (int)seed, work.flops, f->flops);
+        CHECK(work.bytes == bytes_of(f), "%s seed %d: %g bytes, not %g", c->name, (int)seed, work.bytes, bytes_of(f));
         fixture_free(f);
     }
 }
@@ -50,8 +48,7 @@ static inline void check_plain(const struct kind_case *c, uint64_t seed, const s
             continue;
         double d = distance(expected, found, slot), s = distance(expected, in_float, slot);
         CHECK(d <= c->double_error, "%s seed %d view %d: %g from the formula", c->name, (int)seed, slot, d);
-        CHECK(s <= c->float_error, "%s seed %d view %d: floats %g from the formula", c->name, (int)seed, slot,
-              s);
+        CHECK(s <= c->float_error, "%s seed %d view %d: floats %g from the formula", c->name, (int)seed, slot, s);
     }
     fixture_free(expected);
     fixture_free(found);

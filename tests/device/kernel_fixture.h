@@ -4,22 +4,26 @@
 #define KERNEL_FIXTURE_H
 #include "../check.h"
 #include "base/philox.h"
-#include "device/cpu/instance_parts.h"
+#include "device/cpu/executable_parts.h"
 #include "tests/device/workspaces.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct memory { void *data; char *in_view; size_t elements; };
+struct memory {
+    void *data;
+    char *in_view;
+    size_t elements;
+};
 
 struct fixture {
-    struct plan   plan;
-    struct op     op;
-    struct call   call;
+    struct plan plan;
+    struct op op;
+    struct call call;
     struct memory memory[OP_VIEWS];
-    struct rng    rng;
-    enum dtype    real;
-    double        flops;
+    struct rng rng;
+    enum dtype real;
+    double flops;
 };
 
 /* ---- making ---------------------------------------------------------------------------- */
@@ -31,7 +35,7 @@ static inline struct fixture *fixture_new(enum op_kind kind, uint64_t seed, enum
     f->op.group = -1;
     f->rng = rng_new(seed, (uint64_t)kind);
     f->real = real;
-    f->plan.quantum = 1;
+    f->plan.block_steps = 1;
     f->plan.config.shards = 1;
     return f;
 }
@@ -50,10 +54,7 @@ static inline uint32_t random_size(struct fixture *f, uint32_t low, uint32_t hig
     return low + (uint32_t)rng_below(&f->rng, high - low + 1);
 }
 
-static inline double random_real(struct fixture *f)
-{
-    return 2 * (double)rng_uniform(&f->rng) - 1;
-}
+static inline double random_real(struct fixture *f) { return 2 * (double)rng_uniform(&f->rng) - 1; }
 
 static inline double get(const struct fixture *f, int slot, size_t i)
 {
@@ -63,7 +64,7 @@ static inline double get(const struct fixture *f, int slot, size_t i)
     case DTYPE_F64: return ((const double *)p)[i];
     case DTYPE_I32: return ((const int32_t *)p)[i];
     case DTYPE_I64: return (double)((const int64_t *)p)[i];
-    default:        return ((const uint8_t *)p)[i];
+    default: return ((const uint8_t *)p)[i];
     }
 }
 
@@ -75,7 +76,7 @@ static inline void set(struct fixture *f, int slot, size_t i, double value)
     case DTYPE_F64: ((double *)p)[i] = value; break;
     case DTYPE_I32: ((int32_t *)p)[i] = isnan(value) ? INT32_MIN : (int32_t)value; break;
     case DTYPE_I64: ((int64_t *)p)[i] = isnan(value) ? INT64_MIN : (int64_t)value; break;
-    default:        ((uint8_t *)p)[i] = isnan(value) ? 255 : (uint8_t)value; break;
+    default: ((uint8_t *)p)[i] = isnan(value) ? 255 : (uint8_t)value; break;
     }
 }
 
@@ -83,10 +84,9 @@ static inline void set(struct fixture *f, int slot, size_t i, double value)
 static inline size_t at4(const struct fixture *f, int slot, size_t i, size_t j, size_t k, size_t l)
 {
     const struct tensor *x = &f->call.view[slot];
-    const size_t index[4] = { i, j, k, l };
+    const size_t index[4] = {i, j, k, l};
     size_t at = (size_t)((char *)x->at - (char *)f->memory[slot].data) / dtype_size(x->dtype);
-    for (int a = 0; a < x->rank; a++)
-        at += index[a] * x->stride[a];
+    for (int a = 0; a < x->rank; a++) at += index[a] * x->stride[a];
     return at;
 }
 
@@ -110,7 +110,7 @@ static inline void make(struct fixture *f, int slot, enum dtype dtype, enum acce
                         const uint32_t *count)
 {
     struct tensor *x = &f->call.view[slot];
-    *x = (struct tensor){ .rank = rank, .dtype = dtype };
+    *x = (struct tensor){.rank = rank, .dtype = dtype};
     size_t stride = 1, start = random_size(f, 0, 5);
     for (int i = rank - 1; i >= 0; i--) {
         x->count[i] = count[i];
@@ -123,12 +123,12 @@ static inline void make(struct fixture *f, int slot, enum dtype dtype, enum acce
     m->elements = start + stride + 40;
     m->data = malloc(m->elements * 8);
     m->in_view = calloc(m->elements, 1);
-    for (size_t i = 0; i < m->elements; i++)
-        set(f, slot, i, NAN);
+    for (size_t i = 0; i < m->elements; i++) set(f, slot, i, NAN);
     x->at = (char *)m->data + start * dtype_size(dtype);
     f->op.view[slot].access = access;
     f->op.views = slot + 1 > f->op.views ? slot + 1 : f->op.views;
-    EACH(f, slot) {
+    EACH(f, slot)
+    {
         m->in_view[at4(f, slot, i, j, k, l)] = 1;
         set(f, slot, at4(f, slot, i, j, k, l), random_real(f));
     }
@@ -142,8 +142,8 @@ static inline void make_integers(struct fixture *f, int slot, int rank, const ui
 {
     make(f, slot, DTYPE_I32, READ, rank, count);
     EACH(f, slot)
-        set(f, slot, at4(f, slot, i, j, k, l),
-            negative && random_size(f, 0, 5) == 0 ? -1 : (double)random_size(f, 0, below - 1));
+    set(f, slot, at4(f, slot, i, j, k, l),
+        negative && random_size(f, 0, 5) == 0 ? -1 : (double)random_size(f, 0, below - 1));
 }
 
 /* Where element (g, u, k) of [G, U, K] lies in panels. */
@@ -153,10 +153,7 @@ static inline size_t panel_at(size_t g, size_t u, size_t k, size_t units, size_t
 }
 
 /* Where row n and column k of `rows` rows lie in columns. */
-static inline size_t column_at(size_t n, size_t k, size_t rows)
-{
-    return (k / PANEL * rows + n) * PANEL + k % PANEL;
-}
+static inline size_t column_at(size_t n, size_t k, size_t rows) { return (k / PANEL * rows + n) * PANEL + k % PANEL; }
 
 /* Where element (g, u, k) of [gates, U, width] lies with the gates side by side. */
 static inline size_t gate_at(size_t g, size_t u, size_t k, size_t gates, size_t width)
@@ -165,11 +162,11 @@ static inline size_t gate_at(size_t g, size_t u, size_t k, size_t gates, size_t 
 }
 
 /* A view in panels, its numbers random, zeros where no unit is. */
-static inline void make_panels(struct fixture *f, int slot, enum access access, uint32_t gates,
-                               uint32_t units, uint32_t width)
+static inline void make_panels(struct fixture *f, int slot, enum access access, uint32_t gates, uint32_t units,
+                               uint32_t width)
 {
     struct tensor *x = &f->call.view[slot];
-    *x = (struct tensor){ .rank = 3, .count = { gates, units, width }, .dtype = f->real };
+    *x = (struct tensor){.rank = 3, .count = {gates, units, width}, .dtype = f->real};
     struct memory *m = &f->memory[slot];
     m->elements = gates * panels(units) * width * PANEL;
     m->data = calloc(m->elements, 8);
@@ -179,8 +176,7 @@ static inline void make_panels(struct fixture *f, int slot, enum access access, 
     f->op.view[slot].access = access;
     for (size_t g = 0; g < gates; g++)
         for (size_t u = 0; u < units; u++)
-            for (size_t k = 0; k < width; k++)
-                set(f, slot, panel_at(g, u, k, units, width), random_real(f));
+            for (size_t k = 0; k < width; k++) set(f, slot, panel_at(g, u, k, units, width), random_real(f));
 }
 
 /* A view [(G), U, K] in columns, its numbers random, zeros where no column is. */
@@ -188,8 +184,8 @@ static inline void make_columns(struct fixture *f, int slot, enum access access,
                                 uint32_t units, uint32_t width)
 {
     struct tensor *x = &f->call.view[slot];
-    *x = (struct tensor){ .rank = gated ? 3 : 2, .dtype = f->real, .layout = LAYOUT_COLUMNS };
-    const uint32_t count[] = { gates, units, width };
+    *x = (struct tensor){.rank = gated ? 3 : 2, .dtype = f->real, .layout = LAYOUT_COLUMNS};
+    const uint32_t count[] = {gates, units, width};
     memcpy(x->count, count + !gated, (size_t)x->rank * sizeof *count);
     struct memory *m = &f->memory[slot];
     m->elements = (size_t)gates * units * panels(width) * PANEL;
@@ -199,8 +195,7 @@ static inline void make_columns(struct fixture *f, int slot, enum access access,
     x->at = m->data;
     f->op.view[slot].access = access;
     for (size_t row = 0; row < (size_t)gates * units; row++)
-        for (size_t k = 0; k < width; k++)
-            set(f, slot, column_at(row, k, (size_t)gates * units), random_real(f));
+        for (size_t k = 0; k < width; k++) set(f, slot, column_at(row, k, (size_t)gates * units), random_real(f));
 }
 
 /* A view with its gates side by side: zeros. */
@@ -208,7 +203,7 @@ static inline void make_gates(struct fixture *f, int slot, enum access access, u
                               uint32_t width)
 {
     struct tensor *x = &f->call.view[slot];
-    *x = (struct tensor){ .rank = 3, .count = { gates, units, width }, .dtype = f->real, .layout = LAYOUT_GATES };
+    *x = (struct tensor){.rank = 3, .count = {gates, units, width}, .dtype = f->real, .layout = LAYOUT_GATES};
     struct memory *m = &f->memory[slot];
     m->elements = (units + CELL_TILE - 1) / CELL_TILE * CELL_TILE * (size_t)gates * width;
     m->data = calloc(m->elements, 8);
@@ -220,7 +215,11 @@ static inline void make_gates(struct fixture *f, int slot, enum access access, u
 
 /* ---- running --------------------------------------------------------------------------- */
 
-struct team_call { struct call *call; int team; struct work work[8]; };
+struct team_call {
+    struct call *call;
+    int team;
+    struct work work[8];
+};
 
 static inline void run_member(void *arg, int me)
 {
@@ -231,7 +230,7 @@ static inline void run_member(void *arg, int me)
 
 static inline struct work run_on(struct fixture *f, const struct cpu_isa *isa, int team_members)
 {
-    struct team_call t = { .call = &f->call, .team = team_members };
+    struct team_call t = {.call = &f->call, .team = team_members};
     struct barrier barrier;
     struct team *team = NULL;
     bind_numbers(&f->plan, &f->op, &f->call);
@@ -242,7 +241,7 @@ static inline struct work run_on(struct fixture *f, const struct cpu_isa *isa, i
         abort();
     team_run(team, run_member, &t);
     team_free(team);
-    struct work sum = { 0, 0 };
+    struct work sum = {0, 0};
     for (int i = 0; i < team_members; i++) {
         sum.flops += t.work[i].flops;
         sum.bytes += t.work[i].bytes;
@@ -258,8 +257,7 @@ static inline double bytes_of(const struct fixture *f)
         const struct tensor *x = &f->call.view[slot];
         enum access access = f->op.view[slot].access;
         double elements = x->at ? 1 : 0;
-        for (int i = 0; i < x->rank; i++)
-            elements *= x->count[i];
+        for (int i = 0; i < x->rank; i++) elements *= x->count[i];
         bytes += elements * (double)dtype_size(x->dtype) * (access == ADD || access == UPDATE ? 2 : 1);
     }
     return bytes;
@@ -267,10 +265,7 @@ static inline double bytes_of(const struct fixture *f)
 
 /* ---- comparing ------------------------------------------------------------------------- */
 
-static inline bool same_number(double a, double b)
-{
-    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
-}
+static inline bool same_number(double a, double b) { return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b)); }
 
 /* All views of both have the same bits. */
 static inline bool same_bits(const struct fixture *a, const struct fixture *b)
@@ -308,7 +303,7 @@ static inline double distance(const struct fixture *a, const struct fixture *b, 
         double x = get(a, slot, i), y = get(b, slot, i), d = fabs(x - y);
         if (same_number(x, y))
             continue;
-        worst = d <= worst ? worst : d;             /* a NaN stays */
+        worst = d <= worst ? worst : d; /* a NaN stays */
         largest = fabs(x) > largest ? fabs(x) : largest;
     }
     return worst / largest;

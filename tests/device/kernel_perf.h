@@ -28,13 +28,12 @@ __attribute__((target("avx512f"))) static void multiply_add_avx512(void)
     const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(1e-3f);
     __m512 x[PEAK_CHAINS];
 #pragma GCC unroll 12
-    for (int i = 0; i < PEAK_CHAINS; i++)
-        x[i] = _mm512_set1_ps((float)i);
+    for (int i = 0; i < PEAK_CHAINS; i++) x[i] = _mm512_set1_ps((float)i);
     for (int n = 0; n < PEAK_ROUNDS; n++)
 #pragma GCC unroll 12
         for (int i = 0; i < PEAK_CHAINS; i++) {
             x[i] = _mm512_fmadd_ps(x[i], a, b);
-            __asm__ volatile("" : "+v"(x[i]));       /* the result is wanted */
+            __asm__ volatile("" : "+v"(x[i])); /* the result is wanted */
         }
 }
 
@@ -43,13 +42,12 @@ __attribute__((target("avx2,fma"))) static void multiply_add_avx2(void)
     const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(1e-3f);
     __m256 x[PEAK_CHAINS];
 #pragma GCC unroll 12
-    for (int i = 0; i < PEAK_CHAINS; i++)
-        x[i] = _mm256_set1_ps((float)i);
+    for (int i = 0; i < PEAK_CHAINS; i++) x[i] = _mm256_set1_ps((float)i);
     for (int n = 0; n < PEAK_ROUNDS; n++)
 #pragma GCC unroll 12
         for (int i = 0; i < PEAK_CHAINS; i++) {
             x[i] = _mm256_fmadd_ps(x[i], a, b);
-            __asm__ volatile("" : "+x"(x[i]));       /* the result is wanted */
+            __asm__ volatile("" : "+x"(x[i])); /* the result is wanted */
         }
 }
 #endif
@@ -78,7 +76,7 @@ static inline double best_time(const struct call *call, struct work *work)
 {
     double best = 1e9, spent = 0;
     for (int i = 0; i < 3 || (spent < 0.3 && i < 2000); i++) {
-        *work = (struct work){ 0, 0 };
+        *work = (struct work){0, 0};
         double begin = seconds_now();
         call->isa->kernel[call->op->kind](call, 0, 1, work);
         double time = seconds_now() - begin;
@@ -119,10 +117,10 @@ static inline struct fixture *perf_gemm_dx(uint32_t T, uint32_t B, uint32_t G, u
 }
 
 static inline struct fixture *perf_gemm_dw(uint32_t T, uint32_t B, uint32_t G, uint32_t U, uint32_t K,
-                                           uint32_t quantum, uint32_t shards, int shift)
+                                           uint32_t block_steps, uint32_t shards, int shift)
 {
     struct fixture *f = fixture_new(OP_GEMM_DW, 1, DTYPE_F32);
-    f->plan.quantum = quantum;
+    f->plan.block_steps = block_steps;
     f->plan.config.B = B;
     f->plan.config.shards = shards;
     f->op.shift = shift;
@@ -144,13 +142,13 @@ static inline struct fixture *perf_loss(uint32_t T, uint32_t B, uint32_t N)
     return f;
 }
 
-static inline struct fixture *perf_sum_rows(uint32_t T, uint32_t B, uint32_t U)
+static inline struct fixture *perf_bias_grad(uint32_t T, uint32_t B, uint32_t U)
 {
-    struct fixture *f = fixture_new(OP_SUM_ROWS, 1, DTYPE_F32);
-    f->plan.quantum = 2;
+    struct fixture *f = fixture_new(OP_BIAS_GRAD, 1, DTYPE_F32);
+    f->plan.block_steps = 2;
     f->plan.config.B = B;
-    make(f, SUM_ROWS_DY, DTYPE_F32, READ, 3, SIZES(T, B, U));
-    make(f, SUM_ROWS_SUM, DTYPE_F32, ADD, 2, SIZES(1, U));
+    make(f, BIAS_GRAD_DY, DTYPE_F32, READ, 3, SIZES(T, B, U));
+    make(f, BIAS_GRAD_SUM, DTYPE_F32, ADD, 2, SIZES(1, U));
     return f;
 }
 
@@ -191,7 +189,7 @@ static inline int kernel_perf(void)
         perf_print("gemm_dw the same, 4 shards", perf_gemm_dw(70, 64, 4, 256, 256, 2, 4, 1), isa, peak);
         perf_print("gemm_dw 100x64 rows, 4x100, 100", perf_gemm_dw(100, 64, 4, 100, 100, 2, 1, 1), isa, peak);
         perf_print("xent 70x64 rows, 1000", perf_loss(70, 64, 1000), isa, peak);
-        perf_print("sum_rows 70x64 rows, 1024", perf_sum_rows(70, 64, 1024), isa, peak);
+        perf_print("bias_grad 70x64 rows, 1024", perf_bias_grad(70, 64, 1024), isa, peak);
         perf_print("norm 1024 x 256", perf_norm(1024, 256), isa, peak);
         perf_print("dropout 70x64 rows, 256", perf_dropout(70, 64, 256), isa, peak);
     }

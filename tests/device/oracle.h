@@ -12,30 +12,45 @@
 enum oracle_kind { ORACLE_F32, ORACLE_BF16, ORACLE_I32, ORACLE_U8, ORACLE_U32, ORACLE_U64, ORACLE_I1, ORACLE_KINDS };
 enum { ORACLE_AXES = 6, ORACLE_OPERANDS = 512, ORACLE_REGIONS = 2 };
 
-struct tensor_type { enum oracle_kind kind; int rank; int64_t dim[ORACLE_AXES]; };
-union cell { double f; uint64_t u; };           /* u: of i32, as int64_t */
-struct tensor { struct tensor_type type; int64_t count; int users; union cell at[]; };
+struct tensor_type {
+    enum oracle_kind kind;
+    int rank;
+    int64_t dim[ORACLE_AXES];
+};
+union cell {
+    double f;
+    uint64_t u;
+}; /* u: of i32, as int64_t */
+struct tensor {
+    struct tensor_type type;
+    int64_t count;
+    int users;
+    union cell at[];
+};
 
 struct rule;
 struct region;
 struct operation {
     const struct rule *rule;
-    const char *attribute, *attribute_end;      /* the text between { and } */
+    const char *attribute, *attribute_end; /* the text between { and } */
     int line, operands, operand[ORACLE_OPERANDS];
-    int results, result;                        /* values result, result + 1, .. */
+    int results, result; /* values result, result + 1, .. */
     struct region *region[ORACLE_REGIONS];
 };
-struct region { int argument, arguments, operations, returns, returned[ORACLE_OPERANDS]; struct operation *operation; };
+struct region {
+    int argument, arguments, operations, returns, returned[ORACLE_OPERANDS];
+    struct operation *operation;
+};
 
 struct oracle {
     char *text;
-    const char *at;                             /* while reading */
+    const char *at; /* while reading */
     int line;
-    struct tensor_type *type;                   /* [values] */
-    int values, names, *value_of;               /* value_of[%vN]: its first value, or -1: not in sight */
+    struct tensor_type *type;     /* [values] */
+    int values, names, *value_of; /* value_of[%vN]: its first value, or -1: not in sight */
     struct region main;
-    int devices;                                /* that the module says it is for */
-    int alias[ORACLE_OPERANDS];                 /* [arguments] the result that takes its memory, or -1 */
+    int devices;                /* that the module says it is for */
+    int alias[ORACLE_OPERANDS]; /* [arguments] the result that takes its memory, or -1 */
     jmp_buf broken;
     char error[400];
 };
@@ -49,10 +64,10 @@ bool oracle_run(struct oracle *, int devices, struct tensor *const *const *argum
 /* ---- tensors --------------------------------------------------------------------------- */
 
 int64_t type_count(const struct tensor_type *);
-size_t kind_bytes(enum oracle_kind);            /* in the host's memory */
+size_t kind_bytes(enum oracle_kind); /* in the host's memory */
 bool same_type(const struct tensor_type *, const struct tensor_type *);
-struct tensor *tensor_new(const struct tensor_type *);          /* one user */
-void tensor_free(struct tensor *);              /* by its last user */
+struct tensor *tensor_new(const struct tensor_type *); /* one user */
+void tensor_free(struct tensor *);                     /* by its last user */
 void tensor_from(struct tensor *, const void *host);
 void tensor_to(const struct tensor *, void *host);
 

@@ -6,13 +6,15 @@
 /* ---- attributes ------------------------------------------------------------------------ */
 
 enum { DEVICES = 64 };
-struct groups { int count, size, member[DEVICES]; };
+struct groups {
+    int count, size, member[DEVICES];
+};
 
 /* replica_groups = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>: each device in one group. */
 static void read_groups(struct oracle *o, const struct operation *op, struct groups *g)
 {
     const char *at = oracle_attribute(o, op, "replica_groups"), *end = strstr(at, "> : tensor<");
-    bool seen[DEVICES] = { false };
+    bool seen[DEVICES] = {false};
     int members = 0;
     demand(o, op, !strncmp(at, "dense<[[", 8) && end, "its groups are broken");
     g->count = (int)strtol(end + 11, (char **)&at, 10);
@@ -26,12 +28,10 @@ static void read_groups(struct oracle *o, const struct operation *op, struct gro
         g->member[members++] = (int)member;
     }
     demand(o, op, g->size > 0 && members == g->count * g->size, "its groups are not as many as is said");
-    for (int i = 0; i < members; i++)
-        demand(o, op, seen[i], "a device is in no group");
+    for (int i = 0; i < members; i++) demand(o, op, seen[i], "a device is in no group");
 }
 
-static int64_t axis_of(struct oracle *o, const struct operation *op, const char *name,
-                       const struct tensor_type *type)
+static int64_t axis_of(struct oracle *o, const struct operation *op, const char *name, const struct tensor_type *type)
 {
     int64_t axis = strtoll(oracle_attribute(o, op, name), NULL, 10);
     demand(o, op, axis >= 0 && axis < type->rank, "no such axis");
@@ -73,11 +73,13 @@ void oracle_type_reduce_scatter(struct oracle *o, const struct operation *op, co
 /* ---- values ---------------------------------------------------------------------------- */
 
 /* Elements before the axis, on it and after it. */
-struct fold { int64_t outer, axis, inner; };
+struct fold {
+    int64_t outer, axis, inner;
+};
 
 static struct fold fold_at(const struct tensor_type *t, int64_t axis)
 {
-    struct fold f = { 1, t->dim[axis], 1 };
+    struct fold f = {1, t->dim[axis], 1};
     for (int i = 0; i < t->rank; i++)
         if (i != axis)
             *(i < axis ? &f.outer : &f.inner) *= t->dim[i];
@@ -87,8 +89,7 @@ static struct fold fold_at(const struct tensor_type *t, int64_t axis)
 static double sum_at(const struct groups *g, int group, struct tensor *const *in, int64_t i)
 {
     double sum = 0;
-    for (int k = 0; k < g->size; k++)
-        sum += in[g->member[group * g->size + k]]->at[i].f;
+    for (int k = 0; k < g->size; k++) sum += in[g->member[group * g->size + k]]->at[i].f;
     return sum;
 }
 

@@ -6,7 +6,7 @@
 /* One for each operand: "[#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]". */
 static void check_precision(struct oracle *o, const struct operation *op)
 {
-    static const char *const names[] = { "HIGHEST>", "HIGH>", "DEFAULT>" };
+    static const char *const names[] = {"HIGHEST>", "HIGH>", "DEFAULT>"};
     const char *said = oracle_attribute(o, op, "precision_config");
     for (int i = 0; i < 2; i++) {
         const char *before = i ? ", #stablehlo<precision " : "[#stablehlo<precision ";
@@ -21,7 +21,7 @@ static void check_precision(struct oracle *o, const struct operation *op)
 
 void oracle_type_dot(struct oracle *o, const struct operation *op, types in, struct tensor_type *out)
 {
-    static const char *const names[] = { "lhs_contracting_dimensions", "rhs_contracting_dimensions" };
+    static const char *const names[] = {"lhs_contracting_dimensions", "rhs_contracting_dimensions"};
     int64_t axis[2][ORACLE_AXES], rank = 0;
     for (int i = 0; i < 2; i++) {
         demand(o, op, numbers_of(o, op, names[i], axis[i]) == 1 && axis[i][0] >= 0 && axis[i][0] < in[i].rank,
@@ -40,18 +40,16 @@ void oracle_type_dot(struct oracle *o, const struct operation *op, types in, str
 /* Distances of an operand's rows, and of its contracted axis. */
 static int64_t strides_of(types t, int64_t contracted, int64_t *offset)
 {
-    struct tensor_type rest = { .rank = 0 };
-    int64_t index[ORACLE_AXES] = { 0 }, whole[ORACLE_AXES], i = 0, stride = 1;
+    struct tensor_type rest = {.rank = 0};
+    int64_t index[ORACLE_AXES] = {0}, whole[ORACLE_AXES], i = 0, stride = 1;
     for (int k = 0; k < t->rank; k++)
         if (k != contracted)
             rest.dim[rest.rank++] = t->dim[k];
     do {
-        for (int k = 0, from = 0; k < t->rank; k++)
-            whole[k] = k == contracted ? 0 : index[from++];
+        for (int k = 0, from = 0; k < t->rank; k++) whole[k] = k == contracted ? 0 : index[from++];
         offset[i++] = offset_of(t, whole);
     } while (next_index(&rest, index));
-    for (int k = (int)contracted + 1; k < t->rank; k++)
-        stride *= t->dim[k];
+    for (int k = (int)contracted + 1; k < t->rank; k++) stride *= t->dim[k];
     return stride;
 }
 

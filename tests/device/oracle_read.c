@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kind_names[ORACLE_KINDS] = { "f32", "bf16", "i32", "ui8", "ui32", "ui64", "i1" };
+static const char *const kind_names[ORACLE_KINDS] = {"f32", "bf16", "i32", "ui8", "ui32", "ui64", "i1"};
 
 /* ---- errors and words ------------------------------------------------------------------ */
 
@@ -69,7 +69,7 @@ static void skip_brackets(struct oracle *o)
 
 static struct tensor_type read_type(struct oracle *o)
 {
-    struct tensor_type type = { 0 };
+    struct tensor_type type = {0};
     expect(o, "tensor<");
     while (isdigit((unsigned char)*o->at)) {
         if (type.rank == ORACLE_AXES)
@@ -118,8 +118,7 @@ static int define(struct oracle *o, int name, const struct tensor_type *type, in
     int first = o->values;
     if (o->value_of[name] != -1)
         oracle_fail(o, "%%v%d is defined twice", name);
-    for (int i = 0; i < count; i++)
-        o->type[o->values++] = type[i];
+    for (int i = 0; i < count; i++) o->type[o->values++] = type[i];
     o->value_of[name] = first;
     return first;
 }
@@ -188,7 +187,7 @@ static void find_rule(struct oracle *o, struct operation *op)
 static void check_loop(struct oracle *o, const struct operation *op, const struct tensor_type *type)
 {
     const struct region *condition = op->region[0], *body = op->region[1];
-    static const struct tensor_type truth = { .kind = ORACLE_I1 };
+    static const struct tensor_type truth = {.kind = ORACLE_I1};
     if (condition->arguments != op->operands || body->arguments != op->operands || condition->returns != 1)
         oracle_fail(o, "a loop's regions do not take what it carries");
     if (!same_type(&o->type[condition->returned[0]], &truth))
@@ -202,7 +201,7 @@ static void check_loop(struct oracle *o, const struct operation *op, const struc
 
 static void read_operation(struct oracle *o, struct operation *op)
 {
-    struct tensor_type operand[ORACLE_OPERANDS], said[ORACLE_OPERANDS], follows = { 0 };
+    struct tensor_type operand[ORACLE_OPERANDS], said[ORACLE_OPERANDS], follows = {0};
     int name = read_name(o);
     op->line = o->line;
     op->results = *o->at == ':' ? (o->at++, (int)read_integer(o)) : 1;
@@ -349,12 +348,11 @@ void oracle_free(struct oracle *o)
 }
 
 /* No more names or values than the text has signs of percent and commas. */
-static int most_values(const char *text)
+static int max_values(const char *text)
 {
-    int most = 64;
-    for (; *text; text++)
-        most += *text == '%' || *text == ',';
-    return most;
+    int max = 64;
+    for (; *text; text++) max += *text == '%' || *text == ',';
+    return max;
 }
 
 static bool read_text(struct oracle *o)
@@ -371,11 +369,10 @@ struct oracle *oracle_read(const char *text, size_t size, char *error, size_t ro
     o->text = calloc(size + 1, 1);
     memcpy(o->text, text, size);
     o->at = o->text;
-    o->names = most_values(o->text);
+    o->names = max_values(o->text);
     o->type = calloc((size_t)o->names, sizeof *o->type);
     o->value_of = malloc((size_t)o->names * sizeof *o->value_of);
-    for (int i = 0; i < o->names; i++)
-        o->value_of[i] = -1;
+    for (int i = 0; i < o->names; i++) o->value_of[i] = -1;
     o->line = 1;
     if (read_text(o))
         return o;

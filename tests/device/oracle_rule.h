@@ -20,8 +20,7 @@ static inline bool next_index(types t, int64_t *index)
 static inline int64_t offset_of(types t, const int64_t *index)
 {
     int64_t offset = 0;
-    for (int i = 0; i < t->rank; i++)
-        offset = offset * t->dim[i] + index[i];
+    for (int i = 0; i < t->rank; i++) offset = offset * t->dim[i] + index[i];
     return offset;
 }
 

@@ -40,8 +40,7 @@ static void type_unary(struct oracle *o, const struct operation *op, types in, s
 static void run_unary(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
     (void)o;
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i].f = (float)unary(op->rule->name, in[0]->at[i].f);
+    for (int64_t i = 0; i < out->count; i++) out->at[i].f = (float)unary(op->rule->name, in[0]->at[i].f);
 }
 
 static double combined(const char *name, double x, double y)
@@ -60,15 +59,24 @@ static double combined(const char *name, double x, double y)
 static uint64_t combined_bits(struct oracle *o, const struct operation *op, uint64_t x, uint64_t y)
 {
     const char *name = op->rule->name;
-    if (!strcmp(name, "add")) return x + y;
-    if (!strcmp(name, "subtract")) return x - y;
-    if (!strcmp(name, "multiply")) return x * y;
-    if (!strcmp(name, "and")) return x & y;
-    if (!strcmp(name, "or")) return x | y;
-    if (!strcmp(name, "xor")) return x ^ y;
-    if (!strcmp(name, "shift_right_logical")) return y < 64 ? x >> y : 0;
-    if (!strcmp(name, "maximum")) return (int64_t)x > (int64_t)y ? x : y;
-    if (!strcmp(name, "minimum")) return (int64_t)x < (int64_t)y ? x : y;
+    if (!strcmp(name, "add"))
+        return x + y;
+    if (!strcmp(name, "subtract"))
+        return x - y;
+    if (!strcmp(name, "multiply"))
+        return x * y;
+    if (!strcmp(name, "and"))
+        return x & y;
+    if (!strcmp(name, "or"))
+        return x | y;
+    if (!strcmp(name, "xor"))
+        return x ^ y;
+    if (!strcmp(name, "shift_right_logical"))
+        return y < 64 ? x >> y : 0;
+    if (!strcmp(name, "maximum"))
+        return (int64_t)x > (int64_t)y ? x : y;
+    if (!strcmp(name, "minimum"))
+        return (int64_t)x < (int64_t)y ? x : y;
     oracle_fail(o, "'%s' is not for integers", name);
 }
 
@@ -103,7 +111,7 @@ static void run_binary(struct oracle *o, const struct operation *op, struct tens
 
 static int direction_of(struct oracle *o, const struct operation *op)
 {
-    static const char directions[][3] = { "LT", "LE", "GT", "GE", "EQ", "NE" };
+    static const char directions[][3] = {"LT", "LE", "GT", "GE", "EQ", "NE"};
     const char *said = oracle_attribute(o, op, "comparison_direction"), *before = "#stablehlo<comparison_direction ";
     for (int i = 0; i < 6 && !strncmp(said, before, strlen(before)); i++)
         if (!strncmp(said + strlen(before), directions[i], 2))
@@ -127,7 +135,7 @@ static void run_compare(struct oracle *o, const struct operation *op, struct ten
         union cell x = in[0]->at[i], y = in[1]->at[i];
         bool less = real ? x.f < y.f : (int64_t)x.u < (int64_t)y.u;
         bool same = real ? x.f == y.f : x.u == y.u, more = real ? x.f > y.f : (int64_t)x.u > (int64_t)y.u;
-        const bool answer[] = { less, less || same, more, more || same, same, !same };
+        const bool answer[] = {less, less || same, more, more || same, same, !same};
         out->at[i].u = answer[direction];
     }
 }
@@ -143,8 +151,7 @@ static void type_select(struct oracle *o, const struct operation *op, types in, 
 static void run_select(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
     (void)o, (void)op;
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i] = in[in[0]->at[i].u ? 1 : 2]->at[i];
+    for (int64_t i = 0; i < out->count; i++) out->at[i] = in[in[0]->at[i].u ? 1 : 2]->at[i];
 }
 
 static void type_convert(struct oracle *o, const struct operation *op, types in, struct tensor_type *out)
@@ -158,8 +165,9 @@ static void run_convert(struct oracle *o, const struct operation *op, struct ten
     enum oracle_kind from = in[0]->type.kind, to = out->type.kind;
     demand(o, op, !is_float(from) || is_float(to), "from floats to integers");
     for (int64_t i = 0; i < out->count; i++) {
-        double number = is_float(from) ? in[0]->at[i].f
-            : from == ORACLE_I32 ? (double)(int64_t)in[0]->at[i].u : (double)in[0]->at[i].u;
+        double number = is_float(from)       ? in[0]->at[i].f
+                        : from == ORACLE_I32 ? (double)(int64_t)in[0]->at[i].u
+                                             : (double)in[0]->at[i].u;
         if (is_float(to))
             out->at[i].f = oracle_round(to, number);
         else
@@ -171,7 +179,7 @@ static void run_convert(struct oracle *o, const struct operation *op, struct ten
 
 static union cell number_at(struct oracle *o, const struct operation *op, enum oracle_kind kind, const char *said)
 {
-    union cell value = { .u = 0 };
+    union cell value = {.u = 0};
     if (!is_float(kind)) {
         value.u = wrapped(kind, (uint64_t)strtoll(said, NULL, 10));
     } else if (!strncmp(said, "0x", 2)) {
@@ -193,8 +201,7 @@ static const char *constant_of(struct oracle *o, const struct operation *op, typ
     int64_t count = 1;
     demand(o, op, !strncmp(said, "dense<", 6), "no dense value");
     said += 6;
-    for (const char *p = said; *said == '[' && *p && *p != ']'; p++)
-        count += *p == ',';
+    for (const char *p = said; *said == '[' && *p && *p != ']'; p++) count += *p == ',';
     demand(o, op, *said != '[' || (out->rank == 1 && out->dim[0] == count && !is_float(out->kind)),
            "its list is not of its type");
     number_at(o, op, out->kind, *said == '[' ? said + 1 : said);
@@ -234,10 +241,9 @@ static void type_iota(struct oracle *o, const struct operation *op, types in, st
 
 static void run_iota(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
-    int64_t axis = iota_axis(o, op, &out->type), index[ORACLE_AXES] = { 0 }, i = 0;
+    int64_t axis = iota_axis(o, op, &out->type), index[ORACLE_AXES] = {0}, i = 0;
     (void)in;
-    do
-        out->at[i++].u = (uint64_t)index[axis];
+    do out->at[i++].u = (uint64_t)index[axis];
     while (next_index(&out->type, index));
 }
 
@@ -265,14 +271,12 @@ static void type_broadcast(struct oracle *o, const struct operation *op, types i
     }
 }
 
-static void run_broadcast(struct oracle *o, const struct operation *op, struct tensor *const *in,
-                          struct tensor *out)
+static void run_broadcast(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
-    int64_t axis[ORACLE_AXES], index[ORACLE_AXES] = { 0 }, from[ORACLE_AXES], i = 0;
+    int64_t axis[ORACLE_AXES], index[ORACLE_AXES] = {0}, from[ORACLE_AXES], i = 0;
     int axes = numbers_of(o, op, "broadcast_dimensions", axis);
     do {
-        for (int k = 0; k < axes; k++)
-            from[k] = in[0]->type.dim[k] == 1 ? 0 : index[axis[k]];
+        for (int k = 0; k < axes; k++) from[k] = in[0]->type.dim[k] == 1 ? 0 : index[axis[k]];
         out->at[i++] = in[0]->at[offset_of(&in[0]->type, from)];
     } while (next_index(&out->type, index));
 }
@@ -290,14 +294,12 @@ static void type_transpose(struct oracle *o, const struct operation *op, types i
     }
 }
 
-static void run_transpose(struct oracle *o, const struct operation *op, struct tensor *const *in,
-                          struct tensor *out)
+static void run_transpose(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
-    int64_t axis[ORACLE_AXES], index[ORACLE_AXES] = { 0 }, from[ORACLE_AXES], i = 0;
+    int64_t axis[ORACLE_AXES], index[ORACLE_AXES] = {0}, from[ORACLE_AXES], i = 0;
     int axes = numbers_of(o, op, "permutation", axis);
     do {
-        for (int k = 0; k < axes; k++)
-            from[axis[k]] = index[k];
+        for (int k = 0; k < axes; k++) from[axis[k]] = index[k];
         out->at[i++] = in[0]->at[offset_of(&in[0]->type, from)];
     } while (next_index(&out->type, index));
 }
@@ -305,9 +307,11 @@ static void run_transpose(struct oracle *o, const struct operation *op, struct t
 static void type_slice(struct oracle *o, const struct operation *op, types in, struct tensor_type *out)
 {
     int64_t first[ORACLE_AXES], end[ORACLE_AXES], stride[ORACLE_AXES];
-    demand(o, op, numbers_of(o, op, "start_indices", first) == in[0].rank &&
-                  numbers_of(o, op, "limit_indices", end) == in[0].rank &&
-                  numbers_of(o, op, "strides", stride) == in[0].rank, "axes are missing");
+    demand(o, op,
+           numbers_of(o, op, "start_indices", first) == in[0].rank &&
+               numbers_of(o, op, "limit_indices", end) == in[0].rank &&
+               numbers_of(o, op, "strides", stride) == in[0].rank,
+           "axes are missing");
     *out = in[0];
     for (int i = 0; i < in[0].rank; i++) {
         demand(o, op, first[i] >= 0 && first[i] < end[i] && end[i] <= in[0].dim[i] && stride[i] == 1, "out of bounds");
@@ -318,10 +322,9 @@ static void type_slice(struct oracle *o, const struct operation *op, types in, s
 /* The box of `whole` that begins at `first` and is as large as `piece`: read, or written. */
 static void move_box(struct tensor *whole, const int64_t *first, struct tensor *piece, bool writes)
 {
-    int64_t index[ORACLE_AXES] = { 0 }, at[ORACLE_AXES], i = 0;
+    int64_t index[ORACLE_AXES] = {0}, at[ORACLE_AXES], i = 0;
     do {
-        for (int k = 0; k < piece->type.rank; k++)
-            at[k] = first[k] + index[k];
+        for (int k = 0; k < piece->type.rank; k++) at[k] = first[k] + index[k];
         union cell *place = &whole->at[offset_of(&whole->type, at)];
         if (writes)
             *place = piece->at[i++];
@@ -338,8 +341,8 @@ static void run_slice(struct oracle *o, const struct operation *op, struct tenso
 }
 
 /* The indices that follow operand `from`. XLA moves what is out of bounds; here it is an error. */
-static void find_first(struct oracle *o, const struct operation *op, struct tensor *const *in, int from,
-                       types whole, types piece, int64_t *first)
+static void find_first(struct oracle *o, const struct operation *op, struct tensor *const *in, int from, types whole,
+                       types piece, int64_t *first)
 {
     for (int i = 0; i < whole->rank; i++) {
         first[i] = (int64_t)in[from + i]->at[0].u;
@@ -349,10 +352,9 @@ static void find_first(struct oracle *o, const struct operation *op, struct tens
 
 static void check_indices(struct oracle *o, const struct operation *op, types in, int from)
 {
-    static const struct tensor_type index = { .kind = ORACLE_I32 };
+    static const struct tensor_type index = {.kind = ORACLE_I32};
     demand(o, op, op->operands == from + in[0].rank, "indices are missing");
-    for (int i = from; i < op->operands; i++)
-        demand(o, op, same_type(&in[i], &index), "an index is no scalar i32");
+    for (int i = from; i < op->operands; i++) demand(o, op, same_type(&in[i], &index), "an index is no scalar i32");
 }
 
 static void type_dynamic_slice(struct oracle *o, const struct operation *op, types in, struct tensor_type *out)
@@ -402,7 +404,7 @@ static void type_join(struct oracle *o, const struct operation *op, types in, st
 
 static void run_join(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
-    int64_t axis = number_of(o, op, "dimension"), first[ORACLE_AXES] = { 0 };
+    int64_t axis = number_of(o, op, "dimension"), first[ORACLE_AXES] = {0};
     for (int i = 0; i < op->operands; i++) {
         move_box(out, first, in[i], true);
         first[axis] += in[i]->type.dim[axis];
@@ -415,7 +417,7 @@ static const int64_t *gather_numbers(struct oracle *o, const struct operation *o
     int64_t said[ORACLE_AXES];
     demand(o, op, in[0].rank == 2 && in[1].kind == ORACLE_I32, "no rows by numbers");
     demand(o, op, numbers_of(o, op, "slice_sizes", size) == 2 && size[0] == 1 && size[1] == in[0].dim[1], "no rows");
-    static const char *const names[] = { "offset_dims", "collapsed_slice_dims", "start_index_map" };
+    static const char *const names[] = {"offset_dims", "collapsed_slice_dims", "start_index_map"};
     for (int i = 0; i < 3; i++)
         demand(o, op, numbers_of(o, op, names[i], said) == 1 && said[0] == (i ? 0 : rank), "other axes");
     demand(o, op, number_of(o, op, "index_vector_dim") == rank, "numbers have an axis");
@@ -462,10 +464,9 @@ static void type_reduce(struct oracle *o, const struct operation *op, types in, 
 static void run_reduce(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
     const char *folding = oracle_folding(o, op)->name;
-    int64_t axis[ORACLE_AXES], index[ORACLE_AXES] = { 0 }, to[ORACLE_AXES];
+    int64_t axis[ORACLE_AXES], index[ORACLE_AXES] = {0}, to[ORACLE_AXES];
     int axes = numbers_of(o, op, "dimensions", axis);
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i] = in[1]->at[0];
+    for (int64_t i = 0; i < out->count; i++) out->at[i] = in[1]->at[0];
     do {
         int rank = 0, next = 0;
         for (int i = 0; i < in[0]->type.rank; i++)
@@ -476,33 +477,43 @@ static void run_reduce(struct oracle *o, const struct operation *op, struct tens
         union cell *sum = &out->at[offset_of(&out->type, to)];
         sum->f = combined(folding, sum->f, in[0]->at[offset_of(&in[0]->type, index)].f);
     } while (next_index(&in[0]->type, index));
-    for (int64_t i = 0; i < out->count; i++)
-        out->at[i].f = oracle_round(out->type.kind, out->at[i].f);
+    for (int64_t i = 0; i < out->count; i++) out->at[i].f = oracle_round(out->type.kind, out->at[i].f);
 }
 
 /* ---- all of them ----------------------------------------------------------------------- */
 
-const struct rule oracle_rules[] = {
-    { "abs", 1, 0, type_unary, run_unary },             { "sqrt", 1, 0, type_unary, run_unary },
-    { "exponential", 1, 0, type_unary, run_unary },     { "log", 1, 0, type_unary, run_unary },
-    { "logistic", 1, 0, type_unary, run_unary },        { "tanh", 1, 0, type_unary, run_unary },
-    { "add", 2, 0, type_binary, run_binary },           { "subtract", 2, 0, type_binary, run_binary },
-    { "multiply", 2, 0, type_binary, run_binary },      { "divide", 2, 0, type_binary, run_binary },
-    { "minimum", 2, 0, type_binary, run_binary },       { "maximum", 2, 0, type_binary, run_binary },
-    { "and", 2, 0, type_binary, run_binary },           { "xor", 2, 0, type_binary, run_binary },
-    { "shift_right_logical", 2, 0, type_binary, run_binary },
-    { "compare", 2, 0, type_compare, run_compare },     { "select", 3, 0, type_select, run_select },
-    { "convert", 1, 0, type_convert, run_convert },     { "constant", 0, 0, type_constant, run_constant },
-    { "iota", 0, 0, type_iota, run_iota },              { "reshape", 1, 0, type_reshape, run_copy },
-    { "broadcast_in_dim", 1, 0, type_broadcast, run_broadcast },
-    { "transpose", 1, 0, type_transpose, run_transpose },
-    { "slice", 1, 0, type_slice, run_slice },
-    { "dynamic_slice", -1, 0, type_dynamic_slice, run_dynamic_slice },
-    { "dynamic_update_slice", -1, 0, type_update, run_update },
-    { "concatenate", -1, 0, type_join, run_join },      { "gather", 2, 0, type_gather, run_gather },
-    { "reduce", 2, 1, type_reduce, run_reduce },        { "dot_general", 2, 0, oracle_type_dot, oracle_run_dot },
-    { "all_reduce", 1, 1, oracle_type_all_reduce, NULL },
-    { "all_gather", 1, 0, oracle_type_all_gather, NULL },
-    { "reduce_scatter", 1, 1, oracle_type_reduce_scatter, NULL },
-    { "while", -1, 2, NULL, NULL },                     { NULL, 0, 0, NULL, NULL },
-};
+const struct rule oracle_rules[] = {{"abs", 1, 0, type_unary, run_unary},
+                                    {"sqrt", 1, 0, type_unary, run_unary},
+                                    {"exponential", 1, 0, type_unary, run_unary},
+                                    {"log", 1, 0, type_unary, run_unary},
+                                    {"logistic", 1, 0, type_unary, run_unary},
+                                    {"tanh", 1, 0, type_unary, run_unary},
+                                    {"add", 2, 0, type_binary, run_binary},
+                                    {"subtract", 2, 0, type_binary, run_binary},
+                                    {"multiply", 2, 0, type_binary, run_binary},
+                                    {"divide", 2, 0, type_binary, run_binary},
+                                    {"minimum", 2, 0, type_binary, run_binary},
+                                    {"maximum", 2, 0, type_binary, run_binary},
+                                    {"and", 2, 0, type_binary, run_binary},
+                                    {"xor", 2, 0, type_binary, run_binary},
+                                    {"shift_right_logical", 2, 0, type_binary, run_binary},
+                                    {"compare", 2, 0, type_compare, run_compare},
+                                    {"select", 3, 0, type_select, run_select},
+                                    {"convert", 1, 0, type_convert, run_convert},
+                                    {"constant", 0, 0, type_constant, run_constant},
+                                    {"iota", 0, 0, type_iota, run_iota},
+                                    {"reshape", 1, 0, type_reshape, run_copy},
+                                    {"broadcast_in_dim", 1, 0, type_broadcast, run_broadcast},
+                                    {"transpose", 1, 0, type_transpose, run_transpose},
+                                    {"slice", 1, 0, type_slice, run_slice},
+                                    {"dynamic_slice", -1, 0, type_dynamic_slice, run_dynamic_slice},
+                                    {"dynamic_update_slice", -1, 0, type_update, run_update},
+                                    {"concatenate", -1, 0, type_join, run_join},
+                                    {"gather", 2, 0, type_gather, run_gather},
+                                    {"reduce", 2, 1, type_reduce, run_reduce},
+                                    {"dot_general", 2, 0, oracle_type_dot, oracle_run_dot},
+                                    {"all_reduce", 1, 1, oracle_type_all_reduce, NULL},
+                                    {"all_gather", 1, 0, oracle_type_all_gather, NULL},
+                                    {"reduce_scatter", 1, 1, oracle_type_reduce_scatter, NULL},
+                                    {"while", -1, 2, NULL, NULL},
+                                    {NULL, 0, 0, NULL, NULL}};

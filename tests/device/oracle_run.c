@@ -11,14 +11,13 @@
 int64_t type_count(const struct tensor_type *t)
 {
     int64_t count = 1;
-    for (int i = 0; i < t->rank; i++)
-        count *= t->dim[i];
+    for (int i = 0; i < t->rank; i++) count *= t->dim[i];
     return count;
 }
 
 size_t kind_bytes(enum oracle_kind kind)
 {
-    static const size_t bytes[ORACLE_KINDS] = { 4, 2, 4, 1, 4, 8, 1 };
+    static const size_t bytes[ORACLE_KINDS] = {4, 2, 4, 1, 4, 8, 1};
     return bytes[kind];
 }
 
@@ -51,8 +50,7 @@ static struct tensor *tensor_use(struct tensor *t)
 
 void tensor_from(struct tensor *t, const void *host)
 {
-    for (int64_t i = 0; i < t->count; i++)
-        switch (t->type.kind) {
+    for (int64_t i = 0; i < t->count; i++) switch (t->type.kind) {
         case ORACLE_F32: t->at[i].f = ((const float *)host)[i]; break;
         case ORACLE_I32: t->at[i].u = (uint64_t)(int64_t)((const int32_t *)host)[i]; break;
         case ORACLE_U32: t->at[i].u = ((const uint32_t *)host)[i]; break;
@@ -63,10 +61,10 @@ void tensor_from(struct tensor *t, const void *host)
 
 void tensor_to(const struct tensor *t, void *host)
 {
-    for (int64_t i = 0; i < t->count; i++)
-        switch (t->type.kind) {
+    for (int64_t i = 0; i < t->count; i++) switch (t->type.kind) {
         case ORACLE_F32: ((float *)host)[i] = (float)t->at[i].f; break;
-        case ORACLE_I32: case ORACLE_U32: ((uint32_t *)host)[i] = (uint32_t)t->at[i].u; break;
+        case ORACLE_I32:
+        case ORACLE_U32: ((uint32_t *)host)[i] = (uint32_t)t->at[i].u; break;
         case ORACLE_U64: ((uint64_t *)host)[i] = t->at[i].u; break;
         default: ((uint8_t *)host)[i] = (uint8_t)t->at[i].u;
         }
@@ -128,7 +126,11 @@ const struct rule *oracle_folding(struct oracle *o, const struct operation *op)
 /* ---- running --------------------------------------------------------------------------- */
 
 /* value[device][number]; what is not made yet is NULL. */
-struct run { struct oracle *o; int devices; struct tensor ***value; };
+struct run {
+    struct oracle *o;
+    int devices;
+    struct tensor ***value;
+};
 
 static void set(struct run *r, int device, int value, struct tensor *t)
 {
@@ -141,10 +143,9 @@ static void run_region(struct run *, const struct region *);
 static void give(struct run *r, int device, int first, const int *from, int count)
 {
     struct tensor *taken[ORACLE_OPERANDS];
-    for (int i = 0; i < count; i++)         /* all before any is replaced: a loop's body may return its arguments */
+    for (int i = 0; i < count; i++) /* all before any is replaced: a loop's body may return its arguments */
         taken[i] = tensor_use(r->value[device][from[i]]);
-    for (int i = 0; i < count; i++)
-        set(r, device, first + i, taken[i]);
+    for (int i = 0; i < count; i++) set(r, device, first + i, taken[i]);
 }
 
 static bool goes_on(struct run *r, const struct region *condition)
@@ -163,27 +164,22 @@ static void run_loop(struct run *r, const struct operation *op)
     const int *from = op->operand;
     int count = op->operands;
     for (;; from = body->returned) {
-        for (int d = 0; d < r->devices; d++)
-            give(r, d, condition->argument, from, count);
+        for (int d = 0; d < r->devices; d++) give(r, d, condition->argument, from, count);
         if (!goes_on(r, condition))
             break;
         int again[ORACLE_OPERANDS];
-        for (int i = 0; i < count; i++)
-            again[i] = condition->argument + i;
-        for (int d = 0; d < r->devices; d++)
-            give(r, d, body->argument, again, count);
+        for (int i = 0; i < count; i++) again[i] = condition->argument + i;
+        for (int d = 0; d < r->devices; d++) give(r, d, body->argument, again, count);
         run_region(r, body);
     }
-    for (int d = 0; d < r->devices; d++)
-        give(r, d, op->result, from, count);
+    for (int d = 0; d < r->devices; d++) give(r, d, op->result, from, count);
 }
 
 static void run_operation(struct run *r, const struct operation *op)
 {
     for (int d = 0; d < r->devices; d++) {
         struct tensor *operand[ORACLE_OPERANDS], *made = tensor_new(&r->o->type[op->result]);
-        for (int i = 0; i < op->operands; i++)
-            operand[i] = r->value[d][op->operand[i]];
+        for (int i = 0; i < op->operands; i++) operand[i] = r->value[d][op->operand[i]];
         set(r, d, op->result, made);
         op->rule->run(r->o, op, operand, made);
     }
@@ -222,8 +218,7 @@ static void run_main(struct run *r, struct tensor *const *const *argument, struc
         }
     run_region(r, m);
     for (int d = 0; d < r->devices; d++)
-        for (int i = 0; i < m->returns; i++)
-            result[d][i] = tensor_use(r->value[d][m->returned[i]]);
+        for (int i = 0; i < m->returns; i++) result[d][i] = tensor_use(r->value[d][m->returned[i]]);
 }
 
 static bool run_checked(struct run *r, struct tensor *const *const *argument, struct tensor **const *result)
@@ -236,13 +231,11 @@ static bool run_checked(struct run *r, struct tensor *const *const *argument, st
 
 bool oracle_run(struct oracle *o, int devices, struct tensor *const *const *argument, struct tensor **const *result)
 {
-    struct run r = { o, devices, calloc((size_t)devices, sizeof *r.value) };
-    for (int d = 0; d < devices; d++)
-        r.value[d] = calloc((size_t)o->values, sizeof **r.value);
+    struct run r = {o, devices, calloc((size_t)devices, sizeof *r.value)};
+    for (int d = 0; d < devices; d++) r.value[d] = calloc((size_t)o->values, sizeof **r.value);
     bool good = run_checked(&r, argument, result);
     for (int d = 0; d < devices; d++) {
-        for (int i = 0; i < o->values; i++)
-            tensor_free(r.value[d][i]);
+        for (int i = 0; i < o->values; i++) tensor_free(r.value[d][i]);
         free(r.value[d]);
     }
     free(r.value);

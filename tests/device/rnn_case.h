@@ -5,8 +5,8 @@
 #define TESTS_DEVICE_RNN_CASE_H
 #include "base/memory.h"
 #include "base/philox.h"
-#include "device/cpu/instance_parts.h"
-#include "device/cpu/rnn.h"
+#include "device/cpu/executable_parts.h"
+#include "device/cpu/rnn_kernels.h"
 #include "tests/device/workspaces.h"
 #include "tests/check.h"
 #include <math.h>
@@ -15,8 +15,8 @@
 
 struct shape {
     const char *cell;
-    uint32_t T, B, U, K;        /* U: units of the whole layer; K: width of h */
-    int  direction;
+    uint32_t T, B, U, K; /* U: units of the whole layer; K: width of h */
+    int direction;
     bool projected, lengths, resets, bias;
 };
 
@@ -24,33 +24,33 @@ enum { CHUNKS_TESTED = 3 };
 
 /* What a slot of the operation holds in the case, whole in time; strides as the plan would give them. */
 struct slot {
-    int      rank;
+    int rank;
     uint32_t count[BUFFER_AXES];
-    size_t   stride[BUFFER_AXES];
-    bool     has_time;
-    enum access access[2];      /* of rnn, of rnn_back */
+    size_t stride[BUFFER_AXES];
+    bool has_time;
+    enum access access[2]; /* of rnn, of rnn_back */
     enum dtype dtype;
-    void    *memory, *at;
-    size_t   bytes;
+    void *memory, *at;
+    size_t bytes;
 };
 
 struct rnn_case {
     struct shape shape;
     const struct cpu_isa *isa;
     const struct cell_kernels *cell;
-    uint32_t units, first_unit;             /* own */
+    uint32_t units, first_unit; /* own */
     struct slot slot[RNN_BACK_VIEWS];
-    struct slot w_dense, w_columns;         /* RNN_W as it is, and as backward reads it */
-    void *handover[2][CHUNKS_TESTED + 1];   /* states [B, K] and [S, B, U] between chunks */
+    struct slot w_dense, w_columns;       /* RNN_W as it is, and as backward reads it */
+    void *handover[2][CHUNKS_TESTED + 1]; /* states [B, K] and [S, B, U] between chunks */
     void *d_handover[2][CHUNKS_TESTED + 1];
     struct unroll_model model;
     struct layer layer;
     struct plan plan;
-    struct buffer whole_g;                  /* RNN_G as the plan describes it: all units of the ranks */
+    struct buffer whole_g; /* RNN_G as the plan describes it: all units of the ranks */
     struct group group;
-    struct unroll_comm *comm;                      /* NULL: one rank */
-    enum division division;                 /* of steps over a team */
-    struct work work[2];                    /* of the last forward and backward, all chunks and threads */
+    struct unroll_comm *comm; /* NULL: one rank */
+    enum division division;   /* of steps over a team */
+    struct work work[2];      /* of the last forward and backward, all chunks and threads */
 };
 
 /* ---- slots ----------------------------------------------------------------------------- */
@@ -61,7 +61,7 @@ static void add_slot(struct rnn_case *c, int at, int rank, const uint32_t *count
 {
     struct slot *s = &c->slot[at];
     size_t step = 1, size;
-    *s = (struct slot){ .rank = rank, .has_time = has_time, .access = { forward, backward } };
+    *s = (struct slot){.rank = rank, .has_time = has_time, .access = {forward, backward}};
     s->dtype = at == RNN_LENGTHS ? DTYPE_I32 : at == RNN_RESET ? DTYPE_U8 : c->isa->real;
     size = dtype_size(s->dtype);
     for (int i = rank; i-- > 0;) {
@@ -71,7 +71,7 @@ static void add_slot(struct rnn_case *c, int at, int rank, const uint32_t *count
     }
     s->bytes = step * size;
     s->memory = allocate_zeroed(step ? step : 1, size);
-    memset(s->memory, 0xff, s->bytes);      /* NaN in both real types */
+    memset(s->memory, 0xff, s->bytes); /* NaN in both real types */
     s->at = (char *)s->memory + (wide ? s->count[rank - 1] * size : 0);
 }
 
@@ -83,9 +83,9 @@ static void add_slots(struct rnn_case *c)
 {
     const struct cell_declaration *cell = c->cell->declaration;
     uint32_t T = c->shape.T, B = c->shape.B, U = c->units, K = c->shape.K, W = K > U ? K : U;
-    uint32_t G = (uint32_t)cell->inputs, S = (uint32_t)cell->states, L = (uint32_t)cell->links;
+    uint32_t G = (uint32_t)cell->inputs, S = (uint32_t)cell->states, L = (uint32_t)cell->intermediates;
     uint32_t V = (uint32_t)cell->vectors, own = c->shape.projected ? K : U;
-    uint32_t H = (uint32_t)cell_inputs_from(cell, FROM_H | FROM_LINK);
+    uint32_t H = (uint32_t)cell_inputs_from(cell, FROM_H | FROM_INTERMEDIATE);
     SLOT(RNN_G, true, false, UPDATE, UPDATE, T, B, G, U);
     SLOT(RNN_H0, false, false, READ, READ, B, K);
     SLOT(RNN_HN, false, false, WRITE, NONE, B, K);
@@ -121,7 +121,7 @@ static void add_slots(struct rnn_case *c)
         SLOT(RNN_DS0, false, false, NONE, WRITE, S - 1, B, U);
     }
     if (L)
-        SLOT(RNN_LINK, true, false, WRITE, READ, T, B, L, K);
+        SLOT(RNN_INTERMEDIATE, true, false, WRITE, READ, T, B, L, K);
     if (c->shape.lengths)
         SLOT(RNN_LENGTHS, false, false, READ, READ, B);
     if (c->shape.resets)
@@ -133,20 +133,19 @@ static void add_slots(struct rnn_case *c)
 static size_t offset_of(const struct slot *s, const uint32_t *index)
 {
     size_t at = 0;
-    for (int i = 0; i < s->rank; i++)
-        at += index[i] * s->stride[i];
+    for (int i = 0; i < s->rank; i++) at += index[i] * s->stride[i];
     return at;
 }
 
 static double get(const struct slot *s, uint32_t i, uint32_t j, uint32_t k, uint32_t l)
 {
-    size_t at = offset_of(s, (uint32_t[]){ i, j, k, l });
+    size_t at = offset_of(s, (uint32_t[]){i, j, k, l});
     return s->dtype == DTYPE_F64 ? ((double *)s->at)[at] : (double)((float *)s->at)[at];
 }
 
 static void set(struct slot *s, uint32_t i, uint32_t j, uint32_t k, uint32_t l, double value)
 {
-    size_t at = offset_of(s, (uint32_t[]){ i, j, k, l });
+    size_t at = offset_of(s, (uint32_t[]){i, j, k, l});
     if (s->dtype == DTYPE_F64)
         ((double *)s->at)[at] = value;
     else
@@ -155,7 +154,7 @@ static void set(struct slot *s, uint32_t i, uint32_t j, uint32_t k, uint32_t l, 
 
 static double random_number(uint32_t stream, uint32_t i, uint32_t j, uint32_t k, uint32_t l)
 {
-    uint32_t key[2] = { 1, stream }, counter[4] = { i, j, k, l }, bits[4];
+    uint32_t key[2] = {1, stream}, counter[4] = {i, j, k, l}, bits[4];
     philox(key, counter, bits);
     return 2 * (double)philox_unit(bits[0]) - 1;
 }
@@ -163,25 +162,23 @@ static double random_number(uint32_t stream, uint32_t i, uint32_t j, uint32_t k,
 /* Numbers that depend on their place in the whole layer: axis `units` is cut at first_unit. */
 static void fill(struct rnn_case *c, struct slot *s, uint32_t stream, int units)
 {
-    uint32_t n[4] = { 1, 1, 1, 1 }, i[4];
-    for (int a = 0; a < s->rank; a++)
-        n[a] = s->count[a];
+    uint32_t n[4] = {1, 1, 1, 1}, i[4];
+    for (int a = 0; a < s->rank; a++) n[a] = s->count[a];
     for (i[0] = 0; s->rank && i[0] < n[0]; i[0]++)
         for (i[1] = 0; i[1] < n[1]; i[1]++)
             for (i[2] = 0; i[2] < n[2]; i[2]++)
                 for (i[3] = 0; i[3] < n[3]; i[3]++) {
-                    uint32_t place[4] = { i[0], i[1], i[2], i[3] };
+                    uint32_t place[4] = {i[0], i[1], i[2], i[3]};
                     if (units >= 0)
                         place[units] += c->first_unit;
-                    set(s, i[0], i[1], i[2], i[3],
-                        random_number(stream, place[0], place[1], place[2], place[3]));
+                    set(s, i[0], i[1], i[2], i[3], random_number(stream, place[0], place[1], place[2], place[3]));
                 }
 }
 
 static void pack_weights(struct rnn_case *c)
 {
     const struct slot *d = &c->w_dense, *w = &c->slot[RNN_W];
-    struct slot element = { .rank = 1, .stride = { 1 }, .dtype = w->dtype, .at = w->at };
+    struct slot element = {.rank = 1, .stride = {1}, .dtype = w->dtype, .at = w->at};
     if (w->rank) {
         memset(w->memory, 0, w->bytes);
         memset(c->w_columns.memory, 0, c->w_columns.bytes);
@@ -212,7 +209,7 @@ static void fill_sums(struct rnn_case *c)
  * some start anew, also where they have ended. */
 static void fill_rows(struct rnn_case *c)
 {
-    const int32_t lengths[] = { (int32_t)c->shape.T / 2, 0, (int32_t)c->shape.T };
+    const int32_t lengths[] = {(int32_t)c->shape.T / 2, 0, (int32_t)c->shape.T};
     for (uint32_t b = 0; c->shape.lengths && b < c->shape.B; b++)
         ((int32_t *)c->slot[RNN_LENGTHS].at)[b] = lengths[b % 3];
     for (uint32_t t = 0; c->shape.resets && t < c->shape.T; t++)
@@ -222,10 +219,10 @@ static void fill_rows(struct rnn_case *c)
 
 static void fill_all(struct rnn_case *c)
 {
-    static const struct { int slot, units; } random[] = {
-        { RNN_BIAS, 1 }, { RNN_VECTOR, 1 }, { RNN_PROJ, 1 }, { RNN_H0, -1 }, { RNN_S0, 2 },
-        { RNN_DY, -1 }, { RNN_DHN, 1 }, { RNN_DSN, 2 },
-    };
+    static const struct {
+        int slot, units;
+    } random[] = {{RNN_BIAS, 1}, {RNN_VECTOR, 1}, {RNN_PROJ, 1}, {RNN_H0, -1},
+                  {RNN_S0, 2},   {RNN_DY, -1},    {RNN_DHN, 1},  {RNN_DSN, 2}};
     for (size_t i = 0; i < sizeof random / sizeof *random; i++)
         fill(c, &c->slot[random[i].slot], (uint32_t)random[i].slot, random[i].units);
     if (c->w_dense.rank)
@@ -264,8 +261,7 @@ static void case_new(struct rnn_case *c, const struct cpu_isa *isa, struct shape
 
 static void case_free(struct rnn_case *c)
 {
-    for (int i = 0; i < RNN_BACK_VIEWS; i++)
-        release(c->slot[i].memory);
+    for (int i = 0; i < RNN_BACK_VIEWS; i++) release(c->slot[i].memory);
     release(c->w_dense.memory);
     release(c->w_columns.memory);
     for (int i = 0; i <= CHUNKS_TESTED; i++)
@@ -279,7 +275,7 @@ static void case_free(struct rnn_case *c)
 
 static struct tensor tensor_of(const struct rnn_case *c, const struct slot *s, uint32_t t0, uint32_t n)
 {
-    struct tensor x = { .at = s->at, .rank = s->rank, .dtype = s->dtype };
+    struct tensor x = {.at = s->at, .rank = s->rank, .dtype = s->dtype};
     for (int i = 0; i < s->rank; i++) {
         x.count[i] = s->count[i];
         x.stride[i] = s->stride[i];
@@ -306,21 +302,20 @@ static struct tensor columns_of(const struct rnn_case *c)
 }
 
 /* The n-th of `chunks` calls in the order of the forward; states come from handover[n], go to [n + 1]. */
-static void chunk_call(struct rnn_case *c, int n, int chunks, bool back, bool keeps, struct op *op,
-                       struct call *call)
+static void chunk_call(struct rnn_case *c, int n, int chunks, bool back, bool keeps, struct op *op, struct call *call)
 {
     uint32_t t0, count;
     int chunk = c->shape.direction ? chunks - 1 - n : n;
-    share(c->shape.T, chunks, chunk, 1, &t0, &count);
-    *op = op_new(back ? OP_RNN_BACK : OP_RNN, PART_FORWARD, 1);
+    shard_range(c->shape.T, chunks, chunk, 1, &t0, &count);
+    *op = op_new(back ? OP_RNN_BACK : OP_RNN, PHASE_FORWARD, 1);
     op->direction = c->shape.direction;
     op->group = c->comm ? 0 : -1;
     op->tag = 7;
     op->view[RNN_G].buffer = 0;
-    *call = (struct call){ .isa = c->isa, .cell = c->cell, .comm = c->comm };
+    *call = (struct call){.isa = c->isa, .cell = c->cell, .comm = c->comm};
     for (int i = 0; i < RNN_BACK_VIEWS; i++) {
         const struct slot *s = &c->slot[i];
-        bool kept = i == RNN_S || i == RNN_LINK || i == RNN_M;
+        bool kept = i == RNN_S || i == RNN_INTERMEDIATE || i == RNN_M;
         op->view[i].access = s->rank ? s->access[back] : NONE;
         if (op->view[i].access == NONE || (kept && !keeps))
             continue;
@@ -350,7 +345,7 @@ struct team_call {
 static void call_as(void *argument, int me)
 {
     struct team_call *t = argument;
-    if (t->team > 1 || !workspace_of_thread)            /* ranks are threads, too, each alone in its team */
+    if (t->team > 1 || !workspace_of_thread) /* ranks are threads, too, each alone in its team */
         use_workspace(me);
     unroll_status status = t->kernel(t->call, me, t->team, &t->work[me]);
     if (status != UNROLL_OK) {
@@ -367,11 +362,11 @@ static unroll_status run_kernel(struct rnn_case *c, struct team *members, int ch
     kernel *backward = is_double ? kernel_rnn_back_f64 : kernel_rnn_back;
     struct barrier barrier;
     c->plan.config.mode = keeps ? MODE_TRAIN : MODE_INFER;
-    c->work[back] = (struct work){ 0, 0 };
+    c->work[back] = (struct work){0, 0};
     for (int i = 0; i < chunks; i++) {
         struct op op;
         struct call call;
-        struct team_call t = { .call = &call, .kernel = back ? backward : forward, .team = 1 };
+        struct team_call t = {.call = &call, .kernel = back ? backward : forward, .team = 1};
         chunk_call(c, back ? chunks - 1 - i : i, chunks, back, keeps, &op, &call);
         call.barrier = &barrier;
         call.division = c->division;

@@ -1,6 +1,6 @@
 /* A recurrence and its backward in plain loops on the cells' scalar kernels, for one row at a time: what persistent
  * kernels are compared with. Operands are rounded as a GPU's are; sums are in double. Arrays are dense: g [T,B,G,U],
- * weights [gates,U,U], bias [gates,U], y [T,B,U], s [T,B,S-1,U], link [T,B,L,U], h0 [B,U], s0 [S-1,B,U]. */
+ * weights [gates,U,U], bias [gates,U], y [T,B,U], s [T,B,S-1,U], intermediate [T,B,L,U], h0 [B,U], s0 [S-1,B,U]. */
 #ifndef TESTS_DEVICE_RNN_PLAIN_H
 #define TESTS_DEVICE_RNN_PLAIN_H
 #include "cells/cell.h"
@@ -14,17 +14,17 @@ struct plain {
     const struct cell_kernels *cell;
     uint32_t T, B, U;
     bool direction;
-    float (*round)(float);                          /* of operands */
+    float (*round)(float); /* of operands */
     float clip;
     floats weights, bias, vectors;
-    std::vector<int32_t> lengths;                   /* may be empty, as reset */
+    std::vector<int32_t> lengths; /* may be empty, as reset */
     std::vector<uint8_t> reset;
-    floats g, h0, s0, y, s, link, hn, sn;
-    floats dy, dhn, dsn, dh0, ds0, dv;              /* backward */
+    floats g, h0, s0, y, s, intermediate, hn, sn;
+    floats dy, dhn, dsn, dh0, ds0, dv; /* backward */
 
     uint32_t G() const { return (uint32_t)cell->declaration->inputs; }
     uint32_t S() const { return (uint32_t)cell->declaration->states; }
-    uint32_t L() const { return (uint32_t)cell->declaration->links; }
+    uint32_t L() const { return (uint32_t)cell->declaration->intermediates; }
     uint32_t V() const { return (uint32_t)cell->declaration->vectors; }
     bool part(uint32_t t, uint32_t b) const { return lengths.empty() || (int32_t)t < lengths[b]; }
     bool anew(uint32_t t, uint32_t b) const { return !reset.empty() && reset[t * B + b]; }
@@ -33,12 +33,13 @@ struct plain {
 
 static inline struct fields plain_fields(const float *at, uint32_t units)
 {
-    struct fields f = { (void *)at, units, 0 };
+    struct fields f = {(void *)at, units, 0};
     return f;
 }
 
 /* One phase of one row. */
-static inline struct cell_step plain_step(const struct plain &p, float *in, float *state, float *next, float *link)
+static inline struct cell_step plain_step(const struct plain &p, float *in, float *state, float *next,
+                                          float *intermediate)
 {
     struct cell_step s;
     memset(&s, 0, sizeof s);
@@ -48,7 +49,7 @@ static inline struct cell_step plain_step(const struct plain &p, float *in, floa
     s.value.in = s.value.saved = plain_fields(in, p.U);
     s.value.state = plain_fields(state, p.U);
     s.value.next = plain_fields(next, p.U);
-    s.value.link = plain_fields(link, p.U);
+    s.value.intermediate = plain_fields(intermediate, p.U);
     s.value.vector = plain_fields(p.vectors.data(), p.U);
     return s;
 }
@@ -58,7 +59,7 @@ static inline void plain_products(const struct plain &p, float *in, const float 
 {
     const struct cell_declaration *c = p.cell->declaration;
     uint32_t weight = 0;
-    for (uint32_t i = 0; i < p.G(); weight += (c->input[i].from & (FROM_H | FROM_LINK)) != 0, i++)
+    for (uint32_t i = 0; i < p.G(); weight += (c->input[i].from & (FROM_H | FROM_INTERMEDIATE)) != 0, i++)
         for (uint32_t u = 0; u < p.U && (c->input[i].from & source) && c->input[i].phase == phase; u++) {
             double sum = p.bias[weight * p.U + u];
             for (uint32_t k = 0; k < p.U; k++)
@@ -71,25 +72,23 @@ static inline void plain_forward_row(struct plain &p, uint32_t t, uint32_t b, fl
 {
     const uint32_t U = p.U, S = p.S();
     float *g = &p.g[((size_t)t * p.B + b) * p.G() * U];
-    floats next(S * U), link(p.L() * U + 1);
+    floats next(S * U), intermediate(p.L() * U + 1);
     if (!p.part(t, b)) {
         memset(g, 0, p.G() * U * sizeof *g);
         return;
     }
     if (p.anew(t, b))
         memset(state, 0, S * U * sizeof *state);
-    struct cell_step step = plain_step(p, g, state, next.data(), link.data());
+    struct cell_step step = plain_step(p, g, state, next.data(), intermediate.data());
     for (int phase = 0; phase < p.cell->declaration->phases; phase++) {
         plain_products(p, g, state, FROM_H, phase);
-        plain_products(p, g, link.data(), FROM_LINK, phase);
+        plain_products(p, g, intermediate.data(), FROM_INTERMEDIATE, phase);
         p.cell->forward[phase](&step);
     }
     memcpy(state, next.data(), S * U * sizeof *state);
     memcpy(&p.y[((size_t)t * p.B + b) * U], state, U * sizeof *state);
-    for (uint32_t i = 0; i < (S - 1) * U; i++)
-        p.s[((size_t)t * p.B + b) * (S - 1) * U + i] = state[U + i];
-    for (uint32_t i = 0; i < p.L() * U; i++)
-        p.link[((size_t)t * p.B + b) * p.L() * U + i] = link[i];
+    for (uint32_t i = 0; i < (S - 1) * U; i++) p.s[((size_t)t * p.B + b) * (S - 1) * U + i] = state[U + i];
+    for (uint32_t i = 0; i < p.L() * U; i++) p.intermediate[((size_t)t * p.B + b) * p.L() * U + i] = intermediate[i];
 }
 
 static inline void plain_forward(struct plain &p)
@@ -99,8 +98,7 @@ static inline void plain_forward(struct plain &p)
         floats state(S * U);
         for (uint32_t i = 0; i < S * U; i++)
             state[i] = i < U ? p.h0[b * U + i] : p.s0[((i / U - 1) * p.B + b) * U + i % U];
-        for (uint32_t i = 0; i < p.T; i++)
-            plain_forward_row(p, p.step(i), b, state.data());
+        for (uint32_t i = 0; i < p.T; i++) plain_forward_row(p, p.step(i), b, state.data());
         for (uint32_t i = 0; i < S * U; i++)
             (i < U ? p.hn[b * U + i] : p.sn[((i / U - 1) * p.B + b) * U + i % U]) = state[i];
     }
@@ -113,7 +111,7 @@ static inline void plain_transposed(const struct plain &p, float *to, const floa
     for (uint32_t u = 0; u < p.U; u++) {
         double sum = 0;
         uint32_t weight = 0;
-        for (uint32_t i = 0; i < p.G(); weight += (c->input[i].from & (FROM_H | FROM_LINK)) != 0, i++)
+        for (uint32_t i = 0; i < p.G(); weight += (c->input[i].from & (FROM_H | FROM_INTERMEDIATE)) != 0, i++)
             for (uint32_t k = 0; k < p.U && (c->input[i].from & source); k++)
                 sum += (double)p.round(p.weights[((size_t)weight * p.U + k) * p.U + u]) * p.round(d_in[i * p.U + k]);
         to[u] += (float)sum;
@@ -139,24 +137,23 @@ static inline void plain_backward_row(struct plain &p, uint32_t t, uint32_t b, f
     float *g = &p.g[((size_t)t * p.B + b) * p.G() * U];
     if (!p.part(t, b))
         return;
-    floats state(S * U), next(S * U), d_next(d, d + S * U), d_link(p.L() * U + 1), none(1);
+    floats state(S * U), next(S * U), d_next(d, d + S * U), d_intermediate(p.L() * U + 1), none(1);
     for (uint32_t i = 0; i < S * U; i++) {
         state[i] = plain_entering(p, i / U, t, b, i % U);
         next[i] = i < U ? p.y[((size_t)t * p.B + b) * U + i] : p.s[((size_t)t * p.B + b) * (S - 1) * U + i - U];
     }
-    for (uint32_t u = 0; u < U; u++)
-        d_next[u] += p.dy[((size_t)t * p.B + b) * U + u];
+    for (uint32_t u = 0; u < U; u++) d_next[u] += p.dy[((size_t)t * p.B + b) * U + u];
     struct cell_step step = plain_step(p, g, state.data(), next.data(), none.data());
     step.gradient.in = plain_fields(g, U);
     step.gradient.state = plain_fields(d, U);
     step.gradient.next = plain_fields(d_next.data(), U);
-    step.gradient.link = plain_fields(d_link.data(), U);
+    step.gradient.intermediate = plain_fields(d_intermediate.data(), U);
     step.gradient.vector = plain_fields(p.dv.data() + ((size_t)t * p.B + b) * p.V() * U, U);
     memset(d, 0, S * U * sizeof *d);
     for (int phase = phases - 1; phase >= 0; phase--) {
         p.cell->backward[phase](&step);
         if (phase > 0)
-            plain_transposed(p, d_link.data(), g, FROM_LINK);
+            plain_transposed(p, d_intermediate.data(), g, FROM_INTERMEDIATE);
     }
     plain_transposed(p, d, g, FROM_H);
     if (p.anew(t, b))
@@ -170,8 +167,7 @@ static inline void plain_backward(struct plain &p)
         floats d(S * U);
         for (uint32_t i = 0; i < S * U; i++)
             d[i] = i < U ? p.dhn[b * U + i] : p.dsn[((i / U - 1) * p.B + b) * U + i % U];
-        for (uint32_t i = p.T; i-- > 0;)
-            plain_backward_row(p, p.step(i), b, d.data());
+        for (uint32_t i = p.T; i-- > 0;) plain_backward_row(p, p.step(i), b, d.data());
         for (uint32_t i = 0; i < S * U; i++)
             (i < U ? p.dh0[b * U + i] : p.ds0[((i / U - 1) * p.B + b) * U + i % U]) += d[i];
     }

@@ -4,7 +4,7 @@
 #include "data/text.h"
 #include "device/cuda/context.h"
 #include "device/cuda/image.h"
-#include "device/gpu/gpu_instance.h"
+#include "device/gpu/gpu_executable.h"
 #include "train/trainer.h"
 #include "unroll.h"
 #include <math.h>
@@ -39,13 +39,14 @@ static unroll_session_config config_of(unroll_mode mode)
 
 static void fill(float *x, size_t n, int salt)
 {
-    for (size_t i = 0; i < n; i++)
-        x[i] = sinf((float)(i * 7 + (size_t)salt * 13 + 1));
+    for (size_t i = 0; i < n; i++) x[i] = sinf((float)(i * 7 + (size_t)salt * 13 + 1));
 }
 
 /* ---- refusals, each in a process of its own: drivers are loaded once ------------------------ */
 
-struct setting { const char *variable, *value; };
+struct setting {
+    const char *variable, *value;
+};
 
 static bool child_refuses(struct setting s, const char *device, const char *precision, const char *words)
 {
@@ -76,16 +77,18 @@ static void check_refused(struct setting s, const char *device, const char *prec
 
 static void test_refusals(void)
 {
-    const struct setting none = { NULL, NULL };
-    check_refused((struct setting){ "RNN_CUDA_DRIVER", "/nowhere/libcuda.so" }, "cuda", NULL, "RNN_CUDA_DRIVER cannot be");
-    check_refused((struct setting){ "RNN_CUBLASLT", "/nowhere/lt.so" }, "cuda", NULL, "RNN_CUBLASLT cannot be loaded");
-    check_refused((struct setting){ "RNN_CUBLASLT", getenv("RNN_CUDA_DRIVER") }, "cuda", NULL, "has no 'cublasLt");
-    check_refused((struct setting){ "RNN_CUDA_KERNELS", "/nowhere/image" }, "cuda", NULL, "cannot be read");
-    check_refused((struct setting){ "RNN_CUDA_KERNELS", "/proc/self/status" }, "cuda", NULL, "can't use the kernels");
-    check_refused((struct setting){ "FAKE_CUDA_DEVICES", "0" }, "cuda", NULL, "found no GPU");
-    check_refused((struct setting){ "FAKE_CUDA_VERSION", "11080" }, "cuda", NULL, "the CUDA driver is too old");
-    check_refused((struct setting){ "FAKE_CUDA_CAPABILITY", "75" }, "cuda", NULL, "is of sm_75");
-    check_refused((struct setting){ "FAKE_CUDA_MEMORY", "4000000" }, "cuda", NULL, "has no memory for");
+    const struct setting none = {NULL, NULL};
+    check_refused((struct setting){"UNROLL_CUDA_DRIVER", "/nowhere/libcuda.so"}, "cuda", NULL,
+                  "UNROLL_CUDA_DRIVER cannot be");
+    check_refused((struct setting){"UNROLL_CUBLASLT", "/nowhere/lt.so"}, "cuda", NULL,
+                  "UNROLL_CUBLASLT cannot be loaded");
+    check_refused((struct setting){"UNROLL_CUBLASLT", getenv("UNROLL_CUDA_DRIVER")}, "cuda", NULL, "has no 'cublasLt");
+    check_refused((struct setting){"UNROLL_CUDA_KERNELS", "/nowhere/image"}, "cuda", NULL, "cannot be read");
+    check_refused((struct setting){"UNROLL_CUDA_KERNELS", "/proc/self/status"}, "cuda", NULL, "can't use the kernels");
+    check_refused((struct setting){"FAKE_CUDA_DEVICES", "0"}, "cuda", NULL, "found no GPU");
+    check_refused((struct setting){"FAKE_CUDA_VERSION", "11080"}, "cuda", NULL, "the CUDA driver is too old");
+    check_refused((struct setting){"FAKE_CUDA_CAPABILITY", "75"}, "cuda", NULL, "is of sm_75");
+    check_refused((struct setting){"FAKE_CUDA_MEMORY", "4000000"}, "cuda", NULL, "has no memory for");
     check_refused(none, "cuda:7", NULL, "there is no GPU 7: this machine has 1");
     check_refused(none, "cuda:x", NULL, "comes the number of a GPU");
     check_refused(none, "cuda:-1", NULL, "comes the number of a GPU");
@@ -98,7 +101,7 @@ static void test_refusals(void)
 /* A stack whose widest layer comes first, so that its kernel wants more shared memory than the next launch of it. */
 static bool runs_stack(void)
 {
-    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    unroll_layer layer[2] = {unroll_layer_default(), unroll_layer_default()};
     unroll_network network = unroll_network_default();
     unroll_session_config config = config_of(UNROLL_INFER);
     unroll_model *model = NULL;
@@ -112,7 +115,7 @@ static bool runs_stack(void)
     fill(x, sizeof x / sizeof *x, 1);
     bool good = unroll_network_new(&network, 5, &model) == UNROLL_OK &&
                 unroll_session_new(model, &config, &session) == UNROLL_OK &&
-                unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK;
+                unroll_forward(session, &(unroll_batch){.inputs = x}) == UNROLL_OK;
     if (!good)
         printf("%s\n", unroll_last_error());
     unroll_session_free(session);
@@ -126,8 +129,7 @@ static void check_kind(const struct setting *s, int settings)
     int status = 1;
     fflush(stdout);
     pid_t child = fork();
-    for (int i = 0; child == 0 && i < settings; i++)
-        setenv(s[i].variable, s[i].value, 1);
+    for (int i = 0; child == 0 && i < settings; i++) setenv(s[i].variable, s[i].value, 1);
     if (child == 0)
         _exit(!runs_stack());
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s=%s should run", s->variable, s->value);
@@ -135,10 +137,10 @@ static void check_kind(const struct setting *s, int settings)
 
 static void test_kinds(void)
 {
-    check_kind((const struct setting[]){ { "FAKE_CUDA_SMS", "4" }, { "RNN_CUDA_WAY", "cluster" } }, 2);
-    check_kind((const struct setting[]){ { "FAKE_CUDA_CAPABILITY", "120" }, { "RNN_CUDA_WAY", "cluster" } }, 2);
-    if (cuda_images[0].data)            /* what nvcc made, of which the older GPU has no use for all */
-        check_kind((const struct setting[]){ { "FAKE_CUDA_CAPABILITY", "80" }, { "RNN_CUDA_KERNELS", "" } }, 2);
+    check_kind((const struct setting[]){{"FAKE_CUDA_SMS", "4"}, {"UNROLL_CUDA_ALGORITHM", "cluster"}}, 2);
+    check_kind((const struct setting[]){{"FAKE_CUDA_CAPABILITY", "120"}, {"UNROLL_CUDA_ALGORITHM", "cluster"}}, 2);
+    if (cuda_images[0].data) /* what nvcc made, of which the older GPU has no use for all */
+        check_kind((const struct setting[]){{"FAKE_CUDA_CAPABILITY", "80"}, {"UNROLL_CUDA_KERNELS", ""}}, 2);
 }
 
 /* ---- training ----------------------------------------------------------------------------- */
@@ -159,13 +161,13 @@ static unroll_model *variant_new(bool stack, unroll_session_config *config)
 static bool train_variant(bool stack, const char *device, const char *precision, int updates, double *loss,
                           struct gpu_counts *after_first)
 {
-    static const int32_t lengths[ROWS] = { STEPS, 2, 0, 5 };
+    static const int32_t lengths[ROWS] = {STEPS, 2, 0, 5};
     unroll_session_config config = config_of(UNROLL_TRAIN);
     unroll_model *model = variant_new(stack, &config);
     unroll_session *session;
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
-    const unroll_batch batch = { .inputs = x, .values = y, .lengths = stack ? lengths : NULL };
+    const unroll_batch batch = {.inputs = x, .target_values = y, .lengths = stack ? lengths : NULL};
     config.machine.device = device, config.machine.precision = precision;
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     fill(x, sizeof x / sizeof *x, 1);
@@ -174,14 +176,15 @@ static bool train_variant(bool stack, const char *device, const char *precision,
         unroll_result result;
         rates.learning_rate = 0.02 / (1 + i);
         good = CHECK(unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-                     unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
+                         unroll_update(session, &rates, &result) == UNROLL_OK,
+                     "%s", unroll_last_error());
         loss[i] = result.loss;
         if (i == 0 && after_first)
             *after_first = gpu_counts();
     }
-    CHECK(!good || !strcmp(device, "cpu") || unroll_session_bytes(session) == unroll_session_forecast(session),
-          "%llu bytes, %llu foretold", (unsigned long long)unroll_session_bytes(session),
-          (unsigned long long)unroll_session_forecast(session));
+    CHECK(!good || !strcmp(device, "cpu") || unroll_session_bytes(session) == unroll_session_memory_estimate(session),
+          "%llu bytes, %llu predicted", (unsigned long long)unroll_session_bytes(session),
+          (unsigned long long)unroll_session_memory_estimate(session));
     unroll_session_free(session);
     unroll_model_free(model);
     return good;
@@ -205,22 +208,22 @@ static void test_graphs(void)
 static void test_precisions(bool stack)
 {
     enum { UPDATES = 8 };
-    static const struct { const char *name; double tolerance; } precisions[] = {
-        { "fp32", 1e-5 }, { "tf32", 2e-3 }, { "fp16", 2e-3 }, { "bf16", 1e-2 },
-    };
+    static const struct {
+        const char *name;
+        double tolerance;
+    } precisions[] = {{"fp32", 1e-5}, {"tf32", 2e-3}, {"fp16", 2e-3}, {"bf16", 1e-2}};
     double exact[UPDATES], loss[UPDATES], again[UPDATES];
     if (!train_variant(stack, "cpu", NULL, UPDATES, exact, NULL))
         return;
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
         const char *name = precisions[p].name;
-        double most = 0;
+        double max = 0;
         if (!train_variant(stack, "cuda", name, UPDATES, loss, NULL) ||
             !train_variant(stack, "cuda", name, UPDATES, again, NULL))
             continue;
-        for (int i = 0; i < UPDATES; i++)
-            most = fmax(most, fabs(loss[i] - exact[i]) / exact[i]);
-        CHECK(most <= precisions[p].tolerance, "%s: losses differ by %.1e", name, most);
-        CHECK(p == 0 || most > 0, "%s: the bits of fp32", name);
+        for (int i = 0; i < UPDATES; i++) max = fmax(max, fabs(loss[i] - exact[i]) / exact[i]);
+        CHECK(max <= precisions[p].tolerance, "%s: losses differ by %.1e", name, max);
+        CHECK(p == 0 || max > 0, "%s: the bits of fp32", name);
         CHECK(memcmp(loss, again, sizeof loss) == 0, "%s: another run has other bits", name);
     }
 }
@@ -232,20 +235,19 @@ static void test_loss_scale(void)
     unroll_session_config config = config_of(UNROLL_TRAIN);
     unroll_model *model = model_new();
     unroll_session *session;
-    unroll_rates rates = unroll_rates_default("sgd");
-    unroll_result result = { .norm = 0 };
+    unroll_hyperparameters rates = unroll_hyperparameters_default("sgd");
+    unroll_result result = {.norm = 0};
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
     int left_out = 0, updates = 0;
     config.machine.precision = "fp16", config.optimizer = "sgd";
     rates.learning_rate = 1e-6;
     fill(x, sizeof x / sizeof *x, 1);
     fill(y, sizeof y / sizeof *y, 2);
-    for (size_t i = 0; i < sizeof y / sizeof *y; i++)
-        y[i] *= 1000;
+    for (size_t i = 0; i < sizeof y / sizeof *y; i++) y[i] *= 1000;
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; good && i < UPDATES; i++) {
-        good = CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK &&
-                     unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
+        good = CHECK(unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y}) == UNROLL_OK &&
+                         unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
                      "update %d: %s", i, unroll_last_error());
         left_out += result.norm == 0;
         updates += result.norm > 0;
@@ -291,9 +293,9 @@ static bool same_weights(unroll_session *a, unroll_session *b)
 static void test_scale_is_kept(void)
 {
     char folder[] = "/tmp/unroll_cuda_XXXXXX", path[64], command[80];
-    struct tokenizer reading = { .kind = UNROLL_CHARACTERS };
+    struct tokenizer reading = {.kind = UNROLL_CHARACTERS};
     unroll_spec spec = spec_of("lstm");
-    unroll_model *model[2] = { NULL, NULL };
+    unroll_model *model[2] = {NULL, NULL};
     unroll_trainer *t[2];
     unroll_dataset *text;
     snprintf(path, sizeof path, "%s/step", mkdtemp(folder));
@@ -331,7 +333,7 @@ static void test_profile(void)
     unroll_model *model = model_new();
     unroll_session *session;
     unroll_operation o;
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
     int timed = 0, updates = 0;
     bool recurrent = false;
@@ -340,14 +342,14 @@ static void test_profile(void)
     fill(y, sizeof y / sizeof *y, 2);
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; good && i < RUNS; i++)
-        good = CHECK(unroll_step(session, &(unroll_batch){ .inputs = x, .values = y }, &rates, NULL) == UNROLL_OK, "%s",
-                     unroll_last_error());
+        good = CHECK(unroll_step(session, &(unroll_batch){.inputs = x, .target_values = y}, &rates, NULL) == UNROLL_OK,
+                     "%s", unroll_last_error());
     for (int i = 0; good && unroll_session_operation(session, i, &o); i++) {
         timed += o.runs > 0;
         updates += o.runs > 0 && !strncmp(o.name, "update", 6);
         recurrent |= !strcmp(o.name, "rnn_back g.l0") && o.runs == RUNS;
-        CHECK(o.runs == 0 || (o.runs == RUNS && o.least > 0 && o.seconds >= RUNS * o.least),
-              "%s: %ld runs, %g s, %g s at least", o.name, o.runs, o.seconds, o.least);
+        CHECK(o.runs == 0 || (o.runs == RUNS && o.min > 0 && o.seconds >= RUNS * o.min),
+              "%s: %ld runs, %g s, %g s at least", o.name, o.runs, o.seconds, o.min);
     }
     CHECK(timed > 8 && recurrent, "%d operations are timed", timed);
     CHECK(updates == 1, "%d launches of updates", updates);
@@ -367,7 +369,7 @@ static bool run_long(const char *device, int steps, const float *x, float *y)
     config.steps = steps, config.rows = 1, config.machine.device = device;
     if (unroll_model_new(&spec, 5, &model) != UNROLL_OK || unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
-    bool good = unroll_forward(session, &(unroll_batch){ .inputs = x }) == UNROLL_OK &&
+    bool good = unroll_forward(session, &(unroll_batch){.inputs = x}) == UNROLL_OK &&
                 unroll_read(session, "z", y, (size_t)steps * OUT) == UNROLL_OK;
     unroll_session_free(session);
     unroll_model_free(model);
@@ -377,14 +379,14 @@ static bool run_long(const char *device, int steps, const float *x, float *y)
 static void test_long(void)
 {
     enum { LONG = 65600 };
-    float *x = malloc(LONG * IN * sizeof *x), *here = malloc(LONG * OUT * sizeof *x), *there = malloc(LONG * OUT * sizeof *x);
+    float *x = malloc(LONG * IN * sizeof *x), *here = malloc(LONG * OUT * sizeof *x),
+          *there = malloc(LONG * OUT * sizeof *x);
     uint64_t plain = gpu_counts().plain_runs;
-    float most = 0;
+    float max = 0;
     fill(x, LONG * IN, 3);
     if (CHECK(run_long("cpu", LONG, x, here) && run_long("cuda", LONG, x, there), "%s", unroll_last_error()))
-        for (int i = 0; i < LONG * OUT; i++)
-            most = fmaxf(most, fabsf(here[i] - there[i]));
-    CHECK(most < 1e-5f, "outputs of %d steps differ by %.1e", LONG, (double)most);
+        for (int i = 0; i < LONG * OUT; i++) max = fmaxf(max, fabsf(here[i] - there[i]));
+    CHECK(max < 1e-5f, "outputs of %d steps differ by %.1e", LONG, (double)max);
     CHECK(gpu_counts().plain_runs == plain + 1, "a part of %d steps is a graph", LONG);
     free(x);
     free(here);
@@ -396,31 +398,31 @@ static void test_long(void)
 /* Forward and backward over this driver: the gradients of all parameters, one after the other; how many bytes. */
 static size_t gradients_over(const struct gpu_driver *driver, const struct plan *plan, char *to, size_t room)
 {
-    const struct device_options options = { .threads = 1 };
-    void *store = NULL, *instance = NULL;
+    const struct device_options options = {.threads = 1};
+    void *store = NULL, *executable = NULL;
     float x[256];
     size_t used = 0;
     fill(x, sizeof x / sizeof *x, 4);
     bool good = gpu_store_new(driver, plan, &store) == UNROLL_OK &&
-                gpu_instance_new(plan, store, &options, &instance) == UNROLL_OK;
+                gpu_executable_new(plan, store, &options, &executable) == UNROLL_OK;
     for (int i = 0; good && i < plan->buffers; i++) {
         const struct buffer *b = &plan->buffer[i];
         if ((b->segment == SEG_PARAM || b->segment == SEG_IO) && b->dtype == DTYPE_F32)
             for (uint64_t at = 0; at < b->bytes && good; at += sizeof x) {
                 const uint64_t left = b->bytes - at;
-                good = gpu_write(instance, b->name, at, left < sizeof x ? left : sizeof x, x) == UNROLL_OK;
+                good = gpu_write(executable, b->name, at, left < sizeof x ? left : sizeof x, x) == UNROLL_OK;
             }
     }
-    good = good && gpu_run(instance, PART_FORWARD, PART_BACKWARD) == UNROLL_OK;
+    good = good && gpu_run(executable, PHASE_FORWARD, PHASE_BACKWARD) == UNROLL_OK;
     for (int i = 0; good && i < plan->buffers; i++) {
         const struct buffer *b = &plan->buffer[i];
         if (b->segment != SEG_GRAD || !b->bytes)
             continue;
-        good = b->bytes <= room - used && gpu_read(instance, b->name, 0, b->bytes, to + used) == UNROLL_OK;
+        good = b->bytes <= room - used && gpu_read(executable, b->name, 0, b->bytes, to + used) == UNROLL_OK;
         used += b->bytes;
     }
     CHECK(good, "%s", unroll_last_error());
-    gpu_instance_free(instance);
+    gpu_executable_free(executable);
     gpu_store_free(store);
     return used;
 }
@@ -435,7 +437,7 @@ static void test_lesser_driver(void)
     config.T = STEPS, config.B = ROWS;
     lesser.graph_begin = NULL, lesser.graph_end = NULL, lesser.graph_launch = NULL, lesser.graph_free = NULL;
     lesser.rnn = NULL, lesser.ranks = NULL;
-    setenv("RNN_CUDA_WAY", "portable", 1);
+    setenv("UNROLL_CUDA_ALGORITHM", "portable", 1);
     if (CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error())) {
         const struct gpu_counts before = gpu_counts();
         const size_t bytes = gradients_over(&gpu_driver_cuda, plan, all, sizeof all);
@@ -445,16 +447,17 @@ static void test_lesser_driver(void)
         CHECK(bytes == again && !memcmp(all, less, bytes), "other gradients without graphs");
         CHECK(bytes > 1 && memcmp(all, all + 1, bytes - 1), "the gradients are all the same");
         CHECK(between.graphs > before.graphs && after.graphs == between.graphs &&
-              after.plain_runs == between.plain_runs + 2, "a driver without graphs launches each time");
+                  after.plain_runs == between.plain_runs + 2,
+              "a driver without graphs launches each time");
     }
-    unsetenv("RNN_CUDA_WAY");
+    unsetenv("UNROLL_CUDA_ALGORITHM");
     plan_free(plan);
     unroll_model_free(model);
 }
 
 int main(void)
 {
-    if (!getenv("RNN_CUDA_DRIVER")) {
+    if (!getenv("UNROLL_CUDA_DRIVER")) {
         fprintf(stderr, "usage: with_fake_cuda.sh BUILD test_cuda\n");
         return 2;
     }
@@ -468,6 +471,6 @@ int main(void)
     test_profile();
     test_long();
     test_lesser_driver();
-    check_refused((struct setting){ NULL, NULL }, "cuda", NULL, "forked from one that had opened the CUDA driver");
+    check_refused((struct setting){NULL, NULL}, "cuda", NULL, "forked from one that had opened the CUDA driver");
     return check_finish("test_cuda");
 }

@@ -36,7 +36,8 @@ static void test_reader(void)
     CHECK(c.cycles == 76120 && c.loop_cycles == 65805, "%g cycles, %g in loops", c.cycles, c.loop_cycles);
     CHECK(c.loops == 1 && c.turns == 5 && c.priced == 15, "%d loops, %g turns, %d", c.loops, c.turns, c.priced);
     CHECK(c.aliases == 2 && !strcmp(c.costliest[0].name, "convolution_add_fusion.4") &&
-          c.costliest[0].cycles == 10380 && c.costliest[0].turns == 5, "%d, %s", c.aliases, c.costliest[0].name);
+              c.costliest[0].cycles == 10380 && c.costliest[0].turns == 5,
+          "%d, %s", c.aliases, c.costliest[0].name);
     for (size_t cut = 0; cut < size; cut += 7) {
         uint64_t live = memory_live();
         CHECK(read_compiled(bytes, cut, "hlo_with_config", &c) == UNROLL_DATA, "%zu bytes are no program", cut);
@@ -45,8 +46,8 @@ static void test_reader(void)
     size = read_seed("update", bytes, sizeof bytes);
     CHECK(read_compiled(bytes, size, "hlo_with_config", &c) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(c.cycles == 31394 && c.loops == 0 && c.aliases == 24, "%g cycles, %d aliases", c.cycles, c.aliases);
-    CHECK(read_compiled(bytes, size, "text", &c) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "'text'"),
-          "%s", unroll_last_error());
+    CHECK(read_compiled(bytes, size, "text", &c) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "'text'"), "%s",
+          unroll_last_error());
 }
 
 /* ---- the estimate ---------------------------------------------------------------------- */
@@ -70,10 +71,7 @@ static unroll_status estimate(const char *topology, const char *precision, char 
     return status;
 }
 
-static double number(const json_t *json, const char *key)
-{
-    return json_number_value(json_object_get(json, key));
-}
+static double number(const json_t *json, const char *key) { return json_number_value(json_object_get(json, key)); }
 
 static int good_estimate(void)
 {
@@ -90,7 +88,8 @@ static int good_estimate(void)
     json_decref(json);
     CHECK(estimate("v5e:2x2", NULL, text, sizeof text, 0) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(strstr(text, "estimates of its compiler") && strstr(text, "hidden = 100 is computed as 128") &&
-          strstr(text, "precision bf16") && strstr(text, "8 rows a device"), "%s", text);
+              strstr(text, "precision bf16") && strstr(text, "8 rows a device"),
+          "%s", text);
     return check_finish("a good estimate");
 }
 
@@ -116,19 +115,22 @@ static int refused_estimates(void)
 {
     static char text[1 << 15];
     CHECK(estimate("v5e:9x9", NULL, text, sizeof text, 0) == UNROLL_RESOURCE &&
-          strstr(unroll_last_error(), "no such grid"), "%s", unroll_last_error());
-    CHECK(estimate("v9:2x2", NULL, text, sizeof text, 0) == UNROLL_USAGE &&
-          strstr(unroll_last_error(), "v6e:2x2"), "%s", unroll_last_error());
+              strstr(unroll_last_error(), "no such grid"),
+          "%s", unroll_last_error());
+    CHECK(estimate("v9:2x2", NULL, text, sizeof text, 0) == UNROLL_USAGE && strstr(unroll_last_error(), "v6e:2x2"),
+          "%s", unroll_last_error());
     CHECK(estimate("v5e", NULL, text, sizeof text, 0) == UNROLL_USAGE, "%s", unroll_last_error());
-    CHECK(estimate("", NULL, text, sizeof text, 0) == UNROLL_USAGE &&
-          strstr(unroll_last_error(), "name one"), "%s", unroll_last_error());
+    CHECK(estimate("", NULL, text, sizeof text, 0) == UNROLL_USAGE && strstr(unroll_last_error(), "name one"), "%s",
+          unroll_last_error());
     CHECK(estimate("v5e:2x2", "fp16", text, sizeof text, 0) == UNROLL_UNSUPPORTED, "%s", unroll_last_error());
     setenv("FAKE_PLUGIN", "prose", 1);
     CHECK(estimate("v5e:2x2", NULL, text, sizeof text, 0) == UNROLL_UNSUPPORTED &&
-          strstr(unroll_last_error(), "'prose'"), "%s", unroll_last_error());
+              strstr(unroll_last_error(), "'prose'"),
+          "%s", unroll_last_error());
     snprintf(device_name, sizeof device_name, "cpu");
     CHECK(estimate("v5e:2x2", NULL, text, sizeof text, 0) == UNROLL_UNSUPPORTED &&
-          strstr(unroll_last_error(), "no compiler"), "%s", unroll_last_error());
+              strstr(unroll_last_error(), "no compiler"),
+          "%s", unroll_last_error());
     return check_finish("refused estimates");
 }
 

@@ -22,10 +22,10 @@ static int32_t *pinned;
 
 static cu_result launch(cu_stream stream, cu_ptr to, cu_ptr from, int add, unsigned threads)
 {
-    struct probe_args args = { (int32_t *)(uintptr_t)to, (const int32_t *)(uintptr_t)from, add };
-    struct cu_launch l = { .grid_x = N / 32, .grid_y = 1, .grid_z = 1, .block_x = threads, .block_y = 1, .block_z = 1,
-                           .stream = stream };
-    void *arguments[] = { &args };
+    struct probe_args args = {(int32_t *)(uintptr_t)to, (const int32_t *)(uintptr_t)from, add};
+    struct cu_launch l = {
+        .grid_x = N / 32, .grid_y = 1, .grid_z = 1, .block_x = threads, .block_y = 1, .block_z = 1, .stream = stream};
+    void *arguments[] = {&args};
     return cu.cuLaunchKernelEx(&l, probe, arguments, NULL);
 }
 
@@ -143,7 +143,7 @@ static void check_graphs(void)
 static void check_memory(void)
 {
     size_t available, total;
-    int32_t host[N] = { 0 };
+    int32_t host[N] = {0};
     cu_ptr other;
     OK(cu.cuMemGetInfo(&available, &total));
     CHECK(available == total - 2 * N * 4, "memory is not counted");
@@ -159,18 +159,26 @@ static void check_memory(void)
     REFUSED(cu.cuMemsetD8Async(other, 0, 4, first), CU_INVALID_VALUE);
     host[3] = 5;
     OK(cu.cuMemcpyHtoDAsync(a, host, N * 4, first));
-    host[3] = 6;                        /* pageable: the driver has its own copy */
+    host[3] = 6; /* pageable: the driver has its own copy */
     OK(cu.cuMemcpyDtoHAsync(host, a, N * 4, first));
     CHECK(host[3] == 5, "%d, not 5", host[3]);
 }
 
 static cu_result launch_with(int id, unsigned cluster, unsigned shared)
 {
-    struct probe_args args = { (int32_t *)(uintptr_t)a, NULL, 1 };
-    struct cu_launch_attribute attribute = { .id = id };
-    struct cu_launch l = { .grid_x = 32, .grid_y = 1, .grid_z = 1, .block_x = 1, .block_y = 1, .block_z = 1,
-                           .shared_bytes = shared, .stream = first, .attribute = &attribute, .attributes = id != 0 };
-    void *arguments[] = { &args };
+    struct probe_args args = {(int32_t *)(uintptr_t)a, NULL, 1};
+    struct cu_launch_attribute attribute = {.id = id};
+    struct cu_launch l = {.grid_x = 32,
+                          .grid_y = 1,
+                          .grid_z = 1,
+                          .block_x = 1,
+                          .block_y = 1,
+                          .block_z = 1,
+                          .shared_bytes = shared,
+                          .stream = first,
+                          .attribute = &attribute,
+                          .attributes = id != 0};
+    void *arguments[] = {&args};
     if (id == CU_LAUNCH_COOPERATIVE)
         attribute.value.cooperative = 1, l.grid_x = 132 * 32 + 1;
     else
@@ -180,9 +188,16 @@ static cu_result launch_with(int id, unsigned cluster, unsigned shared)
 
 static void check_launches(void)
 {
-    struct cu_launch_attribute attribute = { .id = CU_LAUNCH_CLUSTER, .value.cluster = { 16, 1, 1 } };
-    struct cu_launch l = { .grid_x = 16, .grid_y = 1, .grid_z = 1, .block_x = 128, .block_y = 1, .block_z = 1,
-                           .shared_bytes = 200 << 10, .attribute = &attribute, .attributes = 1 };
+    struct cu_launch_attribute attribute = {.id = CU_LAUNCH_CLUSTER, .value.cluster = {16, 1, 1}};
+    struct cu_launch l = {.grid_x = 16,
+                          .grid_y = 1,
+                          .grid_z = 1,
+                          .block_x = 128,
+                          .block_y = 1,
+                          .block_z = 1,
+                          .shared_bytes = 200 << 10,
+                          .attribute = &attribute,
+                          .attributes = 1};
     int clusters;
     REFUSED(launch(first, a, 0, 1, 129), CU_INVALID_VALUE);
     REFUSED(launch_with(0, 1, 49 << 10), CU_INVALID_VALUE);
@@ -202,15 +217,17 @@ static void check_launches(void)
 /* After each, the context is lost: a process of its own. */
 static void check_faults(const char *program)
 {
-    static const struct { const char *what; int status; } runs[] = {
-        { "host-pointer", 0 }, { "freed", 0 }, { "behind", 0 }, { "leak", 87 }, { "injected", 0 }, { "no-device", 0 },
-        { "no-start", 0 },
-    };
+    static const struct {
+        const char *what;
+        int status;
+    } runs[] = {{"host-pointer", 0}, {"freed", 0},     {"behind", 0},  {"leak", 87},
+                {"injected", 0},     {"no-device", 0}, {"no-start", 0}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         char command[1000];
         snprintf(command, sizeof command, "%s %s 2>/dev/null >&2", program, runs[i].what);
         int status = system(command);
-        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == runs[i].status, "'%s' ends with status %#x", runs[i].what, status);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == runs[i].status, "'%s' ends with status %#x", runs[i].what,
+              status);
     }
 }
 
@@ -247,7 +264,7 @@ static int fault(const char *what)
     }
     if (strcmp(what, "injected") && strcmp(what, "behind")) {
         REFUSED(cu.cuStreamSynchronize(first), CU_LAUNCH_FAILED);
-        REFUSED(cu.cuMemFree(a), CU_LAUNCH_FAILED);                 /* and so it stays */
+        REFUSED(cu.cuMemFree(a), CU_LAUNCH_FAILED); /* and so it stays */
     }
     setenv("FAKE_CUDA_LEAKS", "allow", 1);
     return atomic_load(&checks_failed);

@@ -4,10 +4,10 @@
 # networks. Usage: with_fake_cuda.sh BUILD test_gpu_ranks.sh BUILD
 build=$(realpath "$1") unroll=$build/unroll test_ranks=$build/tests/session/test_ranks
 . "$(dirname "$0")/../mpi/checks.sh" test_gpu_ranks
-export FAKE_CUDA_DEVICES=8 RNN_CUDA_WAY=portable
+export FAKE_CUDA_DEVICES=8 UNROLL_CUDA_ALGORITHM=portable
 
 check "devices says which NCCL there is" sh -c "'$unroll' devices | grep -q 'NCCL 2.27'"
-check "and what it is without" sh -c "RNN_NCCL=/nowhere '$unroll' devices | grep -q 'no NCCL'"
+check "and what it is without" sh -c "UNROLL_NCCL=/nowhere '$unroll' devices | grep -q 'no NCCL'"
 if ! command -v mpirun.openmpi >/dev/null; then
     skip "no Open MPI here: nothing was run on several GPUs"
     finish
@@ -55,7 +55,7 @@ refused 4 'share the units of a layer' --split hidden=2
 refused 4 'NCCL adds in an order of its own' --split batch=2 --exact 4
 refused 4 'NCCL chooses how it adds' --split batch=2 --sum ring
 refused 4 'no rank sees all gradients' --split layer=2 --precision fp16
-RNN_NCCL=/nowhere refused 3 'NCCL named by RNN_NCCL cannot be loaded' --split batch=2
+UNROLL_NCCL=/nowhere refused 3 'NCCL named by UNROLL_NCCL cannot be loaded' --split batch=2
 FAKE_CUDA_NCCL_VERSION=21205 refused 4 'at least 2.14 is needed' --split batch=2
 FAKE_CUDA_DEVICES=1 refused 7 'Duplicate GPU detected : rank 0 and rank 1' --split batch=2
 check "nothing is written" test ! -e no
@@ -64,7 +64,7 @@ check "nothing is written" test ! -e no
 
 fail_rank() {   # fail_rank SIGNAL EXIT-CODE
     rm -rf victim
-    "${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 1000000 --device cuda --split batch=2 --deadline 5s --loss-every 1 \
+    "${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 1000000 --device cuda --split batch=2 --timeout 5s --log-interval 1 \
         --out victim >log 2>&1 &
     local job=$! begin p= waited=0
     while [ ! -s victim/metrics.jsonl ] && [ $waited -lt 150 ]; do sleep 0.1; waited=$((waited + 1)); done
@@ -88,7 +88,7 @@ cut_off() {     # cut_off SETTING WORDS
     printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_RANK" = 0 ] && export %s\nexec "$@"\n' "$1" >cut_off
     chmod +x cut_off
     rm -rf lost
-    "${run[@]}" -n 2 ./cut_off "$unroll" "${train[@]}" --steps 1000 --device cuda --split batch=2 --deadline 3s --out lost \
+    "${run[@]}" -n 2 ./cut_off "$unroll" "${train[@]}" --steps 1000 --device cuda --split batch=2 --timeout 3s --out lost \
         >log 2>&1
     check "$1 ends the run with 7" test $? = 7
     check "$1: the message names both ranks and the operation" says "$2"

@@ -12,7 +12,7 @@ static const int SEEDS = under_tsan() ? 6 : 24;
 static std::string run_kernel(const char *name, const void *args, struct fake_index grid, struct fake_index block,
                               size_t shared = 0, unsigned cluster = 1, bool cooperative = false)
 {
-    struct fake_launch l = { grid, block, { cluster, 1, 1 }, cooperative, shared, args };
+    struct fake_launch l = {grid, block, {cluster, 1, 1}, cooperative, shared, args};
     const char *error = fake_run(fake_kernel_find(name), &l);
     return error ? error : "";
 }
@@ -24,7 +24,11 @@ static void expect(const char *what, const std::string &error, const char *words
 
 /* ---- a sum over a block, with and without its barriers ------------------------------------ */
 
-struct sum_args { const float *x; float *sum; int leave_out; };
+struct sum_args {
+    const float *x;
+    float *sum;
+    int leave_out;
+};
 
 KERNEL(test_sum, struct sum_args)
 {
@@ -48,16 +52,14 @@ KERNEL(test_sum, struct sum_args)
 static int right_sums(int leave_out)
 {
     std::vector<float> x(3 * 64);
-    for (size_t i = 0; i < x.size(); i++)
-        x[i] = (float)(i % 17);
+    for (size_t i = 0; i < x.size(); i++) x[i] = (float)(i % 17);
     int right = 0;
     for (int seed = 0; seed < SEEDS; seed++) {
-        float sum[3] = { 0, 0, 0 }, wanted[3] = { 0, 0, 0 };
-        struct sum_args args = { x.data(), sum, leave_out };
+        float sum[3] = {0, 0, 0}, wanted[3] = {0, 0, 0};
+        struct sum_args args = {x.data(), sum, leave_out};
         fake_seed((uint64_t)seed);
-        std::string error = run_kernel("test_sum", &args, { 3, 1, 1 }, { 64, 1, 1 });
-        for (size_t i = 0; i < x.size(); i++)
-            wanted[i / 64] += x[i];
+        std::string error = run_kernel("test_sum", &args, {3, 1, 1}, {64, 1, 1});
+        for (size_t i = 0; i < x.size(); i++) wanted[i / 64] += x[i];
         right += error.empty() && memcmp(sum, wanted, sizeof sum) == 0;
     }
     return right;
@@ -72,7 +74,9 @@ static void check_barriers(void)
 
 /* ---- warps ------------------------------------------------------------------------------- */
 
-struct warp_args { float *out; };
+struct warp_args {
+    float *out;
+};
 
 KERNEL(test_warp, struct warp_args)
 {
@@ -89,17 +93,19 @@ static void check_warps(void)
 {
     for (int seed = 0; seed < SEEDS; seed++) {
         std::vector<float> out(64 * 6);
-        struct warp_args args = { out.data() };
+        struct warp_args args = {out.data()};
         fake_seed((uint64_t)seed);
-        std::string error = run_kernel("test_warp", &args, { 1, 1, 1 }, { 64, 1, 1 });
+        std::string error = run_kernel("test_warp", &args, {1, 1, 1}, {64, 1, 1});
         int wrong = 0;
         for (int t = 0; t < 64; t++) {
             int l = t % 32, w = t - l, third = 0;
-            for (int i = 0; i < 32; i++)
-                third += (w + i) % 3 == 0;
-            const float wanted[6] = { (float)(w + (l ^ 5)), (float)(l + 3 < 32 ? t + 3 : t),
-                                      (float)(l % 8 >= 2 ? t - 2 : t), (float)(t / 4 * 4 + 1), (float)third,
-                                      l < 8 ? (float)(t ^ 1) : 0 };
+            for (int i = 0; i < 32; i++) third += (w + i) % 3 == 0;
+            const float wanted[6] = {(float)(w + (l ^ 5)),
+                                     (float)(l + 3 < 32 ? t + 3 : t),
+                                     (float)(l % 8 >= 2 ? t - 2 : t),
+                                     (float)(t / 4 * 4 + 1),
+                                     (float)third,
+                                     l < 8 ? (float)(t ^ 1) : 0};
             wrong += memcmp(wanted, &out[(size_t)t * 6], sizeof wanted) != 0;
         }
         CHECK(error.empty() && !wrong, "seed %d: %d lanes have wrong shuffles; %s", seed, wrong, error.c_str());
@@ -109,19 +115,21 @@ static void check_warps(void)
 /* ---- matrix products ---------------------------------------------------------------------- */
 
 /* c [16, 8] = a [16, k] b [k, 8]: a and b by load_matrix from halves in shared memory; tf32 by hand. */
-struct mma_args { const float *a, *b; float *c; int kind; };
+struct mma_args {
+    const float *a, *b;
+    float *c;
+    int kind;
+};
 enum { BF16, FP16, TF32 };
 
 GPU_CODE uint16_t narrow(float v, int kind) { return kind == BF16 ? to_bf16(v) : to_fp16(v); }
 
 GPU_CODE void mma_halves(const struct mma_args &p, float (&c)[4])
 {
-    uint16_t *a = (uint16_t *)dynamic_shared(), *b = a + 16 * 24;      /* rows of 24 halves */
+    uint16_t *a = (uint16_t *)dynamic_shared(), *b = a + 16 * 24; /* rows of 24 halves */
     unsigned l = threadIdx.x;
-    for (unsigned i = l; i < 16 * 16; i += 32)
-        a[i / 16 * 24 + i % 16] = narrow(p.a[i], p.kind);
-    for (unsigned i = l; i < 16 * 8; i += 32)
-        b[i / 8 * 24 + i % 8] = narrow(p.b[i], p.kind);
+    for (unsigned i = l; i < 16 * 16; i += 32) a[i / 16 * 24 + i % 16] = narrow(p.a[i], p.kind);
+    for (unsigned i = l; i < 16 * 8; i += 32) b[i / 8 * 24 + i % 8] = narrow(p.b[i], p.kind);
     __syncwarp();
     uint32_t fa[4], fb[2];
     load_matrix_4(fa, a + l % 16 * 24 + l / 16 * 8);
@@ -135,36 +143,31 @@ GPU_CODE void mma_halves(const struct mma_args &p, float (&c)[4])
 KERNEL(test_mma, struct mma_args)
 {
     unsigned l = threadIdx.x, g = l / 4, i = l % 4;
-    float c[4] = { 0, 0, 0, 0 };
+    float c[4] = {0, 0, 0, 0};
     if (a.kind == TF32) {
         uint32_t fa[4];
-        for (unsigned r = 0; r < 4; r++)
-            fa[r] = to_tf32(a.a[(g + r % 2 * 8) * 8 + i + r / 2 * 4]);
+        for (unsigned r = 0; r < 4; r++) fa[r] = to_tf32(a.a[(g + r % 2 * 8) * 8 + i + r / 2 * 4]);
         mma_tf32(c, fa, to_tf32(a.b[i * 8 + g]), to_tf32(a.b[(i + 4) * 8 + g]));
     } else {
         mma_halves(a, c);
     }
-    for (unsigned r = 0; r < 4; r++)
-        a.c[(g + r / 2 * 8) * 8 + 2 * i + r % 2] = c[r];
+    for (unsigned r = 0; r < 4; r++) a.c[(g + r / 2 * 8) * 8 + 2 * i + r % 2] = c[r];
 }
 
 static void check_mma(int kind, int k)
 {
     std::vector<float> a((size_t)(16 * k)), b((size_t)(k * 8)), c(16 * 8);
-    for (int i = 0; i < 16 * k; i++)
-        a[(size_t)i] = (float)((i * 37 + 11) % 64 - 32) / 16;
-    for (int i = 0; i < k * 8; i++)
-        b[(size_t)i] = (float)((i * 29 + 5) % 64 - 32) / 8;
+    for (int i = 0; i < 16 * k; i++) a[(size_t)i] = (float)((i * 37 + 11) % 64 - 32) / 16;
+    for (int i = 0; i < k * 8; i++) b[(size_t)i] = (float)((i * 29 + 5) % 64 - 32) / 8;
     for (int seed = 0; seed < 6; seed++) {
-        struct mma_args args = { a.data(), b.data(), c.data(), kind };
+        struct mma_args args = {a.data(), b.data(), c.data(), kind};
         fake_seed((uint64_t)seed);
-        std::string error = run_kernel("test_mma", &args, { 1, 1, 1 }, { 32, 1, 1 }, 2 * 32 * 24);
+        std::string error = run_kernel("test_mma", &args, {1, 1, 1}, {32, 1, 1}, 2 * 32 * 24);
         int wrong = 0;
         for (int m = 0; m < 16; m++)
             for (int n = 0; n < 8; n++) {
                 float sum = 0;
-                for (int i = 0; i < k; i++)
-                    sum += a[(size_t)(m * k + i)] * b[(size_t)(i * 8 + n)];
+                for (int i = 0; i < k; i++) sum += a[(size_t)(m * k + i)] * b[(size_t)(i * 8 + n)];
                 wrong += c[(size_t)(m * 8 + n)] != sum;
             }
         CHECK(error.empty() && !wrong, "kind %d, seed %d: %d of a product's 128 numbers are wrong; %s", kind, seed,
@@ -174,13 +177,17 @@ static void check_mma(int kind, int k)
 
 /* ---- clusters: numbers go around a ring ---------------------------------------------------- */
 
-struct ring_args { float *out; int steps; int fault; };
+struct ring_args {
+    float *out;
+    int steps;
+    int fault;
+};
 enum { NO_WAIT = 1, NO_SYNC, EARLY_END, FEW_BYTES, BULK };
 
 /* In each step a block adds its rank to what its left neighbour sent and sends it on: 64 floats in two buffers. */
 KERNEL(test_ring, struct ring_args)
 {
-    float *h = (float *)dynamic_shared();                   /* [3][64]: received by parity, made */
+    float *h = (float *)dynamic_shared(); /* [3][64]: received by parity, made */
     mbarrier *full = (mbarrier *)(h + 192), *taken = full + 2;
     unsigned t = threadIdx.x, right = (cluster_rank() + 1) % cluster_size();
     unsigned left = (cluster_rank() + cluster_size() - 1) % cluster_size();
@@ -197,11 +204,12 @@ KERNEL(test_ring, struct ring_args)
         if (t == 0)
             mbarrier_arrive_expect(&full[slot], a.fault == FEW_BYTES ? 128 : 256);
         if (step >= 2)
-            mbarrier_wait(&taken[slot], !phase);            /* the right one has read what lies there */
+            mbarrier_wait(&taken[slot], !phase); /* the right one has read what lies there */
         h[128 + t] = v + cluster_rank();
         copy_bulk_fence();
         __syncthreads();
-        shared_address to = cluster_map(shared_at(h + 64 * slot), right), b = cluster_map(shared_at(&full[slot]), right);
+        shared_address to = cluster_map(shared_at(h + 64 * slot), right),
+                       b = cluster_map(shared_at(&full[slot]), right);
         if (a.fault == BULK && t == 0)
             copy_bulk_to_cluster(to, h + 128, 256, b);
         if (a.fault != BULK && t < 16)
@@ -223,14 +231,13 @@ static std::string ring(int fault, int seed, int *wrong)
 {
     enum { BLOCKS = 4, STEPS = 9 };
     std::vector<float> out(BLOCKS * 64);
-    struct ring_args args = { out.data(), STEPS, fault };
+    struct ring_args args = {out.data(), STEPS, fault};
     fake_seed((uint64_t)seed);
-    std::string error = run_kernel("test_ring", &args, { BLOCKS, 1, 1 }, { 64, 1, 1 }, 192 * 4 + 32, BLOCKS);
+    std::string error = run_kernel("test_ring", &args, {BLOCKS, 1, 1}, {64, 1, 1}, 192 * 4 + 32, BLOCKS);
     for (int b = 0; b < BLOCKS; b++)
         for (int t = 0; t < 64; t++) {
             float v = (float)t;
-            for (int s = 1; s <= STEPS; s++)
-                v += (float)((b - s + 3 * BLOCKS) % BLOCKS);
+            for (int s = 1; s <= STEPS; s++) v += (float)((b - s + 3 * BLOCKS) % BLOCKS);
             *wrong += out[(size_t)(b * 64 + t)] != v;
         }
     return error;
@@ -262,7 +269,11 @@ static void check_clusters(void)
 
 /* ---- cooperative grids ---------------------------------------------------------------------- */
 
-struct grid_args { uint32_t *flag; float *x; int steps; };
+struct grid_args {
+    uint32_t *flag;
+    float *x;
+    int steps;
+};
 
 /* Each step, each block reads what all wrote in the last. */
 KERNEL(test_grid, struct grid_args)
@@ -271,8 +282,7 @@ KERNEL(test_grid, struct grid_args)
         float *now = a.x + (step & 1) * gridDim.x, *next = a.x + (~step & 1) * gridDim.x;
         if (threadIdx.x == 0) {
             float sum = 0;
-            for (unsigned i = 0; i < gridDim.x; i++)
-                sum += load_shared_by_grid(&now[i]);
+            for (unsigned i = 0; i < gridDim.x; i++) sum += load_shared_by_grid(&now[i]);
             next[blockIdx.x] = sum;
             add_release(a.flag, 1);
             wait_at_least(a.flag, (uint32_t)(step + 1) * gridDim.x);
@@ -285,28 +295,32 @@ static void check_grids(void)
 {
     for (int seed = 0; seed < SEEDS; seed++) {
         uint32_t flag = 0;
-        float x[10] = { 1, 1, 1, 1, 1 };
-        struct grid_args args = { &flag, x, 4 };
+        float x[10] = {1, 1, 1, 1, 1};
+        struct grid_args args = {&flag, x, 4};
         fake_seed((uint64_t)seed);
-        std::string error = run_kernel("test_grid", &args, { 5, 1, 1 }, { 32, 1, 1 }, 0, 1, true);
+        std::string error = run_kernel("test_grid", &args, {5, 1, 1}, {32, 1, 1}, 0, 1, true);
         CHECK(error.empty() && x[0] == 625, "seed %d: %g, not 625; %s", seed, x[0], error.c_str());
     }
     uint32_t flag = 0;
-    float x[10] = { 1, 1, 1, 1, 1 };
-    struct grid_args args = { &flag, x, 4 };
-    expect("blocks that wait for blocks that need not be there",
-           run_kernel("test_grid", &args, { 5, 1, 1 }, { 32, 1, 1 }), "wait at wait_at_least");
+    float x[10] = {1, 1, 1, 1, 1};
+    struct grid_args args = {&flag, x, 4};
+    expect("blocks that wait for blocks that need not be there", run_kernel("test_grid", &args, {5, 1, 1}, {32, 1, 1}),
+           "wait at wait_at_least");
 }
 
 /* ---- copies, faults -------------------------------------------------------------------------- */
 
-struct fault_args { const float *x; float *out; int fault; };
+struct fault_args {
+    const float *x;
+    float *out;
+    int fault;
+};
 enum { COPY_NO_WAIT = 1, MISALIGNED, BEHIND, BEFORE, SKIPPED, TWO_LINES, UNROUNDED, NO_INIT, NOT_SHARED, POLLS };
 
 GPU_CODE void wrong_things(const struct fault_args &a, float *s, unsigned t)
 {
-    uint32_t fa[4] = { 1, 1, 1, 1 };
-    float c[4] = { 0, 0, 0, 0 };
+    uint32_t fa[4] = {1, 1, 1, 1};
+    float c[4] = {0, 0, 0, 0};
     if (a.fault == BEHIND && t == 3)
         s[132] = 1;
     if (a.fault == BEFORE && t == 3)
@@ -321,8 +335,7 @@ GPU_CODE void wrong_things(const struct fault_args &a, float *s, unsigned t)
         mbarrier_arrive((mbarrier *)s);
     if (a.fault == NOT_SHARED && t == 0)
         copy_async((void *)a.out, a.x);
-    while (a.fault == POLLS && load_acquire((const uint32_t *)a.x) == 0)
-        ;
+    while (a.fault == POLLS && load_acquire((const uint32_t *)a.x) == 0);
 }
 
 KERNEL(test_faults, struct fault_args)
@@ -334,8 +347,7 @@ KERNEL(test_faults, struct fault_args)
     if (a.fault != COPY_NO_WAIT)
         copy_async_wait<0>();
     __syncthreads();
-    for (unsigned i = 0; i < 4; i++)
-        a.out[t * 4 + i] = s[(t * 4 + i + 5) % 128];
+    for (unsigned i = 0; i < 4; i++) a.out[t * 4 + i] = s[(t * 4 + i + 5) % 128];
     wrong_things(a, s, t);
     if (a.fault)
         __syncthreads();
@@ -343,12 +355,11 @@ KERNEL(test_faults, struct fault_args)
 
 static std::string faulty(int fault, int seed)
 {
-    alignas(16) float x[128], out[128] = { 0 };
-    for (int i = 0; i < 128; i++)
-        x[i] = (float)i;
-    struct fault_args args = { x, out, fault };
+    alignas(16) float x[128], out[128] = {0};
+    for (int i = 0; i < 128; i++) x[i] = (float)i;
+    struct fault_args args = {x, out, fault};
     fake_seed((uint64_t)seed);
-    std::string error = run_kernel("test_faults", &args, { 1, 1, 1 }, { 32, 1, 1 }, 528);
+    std::string error = run_kernel("test_faults", &args, {1, 1, 1}, {32, 1, 1}, 528);
     for (int i = 0; i < 128 && error.empty(); i++)
         if (out[i] != (float)((i + 5) % 128))
             error = "wrong numbers";
@@ -380,7 +391,8 @@ static void check_faults(void)
 template <typename From> static bool nearest(float a, uint16_t bits, From from)
 {
     double d = fabs((double)from(bits) - a);
-    double above = fabs((double)from((uint16_t)(bits + 1)) - a), below = bits ? fabs((double)from((uint16_t)(bits - 1)) - a) : 1e30;
+    double above = fabs((double)from((uint16_t)(bits + 1)) - a),
+           below = bits ? fabs((double)from((uint16_t)(bits - 1)) - a) : 1e30;
     return (d < above || (d == above && bits % 2 == 0)) && (d < below || (d == below && bits % 2 == 0));
 }
 
@@ -418,7 +430,10 @@ static int races(const char *which)
 
 static void check_races(const char *program)
 {
-    static const struct { const char *which; int status; } runs[] = { { "barrier", 66 }, { "wait", 66 }, { "none", 0 } };
+    static const struct {
+        const char *which;
+        int status;
+    } runs[] = {{"barrier", 66}, {"wait", 66}, {"none", 0}};
     for (int i = 0; i < 3 && under_tsan(); i++) {
         std::string command = std::string(program) + " " + runs[i].which + " 2>/dev/null";
         int status = system(command.c_str());

@@ -5,7 +5,11 @@
 
 /* ---- the product itself ---------------------------------------------------------------- */
 
-struct product_case { struct product p; float *a, *b, *c, *bias; size_t c_size, end[3]; };
+struct product_case {
+    struct product p;
+    float *a, *b, *c, *bias;
+    size_t c_size, end[3];
+};
 
 static void product_new(struct product_case *k, struct rng *rng, bool packed, bool transposed)
 {
@@ -17,7 +21,7 @@ static void product_new(struct product_case *k, struct rng *rng, bool packed, bo
     size_t a_strip = strips ? STRIP * a_row + depth * a_col + rng_below(rng, 3) : 0;
     size_t c_row = n + rng_below(rng, 3), a_size = m * a_row + depth * a_col + 1 + (m / STRIP + 1) * a_strip;
     size_t b_size = packed ? panels(n) * b_panel : depth * b_row + 1;
-    *k = (struct product_case){ .c_size = m * c_row };
+    *k = (struct product_case){.c_size = m * c_row};
     k->a = malloc(a_size * sizeof(float));
     k->b = malloc(b_size * sizeof(float));
     k->c = malloc(k->c_size * sizeof(float));
@@ -26,13 +30,23 @@ static void product_new(struct product_case *k, struct rng *rng, bool packed, bo
     for (size_t i = 0; i < k->c_size; i++) k->c[i] = 2 * rng_uniform(rng) - 1;
     k->bias = malloc(n * sizeof(float));
     for (size_t i = 0; i < n; i++) k->bias[i] = 2 * rng_uniform(rng) - 1;
-    k->p = (struct product){
-        .m = m, .n = n, .k = depth, .a = k->a, .a_row = a_row, .a_col = (ptrdiff_t)a_col, .a_strip = a_strip,
-        .b = k->b, .b_row = b_row, .b_panel = b_panel, .c = k->c, .c_row = c_row,
-        .bias = rng_below(rng, 2) ? k->bias : NULL, .start = (enum start)rng_below(rng, 3),
-        .wanted = rng_below(rng, 2) ? k->a : NULL, .wanted_bytes = a_size * sizeof(float),
-        .wanted_row = rng_below(rng, 2) * 4 * a_row,
-    };
+    k->p = (struct product){.m = m,
+                            .n = n,
+                            .k = depth,
+                            .a = k->a,
+                            .a_row = a_row,
+                            .a_col = (ptrdiff_t)a_col,
+                            .a_strip = a_strip,
+                            .b = k->b,
+                            .b_row = b_row,
+                            .b_panel = b_panel,
+                            .c = k->c,
+                            .c_row = c_row,
+                            .bias = rng_below(rng, 2) ? k->bias : NULL,
+                            .start = (enum start)rng_below(rng, 3),
+                            .wanted = rng_below(rng, 2) ? k->a : NULL,
+                            .wanted_bytes = a_size * sizeof(float),
+                            .wanted_row = rng_below(rng, 2) * 4 * a_row};
     if (k->p.start != ZERO_THEN_ADD || rng_below(rng, 2))
         return;
     k->p.end = k->end;
@@ -70,9 +84,13 @@ static void check_products(const struct cpu_isa *isa)
         use_workspace(0);
         isa->product(&p);
         cpu_isa_find(ISA_SCALAR, DTYPE_F32)->product(&k.p);
-        CHECK(memcmp(found, k.c, k.c_size * sizeof(float)) == 0, "%s: product %zu x %zu x %zu", isa->name,
-              p.m, p.n, p.k);
-        free(k.a); free(k.b); free(k.c); free(k.bias); free(found);
+        CHECK(memcmp(found, k.c, k.c_size * sizeof(float)) == 0, "%s: product %zu x %zu x %zu", isa->name, p.m, p.n,
+              p.k);
+        free(k.a);
+        free(k.b);
+        free(k.c);
+        free(k.bias);
+        free(found);
     }
 }
 
@@ -90,17 +108,16 @@ static double choose_lengths(struct fixture *f, int lengths, uint32_t T, uint32_
     if (random_size(f, 0, 1))
         make_integers(f, lengths, 1, SIZES(B), T + 1, false);
     for (uint32_t t = 0; t < T; t++)
-        for (uint32_t b = 0; b < B; b++)
-            rows += lasts_in(f, lengths, t, b);
+        for (uint32_t b = 0; b < B; b++) rows += lasts_in(f, lengths, t, b);
     return rows;
 }
 
-/* ---- gemm, pick and gemm_dx ------------------------------------------------------------ */
+/* ---- gemm, gather_columns and gemm_dx ------------------------------------------------------------ */
 
 /* x of a product, or tokens that stand for it. */
 static void make_x(struct fixture *f, int slot, enum dtype real, uint32_t T, uint32_t B, uint32_t K)
 {
-    if (f->op.kind == OP_PICK || f->op.kind == OP_PICK_GRAD)
+    if (f->op.kind == OP_GATHER_COLUMNS || f->op.kind == OP_SCATTER_ADD)
         make_integers(f, slot, 2, SIZES(T, B), K, true);
     else
         make(f, slot, real, READ, 3, SIZES(T, B, K));
@@ -125,12 +142,15 @@ static struct fixture *build_product(enum op_kind kind, uint64_t seed, enum dtyp
         make(f, GEMM_BIAS, real, READ, gated ? 2 : 1, gated ? SIZES(G, U) : SIZES(U));
     make(f, GEMM_Y, real, WRITE, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
     f->flops = 2 * choose_lengths(f, GEMM_LENGTHS, T, B) * G * U * K;
-    f->flops = kind == OP_PICK ? 0 : f->flops;
+    f->flops = kind == OP_GATHER_COLUMNS ? 0 : f->flops;
     return f;
 }
 
 static struct fixture *build_gemm(uint64_t seed, enum dtype real) { return build_product(OP_GEMM, seed, real); }
-static struct fixture *build_pick(uint64_t seed, enum dtype real) { return build_product(OP_PICK, seed, real); }
+static struct fixture *build_gather_columns(uint64_t seed, enum dtype real)
+{
+    return build_product(OP_GATHER_COLUMNS, seed, real);
+}
 
 /* Index (t, b, n) of a tensor [T, B, (G), U] where n runs over gates and units. */
 static size_t at_unit(const struct fixture *f, int slot, size_t t, size_t b, size_t n)
@@ -154,7 +174,7 @@ static void plain_gemm(struct fixture *f)
                 for (size_t k = 0; k < K; k++)
                     sum += x_at(f, GEMM_X, t, b, k) * get(f, GEMM_W, panel_at(n / U, n % U, k, U, K));
                 bool lasts = lasts_in(f, GEMM_LENGTHS, t, b);
-                if (lasts || y->rank == 3)          /* gates stay as they are */
+                if (lasts || y->rank == 3) /* gates stay as they are */
                     set(f, GEMM_Y, at_unit(f, GEMM_Y, t, b, n), lasts ? sum : 0);
             }
 }
@@ -183,28 +203,27 @@ static void plain_gemm_dx(struct fixture *f)
             for (size_t k = 0; k < dx->count[2]; k++) {
                 double sum = adds ? value(f, GEMM_DX_DX, t, b, k, 0) : 0;
                 for (size_t n = 0; n < N && lasts_in(f, GEMM_DX_LENGTHS, t, b); n++)
-                    sum += get(f, GEMM_DX_DY, at_unit(f, GEMM_DX_DY, t, b, n)) *
-                           get(f, GEMM_DX_W, column_at(n, k, N));
+                    sum += get(f, GEMM_DX_DY, at_unit(f, GEMM_DX_DY, t, b, n)) * get(f, GEMM_DX_W, column_at(n, k, N));
                 set(f, GEMM_DX_DX, at4(f, GEMM_DX_DX, t, b, k, 0), sum);
             }
 }
 
 /* ---- gradients over rows --------------------------------------------------------------- */
 
-enum { MOST_ROWS = 100, MOST_COLUMNS = 300 };
+enum { MAX_ROWS = 100, MAX_COLUMNS = 300 };
 
 /* The batch is cut in shards; a rank may hold only some of them. */
 static void choose_shards(struct fixture *f, uint32_t T, uint32_t *S, uint32_t *B)
 {
-    static const uint32_t shards[] = { 1, 2, 4 };
+    static const uint32_t shards[] = {1, 2, 4};
     struct plan_config *c = &f->plan.config;
     uint32_t first, count, all = shards[random_size(f, 0, 2)];
     uint32_t mine = all > 1 && random_size(f, 0, 1) ? all / 2 : all;
     c->shards = all;
-    c->B = random_size(f, 0, 4) ? random_size(f, 1, 12) : random_size(f, 40, MOST_ROWS);
+    c->B = random_size(f, 0, 4) ? random_size(f, 1, 12) : random_size(f, 40, MAX_ROWS);
     c->T = T;
-    f->plan.quantum = random_size(f, 1, 4);
-    share(c->B, (int)(all / mine), (int)(all / mine) - 1, 1, &first, &count);   /* the last rank's rows */
+    f->plan.block_steps = random_size(f, 1, 4);
+    shard_range(c->B, (int)(all / mine), (int)(all / mine) - 1, 1, &first, &count); /* the last rank's rows */
     *S = mine;
     *B = count;
 }
@@ -231,14 +250,14 @@ static struct fixture *build_gemm_dw_of(enum op_kind kind, uint64_t seed, enum d
     make(f, GEMM_DW_DW, real, ADD, gated ? 4 : 3, gated ? SIZES(S, G, U, K) : SIZES(S, U, K));
     set_origins(f, GEMM_DW_DY, GEMM_DW_DW, S, B);
     f->flops = 2 * choose_lengths(f, GEMM_DW_LENGTHS, T, B) * G * U * K;
-    f->flops = kind == OP_PICK_GRAD ? 0 : f->flops;
+    f->flops = kind == OP_SCATTER_ADD ? 0 : f->flops;
     if (!f->op.shift)
         return f;
     make(f, GEMM_DW_INIT, real, READ, 2, SIZES(B, K));
     if (random_size(f, 0, 1)) {
         make(f, GEMM_DW_RESET, DTYPE_U8, READ, 2, SIZES(T, B));
         EACH(f, GEMM_DW_RESET)
-            set(f, GEMM_DW_RESET, at4(f, GEMM_DW_RESET, i, j, k, l), random_size(f, 0, 4) == 0);
+        set(f, GEMM_DW_RESET, at4(f, GEMM_DW_RESET, i, j, k, l), random_size(f, 0, 4) == 0);
     }
     return f;
 }
@@ -249,15 +268,15 @@ static struct fixture *build_gemm_dw(uint64_t seed, enum dtype real)
 }
 
 /* Of more units than are summed at a time, and some cases of so many symbols that fewer are. */
-static struct fixture *build_pick_grad(uint64_t seed, enum dtype real)
+static struct fixture *build_scatter_add(uint64_t seed, enum dtype real)
 {
-    return build_gemm_dw_of(OP_PICK_GRAD, seed, real, 300, seed % 5 ? MOST_COLUMNS : MOST_PICKED);
+    return build_gemm_dw_of(OP_SCATTER_ADD, seed, real, 300, seed % 5 ? MAX_COLUMNS : MAX_GATHERED_COLUMNS);
 }
 
 /* Of more units and columns than are multiplied at a time. */
-static struct fixture *build_gemm_dw_thirds(uint64_t seed, enum dtype real)
+static struct fixture *build_gemm_dw_bf16x3(uint64_t seed, enum dtype real)
 {
-    struct fixture *f = build_gemm_dw_of(OP_GEMM_DW, seed, real, 250, MOST_COLUMNS);
+    struct fixture *f = build_gemm_dw_of(OP_GEMM_DW, seed, real, 250, MAX_COLUMNS);
     f->plan.splits_dw = true;
     return f;
 }
@@ -283,7 +302,7 @@ static size_t shard_of(const struct fixture *f, int dy, int sum, size_t b)
     const struct plan_config *c = &f->plan.config;
     for (uint32_t s = 0; s < c->shards; s++) {
         uint32_t first, count;
-        share(c->B, (int)c->shards, (int)s, 1, &first, &count);
+        shard_range(c->B, (int)c->shards, (int)s, 1, &first, &count);
         size_t global = f->call.view[dy].origin[1] + b;
         if (global >= first && global < first + count)
             return s - f->call.view[sum].origin[0];
@@ -294,7 +313,8 @@ static size_t shard_of(const struct fixture *f, int dy, int sum, size_t b)
 static void plain_gemm_dw(struct fixture *f)
 {
     const struct tensor *dy = &f->call.view[GEMM_DW_DY];
-    EACH(f, GEMM_DW_DW) {
+    EACH(f, GEMM_DW_DW)
+    {
         size_t n = dy->rank == 4 ? j * dy->count[3] + k : j, column = dy->rank == 4 ? l : k;
         double sum = value(f, GEMM_DW_DW, i, j, k, l);
         for (size_t t = 0; t < dy->count[0]; t++)
@@ -305,31 +325,31 @@ static void plain_gemm_dw(struct fixture *f)
     }
 }
 
-static struct fixture *build_sum_rows(uint64_t seed, enum dtype real)
+static struct fixture *build_bias_grad(uint64_t seed, enum dtype real)
 {
-    struct fixture *f = fixture_new(OP_SUM_ROWS, seed, real);
+    struct fixture *f = fixture_new(OP_BIAS_GRAD, seed, real);
     uint32_t T = random_size(f, 1, 10), G = random_size(f, 1, 4), U = random_size(f, 1, 150), S, B;
     choose_shards(f, T, &S, &B);
     f->op.direction = (int)random_size(f, 0, 1);
     bool gated = random_size(f, 0, 1);
-    make(f, SUM_ROWS_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
-    make(f, SUM_ROWS_SUM, real, ADD, gated ? 3 : 2, gated ? SIZES(S, G, U) : SIZES(S, U));
+    make(f, BIAS_GRAD_DY, real, READ, gated ? 4 : 3, gated ? SIZES(T, B, G, U) : SIZES(T, B, U));
+    make(f, BIAS_GRAD_SUM, real, ADD, gated ? 3 : 2, gated ? SIZES(S, G, U) : SIZES(S, U));
     if (random_size(f, 0, 1))
-        make(f, SUM_ROWS_TWIN, real, ADD, gated ? 3 : 2, gated ? SIZES(S, G, U) : SIZES(S, U));
-    set_origins(f, SUM_ROWS_DY, SUM_ROWS_SUM, S, B);
-    choose_lengths(f, SUM_ROWS_LENGTHS, T, B);
+        make(f, BIAS_GRAD_TWIN, real, ADD, gated ? 3 : 2, gated ? SIZES(S, G, U) : SIZES(S, U));
+    set_origins(f, BIAS_GRAD_DY, BIAS_GRAD_SUM, S, B);
+    choose_lengths(f, BIAS_GRAD_LENGTHS, T, B);
     return f;
 }
 
-static void plain_sum_rows(struct fixture *f)
+static void plain_bias_grad(struct fixture *f)
 {
-    EACH(f, SUM_ROWS_DY)
-        for (int slot = SUM_ROWS_SUM; slot <= SUM_ROWS_TWIN && lasts_in(f, SUM_ROWS_LENGTHS, i, j); slot++) {
-            if (!f->call.view[slot].at)
-                continue;
-            size_t at = at4(f, slot, shard_of(f, SUM_ROWS_DY, SUM_ROWS_SUM, j), k, l, 0);
-            set(f, slot, at, get(f, slot, at) + value(f, SUM_ROWS_DY, i, j, k, l));
-        }
+    EACH(f, BIAS_GRAD_DY)
+    for (int slot = BIAS_GRAD_SUM; slot <= BIAS_GRAD_TWIN && lasts_in(f, BIAS_GRAD_LENGTHS, i, j); slot++) {
+        if (!f->call.view[slot].at)
+            continue;
+        size_t at = at4(f, slot, shard_of(f, BIAS_GRAD_DY, BIAS_GRAD_SUM, j), k, l, 0);
+        set(f, slot, at, get(f, slot, at) + value(f, BIAS_GRAD_DY, i, j, k, l));
+    }
 }
 
 /* ---- embed ----------------------------------------------------------------------------- */
@@ -349,7 +369,8 @@ static struct fixture *build_embed(uint64_t seed, enum dtype real)
 
 static void plain_embed(struct fixture *f)
 {
-    EACH(f, EMBED_OUT) {
+    EACH(f, EMBED_OUT)
+    {
         double token = value(f, EMBED_TOKENS, i, j, 0, 0);
         double v = (double)k == token;
         if (f->call.view[EMBED_TABLE].at)
@@ -372,7 +393,8 @@ static struct fixture *build_embed_grad(uint64_t seed, enum dtype real)
 
 static void plain_embed_grad(struct fixture *f)
 {
-    EACH(f, EMBED_GRAD_DY) {
+    EACH(f, EMBED_GRAD_DY)
+    {
         double token = value(f, EMBED_GRAD_TOKENS, i, j, 0, 0);
         if (token < 0)
             continue;
@@ -388,20 +410,20 @@ static void plain_embed_grad(struct fixture *f)
 static float contract_element(const struct fixture *f, float sum, size_t shard, size_t n, size_t column)
 {
     const struct tensor *dy = &f->call.view[GEMM_DW_DY];
-    uint32_t T = dy->count[0], q = f->plan.quantum, quanta = (T + q - 1) / q;
-    for (uint32_t i = 0; i < quanta; i++) {
-        uint32_t first = (f->op.direction ? i : quanta - 1 - i) * q;
-        float leaf = 0;
+    uint32_t T = dy->count[0], q = f->plan.block_steps, acc_blocks = (T + q - 1) / q;
+    for (uint32_t i = 0; i < acc_blocks; i++) {
+        uint32_t first = (f->op.direction ? i : acc_blocks - 1 - i) * q;
+        float acc_block = 0;
         bool any = false;
         for (uint32_t t = first; t < T && t < first + q; t++)
             for (uint32_t b = 0; b < dy->count[1]; b++)
                 if (shard_of(f, GEMM_DW_DY, GEMM_DW_DW, b) == shard && lasts_in(f, GEMM_DW_LENGTHS, t, b)) {
                     any = true;
-                    leaf = fmaf((float)get(f, GEMM_DW_DY, at_unit(f, GEMM_DW_DY, t, b, n)),
-                                (float)plain_x(f, t, b, column), leaf);
+                    acc_block = fmaf((float)get(f, GEMM_DW_DY, at_unit(f, GEMM_DW_DY, t, b, n)),
+                                     (float)plain_x(f, t, b, column), acc_block);
                 }
         if (any)
-            sum += leaf;
+            sum += acc_block;
     }
     return sum;
 }
@@ -441,8 +463,7 @@ static void narrow_time(struct tensor *x, uint32_t first, uint32_t count)
 
 /* The state that enters a chunk, as the recurrence hands it over: of a row that starts in or after it,
  * the whole sequence's. */
-static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t first, uint32_t end,
-                        const double *init)
+static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t first, uint32_t end, const double *init)
 {
     const struct call chunk = f->call;
     const int32_t *lengths = whole->view[GEMM_DW_LENGTHS].at;
@@ -451,8 +472,7 @@ static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t fi
     for (uint32_t b = 0; b < whole->view[GEMM_DW_INIT].count[0]; b++)
         for (uint32_t k = 0; k < K; k++) {
             bool starts = f->op.direction ? end == T || (lengths && lengths[b] <= (int32_t)end) : first == 0;
-            double v = starts ? init[b * K + k]
-                              : value(f, GEMM_DW_X, f->op.direction ? end : first - 1, b, k, 0);
+            double v = starts ? init[b * K + k] : value(f, GEMM_DW_X, f->op.direction ? end : first - 1, b, k, 0);
             set(f, GEMM_DW_INIT, at4(f, GEMM_DW_INIT, b, k, 0, 0), v);
         }
     f->call = chunk;
@@ -462,7 +482,7 @@ static void enter_chunk(struct fixture *f, const struct call *whole, uint32_t fi
 static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chunks, const int *timed, int n)
 {
     const struct call whole = f->call;
-    double init[MOST_ROWS * MOST_COLUMNS];
+    double init[MAX_ROWS * MAX_COLUMNS];
     uint32_t T = whole.view[timed[0]].count[0];
     bool shifts = f->op.kind == OP_GEMM_DW && f->op.shift;
     uint32_t K = whole.view[GEMM_DW_INIT].count[1];
@@ -470,12 +490,11 @@ static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chun
         init[i] = value(f, GEMM_DW_INIT, i / K, i % K, 0, 0);
     for (int i = 0; i < chunks; i++) {
         uint32_t first, count;
-        share(T, chunks, f->op.direction ? i : chunks - 1 - i, f->plan.quantum, &first, &count);
+        shard_range(T, chunks, f->op.direction ? i : chunks - 1 - i, f->plan.block_steps, &first, &count);
         f->call = whole;
         if (count == 0)
             continue;
-        for (int k = 0; k < n; k++)
-            narrow_time(&f->call.view[timed[k]], first, count);
+        for (int k = 0; k < n; k++) narrow_time(&f->call.view[timed[k]], first, count);
         if (shifts)
             enter_chunk(f, &whole, first, first + count, init);
         run_on(f, isa, 1);
@@ -483,10 +502,9 @@ static void run_in_chunks(struct fixture *f, const struct cpu_isa *isa, int chun
     f->call = whole;
 }
 
-static void check_chunks(const struct kind_case *c, int result, const int *timed, int n,
-                         const struct cpu_isa *isa)
+static void check_chunks(const struct kind_case *c, int result, const int *timed, int n, const struct cpu_isa *isa)
 {
-    static const int chunks[] = { 2, 3, 5 };
+    static const int chunks[] = {2, 3, 5};
     for (int seed = 1; seed <= c->cases / SLOWER; seed++) {
         struct fixture *whole = c->build((uint64_t)seed, DTYPE_F32);
         run_on(whole, isa, 1);
@@ -502,13 +520,14 @@ static void check_chunks(const struct kind_case *c, int result, const int *timed
     }
 }
 
-/* ---- thirds of floats ------------------------------------------------------------------ */
+/* ---- bf16x3 splits of floats ------------------------------------------------------------------ */
 
-/* Sums of thirds have bits of their own: the same in every team and however time is cut, and near those of doubles. */
-static void check_thirds(const struct kind_case *c, const struct cpu_isa *isa, const int *timed, int n)
+/* Sums of bf16x3 splits have bits of their own: the same in every team and however time is cut, and near those of
+ * doubles. */
+static void check_bf16x3(const struct kind_case *c, const struct cpu_isa *isa, const int *timed, int n)
 {
     if (!isa) {
-        check_skip("this machine has no tiles: gradients of weights from thirds of floats");
+        check_skip("this machine has no tiles: gradients of weights from bf16x3 splits of floats");
         return;
     }
     for (int seed = 1; seed <= c->cases / SLOWER; seed++) {
@@ -526,18 +545,22 @@ static void check_thirds(const struct kind_case *c, const struct cpu_isa *isa, c
 
 int main(int argc, char **argv)
 {
-    static const struct kind_case
-        gemm       = { "gemm",       build_gemm,       plain_gemm,       40, 2e-6, 1e-14 },
-        pick       = { "pick",       build_pick,       plain_gemm,       40, 1e-7, 0 },
-        pick_grad  = { "pick_grad",  build_pick_grad,  plain_gemm_dw,    60, 2e-6, 1e-14 },
-        gemm_dx    = { "gemm_dx",    build_gemm_dx,    plain_gemm_dx,    40, 2e-6, 1e-14 },
-        gemm_dw    = { "gemm_dw",    build_gemm_dw,    plain_gemm_dw,    60, 2e-6, 1e-14 },
-        thirds     = { "gemm_dw of thirds", build_gemm_dw_thirds, plain_gemm_dw, 60, 1e-6, 1e-14 },
-        sum_rows   = { "sum_rows",   build_sum_rows,   plain_sum_rows,   40, 2e-6, 1e-14 },
-        embed      = { "embed",      build_embed,      plain_embed,      40, 1e-7, 0 },
-        embed_grad = { "embed_grad", build_embed_grad, plain_embed_grad, 40, 2e-6, 1e-14 };
-    static const int dw_timed[] = { GEMM_DW_DY, GEMM_DW_X, GEMM_DW_RESET }, sum_timed[] = { SUM_ROWS_DY };
-    static const int embed_timed[] = { EMBED_GRAD_DY, EMBED_GRAD_TOKENS };
+    static const struct kind_case gemm = {"gemm", build_gemm, plain_gemm, 40, 2e-6, 1e-14},
+                                  gather_columns = {"pick", build_gather_columns, plain_gemm, 40, 1e-7, 0},
+                                  scatter_add = {"scatter_add", build_scatter_add, plain_gemm_dw, 60, 2e-6, 1e-14},
+                                  gemm_dx = {"gemm_dx", build_gemm_dx, plain_gemm_dx, 40, 2e-6, 1e-14},
+                                  gemm_dw = {"gemm_dw", build_gemm_dw, plain_gemm_dw, 60, 2e-6, 1e-14},
+                                  bf16x3 = {"gemm_dw of bf16x3 splits",
+                                            build_gemm_dw_bf16x3,
+                                            plain_gemm_dw,
+                                            60,
+                                            1e-6,
+                                            1e-14},
+                                  bias_grad = {"bias_grad", build_bias_grad, plain_bias_grad, 40, 2e-6, 1e-14},
+                                  embed = {"embed", build_embed, plain_embed, 40, 1e-7, 0},
+                                  embed_grad = {"embed_grad", build_embed_grad, plain_embed_grad, 40, 2e-6, 1e-14};
+    static const int dw_timed[] = {GEMM_DW_DY, GEMM_DW_X, GEMM_DW_RESET}, sum_timed[] = {BIAS_GRAD_DY};
+    static const int embed_timed[] = {EMBED_GRAD_DY, EMBED_GRAD_TOKENS};
     const struct cpu_isa *best = cpu_isa_find(isa_best(), DTYPE_F32);
     if (argc > 1 && strcmp(argv[1], "perf") == 0)
         return kernel_perf();
@@ -547,19 +570,19 @@ int main(int argc, char **argv)
         else
             check_skip("an instruction set of the list is not this machine's");
     check_kind(&gemm);
-    check_kind(&pick);
+    check_kind(&gather_columns);
     check_kind(&gemm_dx);
     check_kind(&gemm_dw);
-    check_kind(&pick_grad);
-    check_kind(&sum_rows);
+    check_kind(&scatter_add);
+    check_kind(&bias_grad);
     check_kind(&embed);
     check_kind(&embed_grad);
     check_contract(&gemm_dw);
-    check_contract(&pick_grad);
+    check_contract(&scatter_add);
     check_chunks(&gemm_dw, GEMM_DW_DW, dw_timed, 3, best);
-    check_thirds(&thirds, cpu_isa_find(ISA_AMX, DTYPE_F32), dw_timed, 3);
-    check_chunks(&pick_grad, GEMM_DW_DW, dw_timed, 2, best);
-    check_chunks(&sum_rows, SUM_ROWS_SUM, sum_timed, 1, best);
+    check_bf16x3(&bf16x3, cpu_isa_find(ISA_AMX, DTYPE_F32), dw_timed, 3);
+    check_chunks(&scatter_add, GEMM_DW_DW, dw_timed, 2, best);
+    check_chunks(&bias_grad, BIAS_GRAD_SUM, sum_timed, 1, best);
     check_chunks(&embed_grad, EMBED_GRAD_DTABLE, embed_timed, 2, best);
     return check_finish("test_kernels");
 }

@@ -17,8 +17,7 @@ static struct fixture *build_dropout(uint64_t seed, enum dtype real)
     ((int64_t *)f->call.view[DROPOUT_RUN].at)[0] = INT64_C(0x123456789abcdef) * (int64_t)seed;
     ((int64_t *)f->call.view[DROPOUT_RUN].at)[1] = (int64_t)seed * 3;
     make(f, DROPOUT_Y, real, random_size(f, 0, 1) ? ADD : WRITE, 3, SIZES(T, B, K));
-    for (int axis = 0; axis < 3; axis++)
-        f->call.view[DROPOUT_X].origin[axis] = random_size(f, 0, 9);
+    for (int axis = 0; axis < 3; axis++) f->call.view[DROPOUT_X].origin[axis] = random_size(f, 0, 9);
     if (seed % 3 == 0)
         make_integers(f, DROPOUT_LENGTHS, 1, SIZES(B), 10 + T, false);
     return f;
@@ -29,11 +28,12 @@ static void plain_dropout(struct fixture *f)
     const int64_t *run = f->call.view[DROPOUT_RUN].at;
     const uint32_t *origin = f->call.view[DROPOUT_X].origin;
     const uint64_t seed = (uint64_t)run[0];
-    const uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)f->op.stream };
-    EACH(f, DROPOUT_X) {
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)f->op.stream};
+    EACH(f, DROPOUT_X)
+    {
         uint32_t unit = origin[2] + (uint32_t)k, word[4];
         uint32_t row = origin[1] + (uint32_t)j, step = origin[0] + (uint32_t)i;
-        philox(key, (uint32_t[]){ unit / 4, row, step, (uint32_t)run[1] }, word);
+        philox(key, (uint32_t[]){unit / 4, row, step, (uint32_t)run[1]}, word);
         bool kept = philox_unit(word[unit % 4]) >= f->op.probability;
         bool ended = f->call.view[DROPOUT_LENGTHS].at && step >= value(f, DROPOUT_LENGTHS, j, 0, 0, 0);
         double y = kept && !ended ? value(f, DROPOUT_X, i, j, k, l) / (1 - (double)f->op.probability) : 0;
@@ -57,7 +57,8 @@ static void check_mask_of_part(void)
     }
     run_on(whole, cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1);
     run_on(part, cpu_isa_find(ISA_SCALAR, DTYPE_F32), 1);
-    EACH(part, DROPOUT_Y) {
+    EACH(part, DROPOUT_Y)
+    {
         size_t at = at4(part, DROPOUT_Y, i, j, k, l);
         CHECK(same_number(get(part, DROPOUT_Y, at), get(whole, DROPOUT_Y, at)), "another mask for a part");
     }
@@ -78,7 +79,8 @@ static struct fixture *build_copy(uint64_t seed, enum dtype real)
 
 static void plain_copy(struct fixture *f)
 {
-    EACH(f, COPY_TO) {
+    EACH(f, COPY_TO)
+    {
         size_t at = at4(f, COPY_TO, i, j, k, l);
         double before = f->op.view[COPY_TO].access == ADD ? get(f, COPY_TO, at) : 0;
         set(f, COPY_TO, at, before + value(f, COPY_FROM, i, j, k, l));
@@ -96,22 +98,22 @@ static struct fixture *build_fill(uint64_t seed, enum dtype real)
 static void plain_fill(struct fixture *f)
 {
     EACH(f, FILL_TO)
-        set(f, FILL_TO, at4(f, FILL_TO, i, j, k, l), 0);
+    set(f, FILL_TO, at4(f, FILL_TO, i, j, k, l), 0);
 }
 
 static struct fixture *build_tree(uint64_t seed, enum dtype real)
 {
     struct fixture *f = fixture_new(OP_TREE, seed, real);
-    make(f, TREE_X, real, UPDATE, 4, SIZES(random_size(f, 1, 9), random_size(f, 1, 3), random_size(f, 1, 4),
-                                           random_size(f, 1, 40)));
+    make(f, TREE_X, real, UPDATE, 4,
+         SIZES(random_size(f, 1, 9), random_size(f, 1, 3), random_size(f, 1, 4), random_size(f, 1, 40)));
     return f;
 }
 
 static void plain_tree(struct fixture *f)
 {
     uint32_t shards = f->call.view[TREE_X].count[0];
-    for (uint32_t distance = 1; distance < shards; distance *= 2)
-        EACH(f, TREE_X) {
+    for (uint32_t distance = 1; distance < shards; distance *= 2) EACH(f, TREE_X)
+        {
             if (i % (2 * distance) || i + distance >= shards)
                 continue;
             size_t at = at4(f, TREE_X, i, j, k, l);
@@ -131,7 +133,7 @@ static void plain_norm(struct fixture *f)
 {
     size_t at = at4(f, NORM_OUT, 0, 0, 0, 0);
     EACH(f, NORM_GRAD)
-        set(f, NORM_OUT, at, get(f, NORM_OUT, at) + pow(value(f, NORM_GRAD, i, j, k, l), 2));
+    set(f, NORM_OUT, at, get(f, NORM_OUT, at) + pow(value(f, NORM_GRAD, i, j, k, l), 2));
 }
 
 static struct fixture *build_pack(uint64_t seed, enum dtype real)
@@ -147,8 +149,7 @@ static struct fixture *build_pack(uint64_t seed, enum dtype real)
         make_columns(f, PACK_TO, WRITE, gated, G, U, K);
     else
         make_gates(f, PACK_TO, WRITE, G, U, K);
-    for (size_t i = 0; i < f->memory[PACK_TO].elements; i++)
-        set(f, PACK_TO, i, NAN);
+    for (size_t i = 0; i < f->memory[PACK_TO].elements; i++) set(f, PACK_TO, i, NAN);
     return f;
 }
 
@@ -162,8 +163,10 @@ static void plain_pack(struct fixture *f)
     for (size_t g = 0; g < G; g++)
         for (size_t u = 0; u < U; u++)
             for (size_t k = 0; k < K; k++)
-                set(f, PACK_TO, layout == LAYOUT_COLUMNS ? column_at(g * U + u, k, G * U) :
-                                layout == LAYOUT_GATES ? gate_at(g, u, k, G, K) : panel_at(g, u, k, U, K),
+                set(f, PACK_TO,
+                    layout == LAYOUT_COLUMNS ? column_at(g * U + u, k, G * U)
+                    : layout == LAYOUT_GATES ? gate_at(g, u, k, G, K)
+                                             : panel_at(g, u, k, U, K),
                     gated ? value(f, PACK_FROM, g, u, k, 0) : value(f, PACK_FROM, u, k, 0, 0));
 }
 
@@ -177,7 +180,7 @@ static struct fixture *build_loss(uint64_t seed, enum dtype real, const char *lo
     make(f, LOSS_Z, real, UPDATE, 3, SIZES(T, B, N));
     double scale = pow(10, random_size(f, 0, 2)) / 2;
     EACH(f, LOSS_Z)
-        set(f, LOSS_Z, at4(f, LOSS_Z, i, j, k, l), (double)(float)(scale * value(f, LOSS_Z, i, j, k, l)));
+    set(f, LOSS_Z, at4(f, LOSS_Z, i, j, k, l), (double)(float)(scale * value(f, LOSS_Z, i, j, k, l)));
     if (!strcmp(loss, "xent"))
         make_integers(f, LOSS_TARGET, 2, SIZES(T, B), N, true);
     else
@@ -190,15 +193,9 @@ static struct fixture *build_loss(uint64_t seed, enum dtype real, const char *lo
     return f;
 }
 
-static struct fixture *build_xent(uint64_t seed, enum dtype real)
-{
-    return build_loss(seed, real, "xent");
-}
+static struct fixture *build_xent(uint64_t seed, enum dtype real) { return build_loss(seed, real, "xent"); }
 
-static struct fixture *build_mse(uint64_t seed, enum dtype real)
-{
-    return build_loss(seed, real, "mse");
-}
+static struct fixture *build_mse(uint64_t seed, enum dtype real) { return build_loss(seed, real, "mse"); }
 
 static bool counts(const struct fixture *f, size_t t, size_t b)
 {
@@ -225,8 +222,7 @@ static void plain_loss(struct fixture *f, double (*row)(struct fixture *, size_t
                 add_to(f, LOSS_WEIGHT, 1);
                 continue;
             }
-            for (size_t n = 0; n < z->count[2]; n++)
-                set(f, LOSS_Z, at4(f, LOSS_Z, t, b, n, 0), 0);
+            for (size_t n = 0; n < z->count[2]; n++) set(f, LOSS_Z, at4(f, LOSS_Z, t, b, n, 0), 0);
         }
 }
 
@@ -234,8 +230,7 @@ static double plain_xent_row(struct fixture *f, size_t t, size_t b, uint32_t n)
 {
     double sum = 0, class = value(f, LOSS_TARGET, t, b, 0, 0);
     double of_class = value(f, LOSS_Z, t, b, (size_t)class, 0);
-    for (uint32_t i = 0; i < n; i++)
-        sum += exp(value(f, LOSS_Z, t, b, i, 0));
+    for (uint32_t i = 0; i < n; i++) sum += exp(value(f, LOSS_Z, t, b, i, 0));
     for (uint32_t i = 0; i < n; i++)
         set(f, LOSS_Z, at4(f, LOSS_Z, t, b, i, 0), exp(value(f, LOSS_Z, t, b, i, 0)) / sum - (i == class));
     return log(sum) - of_class;
@@ -253,7 +248,7 @@ static double plain_mse_row(struct fixture *f, size_t t, size_t b, uint32_t n)
 }
 
 static void plain_xent(struct fixture *f) { plain_loss(f, plain_xent_row); }
-static void plain_mse(struct fixture *f)  { plain_loss(f, plain_mse_row); }
+static void plain_mse(struct fixture *f) { plain_loss(f, plain_mse_row); }
 
 /* A NaN or an infinity among the numbers must reach the sum, whatever its column. */
 static void check_loss_keeps_nan(const char *loss, const struct cpu_isa *isa)
@@ -276,9 +271,10 @@ static void check_loss_keeps_nan(const char *loss, const struct cpu_isa *isa)
 /* All optimizers have these, where they have them. */
 static double hyperparameter(const char *name)
 {
-    static const struct { const char *name; double value; } all[] = {
-        { "momentum", 0.9 }, { "beta1", 0.9 }, { "beta2", 0.99 }, { "epsilon", 1e-8 }, { "decay", 0.01 },
-    };
+    static const struct {
+        const char *name;
+        double value;
+    } all[] = {{"momentum", 0.9}, {"beta1", 0.9}, {"beta2", 0.99}, {"epsilon", 1e-8}, {"decay", 0.01}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (!strcmp(all[i].name, name))
             return all[i].value;
@@ -289,12 +285,10 @@ static double hyperparameter(const char *name)
 static void set_rates(struct fixture *f, int update)
 {
     const struct optimizer *o = optimizer_at(f->op.choice);
-    double rates[RATES] = { [RATE_STEP] = update }, value[UNROLL_HYPERPARAMETERS];
-    for (int i = 0; o->hyperparameter[i].name; i++)
-        value[i] = hyperparameter(o->hyperparameter[i].name);
+    double rates[RATES] = {[RATE_STEP] = update}, value[UNROLL_HYPERPARAMETERS];
+    for (int i = 0; o->hyperparameter[i].name; i++) value[i] = hyperparameter(o->hyperparameter[i].name);
     o->make_numbers(0.1, update, value, rates + RATE_NUMBERS);
-    for (size_t i = 0; i < RATES; i++)
-        set(f, UPDATE_RUN, at4(f, UPDATE_RUN, i, 0, 0, 0), rates[i]);
+    for (size_t i = 0; i < RATES; i++) set(f, UPDATE_RUN, at4(f, UPDATE_RUN, i, 0, 0, 0), rates[i]);
 }
 
 static struct fixture *build_update(uint64_t seed, enum dtype real)
@@ -303,16 +297,16 @@ static struct fixture *build_update(uint64_t seed, enum dtype real)
     uint32_t a = random_size(f, 1, 3), b = random_size(f, 1, 20), c = random_size(f, 1, 50);
     f->op.choice = (int)(seed % 5);
     int rank = 1 + (int)random_size(f, 0, 2), states = optimizer_at(f->op.choice)->states;
-    const uint32_t size[] = { 1, a, b, c }, *shape = size + 4 - rank;
-    uint32_t sums[4] = { 1 };
+    const uint32_t size[] = {1, a, b, c}, *shape = size + 4 - rank;
+    uint32_t sums[4] = {1};
     memcpy(sums + 1, shape, (size_t)rank * sizeof *shape);
     make(f, UPDATE_W, real, UPDATE, rank, shape);
     make(f, UPDATE_GRAD, real, UPDATE, rank + 1, sums);
-    for (int k = 0; k < states; k++)
-        make(f, UPDATE_STATE + k, real, UPDATE, rank, shape);
+    for (int k = 0; k < states; k++) make(f, UPDATE_STATE + k, real, UPDATE, rank, shape);
     int squares = states > 1 ? UPDATE_STATE + 1 : f->op.choice == optimizer_find("rmsprop") ? UPDATE_STATE : -1;
     if (squares >= 0)
-        EACH(f, squares) {
+        EACH(f, squares)
+        {
             size_t at = at4(f, squares, i, j, k, l);
             set(f, squares, at, 0.1 + fabs(get(f, squares, at)));
         }
@@ -321,15 +315,16 @@ static struct fixture *build_update(uint64_t seed, enum dtype real)
     set(f, UPDATE_RUN, at4(f, UPDATE_RUN, RATE_CLIP, 0, 0, 0), random_size(f, 0, 2) * 0.1);
     make(f, UPDATE_NORM, DTYPE_F64, READ, 1, SIZES(3));
     make(f, UPDATE_WEIGHT, DTYPE_F64, READ, 1, SIZES(1));
-    for (size_t i = 0; i < 3; i++)
-        set(f, UPDATE_NORM, at4(f, UPDATE_NORM, i, 0, 0, 0), random_size(f, 1, 9));
+    for (size_t i = 0; i < 3; i++) set(f, UPDATE_NORM, at4(f, UPDATE_NORM, i, 0, 0, 0), random_size(f, 1, 9));
     set(f, UPDATE_WEIGHT, at4(f, UPDATE_WEIGHT, 0, 0, 0, 0), seed % 7 ? random_size(f, 1, 20) : 0);
     if (seed % 11 == 0)
         set(f, UPDATE_NORM, at4(f, UPDATE_NORM, 1, 0, 0, 0), NAN);
     return f;
 }
 
-struct plain_weight { double w, s[2]; };
+struct plain_weight {
+    double w, s[2];
+};
 
 /* PyTorch's formulas as its documentation writes them. */
 static void plain_step(const char *name, int update, double g, struct plain_weight *p)
@@ -361,8 +356,7 @@ static double plain_scale(const struct fixture *f)
 {
     double weight = value(f, UPDATE_WEIGHT, 0, 0, 0, 0), norm = 0;
     double clip = value(f, UPDATE_RUN, RATE_CLIP, 0, 0, 0);
-    for (size_t i = 0; i < 3; i++)
-        norm += value(f, UPDATE_NORM, i, 0, 0, 0);
+    for (size_t i = 0; i < 3; i++) norm += value(f, UPDATE_NORM, i, 0, 0, 0);
     norm = sqrt(norm) / weight;
     return weight == 0 || !isfinite(norm) ? 0 : (clip > 0 && clip < norm ? clip / norm : 1) / weight;
 }
@@ -371,38 +365,38 @@ static void plain_update(struct fixture *f)
 {
     const struct optimizer *o = optimizer_at(f->op.choice);
     const double scale = plain_scale(f);
-    EACH(f, UPDATE_W) {
+    EACH(f, UPDATE_W)
+    {
         const size_t w = at4(f, UPDATE_W, i, j, k, l), g = at4(f, UPDATE_GRAD, 0, i, j, k);
-        struct plain_weight p = { .w = get(f, UPDATE_W, w) };
-        for (int s = 0; s < o->states; s++)
-            p.s[s] = get(f, UPDATE_STATE + s, at4(f, UPDATE_STATE + s, i, j, k, l));
+        struct plain_weight p = {.w = get(f, UPDATE_W, w)};
+        for (int s = 0; s < o->states; s++) p.s[s] = get(f, UPDATE_STATE + s, at4(f, UPDATE_STATE + s, i, j, k, l));
         if (scale != 0) {
             plain_step(o->name, (int)value(f, UPDATE_RUN, RATE_STEP, 0, 0, 0), scale * get(f, UPDATE_GRAD, g), &p);
             set(f, UPDATE_W, w, p.w);
-            for (int s = 0; s < o->states; s++)
-                set(f, UPDATE_STATE + s, at4(f, UPDATE_STATE + s, i, j, k, l), p.s[s]);
+            for (int s = 0; s < o->states; s++) set(f, UPDATE_STATE + s, at4(f, UPDATE_STATE + s, i, j, k, l), p.s[s]);
         }
         set(f, UPDATE_GRAD, g, 0);
     }
 }
 
 /* Three steps of PyTorch 2's optimizers in double: lr 0.1, weight decay 0.01, else the defaults here. */
-static const struct torch_case { const char *name; double clip, w[5]; } torch_cases[] = {
-    { "sgd",      0, { 0.3785514695, -0.16945062975, 0.932102994, -2.103756198, 0.254505444875 } },
-    { "sgd",      1, { 0.422654423478, -0.222548231208, 0.966000737262, -2.03397570821, 0.197380495341 } },
-    { "momentum", 0, { 0.3350013695, 0.00018542025, 0.839953794, -2.305179798, 0.355753419875 } },
-    { "rmsprop",  0, { -1.12542749667, 0.424201218769, -0.671334556652, -2.61275001256, 1.5726803847 } },
-    { "adam",     0, { 0.2878237609, -0.0787013333681, 0.782925423371, -2.12808102015, 0.338610700444 } },
-    { "adam",     1, { 0.297891548395, -0.0952742595882, 0.78874139192, -2.10554409432, 0.32867696124 } },
-    { "adamw",    0, { 0.288486022082, -0.0785318045064, 0.782232455298, -2.12436330222, 0.338487113605 } },
-};
+static const struct torch_case {
+    const char *name;
+    double clip, w[5];
+} torch_cases[] = {{"sgd", 0, {0.3785514695, -0.16945062975, 0.932102994, -2.103756198, 0.254505444875}},
+                   {"sgd", 1, {0.422654423478, -0.222548231208, 0.966000737262, -2.03397570821, 0.197380495341}},
+                   {"momentum", 0, {0.3350013695, 0.00018542025, 0.839953794, -2.305179798, 0.355753419875}},
+                   {"rmsprop", 0, {-1.12542749667, 0.424201218769, -0.671334556652, -2.61275001256, 1.5726803847}},
+                   {"adam", 0, {0.2878237609, -0.0787013333681, 0.782925423371, -2.12808102015, 0.338610700444}},
+                   {"adam", 1, {0.297891548395, -0.0952742595882, 0.78874139192, -2.10554409432, 0.32867696124}},
+                   {"adamw", 0, {0.288486022082, -0.0785318045064, 0.782232455298, -2.12436330222, 0.338487113605}}};
 
 static void check_torch(const struct torch_case *c, const struct cpu_isa *isa, double allowed)
 {
-    static const double first[5] = { 0.5, -0.25, 1.0, -2.0, 0.125 };
-    static const double g[3][5] = { { 0.3, -1.2, 0.05, 2.0, -0.7 }, { -0.1, 0.4, 0.9, -1.5, 0.2 },
-                                    { 1.0, 0.0, -0.3, 0.6, -0.8 } };
-    const double weight = 4;            /* the gradient arrives as a sum of this weight */
+    static const double first[5] = {0.5, -0.25, 1.0, -2.0, 0.125};
+    static const double g[3][5] = {
+        {0.3, -1.2, 0.05, 2.0, -0.7}, {-0.1, 0.4, 0.9, -1.5, 0.2}, {1.0, 0.0, -0.3, 0.6, -0.8}};
+    const double weight = 4; /* the gradient arrives as a sum of this weight */
     struct fixture *f = fixture_new(OP_UPDATE, 1, isa->real);
     f->op.choice = optimizer_find(c->name);
     for (int slot = UPDATE_W; slot < UPDATE_STATE + optimizer_at(f->op.choice)->states; slot++) {
@@ -418,9 +412,9 @@ static void check_torch(const struct torch_case *c, const struct cpu_isa *isa, d
     make(f, UPDATE_WEIGHT, DTYPE_F64, READ, 1, SIZES(1));
     set(f, UPDATE_WEIGHT, at4(f, UPDATE_WEIGHT, 0, 0, 0, 0), weight);
     for (size_t step = 0; step < 3; step++) {
-        double rates[RATES] = { [RATE_CLIP] = c->clip }, norm = 0;
-        unroll_rates standard = unroll_rates_default(c->name);
-        MUST(unroll_rates_set(&standard, "decay", 0.01));
+        double rates[RATES] = {[RATE_CLIP] = c->clip}, norm = 0;
+        unroll_hyperparameters standard = unroll_hyperparameters_default(c->name);
+        MUST(unroll_hyperparameters_set(&standard, "decay", 0.01));
         optimizer_at(f->op.choice)->make_numbers(0.1, (double)step + 1, standard.hyperparameter, rates + RATE_NUMBERS);
         memcpy(f->call.view[UPDATE_RUN].at, rates, sizeof rates);
         for (size_t i = 0; i < 5; i++) {
@@ -432,8 +426,8 @@ static void check_torch(const struct torch_case *c, const struct cpu_isa *isa, d
     }
     for (size_t i = 0; i < 5; i++)
         CHECK(fabs(value(f, UPDATE_W, i, 0, 0, 0) - c->w[i]) <= allowed,
-              "%s, clip %g, weight %zu: %.12g, PyTorch %.12g", c->name, c->clip, i,
-              value(f, UPDATE_W, i, 0, 0, 0), c->w[i]);
+              "%s, clip %g, weight %zu: %.12g, PyTorch %.12g", c->name, c->clip, i, value(f, UPDATE_W, i, 0, 0, 0),
+              c->w[i]);
     fixture_free(f);
 }
 
@@ -450,19 +444,16 @@ static void check_optimizers(void)
 
 int main(void)
 {
-    static const struct kind_case cases[] = {
-        { "dropout", build_dropout, plain_dropout, 40, 1e-6, 1e-15 },
-        { "copy",    build_copy,    plain_copy,    30, 1e-6, 0 },
-        { "fill",    build_fill,    plain_fill,    5,  0, 0 },
-        { "tree",    build_tree,    plain_tree,    30, 1e-6, 0 },
-        { "norm",    build_norm,    plain_norm,    30, 1e-13, 1e-13 },
-        { "pack",    build_pack,    plain_pack,    30, 1e-7, 0 },
-        { "xent",    build_xent,    plain_xent,    60, 1e-5, 1e-13 },
-        { "mse",     build_mse,     plain_mse,     40, 1e-6, 1e-14 },
-        { "update",  build_update,  plain_update,  80, 1e-6, 1e-14 },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_kind(&cases[i]);
+    static const struct kind_case cases[] = {{"dropout", build_dropout, plain_dropout, 40, 1e-6, 1e-15},
+                                             {"copy", build_copy, plain_copy, 30, 1e-6, 0},
+                                             {"fill", build_fill, plain_fill, 5, 0, 0},
+                                             {"tree", build_tree, plain_tree, 30, 1e-6, 0},
+                                             {"norm", build_norm, plain_norm, 30, 1e-13, 1e-13},
+                                             {"pack", build_pack, plain_pack, 30, 1e-7, 0},
+                                             {"xent", build_xent, plain_xent, 60, 1e-5, 1e-13},
+                                             {"mse", build_mse, plain_mse, 40, 1e-6, 1e-14},
+                                             {"update", build_update, plain_update, 80, 1e-6, 1e-14}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_kind(&cases[i]);
     check_mask_of_part();
     for (int i = 0; i < ISA_COUNT; i++) {
         const struct cpu_isa *isa = cpu_isa_find((enum isa)i, DTYPE_F32);

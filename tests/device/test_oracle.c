@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct example { const char *name, *cell; int both; enum part part; int lengths; };
+struct example {
+    const char *name, *cell;
+    int both;
+    enum phase phase;
+    int lengths;
+};
 
 /* The text of one part of a small plan; the caller frees the translation. */
 static bool example_text(const struct example *e, struct translation *t)
@@ -26,7 +31,7 @@ static bool example_text(const struct example *e, struct translation *t)
         return false;
     bool good = CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s: %s", e->name, unroll_last_error());
     if (good) {
-        good = CHECK(translate(plan, e->part, e->name, t) == UNROLL_OK, "%s: %s", e->name, unroll_last_error());
+        good = CHECK(translate(plan, e->phase, e->name, t) == UNROLL_OK, "%s: %s", e->name, unroll_last_error());
         plan_free(plan);
     }
     unroll_model_free(model);
@@ -64,24 +69,24 @@ static void test_damage(const struct translation *t, const char *from, const cha
 
 static void test_damages(void)
 {
-    static const struct example example = { "damaged", "lstm", 0, PART_FORWARD, 1 };
-    static const struct { const char *from, *to, *words; } damages[] = {
-        { "stablehlo.logistic", "stablehlo.magistic", "no operation" },
-        { "stablehlo.multiply\"(%v", "stablehlo.multiply\"(%v9", "out of bounds" },
-        { "tensor<5x2x3xf32>", "tensor<5x3x3xf32>", "type" },
-        { "lhs_contracting_dimensions = [2]", "lhs_contracting_dimensions = [1]", "differ" },
-        { "rhs_contracting_dimensions = [1]", "rhs_contracting_dimensions = [7]", "one axis" },
-        { "<precision HIGHEST>", "", "no precision" },
-        { "limit_indices = array<i64: ", "limit_indices = array<i64: 9", "out of bounds" },
-        { "broadcast_dimensions = array<i64: 2>", "broadcast_dimensions = array<i64: 1>", "do not fit" },
-        { "slice_sizes = array<i64: 1, ", "slice_sizes = array<i64: 2, ", "type" },
-        { "comparison_direction", "direction", "no 'comparison_direction'" },
-        { "\"stablehlo.return\"(", "\"stablehlo.return\"(%v0, ", "types" },
-        { "func.return\"(%v", "func.return\"(%v0, %v", "types" },
-        { "-> tensor<5x2xi1>", "-> tensor<5x2xi32>", "type" },
-        { "i32}", "i32", "bracket" },
-        { "%v1: ", "%v0: ", "twice" },
-    };
+    static const struct example example = {"damaged", "lstm", 0, PHASE_FORWARD, 1};
+    static const struct {
+        const char *from, *to, *words;
+    } damages[] = {{"stablehlo.logistic", "stablehlo.magistic", "no operation"},
+                   {"stablehlo.multiply\"(%v", "stablehlo.multiply\"(%v9", "out of bounds"},
+                   {"tensor<5x2x3xf32>", "tensor<5x3x3xf32>", "type"},
+                   {"lhs_contracting_dimensions = [2]", "lhs_contracting_dimensions = [1]", "differ"},
+                   {"rhs_contracting_dimensions = [1]", "rhs_contracting_dimensions = [7]", "one axis"},
+                   {"<precision HIGHEST>", "", "no precision"},
+                   {"limit_indices = array<i64: ", "limit_indices = array<i64: 9", "out of bounds"},
+                   {"broadcast_dimensions = array<i64: 2>", "broadcast_dimensions = array<i64: 1>", "do not fit"},
+                   {"slice_sizes = array<i64: 1, ", "slice_sizes = array<i64: 2, ", "type"},
+                   {"comparison_direction", "direction", "no 'comparison_direction'"},
+                   {"\"stablehlo.return\"(", "\"stablehlo.return\"(%v0, ", "types"},
+                   {"func.return\"(%v", "func.return\"(%v0, %v", "types"},
+                   {"-> tensor<5x2xi1>", "-> tensor<5x2xi32>", "type"},
+                   {"i32}", "i32", "bracket"},
+                   {"%v1: ", "%v0: ", "twice"}};
     struct translation t;
     char error[400];
     if (!example_text(&example, &t))
@@ -99,7 +104,7 @@ static void test_damages(void)
             oracle_free(o);
     }
     translation_free(&t);
-    if (!example_text(&(struct example){ "damaged", "lstm", 0, PART_BACKWARD, 1 }, &t))
+    if (!example_text(&(struct example){"damaged", "lstm", 0, PHASE_BACKWARD, 1}, &t))
         return;
     test_damage(&t, " {tf.aliasing_output = 0 : i32}", " {tf.aliasing_output = 1 : i32}", "become");
     translation_free(&t);
@@ -108,7 +113,7 @@ static void test_damages(void)
 /* What is donated goes to one result of its type. */
 static void test_damaged_aliases(void)
 {
-    static const struct example example = { "donating", "lstm", 0, PART_UPDATE, 0 };
+    static const struct example example = {"donating", "lstm", 0, PHASE_UPDATE, 0};
     struct translation t;
     if (!example_text(&example, &t))
         return;
@@ -154,16 +159,13 @@ static void test_golden(const struct example *e)
 
 int main(void)
 {
-    static const struct example examples[] = {
-        { "rnn_forward", "rnn", 0, PART_FORWARD, 0 },
-        { "lstm_backward", "lstm", 0, PART_BACKWARD, 1 },
-        { "gru_before_backward", "gru-before", 0, PART_BACKWARD, 0 },
-        { "gru_both_forward", "gru", 1, PART_FORWARD, 1 },
-        { "mingru_sum", "mingru", 0, PART_SUM, 0 },
-    };
+    static const struct example examples[] = {{"rnn_forward", "rnn", 0, PHASE_FORWARD, 0},
+                                              {"lstm_backward", "lstm", 0, PHASE_BACKWARD, 1},
+                                              {"gru_before_backward", "gru-before", 0, PHASE_BACKWARD, 0},
+                                              {"gru_both_forward", "gru", 1, PHASE_FORWARD, 1},
+                                              {"mingru_sum", "mingru", 0, PHASE_SUM, 0}};
     test_damages();
     test_damaged_aliases();
-    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-        test_golden(&examples[i]);
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) test_golden(&examples[i]);
     return check_finish("test_oracle");
 }

@@ -22,10 +22,10 @@ static float round_tf32(float a) { return v_of_bits((v_bits_of(a) + 0x1000) & 0x
 static float round_bf16(float a) { return round_bits(a, 0x8000); }
 static float round_fp16(float a) { return fabsf(a) < 0x1p-14f ? rintf(a * 0x1p24f) * 0x1p-24f : round_bits(a, 0x1000); }
 
-static float (*const round_of[GPU_OPERANDS])(float) = { as_it_is, round_tf32, round_bf16, round_fp16 };
+static float (*const round_of[GPU_OPERANDS])(float) = {as_it_is, round_tf32, round_bf16, round_fp16};
 
 /* What a sum in another order may change: where it tips the rounding of an operand, one unit of that. */
-static const float tolerance_of[GPU_OPERANDS] = { 2e-6f, 2e-3f, 8e-3f, 2e-3f };
+static const float tolerance_of[GPU_OPERANDS] = {2e-6f, 2e-3f, 8e-3f, 2e-3f};
 
 /* ---- a case ------------------------------------------------------------------------------ */
 
@@ -34,8 +34,8 @@ struct test_case {
     uint32_t T, B, U;
     enum gpu_operand operand;
     bool direction, ragged, resets;
-    enum tiling_way way;
-    uint32_t blocks, shared;                /* of a group at least; bytes a block has */
+    enum tiling_algorithm algorithm;
+    uint32_t blocks, shared; /* of a group at least; bytes a block has */
 };
 
 static uint64_t random_state = 1;
@@ -47,8 +47,7 @@ static float random_float(float scale)
 static floats random_floats(size_t n, float scale)
 {
     floats v(n);
-    for (float &x : v)
-        x = random_float(scale);
+    for (float &x : v) x = random_float(scale);
     return v;
 }
 
@@ -59,23 +58,23 @@ static struct plain make_plain(const struct test_case &c)
     p.T = c.T, p.B = c.B, p.U = c.U, p.direction = c.direction;
     p.round = round_of[c.operand];
     p.clip = 0.5f;
-    uint32_t gates = (uint32_t)cell_inputs_from(p.cell->declaration, FROM_H | FROM_LINK);
+    uint32_t gates = (uint32_t)cell_inputs_from(p.cell->declaration, FROM_H | FROM_INTERMEDIATE);
     const size_t steps = (size_t)c.T * c.B, U = c.U, S = p.S();
     p.weights = random_floats(gates * U * U, 1.5f / sqrtf((float)U));
     p.bias = random_floats(gates * U, 0.5f);
     p.vectors = random_floats(p.V() * U + 1, 0.5f);
     p.g = random_floats(steps * p.G() * U, 1);
     p.h0 = random_floats(c.B * U, 1), p.s0 = random_floats((S - 1) * c.B * U, 1);
-    p.y.resize(steps * U), p.s.resize(steps * (S - 1) * U), p.link.resize(steps * p.L() * U);
+    p.y.resize(steps * U), p.s.resize(steps * (S - 1) * U), p.intermediate.resize(steps * p.L() * U);
     p.hn.resize(c.B * U), p.sn.resize((S - 1) * c.B * U);
     p.dy = random_floats(steps * U, 1);
     p.dhn = random_floats(c.B * U, 1), p.dsn = random_floats((S - 1) * c.B * U, 1);
     p.dh0 = random_floats(c.B * U, 1), p.ds0 = random_floats((S - 1) * c.B * U, 1);
     p.dv.resize(steps * p.V() * U);
     for (uint32_t b = 0; c.ragged && b < c.B; b++)
-        p.lengths.push_back((int32_t)(random_state = random_state * 6364136223846793005u + 3, (random_state >> 33) % (c.T + 1)));
-    for (uint32_t i = 0; c.resets && i < steps; i++)
-        p.reset.push_back(random_float(1) > 0.4f);
+        p.lengths.push_back(
+            (int32_t)(random_state = random_state * 6364136223846793005u + 3, (random_state >> 33) % (c.T + 1)));
+    for (uint32_t i = 0; c.resets && i < steps; i++) p.reset.push_back(random_float(1) > 0.4f);
     return p;
 }
 
@@ -88,16 +87,15 @@ static struct tiling_device small_device(const struct test_case &c)
     d.shared_bytes = c.shared;
     d.registers = 65536;
     d.cooperative = 1;
-    for (uint32_t i = 0; i < 5; i++)
-        d.clusters[i] = 1u << i >= c.blocks && 1u << i < 2 * c.blocks ? 2 : 0;
-    if (c.way == WAY_GRID)
+    for (uint32_t i = 0; i < 5; i++) d.clusters[i] = 1u << i >= c.blocks && 1u << i < 2 * c.blocks ? 2 : 0;
+    if (c.algorithm == ALGORITHM_GRID)
         d.multiprocessors = 2 * c.blocks;
     return d;
 }
 
 static struct persistent_view view(floats &v, size_t step, size_t row, size_t field)
 {
-    struct persistent_view f = { v.empty() ? NULL : v.data(), step, (uint32_t)row, (uint32_t)field };
+    struct persistent_view f = {v.empty() ? NULL : v.data(), step, (uint32_t)row, (uint32_t)field};
     return f;
 }
 
@@ -109,7 +107,7 @@ static struct persistent_args args_of(struct plain &p, const struct tiling &t)
     a.g = view(p.g, B * p.G() * U, p.G() * U, U);
     a.h0 = view(p.h0, 0, U, 0), a.s0 = view(p.s0, 0, U, B * U);
     a.y = view(p.y, B * U, U, 0), a.s = view(p.s, B * (S - 1) * U, (S - 1) * U, U);
-    a.link = view(p.link, B * p.L() * U, p.L() * U, U);
+    a.intermediate = view(p.intermediate, B * p.L() * U, p.L() * U, U);
     a.hn = view(p.hn, 0, U, 0), a.sn = view(p.sn, 0, U, B * U);
     a.dy = view(p.dy, B * U, U, 0);
     a.dhn = view(p.dhn, 0, U, 0), a.dsn = view(p.dsn, 0, U, B * U);
@@ -137,7 +135,7 @@ static bool run_kernel(const struct test_case &c, struct plain &p, bool backward
     persistent_describe(p.cell->declaration, &problem);
     problem.steps = c.T, problem.rows = c.B, problem.units = c.U;
     problem.operand = c.operand, problem.backward = backward;
-    tiling_choose(&problem, &device, c.way, &t, &why);
+    tiling_choose(&problem, &device, c.algorithm, &t, &why);
     persistent_name(p.cell->declaration, c.operand, backward, name, sizeof name);
     struct fake_kernel *kernel = fake_kernel_find(name);
     if (!CHECK(!why && kernel, "%s, U = %u: %s", name, c.U, why ? why : "there is no such kernel"))
@@ -145,14 +143,14 @@ static bool run_kernel(const struct test_case &c, struct plain &p, bool backward
     struct persistent_args a = args_of(p, t);
     void *exchange = aligned_alloc(16, t.exchange_bytes + 16);
     std::vector<uint32_t> flags(t.flag_bytes / 4 + 1);
-    memset(exchange, 0xff, t.exchange_bytes + 16);              /* not numbers */
+    memset(exchange, 0xff, t.exchange_bytes + 16); /* not numbers */
     a.exchange = exchange;
     a.flags = flags.data();
     struct fake_launch launch = {};
-    launch.grid = { t.groups * t.cluster, 1, 1 };
-    launch.block = { TILING_WARPS * 32, 1, 1 };
-    launch.cluster = { t.way == WAY_CLUSTER ? t.cluster : 1, 1, 1 };
-    launch.cooperative = t.way == WAY_GRID;
+    launch.grid = {t.groups * t.cluster, 1, 1};
+    launch.block = {TILING_WARPS * 32, 1, 1};
+    launch.cluster = {t.algorithm == ALGORITHM_CLUSTER ? t.cluster : 1, 1, 1};
+    launch.cooperative = t.algorithm == ALGORITHM_GRID;
     launch.shared = t.shared_bytes;
     launch.args = &a;
     const char *wrong = fake_run(kernel, &launch);
@@ -175,10 +173,10 @@ static void compare(const struct test_case &c, const char *what, const floats &o
         if (!(difference <= worst))
             worst = difference, at = i;
     }
-    CHECK(worst <= tolerance_of[c.operand] * scale, "%s %s, T = %u, B = %u, U = %u, %s, %u blocks%s%s%s: %s[%zu] is %g, not %g",
-          c.cell, operand_name(c.operand), c.T, c.B, c.U, c.way == WAY_GRID ? "grid" : "cluster", c.blocks,
-          c.direction ? ", backwards" : "", c.ragged ? ", ragged" : "", c.resets ? ", resets" : "", what, at,
-          (double)ours[at], (double)plain[at]);
+    CHECK(worst <= tolerance_of[c.operand] * scale,
+          "%s %s, T = %u, B = %u, U = %u, %s, %u blocks%s%s%s: %s[%zu] is %g, not %g", c.cell, operand_name(c.operand),
+          c.T, c.B, c.U, c.algorithm == ALGORITHM_GRID ? "grid" : "cluster", c.blocks, c.direction ? ", backwards" : "",
+          c.ragged ? ", ragged" : "", c.resets ? ", resets" : "", what, at, (double)ours[at], (double)plain[at]);
 }
 
 /* Of g after forward, what is saved; the other fields may hold anything. */
@@ -197,7 +195,7 @@ static void compare_all(const struct test_case &c, const struct plain &a, const 
     compare(c, "g", saved(a, backward), saved(b, backward));
     compare(c, "y", a.y, b.y);
     compare(c, "s", a.s, b.s);
-    compare(c, "link", a.link, b.link);
+    compare(c, "link", a.intermediate, b.intermediate);
     compare(c, "hn", a.hn, b.hn);
     compare(c, "sn", a.sn, b.sn);
     if (!backward)
@@ -224,7 +222,7 @@ static void test(const struct test_case &c)
     if (run_kernel(c, again, false))
         CHECK(same_bits(ours.g, again.g) && same_bits(ours.y, again.y), "%s %s: another order, other bits", c.cell,
               operand_name(c.operand));
-    ours.y = plain.y, ours.s = plain.s, ours.g = plain.g;           /* so that errors do not add up */
+    ours.y = plain.y, ours.s = plain.s, ours.g = plain.g; /* so that errors do not add up */
     again = ours;
     plain_backward(plain);
     fake_seed(0);
@@ -240,32 +238,29 @@ static void test(const struct test_case &c)
 int main(int count, char **argument)
 {
     static const struct test_case tiny[] = {
-        { "lstm", 3, 9, 16, OPERAND_BF16, false, true, true, WAY_CLUSTER, 2, 200000 },
-        { "gru_before", 2, 3, 16, OPERAND_TF32, true, true, false, WAY_CLUSTER, 2, 200000 },
-        { "gru", 3, 9, 16, OPERAND_F32, false, false, true, WAY_GRID, 2, 200000 },
-    };
+        {"lstm", 3, 9, 16, OPERAND_BF16, false, true, true, ALGORITHM_CLUSTER, 2, 200000},
+        {"gru_before", 2, 3, 16, OPERAND_TF32, true, true, false, ALGORITHM_CLUSTER, 2, 200000},
+        {"gru", 3, 9, 16, OPERAND_F32, false, false, true, ALGORITHM_GRID, 2, 200000}};
     static const struct test_case cases[] = {
-        { "rnn", 4, 1, 16, OPERAND_F32, false, false, false, WAY_CLUSTER, 1, 200000 },
-        { "rnn_relu", 5, 17, 24, OPERAND_F32, true, true, true, WAY_CLUSTER, 2, 200000 },
-        { "lstm", 6, 9, 40, OPERAND_F32, false, true, true, WAY_CLUSTER, 4, 200000 },
-        { "lstm", 4, 33, 32, OPERAND_F32, true, true, false, WAY_CLUSTER, 2, 200000 },
-        { "lstm", 5, 16, 64, OPERAND_BF16, false, false, true, WAY_CLUSTER, 2, 200000 },
-        { "lstm", 3, 8, 128, OPERAND_BF16, false, true, false, WAY_CLUSTER, 8, 200000 },
-        { "lstm_peephole", 3, 5, 20, OPERAND_F32, false, true, true, WAY_CLUSTER, 2, 200000 },
-        { "lstm_peephole_clip", 3, 5, 16, OPERAND_TF32, true, true, true, WAY_CLUSTER, 2, 200000 },
-        { "lstm_clip", 3, 5, 16, OPERAND_F16, false, false, false, WAY_GRID, 2, 200000 },
-        { "gru", 4, 12, 48, OPERAND_F32, false, true, true, WAY_CLUSTER, 2, 200000 },
-        { "gru", 4, 20, 64, OPERAND_TF32, true, true, true, WAY_CLUSTER, 4, 200000 },
-        { "gru", 5, 33, 40, OPERAND_F16, false, true, true, WAY_GRID, 3, 200000 },
-        { "gru_before", 5, 9, 24, OPERAND_F32, false, true, true, WAY_CLUSTER, 2, 200000 },
-        { "gru_before", 4, 17, 40, OPERAND_BF16, true, true, true, WAY_GRID, 3, 200000 },
-        { "lstm", 4, 40, 72, OPERAND_F32, true, true, true, WAY_GRID, 5, 200000 },
-        { "lstm", 9, 3, 56, OPERAND_BF16, false, true, true, WAY_GRID, 7, 200000 },
-        { "lstm", 3, 6, 128, OPERAND_TF32, false, false, false, WAY_CLUSTER, 2, 227 * 1024 },
-    };
+        {"rnn", 4, 1, 16, OPERAND_F32, false, false, false, ALGORITHM_CLUSTER, 1, 200000},
+        {"rnn_relu", 5, 17, 24, OPERAND_F32, true, true, true, ALGORITHM_CLUSTER, 2, 200000},
+        {"lstm", 6, 9, 40, OPERAND_F32, false, true, true, ALGORITHM_CLUSTER, 4, 200000},
+        {"lstm", 4, 33, 32, OPERAND_F32, true, true, false, ALGORITHM_CLUSTER, 2, 200000},
+        {"lstm", 5, 16, 64, OPERAND_BF16, false, false, true, ALGORITHM_CLUSTER, 2, 200000},
+        {"lstm", 3, 8, 128, OPERAND_BF16, false, true, false, ALGORITHM_CLUSTER, 8, 200000},
+        {"lstm_peephole", 3, 5, 20, OPERAND_F32, false, true, true, ALGORITHM_CLUSTER, 2, 200000},
+        {"lstm_peephole_clip", 3, 5, 16, OPERAND_TF32, true, true, true, ALGORITHM_CLUSTER, 2, 200000},
+        {"lstm_clip", 3, 5, 16, OPERAND_F16, false, false, false, ALGORITHM_GRID, 2, 200000},
+        {"gru", 4, 12, 48, OPERAND_F32, false, true, true, ALGORITHM_CLUSTER, 2, 200000},
+        {"gru", 4, 20, 64, OPERAND_TF32, true, true, true, ALGORITHM_CLUSTER, 4, 200000},
+        {"gru", 5, 33, 40, OPERAND_F16, false, true, true, ALGORITHM_GRID, 3, 200000},
+        {"gru_before", 5, 9, 24, OPERAND_F32, false, true, true, ALGORITHM_CLUSTER, 2, 200000},
+        {"gru_before", 4, 17, 40, OPERAND_BF16, true, true, true, ALGORITHM_GRID, 3, 200000},
+        {"lstm", 4, 40, 72, OPERAND_F32, true, true, true, ALGORITHM_GRID, 5, 200000},
+        {"lstm", 9, 3, 56, OPERAND_BF16, false, true, true, ALGORITHM_GRID, 7, 200000},
+        {"lstm", 3, 6, 128, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 2, 227 * 1024}};
     const bool few = count > 1 && strcmp(argument[1], "tiny") == 0;
-    for (const struct test_case &c : tiny)
-        test(c);
+    for (const struct test_case &c : tiny) test(c);
     for (const struct test_case &c : cases)
         if (!few)
             test(c);

@@ -4,7 +4,7 @@
  * Not a test of cells: the plain implementation uses their forward functions. */
 #include "tests/device/rnn_case.h"
 
-enum { UNITS_MOST = 64, STATES_MOST = 4, FIELDS_MOST = 8 };
+enum { UNITS_MAX = 64, STATES_MAX = 4, FIELDS_MAX = 8 };
 static bool quick;
 
 /* ---- the plain implementation ---------------------------------------------------------- */
@@ -22,9 +22,9 @@ static bool starts_anew(const struct rnn_case *c, uint32_t t, uint32_t b)
 /* What the plain implementation is differentiated by, and what it keeps of one row and step. */
 struct plain {
     struct rnn_case *c;
-    struct slot sums;                                       /* [T, B, G, U] of the inputs FROM_X */
-    double state[STATES_MOST][UNITS_MOST];
-    double in[FIELDS_MOST][UNITS_MOST], link[FIELDS_MOST][UNITS_MOST];
+    struct slot sums; /* [T, B, G, U] of the inputs FROM_X */
+    double state[STATES_MAX][UNITS_MAX];
+    double in[FIELDS_MAX][UNITS_MAX], intermediate[FIELDS_MAX][UNITS_MAX];
     double loss, worst;
 };
 
@@ -36,9 +36,8 @@ static void plain_products(struct plain *p, unsigned source, const double *opera
     for (int k = 0; k < cell->inputs; k++) {
         if (cell->input[k].from & source)
             for (uint32_t u = 0; u < c->units; u++)
-                for (uint32_t i = 0; i < c->shape.K; i++)
-                    p->in[k][u] += get(&c->w_dense, row, u, i, 0) * operand[i];
-        row += (cell->input[k].from & (FROM_H | FROM_LINK)) != 0;
+                for (uint32_t i = 0; i < c->shape.K; i++) p->in[k][u] += get(&c->w_dense, row, u, i, 0) * operand[i];
+        row += (cell->input[k].from & (FROM_H | FROM_INTERMEDIATE)) != 0;
     }
 }
 
@@ -48,7 +47,7 @@ static void plain_sums(struct plain *p, uint32_t t, uint32_t b)
     const struct cell_declaration *cell = c->cell->declaration;
     uint32_t row = 0;
     for (int k = 0; k < cell->inputs; k++) {
-        bool recurrent = cell->input[k].from & (FROM_H | FROM_LINK);
+        bool recurrent = cell->input[k].from & (FROM_H | FROM_INTERMEDIATE);
         for (uint32_t u = 0; u < c->units; u++) {
             p->in[k][u] = cell->input[k].from & FROM_X ? get(&p->sums, t, b, (uint32_t)k, u) : 0;
             if (recurrent && c->shape.bias)
@@ -61,28 +60,30 @@ static void plain_sums(struct plain *p, uint32_t t, uint32_t b)
 static void plain_step(struct plain *p, uint32_t t, uint32_t b)
 {
     const struct rnn_case *c = p->c;
-    double next[STATES_MOST][UNITS_MOST] = { { 0 } }, saved[FIELDS_MOST][UNITS_MOST], m[UNITS_MOST];
-    struct fields in = { p->in, UNITS_MOST, 0 }, state = { p->state, UNITS_MOST, 0 };
-    struct fields link = { p->link, UNITS_MOST, 0 }, made = { next, UNITS_MOST, 0 };
-    struct cell_step step = {
-        .rows = 1, .width = c->units, .options = c->layer.options,
-        .value = { .in = in, .state = state, .next = made, .link = link,
-                   .saved = { saved, UNITS_MOST, 0 },
-                   .vector = { c->slot[RNN_VECTOR].at, c->units, 0 } },
-    };
+    double next[STATES_MAX][UNITS_MAX] = {{0}}, saved[FIELDS_MAX][UNITS_MAX], m[UNITS_MAX];
+    struct fields in = {p->in, UNITS_MAX, 0}, state = {p->state, UNITS_MAX, 0};
+    struct fields intermediate = {p->intermediate, UNITS_MAX, 0}, made = {next, UNITS_MAX, 0};
+    struct cell_step step = {.rows = 1,
+                             .width = c->units,
+                             .options = c->layer.options,
+                             .value = {.in = in,
+                                       .state = state,
+                                       .next = made,
+                                       .intermediate = intermediate,
+                                       .saved = {saved, UNITS_MAX, 0},
+                                       .vector = {c->slot[RNN_VECTOR].at, c->units, 0}}};
     plain_sums(p, t, b);
     plain_products(p, FROM_H, p->state[0]);
     c->cell->forward[0](&step);
     if (c->cell->declaration->phases == 2) {
-        plain_products(p, FROM_LINK, p->link[0]);
+        plain_products(p, FROM_INTERMEDIATE, p->intermediate[0]);
         c->cell->forward[1](&step);
     }
     memcpy(p->state, next, sizeof next);
     memcpy(m, next[0], sizeof m);
     for (uint32_t i = 0; c->shape.projected && i < c->shape.K; i++) {
         p->state[0][i] = 0;
-        for (uint32_t u = 0; u < c->units; u++)
-            p->state[0][i] += get(&c->slot[RNN_PROJ], i, u, 0, 0) * m[u];
+        for (uint32_t u = 0; u < c->units; u++) p->state[0][i] += get(&c->slot[RNN_PROJ], i, u, 0, 0) * m[u];
     }
 }
 
@@ -94,7 +95,7 @@ static double off(double made, double expected)
 
 static double *number(const struct slot *s, uint32_t i, uint32_t j, uint32_t k, uint32_t l)
 {
-    return (double *)s->at + offset_of(s, (uint32_t[]){ i, j, k, l });
+    return (double *)s->at + offset_of(s, (uint32_t[]){i, j, k, l});
 }
 
 /* Where state s of row b is, of the output's slot and that of the other states. */
@@ -103,10 +104,7 @@ static double *state_number(const struct rnn_case *c, int output, int others, in
     return s ? number(&c->slot[others], (uint32_t)s - 1, b, u, 0) : number(&c->slot[output], b, u, 0, 0);
 }
 
-static uint32_t state_width(const struct rnn_case *c, int s)
-{
-    return s ? c->units : c->shape.K;
-}
+static uint32_t state_width(const struct rnn_case *c, int s) { return s ? c->units : c->shape.K; }
 
 /* Goes through the steps of row b; see plain_run. */
 static void plain_row(struct plain *p, uint32_t b)
@@ -136,8 +134,7 @@ static double plain_run(struct plain *p)
     p->loss = p->worst = 0;
     for (uint32_t b = 0; b < c->shape.B; b++) {
         for (int s = 0; s < states; s++)
-            for (uint32_t u = 0; u < state_width(c, s); u++)
-                p->state[s][u] = *state_number(c, RNN_H0, RNN_S0, s, b, u);
+            for (uint32_t u = 0; u < state_width(c, s); u++) p->state[s][u] = *state_number(c, RNN_H0, RNN_S0, s, b, u);
         plain_row(p, b);
         for (int s = 0; s < states; s++)
             for (uint32_t u = 0; u < state_width(c, s); u++) {
@@ -187,13 +184,13 @@ static double worst_of_states(struct plain *p)
     return worst;
 }
 
-/* The operand that an input's recurrent product had: the link, or the state that entered. */
+/* The operand that an input's recurrent product had: the intermediate, or the state that entered. */
 static double operand(const struct rnn_case *c, unsigned from, uint32_t t, uint32_t b, uint32_t k)
 {
     bool first = t == (c->shape.direction ? c->shape.T - 1 : 0);
     uint32_t before = c->shape.direction ? t + 1 : t - 1;
-    if (from & FROM_LINK)
-        return get(&c->slot[RNN_LINK], t, b, 0, k);
+    if (from & FROM_INTERMEDIATE)
+        return get(&c->slot[RNN_INTERMEDIATE], t, b, 0, k);
     if (starts_anew(c, t, b))
         return 0;
     if (first || !takes_part(c, before, b))
@@ -201,7 +198,7 @@ static double operand(const struct rnn_case *c, unsigned from, uint32_t t, uint3
     return get(&c->slot[RNN_Y], before, b, k, 0);
 }
 
-/* Recurrent weights and bias: what gemm_dw and sum_rows will make of the gradients of the sums. */
+/* Recurrent weights and bias: what gemm_dw and bias_grad will make of the gradients of the sums. */
 static double worst_of_weights(struct plain *p)
 {
     const struct rnn_case *c = p->c;
@@ -209,15 +206,17 @@ static double worst_of_weights(struct plain *p)
     double worst = 0;
     uint32_t row = 0;
     for (uint32_t k = 0; k < (uint32_t)cell->inputs; k++) {
-        if (!(cell->input[k].from & (FROM_H | FROM_LINK)))
+        if (!(cell->input[k].from & (FROM_H | FROM_INTERMEDIATE)))
             continue;
         for (uint32_t u = 0; u < c->units; u++)
             for (uint32_t i = 0; i <= c->shape.K; i++) {
                 double sum = 0;
                 for (uint32_t t = 0; t < c->shape.T; t++)
                     for (uint32_t b = 0; b < c->shape.B; b++)
-                        sum += !takes_part(c, t, b) ? 0 : get(&c->slot[RNN_G], t, b, k, u) *
-                               (i == c->shape.K ? 1 : operand(c, cell->input[k].from, t, b, i));
+                        sum += !takes_part(c, t, b)
+                                   ? 0
+                                   : get(&c->slot[RNN_G], t, b, k, u) *
+                                         (i == c->shape.K ? 1 : operand(c, cell->input[k].from, t, b, i));
                 if (i < c->shape.K)
                     worst = fmax(worst, off(sum, slope(p, number(&c->w_dense, row, u, i, 0))));
                 else if (c->shape.bias)
@@ -237,8 +236,7 @@ static double worst_of_vectors(struct plain *p)
         for (uint32_t u = 0; u < c->units; u++) {
             double sum = 0;
             for (uint32_t t = 0; t < c->shape.T; t++)
-                for (uint32_t b = 0; b < c->shape.B; b++)
-                    sum += get(&c->slot[RNN_DV], t, b, i, u);
+                for (uint32_t b = 0; b < c->shape.B; b++) sum += get(&c->slot[RNN_DV], t, b, i, u);
             worst = fmax(worst, off(sum, slope(p, number(v, i, u, 0, 0))));
         }
     return worst;
@@ -253,7 +251,8 @@ static double worst_of_projection(struct plain *p)
             double sum = 0;
             for (uint32_t t = 0; t < c->shape.T; t++)
                 for (uint32_t b = 0; b < c->shape.B; b++)
-                    sum += takes_part(c, t, b) ? get(&c->slot[RNN_DP], t, b, i, 0) * get(&c->slot[RNN_M], t, b, u, 0) : 0;
+                    sum +=
+                        takes_part(c, t, b) ? get(&c->slot[RNN_DP], t, b, i, 0) * get(&c->slot[RNN_M], t, b, u, 0) : 0;
             worst = fmax(worst, off(sum, slope(p, number(&c->slot[RNN_PROJ], i, u, 0, 0))));
         }
     return worst;
@@ -261,14 +260,14 @@ static double worst_of_projection(struct plain *p)
 
 static void check_against_plain(struct rnn_case *c, const char *name)
 {
-    struct plain p = { .c = c, .sums = c->slot[RNN_G] };
+    struct plain p = {.c = c, .sums = c->slot[RNN_G]};
     p.sums.memory = p.sums.at = allocate_zeroed(p.sums.bytes, 1);
     fill(c, &p.sums, RNN_G, -1);
     plain_run(&p);
     CHECK(p.worst <= 1e-12, "%s: outputs are off by %g", name, p.worst);
-    double (*const parts[])(struct plain *) = { worst_of_sums, worst_of_states, worst_of_weights,
-                                                worst_of_vectors, worst_of_projection };
-    static const char *const names[] = { "sums", "states", "weights", "vectors", "projection" };
+    double (*const parts[])(struct plain *) = {worst_of_sums, worst_of_states, worst_of_weights, worst_of_vectors,
+                                               worst_of_projection};
+    static const char *const names[] = {"sums", "states", "weights", "vectors", "projection"};
     for (size_t i = 0; !quick && i < sizeof parts / sizeof *parts; i++) {
         double worst = parts[i](&p);
         CHECK(worst <= 1e-7, "%s: gradients of the %s are off by %g", name, names[i], worst);
@@ -286,13 +285,13 @@ static bool run_both(struct rnn_case *c, struct team *members, int chunks, const
     return CHECK(status == UNROLL_OK, "%s: status %d", name, (int)status);
 }
 
-static const int results[] = { RNN_G, RNN_Y, RNN_HN, RNN_SN, RNN_S, RNN_LINK, RNN_M, RNN_DH0, RNN_DS0,
-                               RNN_DV, RNN_DP };
+static const int results[] = {RNN_G, RNN_Y,   RNN_HN,  RNN_SN, RNN_S, RNN_INTERMEDIATE,
+                              RNN_M, RNN_DH0, RNN_DS0, RNN_DV, RNN_DP};
 
 /* The first result that has other bits, or NULL. */
 static const char *other_bits(const struct rnn_case *a, const struct rnn_case *b)
 {
-    static const char *const names[] = { "g", "y", "hn", "sn", "s", "link", "m", "dh0", "ds0", "dv", "dp" };
+    static const char *const names[] = {"g", "y", "hn", "sn", "s", "link", "m", "dh0", "ds0", "dv", "dp"};
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
         const struct slot *x = &a->slot[results[i]], *y = &b->slot[results[i]];
         if (x->rank && memcmp(x->memory, y->memory, x->bytes))
@@ -310,14 +309,12 @@ static void check_same(const struct rnn_case *expected, const struct cpu_isa *is
     c.division = division;
     if (run_both(&c, members, chunks, name)) {
         const char *other = other_bits(expected, &c);
-        CHECK(!other, "%s: %s, %d chunks, %d threads: other bits in %s", name, isa->name, chunks, team,
-              other);
+        CHECK(!other, "%s: %s, %d chunks, %d threads: other bits in %s", name, isa->name, chunks, team, other);
     }
     CHECK(c.work[0].flops == expected->work[0].flops && c.work[1].flops == expected->work[1].flops,
           "%s: %d chunks, %d threads count %g flops, not %g", name, chunks, team, c.work[0].flops,
           expected->work[0].flops);
-    CHECK(chunks > 1 || (c.work[0].bytes == expected->work[0].bytes &&
-                         c.work[1].bytes == expected->work[1].bytes),
+    CHECK(chunks > 1 || (c.work[0].bytes == expected->work[0].bytes && c.work[1].bytes == expected->work[1].bytes),
           "%s: %d threads count %g bytes, not %g", name, team, c.work[0].bytes, expected->work[0].bytes);
     case_free(&c);
 }
@@ -328,7 +325,7 @@ static void check_inference(const struct rnn_case *expected, const char *name)
     struct rnn_case c;
     case_new(&c, expected->isa, expected->shape, 0, expected->shape.U);
     CHECK(run_kernel(&c, NULL, 2, false, false) == UNROLL_OK, "%s: %s", name, unroll_last_error());
-    static const int kept[] = { RNN_Y, RNN_HN, RNN_SN };
+    static const int kept[] = {RNN_Y, RNN_HN, RNN_SN};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         const struct slot *made = &c.slot[kept[i]], *wanted = &expected->slot[kept[i]];
         CHECK(!made->rank || !memcmp(made->memory, wanted->memory, made->bytes),
@@ -339,7 +336,9 @@ static void check_inference(const struct rnn_case *expected, const char *name)
 
 /* ---- ranks that share the units -------------------------------------------------------- */
 
-struct rank_run { struct rnn_case c[3]; };
+struct rank_run {
+    struct rnn_case c[3];
+};
 
 static void run_rank(void *argument, int me)
 {
@@ -351,7 +350,7 @@ static void run_rank(void *argument, int me)
 /* What is kept for backward has nothing of rows that have ended. */
 static bool is_kept(const struct rnn_case *c, int slot, uint32_t t, uint32_t b)
 {
-    const bool for_backward = slot == RNN_G || slot == RNN_S || slot == RNN_LINK || slot == RNN_M;
+    const bool for_backward = slot == RNN_G || slot == RNN_S || slot == RNN_INTERMEDIATE || slot == RNN_M;
     return !for_backward || takes_part(c, t, b);
 }
 
@@ -359,16 +358,15 @@ static bool is_kept(const struct rnn_case *c, int slot, uint32_t t, uint32_t b)
 static double worst_of_slice(const struct rnn_case *whole, const struct rnn_case *part, int slot)
 {
     const struct slot *a = &whole->slot[slot], *b = &part->slot[slot];
-    uint32_t n[4] = { 1, 1, 1, 1 }, i[4];
+    uint32_t n[4] = {1, 1, 1, 1}, i[4];
     double worst = 0;
-    for (int axis = 0; axis < b->rank; axis++)
-        n[axis] = b->count[axis];
+    for (int axis = 0; axis < b->rank; axis++) n[axis] = b->count[axis];
     uint32_t shift = b->rank && n[b->rank - 1] != a->count[a->rank - 1] ? part->first_unit : 0;
     for (i[0] = 0; b->rank && i[0] < n[0]; i[0]++)
         for (i[1] = 0; i[1] < n[1]; i[1]++)
             for (i[2] = 0; i[2] < n[2] && is_kept(part, slot, i[0], i[1]); i[2]++)
                 for (i[3] = 0; i[3] < n[3]; i[3]++) {
-                    uint32_t j[4] = { i[0], i[1], i[2], i[3] };
+                    uint32_t j[4] = {i[0], i[1], i[2], i[3]};
                     j[b->rank - 1] += shift;
                     worst = fmax(worst, off(get(b, i[0], i[1], i[2], i[3]), get(a, j[0], j[1], j[2], j[3])));
                 }
@@ -386,17 +384,16 @@ static void check_ranks(const struct rnn_case *whole, int ranks, const char *nam
     for (int r = 0; r < ranks; r++) {
         struct rnn_case *c = &run->c[r];
         uint32_t first, count;
-        share(whole->shape.U, ranks, r, 1, &first, &count);
+        shard_range(whole->shape.U, ranks, r, 1, &first, &count);
         case_new(c, whole->isa, whole->shape, first, count);
         c->comm = comm[r];
-        c->group = (struct group){ .size = ranks, .rank = { 0, 1, 2 } };
+        c->group = (struct group){.size = ranks, .rank = {0, 1, 2}};
     }
     team_run(team, run_rank, run);
     for (int r = 0; r < ranks; r++) {
         for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
             double worst = worst_of_slice(whole, &run->c[r], results[i]);
-            CHECK(worst <= 1e-12, "%s: rank %d of %d is off by %g in slot %d", name, r, ranks, worst,
-                  results[i]);
+            CHECK(worst <= 1e-12, "%s: rank %d of %d is off by %g in slot %d", name, r, ranks, worst, results[i]);
         }
         case_free(&run->c[r]);
     }
@@ -411,9 +408,8 @@ static void check_work(const struct rnn_case *c, const char *name)
 {
     uint64_t row_steps = 0, numbers = 0;
     for (uint32_t t = 0; t < c->shape.T; t++)
-        for (uint32_t b = 0; b < c->shape.B; b++)
-            row_steps += takes_part(c, t, b);
-    uint64_t inputs = (uint64_t)cell_inputs_from(c->cell->declaration, FROM_H | FROM_LINK);
+        for (uint32_t b = 0; b < c->shape.B; b++) row_steps += takes_part(c, t, b);
+    uint64_t inputs = (uint64_t)cell_inputs_from(c->cell->declaration, FROM_H | FROM_INTERMEDIATE);
     numbers = inputs * c->units * c->shape.K + (c->shape.projected ? c->shape.K * c->units : 0);
     for (int back = 0; back < 2; back++)
         CHECK(c->work[back].flops == 2 * (double)(row_steps * numbers), "%s: counted %g flops, not %g", name,
@@ -428,16 +424,15 @@ static void check_case(const struct cpu_isa *isa, struct shape shape, struct tea
     struct rnn_case c;
     char name[96];
     snprintf(name, sizeof name, "%s U%u K%u%s%s%s%s", shape.cell, (unsigned)shape.U, (unsigned)shape.K,
-             shape.direction ? " reverse" : "", shape.lengths ? " lengths" : "",
-             shape.resets ? " resets" : "", shape.bias ? "" : " no bias");
+             shape.direction ? " reverse" : "", shape.lengths ? " lengths" : "", shape.resets ? " resets" : "",
+             shape.bias ? "" : " no bias");
     case_new(&c, isa, shape, 0, shape.U);
     if (run_both(&c, NULL, 1, name)) {
         if (isa->real == DTYPE_F64) {
             check_against_plain(&c, name);
             check_inference(&c, name);
             check_work(&c, name);
-            for (int ranks = 2; ranks <= 3 && !shape.projected; ranks++)
-                check_ranks(&c, ranks, name);
+            for (int ranks = 2; ranks <= 3 && !shape.projected; ranks++) check_ranks(&c, ranks, name);
         }
         check_same(&c, isa, teams[1], DIVISION_ROWS, 1, name);
         check_same(&c, isa, teams[1], DIVISION_UNITS, 1, name);
@@ -456,9 +451,15 @@ static void check_cells(const struct cpu_isa *isa, uint32_t T, uint32_t B, uint3
 {
     for (int i = 0; isa->cells[i]; i++)
         for (int variant = 0; variant < 8; variant += every) {
-            struct shape s = { .cell = isa->cells[i]->declaration->name, .T = T, .B = B, .U = U, .K = U,
-                               .direction = variant & 1, .lengths = variant & 2, .resets = variant & 4,
-                               .bias = variant % 3 != 2 };
+            struct shape s = {.cell = isa->cells[i]->declaration->name,
+                              .T = T,
+                              .B = B,
+                              .U = U,
+                              .K = U,
+                              .direction = variant & 1,
+                              .lengths = variant & 2,
+                              .resets = variant & 4,
+                              .bias = variant % 3 != 2};
             check_case(isa, s, teams);
             if (strncmp(s.cell, "lstm", 4))
                 continue;
@@ -472,7 +473,7 @@ int main(int count, char **words)
 {
     struct team *teams[2];
     quick = check_quick(count, words);
-    cpu_flush_denormals();                  /* as every thread of a team does */
+    cpu_flush_denormals(); /* as every thread of a team does */
     if (team_new(2, &teams[0]) != UNROLL_OK || team_new(3, &teams[1]) != UNROLL_OK)
         return 1;
     check_cells(cpu_isa_find(ISA_SCALAR, DTYPE_F64), 4, 3, 4, 1, teams);

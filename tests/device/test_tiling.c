@@ -4,15 +4,16 @@
 #include "check.h"
 #include <string.h>
 
-static const struct tiling_device h200 = {
-    .multiprocessors = 132, .shared_bytes = 227 * 1024, .registers = 65536, .clusters = { 132, 66, 32, 16, 7 },
-    .cooperative = 1,
-};
+static const struct tiling_device h200 = {.multiprocessors = 132,
+                                          .shared_bytes = 227 * 1024,
+                                          .registers = 65536,
+                                          .clusters = {132, 66, 32, 16, 7},
+                                          .cooperative = 1};
 
-static struct tiling_problem problem(const char *cell, uint32_t steps, uint32_t rows, uint32_t units, enum gpu_operand o,
-                                     bool backward)
+static struct tiling_problem problem(const char *cell, uint32_t steps, uint32_t rows, uint32_t units,
+                                     enum gpu_operand o, bool backward)
 {
-    struct tiling_problem p = { .steps = steps, .rows = rows, .units = units, .operand = o, .backward = backward };
+    struct tiling_problem p = {.steps = steps, .rows = rows, .units = units, .operand = o, .backward = backward};
     persistent_describe(cell_find(cells_scalar, cell)->declaration, &p);
     return p;
 }
@@ -34,9 +35,9 @@ static const char *limits_broken(const struct tiling *t, const struct tiling_dev
         return "cells of a thread";
     if (t->shared_bytes > d->shared_bytes)
         return "shared memory";
-    if (t->way == WAY_GRID && blocks > d->multiprocessors)
+    if (t->algorithm == ALGORITHM_GRID && blocks > d->multiprocessors)
         return "blocks of a grid that must run at once";
-    if (t->way == WAY_CLUSTER && (t->cluster > 16 || (t->cluster & (t->cluster - 1))))
+    if (t->algorithm == ALGORITHM_CLUSTER && (t->cluster > 16 || (t->cluster & (t->cluster - 1))))
         return "the size of a cluster";
     return NULL;
 }
@@ -45,7 +46,8 @@ static const char *product_broken(const struct tiling *t, const struct tiling_pr
 {
     const struct tiling_product *m = &t->product[phase];
     uint32_t number = operand_bytes(p->operand), wide = t->members * t->units;
-    if (m->pairs * TILING_ROWS < m->rows || (m->pairs - 1) * TILING_ROWS >= m->rows || m->pairs * m->splits > TILING_WARPS)
+    if (m->pairs * TILING_ROWS < m->rows || (m->pairs - 1) * TILING_ROWS >= m->rows ||
+        m->pairs * m->splits > TILING_WARPS)
         return "pairs of tiles";
     if (m->steps_all * TILING_STEP_BYTES < m->fields * wide * number)
         return "steps of k";
@@ -79,61 +81,63 @@ static const char *memory_broken(const struct tiling *t, const struct tiling_pro
         row = m->operand_row > row ? m->operand_row : row;
         pieces += t->chunk_rows * m->fields * t->units * number / 16;
     }
-    uint32_t buffers = t->way == WAY_GRID ? 1 : 2 * t->chunks;
-    bool holds = t->operand_buffer >= t->chunk_rows * row
-        && t->at_sums >= t->at_operand + buffers * t->operand_buffer && t->at_staged >= t->at_sums + sums
-        && t->at_states >= t->at_staged + t->chunk_rows * fields * t->units * number
-        && t->at_bias >= t->at_states + t->chunks * t->states * t->chunk_rows * t->units * 4
-        && t->at_pieces >= t->at_bias + (p->backward ? 0 : (p->fields[0] + p->fields[1]) * t->units * 4)
-        && t->at_lengths >= t->at_pieces + pieces * 4
-        && t->at_barriers >= t->at_lengths + t->chunks * (t->chunk_rows + 1) * 4
-        && t->at_weights >= t->at_barriers + t->chunks * 16
-        && t->shared_bytes >= t->at_weights + TILING_WARPS * t->shared_slots * TILING_SLOT_BYTES;
+    uint32_t buffers = t->algorithm == ALGORITHM_GRID ? 1 : 2 * t->chunks;
+    bool holds = t->operand_buffer >= t->chunk_rows * row &&
+                 t->at_sums >= t->at_operand + buffers * t->operand_buffer && t->at_staged >= t->at_sums + sums &&
+                 t->at_states >= t->at_staged + t->chunk_rows * fields * t->units * number &&
+                 t->at_bias >= t->at_states + t->chunks * t->states * t->chunk_rows * t->units * 4 &&
+                 t->at_pieces >= t->at_bias + (p->backward ? 0 : (p->fields[0] + p->fields[1]) * t->units * 4) &&
+                 t->at_lengths >= t->at_pieces + pieces * 4 &&
+                 t->at_barriers >= t->at_lengths + t->chunks * (t->chunk_rows + 1) * 4 &&
+                 t->at_weights >= t->at_barriers + t->chunks * 16 &&
+                 t->shared_bytes >= t->at_weights + TILING_WARPS * t->shared_slots * TILING_SLOT_BYTES;
     if (!holds)
         return "parts of shared memory overlap";
-    if (t->exchange_bytes + t->flag_bytes > tiling_exchange_most(p))
+    if (t->exchange_bytes + t->flag_bytes > tiling_exchange_max(p))
         return "more memory for the exchange than was said";
-    if (t->way == WAY_GRID && (t->exchange_bytes < (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer
-                               || t->flag_bytes < (uint64_t)t->groups * t->chunks * t->members * 4))
+    if (t->algorithm == ALGORITHM_GRID &&
+        (t->exchange_bytes < (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer ||
+         t->flag_bytes < (uint64_t)t->groups * t->chunks * t->members * 4))
         return "global memory of the exchange";
     return NULL;
 }
 
-static void check_shape(const char *cell, const struct tiling_problem *p, const struct tiling_device *d, enum tiling_way only)
+static void check_shape(const char *cell, const struct tiling_problem *p, const struct tiling_device *d,
+                        enum tiling_algorithm only)
 {
     struct tiling t;
     const char *why, *broken;
-    bool slot_used[TILING_SLOTS] = { false };
+    bool slot_used[TILING_SLOTS] = {false};
     tiling_choose(p, d, only, &t, &why);
     if (why) {
-        CHECK(t.way == WAY_PORTABLE, "refused (%s), and a way chosen", why);
+        CHECK(t.algorithm == ALGORITHM_PORTABLE, "refused (%s), and a way chosen", why);
         return;
     }
     broken = limits_broken(&t, d, p);
-    for (uint32_t i = 0; i < t.phases && !broken; i++)
-        broken = product_broken(&t, p, (int)i, slot_used);
+    for (uint32_t i = 0; i < t.phases && !broken; i++) broken = product_broken(&t, p, (int)i, slot_used);
     broken = broken ? broken : memory_broken(&t, p);
-    broken = broken ? broken : only && t.way != only ? "another way than asked for" : NULL;
+    broken = broken ? broken : only && t.algorithm != only ? "another way than asked for" : NULL;
     CHECK(!broken, "%s %s%s, B = %u, U = %u, %s of %u: %s", cell, operand_name(p->operand), p->backward ? " back" : "",
-          (unsigned)p->rows, (unsigned)p->units, t.way == WAY_GRID ? "grid" : "cluster", (unsigned)t.cluster, broken);
+          (unsigned)p->rows, (unsigned)p->units, t.algorithm == ALGORITHM_GRID ? "grid" : "cluster",
+          (unsigned)t.cluster, broken);
 }
 
 static void check_properties(void)
 {
-    static const char *const cells[] = { "lstm", "lstm_peephole", "gru", "gru_before", "rnn" };
-    static const uint32_t rows[] = { 1, 3, 8, 9, 16, 33, 64, 200, 1000 };
-    static const uint32_t units[] = { 1, 7, 8, 16, 40, 128, 200, 256, 512, 544, 768, 1024, 1500, 2048 };
+    static const char *const cells[] = {"lstm", "lstm_peephole", "gru", "gru_before", "rnn"};
+    static const uint32_t rows[] = {1, 3, 8, 9, 16, 33, 64, 200, 1000};
+    static const uint32_t units[] = {1, 7, 8, 16, 40, 128, 200, 256, 512, 544, 768, 1024, 1500, 2048};
     struct tiling_device half = h200, old = h200;
     half.multiprocessors = 66;
     memset(old.clusters, 0, sizeof old.clusters);
-    const struct tiling_device *const devices[] = { &h200, &half, &old };
+    const struct tiling_device *const devices[] = {&h200, &half, &old};
     for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows * (sizeof units / sizeof *units); i++)
-            for (int way = 0; way < 3 * GPU_OPERANDS * 2; way++) {
+            for (int algorithm = 0; algorithm < 3 * GPU_OPERANDS * 2; algorithm++) {
                 struct tiling_problem p = problem(cells[c], 100, rows[i % (sizeof rows / sizeof *rows)],
                                                   units[i / (sizeof rows / sizeof *rows)],
-                                                  (enum gpu_operand)(way / 3 % GPU_OPERANDS), way / 12);
-                check_shape(cells[c], &p, devices[i % 3], (enum tiling_way)(way % 3));
+                                                  (enum gpu_operand)(algorithm / 3 % GPU_OPERANDS), algorithm / 12);
+                check_shape(cells[c], &p, devices[i % 3], (enum tiling_algorithm)(algorithm % 3));
             }
 }
 
@@ -142,7 +146,7 @@ static void check_properties(void)
 static struct tiling chosen(struct tiling_problem p, const struct tiling_device *d, const char **why)
 {
     struct tiling t;
-    tiling_choose(&p, d, WAY_PORTABLE, &t, why);
+    tiling_choose(&p, d, ALGORITHM_PORTABLE, &t, why);
     return t;
 }
 
@@ -150,9 +154,10 @@ static void check_choices(void)
 {
     const char *why;
     struct tiling t = chosen(problem("lstm", 2048, 1, 512, OPERAND_BF16, false), &h200, &why);
-    CHECK(!why && t.way == WAY_CLUSTER && t.shared_slots == 0, "an LSTM of 512 has its weights in registers: %s", why);
+    CHECK(!why && t.algorithm == ALGORITHM_CLUSTER && t.shared_slots == 0,
+          "an LSTM of 512 has its weights in registers: %s", why);
     t = chosen(problem("lstm", 512, 16, 1024, OPERAND_BF16, false), &h200, &why);
-    CHECK(!why && t.way == WAY_GRID, "an LSTM of 1024 takes the whole grid: %s", why);
+    CHECK(!why && t.algorithm == ALGORITHM_GRID, "an LSTM of 1024 takes the whole grid: %s", why);
     t = chosen(problem("lstm", 512, 64, 4096, OPERAND_BF16, false), &h200, &why);
     CHECK(why && strstr(why, "do not fit"), "an LSTM of 4096 does not fit: %s", why);
     t = chosen(problem("mingru", 512, 64, 512, OPERAND_BF16, false), &h200, &why);
@@ -173,7 +178,7 @@ static void check_choices(void)
     memset(few.clusters, 0, sizeof few.clusters);
     few.registers = 65536, few.cooperative = 0;
     t = chosen(problem("lstm", 512, 64, 512, OPERAND_BF16, false), &few, &why);
-    CHECK(why != NULL && t.way == WAY_PORTABLE, "neither clusters nor grids: %s", why);
+    CHECK(why != NULL && t.algorithm == ALGORITHM_PORTABLE, "neither clusters nor grids: %s", why);
 }
 
 int main(void)

@@ -36,8 +36,7 @@ static unroll_status open_session(unroll_model *model, const char *device, unrol
 static size_t occurrences(const struct translation *t, const char *what)
 {
     size_t found = 0, length = strlen(what);
-    for (size_t i = 0; i + length <= t->h.size; i++)
-        found += !memcmp(t->h.text + i, what, length);
+    for (size_t i = 0; i + length <= t->h.size; i++) found += !memcmp(t->h.text + i, what, length);
     return found;
 }
 
@@ -50,9 +49,9 @@ static void test_text(void)
     config.T = 6, config.B = 2, config.optimizer_states = 2, config.lengths = true;
     config.optimizer = 3;
     CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(translate(plan, PART_FORWARD, "forward", &forward) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(translate(plan, PART_FORWARD, "forward", &again) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(translate(plan, PART_BACKWARD, "backward", &backward) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(translate(plan, PHASE_FORWARD, "forward", &forward) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(translate(plan, PHASE_FORWARD, "forward", &again) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(translate(plan, PHASE_BACKWARD, "backward", &backward) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(forward.h.size == again.h.size && !memcmp(forward.h.text, again.h.text, again.h.size),
           "the same plan gives the same text");
     CHECK(occurrences(&forward, "stablehlo.while") == 2, "a loop for each layer, %zu",
@@ -66,11 +65,11 @@ static void test_text(void)
           "products are in full precision");
     for (int i = 0; i < backward.argument.count; i++)
         CHECK(plan->buffer[backward.argument.buffer[i]].segment != SEG_SCRATCH, "no scratch comes in");
-    for (int part = 0; part < PART_N; part++) {
+    for (int phase = 0; phase < PHASE_N; phase++) {
         struct translation t;
-        CHECK(translate(plan, (enum part)part, "part", &t) == UNROLL_OK, "%s", unroll_last_error());
+        CHECK(translate(plan, (enum phase)phase, "part", &t) == UNROLL_OK, "%s", unroll_last_error());
         CHECK(t.h.size == 0 || (occurrences(&t, "func.return") == 1 && t.h.text[t.h.size - 2] == '}'),
-              "part %d is a whole program", part);
+              "part %d is a whole program", phase);
         translation_free(&t);
     }
     translation_free(&forward);
@@ -97,16 +96,15 @@ static void test_own_numbers(void)
         config.at[M_HIDDEN] = r;
         CHECK(plan_new(model, &config, &plan[r]) == UNROLL_OK, "%s", unroll_last_error());
     }
-    struct mesh_plans mesh = { (const struct plan *const *)plan, 2, 1 };
-    CHECK(translate_parts(mesh, PART_FORWARD, PART_UPDATE, "step", &t) == UNROLL_OK, "%s", unroll_last_error());
+    struct mesh_plans mesh = {(const struct plan *const *)plan, 2, 1};
+    CHECK(translate_phases(mesh, PHASE_FORWARD, PHASE_UPDATE, "step", &t) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(t.owned == 2 && t.own[0].of[0] == 0 && t.own[0].of[1] == 3 && t.own[1].of[0] == 1 && t.own[1].of[1] == 0,
           "origins of units and who counts norms: %d numbers, the first %d and %d", t.owned, t.own[0].of[0],
           t.own[0].of[1]);
     CHECK(occurrences(&t, ": tensor<i32>, %v") + occurrences(&t, ": tensor<i32>) -> (") >= 2, "they are arguments");
     CHECK(occurrences(&t, "stablehlo.replica_id") == 0, "no device is asked for its number");
     translation_free(&t);
-    for (int r = 0; r < 2; r++)
-        plan_free(plan[r]);
+    for (int r = 0; r < 2; r++) plan_free(plan[r]);
     unroll_model_free(model);
 }
 
@@ -122,7 +120,7 @@ static void test_text_without_memory(void)
         struct translation t;
         uint64_t live = memory_live();
         memory_fail_after(n);
-        status = translate(plan, PART_FORWARD, "forward", &t);
+        status = translate(plan, PHASE_FORWARD, "forward", &t);
         memory_fail_after(-1);
         CHECK(status == UNROLL_OK || status == UNROLL_RESOURCE, "%s", unroll_last_error());
         translation_free(&t);
@@ -144,18 +142,17 @@ static long count_of(const char *name)
 
 static void train_some(unroll_session *session)
 {
-    float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 }, weights[20 * 5];
-    unroll_rates rates = unroll_rates_default("adam");
+    float x[6 * 2 * 3] = {0}, y[6 * 2 * 4] = {0}, weights[20 * 5];
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result;
     for (int i = 0; i < 3; i++) {
         rates.learning_rate *= 0.5;
-        CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK, "%s",
+        CHECK(unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y}) == UNROLL_OK, "%s",
               unroll_last_error());
         CHECK(unroll_backward(session) == UNROLL_OK, "%s", unroll_last_error());
         CHECK(unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
         CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
-        CHECK(unroll_write(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s",
-              unroll_last_error());
+        CHECK(unroll_write(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
     }
 }
 
@@ -163,9 +160,9 @@ static void train_some(unroll_session *session)
  * to the device but the batch and the rates. */
 static void step_unseen(unroll_session *session, int steps, int devices)
 {
-    float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 };
-    unroll_batch batch = { .inputs = x, .values = y };
-    unroll_rates rates = unroll_rates_default("adam");
+    float x[6 * 2 * 3] = {0}, y[6 * 2 * 4] = {0};
+    unroll_batch batch = {.inputs = x, .target_values = y};
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result;
     CHECK(unroll_step(session, &batch, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
     struct xla_counts before = xla_counts();
@@ -182,7 +179,8 @@ static void step_unseen(unroll_session *session, int steps, int devices)
           (unsigned long long)(after.looks - before.looks));
     CHECK(after.executed == before.executed + (uint64_t)steps, "a program for each step: %llu",
           (unsigned long long)(after.executed - before.executed));
-    CHECK(after.uploads == before.uploads + 3 * (uint64_t)(devices * steps), "x, targets, rates to each device: %llu arrays in %d steps",
+    CHECK(after.uploads == before.uploads + 3 * (uint64_t)(devices * steps),
+          "x, targets, rates to each device: %llu arrays in %d steps",
           (unsigned long long)(after.uploads - before.uploads), steps);
 }
 
@@ -193,14 +191,14 @@ enum { RAGGED_STEPS = 16, RAGGED_ROWS = 8, RAGGED_BATCHES = 40, RAGGED_WEIGHTS =
 /* A batch of few rows and steps, now and then the largest, in arrays of the largest. */
 static void draw_ragged(uint32_t *state, float *x, float *y, int32_t *length)
 {
-    int most = 1 + (int)((*state = *state * 1664525u + 1013904223u) >> 28), rows = 1 + (int)(*state >> 20) % 8;
+    int max = 1 + (int)((*state = *state * 1664525u + 1013904223u) >> 28), rows = 1 + (int)(*state >> 20) % 8;
     for (int i = 0; i < RAGGED_STEPS * RAGGED_ROWS * 3; i++)
         x[i] = (float)((*state = *state * 1664525u + 1013904223u) >> 8) / (1 << 23) - 1;
     for (int i = 0; i < RAGGED_STEPS * RAGGED_ROWS * 4; i++)
         y[i] = (float)((*state = *state * 1664525u + 1013904223u) >> 8) / (1 << 23) - 1;
     for (int row = 0; row < RAGGED_ROWS; row++)
-        length[row] = row < rows ? 1 + (int)((*state = *state * 1664525u + 1013904223u) >> 16) % most : 0;
-    length[rows - 1] = most;
+        length[row] = row < rows ? 1 + (int)((*state = *state * 1664525u + 1013904223u) >> 16) % max : 0;
+    length[rows - 1] = max;
 }
 
 /* The mean loss of an epoch, and weights after it. */
@@ -211,20 +209,19 @@ static double ragged_epoch(const char *device, float *weights)
     unroll_session_config config = unroll_session_default();
     unroll_model *model = model_new();
     unroll_session *session;
-    unroll_rates rates = unroll_rates_default("adam");
-    unroll_result result = { 0, 0, 0 };
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {0, 0, 0};
     uint32_t state = 5;
     config.mode = UNROLL_TRAIN, config.steps = RAGGED_STEPS, config.rows = RAGGED_ROWS, config.machine.device = device;
     config.lengths = 1;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; i < RAGGED_BATCHES; i++) {
         draw_ragged(&state, x, y, length);
-        unroll_batch batch = { .inputs = x, .values = y, .lengths = length };
+        unroll_batch batch = {.inputs = x, .target_values = y, .lengths = length};
         CHECK(unroll_step(session, &batch, &rates, NULL) == UNROLL_OK, "%s", unroll_last_error());
     }
     CHECK(unroll_loss_result(session, &result) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, RAGGED_WEIGHTS) == UNROLL_OK, "%s",
-          unroll_last_error());
+    CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, RAGGED_WEIGHTS) == UNROLL_OK, "%s", unroll_last_error());
     unroll_session_free(session);
     unroll_model_free(model);
     return result.loss;
@@ -234,16 +231,15 @@ static double ragged_epoch(const char *device, float *weights)
 static void test_ragged(void)
 {
     float here[RAGGED_WEIGHTS], there[RAGGED_WEIGHTS];
-    double cpu = ragged_epoch("cpu", here), most = 0;
+    double cpu = ragged_epoch("cpu", here), max = 0;
     uint64_t compiled = xla_counts().compiled, executed = xla_counts().executed;
     double xla = ragged_epoch(device_name, there);
     compiled = xla_counts().compiled - compiled;
     CHECK(compiled > 4 && compiled <= 8, "%d batches of all sizes take %d programs", RAGGED_BATCHES, (int)compiled);
     CHECK(xla_counts().executed - executed == RAGGED_BATCHES, "one run each");
-    for (int i = 0; i < RAGGED_WEIGHTS; i++)
-        most = fmax(most, fabs((double)here[i] - there[i]));
+    for (int i = 0; i < RAGGED_WEIGHTS; i++) max = fmax(max, fabs((double)here[i] - there[i]));
     CHECK(fabs(cpu - xla) < 1e-5, "the loss of a ragged epoch: %g and %g", cpu, xla);
-    CHECK(most < 1e-4, "weights after a ragged epoch differ by %g", most);
+    CHECK(max < 1e-4, "weights after a ragged epoch differ by %g", max);
 }
 
 /* ---- many devices ---------------------------------------------------------------------- */
@@ -258,12 +254,12 @@ static void test_devices(void)
     spec.hidden = 6, spec.layers = 2, spec.input = 3, spec.output = 4, spec.loss = "mse";
     CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
     config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device_name;
-    config.machine.split = (unroll_split){ .batch = 2, .hidden = 3 };
+    config.machine.split = (unroll_split){.batch = 2, .hidden = 3};
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(!strcmp(unroll_session_isa(session), "xla fake x 6"), "%s", unroll_session_isa(session));
     step_unseen(session, 7, 6);
     unroll_session_free(session);
-    config.machine.split = (unroll_split){ .batch = 2, .hidden = 6 };
+    config.machine.split = (unroll_split){.batch = 2, .hidden = 6};
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "has 8"),
           "more devices than there are: %s", unroll_last_error());
     unroll_model_free(model);
@@ -293,8 +289,7 @@ static int good_plugin(void)
           unroll_last_error());
     unroll_session_free(two);
     config.machine.device = "cpu";
-    CHECK(unroll_session_new(model, &config, &two) == UNROLL_UNSUPPORTED,
-          "two devices at a time are refused");
+    CHECK(unroll_session_new(model, &config, &two) == UNROLL_UNSUPPORTED, "two devices at a time are refused");
     unroll_session_free(one);
     CHECK(open_session(model, device_name, &one) == UNROLL_OK, "%s", unroll_last_error());
     train_some(one);
@@ -310,25 +305,28 @@ static int good_plugin(void)
 }
 
 /* The device is refused with this status, and a sentence with this in it. */
-struct refusal { const char *how, *device; unroll_status status; const char *words; };
+struct refusal {
+    const char *how, *device;
+    unroll_status status;
+    const char *words;
+};
 
 /* The loss of one batch on the interpreter, which rounds what products multiply. */
 static double loss_in(const char *precision)
 {
     unroll_session_config config = unroll_session_default();
-    unroll_rates rates = unroll_rates_default("adam");
-    unroll_result result = { 0 };
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {0};
     unroll_session *session;
     unroll_model *model = model_new();
     float x[6 * 2 * 3], y[6 * 2 * 4];
-    for (int i = 0; i < 6 * 2 * 4; i++)
-        y[i] = (float)((i * 7919) % 101) / 50 - 1;
+    for (int i = 0; i < 6 * 2 * 4; i++) y[i] = (float)((i * 7919) % 101) / 50 - 1;
     memcpy(x, y, sizeof x);
     config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device_name;
     config.machine.precision = precision;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y }) == UNROLL_OK &&
-          unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
+    CHECK(unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y}) == UNROLL_OK &&
+              unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
           "%s: %s", precision, unroll_last_error());
     unroll_session_free(session);
     unroll_model_free(model);
@@ -345,39 +343,36 @@ static int precisions(const struct refusal *r)
     CHECK(full != narrow && fabs(full - narrow) < 0.01 * full, "bf16 changes a loss of %.9g a little: %.9g", full,
           narrow);
     config.steps = 6, config.rows = 2, config.machine.device = device_name, config.machine.precision = "tf32";
-    CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED &&
-          strstr(unroll_last_error(), "tf32"), "%s", unroll_last_error());
-    static const char *const wrong[] = { "0", "65", "-1", "2x", "", " 2", "0x2", "99999999999" };
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "tf32"),
+          "%s", unroll_last_error());
+    static const char *const wrong[] = {"0", "65", "-1", "2x", "", " 2", "0x2", "99999999999"};
     config.machine.precision = NULL;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        setenv("RNN_XLA_UNROLL", wrong[i], 1);
+        setenv("UNROLL_XLA_UNROLL", wrong[i], 1);
         CHECK_REFUSED(unroll_session_new(model, &config, &session), UNROLL_USAGE, "in a turn of a loop, 1 to 64");
     }
-    unsetenv("RNN_XLA_UNROLL");
+    unsetenv("UNROLL_XLA_UNROLL");
     unroll_model_free(model);
     return check_finish("precisions");
 }
-
 
 static int bad_plugin(const struct refusal *r)
 {
     unroll_model *model = model_new();
     unroll_session *session = NULL;
-    float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 };
+    float x[6 * 2 * 3] = {0}, y[6 * 2 * 4] = {0};
     setenv("FAKE_PLUGIN", r->how, 1);
     unsetenv("PJRT_PLUGIN");
     unroll_status status = open_session(model, r->device ? r->device : device_name, &session);
     if (status == UNROLL_OK)
-        status = unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y });
+        status = unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y});
     CHECK(status == r->status, "%s: status %d, %s", r->how, status, unroll_last_error());
     CHECK(strstr(unroll_last_error(), r->words), "%s: %s", r->how, unroll_last_error());
-    if (status == r->status && !strcmp(r->how, "faints"))       /* and nothing is read of it any more */
+    if (status == r->status && !strcmp(r->how, "faints")) /* and nothing is read of it any more */
         CHECK(unroll_read(session, "hn.l0", x, 10) == UNROLL_RESOURCE, "a lost state: %s", unroll_last_error());
     unroll_session_free(session);
-    CHECK(count_of("fake_plugin_buffers") <= 0, "%s: %ld arrays are left", r->how,
-          count_of("fake_plugin_buffers"));
-    CHECK(count_of("fake_plugin_errors") <= 0, "%s: %ld errors are left", r->how,
-          count_of("fake_plugin_errors"));
+    CHECK(count_of("fake_plugin_buffers") <= 0, "%s: %ld arrays are left", r->how, count_of("fake_plugin_buffers"));
+    CHECK(count_of("fake_plugin_errors") <= 0, "%s: %ld errors are left", r->how, count_of("fake_plugin_errors"));
     unroll_model_free(model);
     return check_finish(r->how);
 }
@@ -385,7 +380,7 @@ static int bad_plugin(const struct refusal *r)
 /* Each allocation in turn fails, of a session and of its first batch: a sentence, and nothing left behind. */
 static int without_memory(const struct refusal *r)
 {
-    float x[6 * 2 * 3] = { 0 }, y[6 * 2 * 4] = { 0 };
+    float x[6 * 2 * 3] = {0}, y[6 * 2 * 4] = {0};
     unroll_status status = UNROLL_RESOURCE;
     int n = 0;
     (void)r;
@@ -395,7 +390,7 @@ static int without_memory(const struct refusal *r)
         memory_fail_after(n);
         status = open_session(model, device_name, &session);
         if (status == UNROLL_OK)
-            status = unroll_forward(session, &(unroll_batch){ .inputs = x, .values = y });
+            status = unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y});
         memory_fail_after(-1);
         CHECK(status == UNROLL_OK || (status == UNROLL_RESOURCE && strstr(unroll_last_error(), "memory")),
               "allocation %d fails: %d '%s'", n, (int)status, unroll_last_error());
@@ -420,8 +415,7 @@ static void in_child(int (*run)(const struct refusal *), const struct refusal *r
     }
     int status = -1;
     waitpid(child, &status, 0);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child ended with %d", r ? r->how : "good",
-          status);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child ended with %d", r ? r->how : "good", status);
 }
 
 static int good(const struct refusal *r)
@@ -432,21 +426,18 @@ static int good(const struct refusal *r)
 
 static void test_refusals(void)
 {
-    static const struct refusal refusals[] = {
-        { "version", NULL, UNROLL_UNSUPPORTED, "version 1.81" },
-        { "short", NULL, UNROLL_UNSUPPORTED, "no function for" },
-        { "deaf", NULL, UNROLL_UNSUPPORTED, "cannot tell its errors" },
-        { "uninitialized", NULL, UNROLL_RESOURCE, "the driver sleeps" },
-        { "nodevice", NULL, UNROLL_RESOURCE, "no device" },
-        { "nocompile", NULL, UNROLL_RESOURCE, "too long for today" },
-        { "noexecute", NULL, UNROLL_RESOURCE, "out of memory" },
-        { "faints", NULL, UNROLL_RESOURCE, "the device was lost" },
-        { "missing", "xla:/no/such/plugin.so", UNROLL_DATA, "cannot be read" },
-        { "a text", "xla:Makefile", UNROLL_DATA, "cannot be loaded" },
-        { "another device", "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'" },
-    };
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        in_child(bad_plugin, &refusals[i]);
+    static const struct refusal refusals[] = {{"version", NULL, UNROLL_UNSUPPORTED, "version 1.81"},
+                                              {"short", NULL, UNROLL_UNSUPPORTED, "no function for"},
+                                              {"deaf", NULL, UNROLL_UNSUPPORTED, "cannot tell its errors"},
+                                              {"uninitialized", NULL, UNROLL_RESOURCE, "the driver sleeps"},
+                                              {"nodevice", NULL, UNROLL_RESOURCE, "no device"},
+                                              {"nocompile", NULL, UNROLL_RESOURCE, "too long for today"},
+                                              {"noexecute", NULL, UNROLL_RESOURCE, "out of memory"},
+                                              {"faints", NULL, UNROLL_RESOURCE, "the device was lost"},
+                                              {"missing", "xla:/no/such/plugin.so", UNROLL_DATA, "cannot be read"},
+                                              {"a text", "xla:Makefile", UNROLL_DATA, "cannot be loaded"},
+                                              {"another device", "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'"}};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) in_child(bad_plugin, &refusals[i]);
 }
 
 int main(int argc, char **argv)

@@ -24,7 +24,7 @@ last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/
 try() {         # try NAME ARGUMENTS
     name=$1; shift
     train "$work/text" --cell lstm --hidden 4 --layers 2 --batch 4 --bptt 5 --steps 12 --val 0.2 --seed 3 \
-        --sample-every 0 --loss-every 4 --out "$work/$name" "$@"
+        --sample-every 0 --log-interval 4 --out "$work/$name" "$@"
 }
 try cpu && try cut --device "xla:$plugin" --split batch=2,hidden=4 && try mean --device "xla:$plugin"
 for key in loss norm val_loss; do

@@ -1,4 +1,4 @@
-/* Threads that call kernels themselves, without an instance, have a workspace all the same. */
+/* Threads that call kernels themselves, without an executable, have a workspace all the same. */
 #ifndef TESTS_DEVICE_WORKSPACES_H
 #define TESTS_DEVICE_WORKSPACES_H
 #include "device/cpu/workspace.h"

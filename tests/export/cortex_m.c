@@ -5,15 +5,9 @@
 #ifdef HOSTED
 #include <stdio.h>
 
-static void board_write(const char *text)
-{
-    fputs(text, stdout);
-}
+static void board_write(const char *text) { fputs(text, stdout); }
 
-static uint32_t board_ticks(void)
-{
-    return 0;
-}
+static uint32_t board_ticks(void) { return 0; }
 #else
 #include "board.h"
 #endif
@@ -21,8 +15,7 @@ static uint32_t board_ticks(void)
 static void write_hex(uint32_t value)
 {
     char text[10];
-    for (int i = 0; i < 8; i++)
-        text[i] = "0123456789abcdef"[value >> (28 - 4 * i) & 15];
+    for (int i = 0; i < 8; i++) text[i] = "0123456789abcdef"[value >> (28 - 4 * i) & 15];
     text[8] = '\n';
     text[9] = 0;
     board_write(text);

@@ -11,7 +11,7 @@ enum { FRAMES = 24 };
 
 static uint64_t seed = 5;
 
-static double uniform(void)         /* in [-1, 1) */
+static double uniform(void) /* in [-1, 1) */
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (double)(int64_t)(seed & ~0x3ffull) * 0x1p-63;
@@ -33,8 +33,10 @@ static void write_run(const char *folder, const unroll_network *network, const c
     const int width = network->tokens ? 1 : network->input;
     if (!file)
         exit(1);
-    fprintf(file, "#include \"%s.h\"\n#define MODEL struct %s\n#define INIT %s_init\n#define STEP %s_step\n"
-            "#define OUTPUTS %s_OUTPUTS\n#define FRAMES %d\n", name, name, name, name, upper, FRAMES);
+    fprintf(file,
+            "#include \"%s.h\"\n#define MODEL struct %s\n#define INIT %s_init\n#define STEP %s_step\n"
+            "#define OUTPUTS %s_OUTPUTS\n#define FRAMES %d\n",
+            name, name, name, name, upper, FRAMES);
     fprintf(file, "#define FRAME(t) %s\n", network->tokens ? "frames[t]" : "(frames + (t) * MODEL_INPUTS)");
     fprintf(file, "static const %s frames[] = {", network->tokens ? "int32_t" : "float");
     for (int i = 0; i < FRAMES * width; i++)
@@ -59,7 +61,7 @@ static void write_cost(void *folder, const char *json)
 
 static void write_model(unroll_model *model, const char *folder, const char *what)
 {
-    static const char *const weights[] = { "fp32", "int8" };
+    static const char *const weights[] = {"fp32", "int8"};
     unroll_network network;
     unroll_model_network(model, &network);
     for (int i = 0; i < 2; i++) {
@@ -117,11 +119,12 @@ static void stacks(const char *folder)
 /* Larger ones, in which products weigh as they do in use. */
 static void sizes(const char *folder)
 {
-    static const struct { const char *what, *cell; int input, hidden, layers, output; } size[] = {
-        { "size_lstm_32", "lstm", 12, 32, 1, 4 },   { "size_lstm_48", "lstm", 3, 48, 1, 2 },
-        { "size_gru_24x2", "gru", 40, 24, 2, 22 },  { "size_gru_64", "gru", 1, 64, 1, 1 },
-        { "size_mingru_40", "mingru", 20, 40, 2, 30 }, { "size_rnn_56", "rnn", 30, 56, 1, 1 },
-    };
+    static const struct {
+        const char *what, *cell;
+        int input, hidden, layers, output;
+    } size[] = {{"size_lstm_32", "lstm", 12, 32, 1, 4},      {"size_lstm_48", "lstm", 3, 48, 1, 2},
+                {"size_gru_24x2", "gru", 40, 24, 2, 22},     {"size_gru_64", "gru", 1, 64, 1, 1},
+                {"size_mingru_40", "mingru", 20, 40, 2, 30}, {"size_rnn_56", "rnn", 30, 56, 1, 1}};
     for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
         unroll_spec spec = unroll_spec_default();
         spec.cell = size[i].cell;
@@ -139,8 +142,8 @@ static void network(const char *folder)
     unroll_network network = unroll_network_default();
     unroll_model *model;
     unroll_layer layer[4];
-    static const char *const names[4] = { "a", "b", "c", "d" };
-    static const char *const activations[4] = { "elu", NULL, "softplus", "softmax" };
+    static const char *const names[4] = {"a", "b", "c", "d"};
+    static const char *const activations[4] = {"elu", NULL, "softplus", "softmax"};
     for (int i = 0; i < 4; i++) {
         layer[i] = unroll_layer_default();
         layer[i].name = names[i];

@@ -15,14 +15,13 @@
 static char folder[64];
 static uint64_t seed = 7;
 
-static inline double uniform(void)         /* in [-1, 1) */
+static inline double uniform(void) /* in [-1, 1) */
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (double)(int64_t)(seed & ~0x3ffull) * 0x1p-63;
 }
 
-__attribute__((format(printf, 1, 2)))
-static inline int run(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static inline int run(const char *format, ...)
 {
     char line[1024];
     va_list arguments;
@@ -55,15 +54,17 @@ static inline bool load(const char *name, struct exported *e)
     char path[128];
     snprintf(path, sizeof path, "%s/size.c", folder);
     FILE *file = fopen(path, "w");
-    fprintf(file, "#include \"%s.h\"\nunsigned size_of_state(void);\n"
-            "unsigned size_of_state(void) { return sizeof(struct %s); }\n", name, name);
+    fprintf(file,
+            "#include \"%s.h\"\nunsigned size_of_state(void);\n"
+            "unsigned size_of_state(void) { return sizeof(struct %s); }\n",
+            name, name);
     fclose(file);
-    if (!CHECK(!run("gcc -O2 -march=native " WARNINGS "-shared -fPIC %s/%s.c %s/size.c -lm -o %s/%s.so",
-                    folder, name, folder, folder,
-                    name), "gcc does not take %s.c", name))
+    if (!CHECK(!run("gcc -O2 -march=native " WARNINGS "-shared -fPIC %s/%s.c %s/size.c -lm -o %s/%s.so", folder, name,
+                    folder, folder, name),
+               "gcc does not take %s.c", name))
         return false;
     snprintf(path, sizeof path, "%s/%s.so", folder, name);
-    *e = (struct exported){ .library = dlopen(path, RTLD_NOW | RTLD_LOCAL) };
+    *e = (struct exported){.library = dlopen(path, RTLD_NOW | RTLD_LOCAL)};
     if (!CHECK(e->library != NULL, "%s", dlerror()))
         return false;
     unsigned (*size)(void);

@@ -11,13 +11,15 @@
 
 enum { STEPS = 40, WIDEST = 512 };
 
-struct frame { float x[WIDEST]; int32_t token; };
+struct frame {
+    float x[WIDEST];
+    int32_t token;
+};
 
 static struct frame random_frame(const unroll_network *network)
 {
-    struct frame f = { .token = 0 };
-    for (int i = 0; i < network->input && !network->tokens; i++)
-        f.x[i] = (float)(1.5 * uniform());
+    struct frame f = {.token = 0};
+    for (int i = 0; i < network->input && !network->tokens; i++) f.x[i] = (float)(1.5 * uniform());
     if (network->tokens)
         f.token = (int32_t)((uniform() + 1) / 2 * network->input);
     return f;
@@ -49,16 +51,14 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
     char output[32];
     float expected[WIDEST], y[WIDEST];
     unroll_model_network(model, &network);
-    config.carry = 1;
-    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", what,
-               unroll_last_error()))
+    config.stateful = 1;
+    if (!CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
         return;
     if (load(name, &e)) {
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&network);
-            unroll_batch batch = { .inputs = network.tokens ? NULL : f.x,
-                                  .tokens = network.tokens ? &f.token : NULL };
+            unroll_batch batch = {.inputs = network.tokens ? NULL : f.x, .tokens = network.tokens ? &f.token : NULL};
             if (t == STEPS / 2) {
                 unroll_clear_states(session);
                 e.reset(e.state);
@@ -86,19 +86,18 @@ static void compare_integers(unroll_model *model, const char *name, const char *
     float expected[WIDEST], y[WIDEST], exact[WIDEST];
     double largest = 0, worst = 0;
     unroll_model_network(model, &network);
-    config.carry = 1;
+    config.stateful = 1;
     if (!CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_OK, "%s: %s", what, unroll_last_error()))
         return;
     if (load(name, &e) && unroll_session_new(model, &config, &session) == UNROLL_OK) {
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&network);
-            unroll_batch batch = { .inputs = network.tokens ? NULL : f.x,
-                                  .tokens = network.tokens ? &f.token : NULL };
+            unroll_batch batch = {.inputs = network.tokens ? NULL : f.x, .tokens = network.tokens ? &f.token : NULL};
             unroll_forward(session, &batch);
             unroll_read(session, output, exact, (size_t)n);
             unroll_status status = network.tokens ? unroll_integer_step_token(integer, f.token, expected)
-                                               : unroll_integer_step(integer, f.x, expected);
+                                                  : unroll_integer_step(integer, f.x, expected);
             CHECK(status == UNROLL_OK, "%s: %s", what, unroll_last_error());
             step(&e, &network, &f, y);
             bad += !same(y, expected, n);
@@ -216,8 +215,8 @@ static void check_network(const char *activation, int tokens, double far)
 {
     unroll_network network = unroll_network_default();
     unroll_model *model;
-    unroll_layer layer[5] = { dense("in", 6, activation), unroll_layer_default(), unroll_layer_default(),
-                              dense("between", 7, NULL), dense("out", 4, activation) };
+    unroll_layer layer[5] = {dense("in", 6, activation), unroll_layer_default(), unroll_layer_default(),
+                             dense("between", 7, NULL), dense("out", 4, activation)};
     char name[48];
     layer[1].kind = "gru";
     layer[1].name = "a";
@@ -244,9 +243,9 @@ static void check_network(const char *activation, int tokens, double far)
 
 static void check_networks(void)
 {
-    static const char *const activations[] = { "relu", "tanh", "sigmoid", "affine", "leaky_relu",
-                                              "thresholded_relu",
-        "scaled_tanh", "hard_sigmoid", "elu", "softsign", "softplus", "softmax" };
+    static const char *const activations[] = {
+        "relu",        "tanh",         "sigmoid", "affine",   "leaky_relu", "thresholded_relu",
+        "scaled_tanh", "hard_sigmoid", "elu",     "softsign", "softplus",   "softmax"};
     check_network(NULL, 0, 0.05);
     check_network("relu", 1, 0.05);
     for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
@@ -256,12 +255,11 @@ static void check_networks(void)
 /* Parameters whose names are none in C, or are the same there: those of PyTorch's Sequential begin with digits. */
 static void check_names(void)
 {
-    static const char *const names[] = { "0", "a.b", "a_b", "2" };
+    static const char *const names[] = {"0", "a.b", "a_b", "2"};
     unroll_network network = unroll_network_default();
     unroll_layer layer[4];
     unroll_model *model;
-    for (int i = 0; i < 4; i++)
-        layer[i] = dense(names[i], 3, NULL);
+    for (int i = 0; i < 4; i++) layer[i] = dense(names[i], 3, NULL);
     layer[0].kind = "gru";
     network.input = 2;
     network.layer = layer;
@@ -275,10 +273,10 @@ static void check_names(void)
 /* ---- the functions of integers --------------------------------------------------------- */
 
 /* Largest error in units of 2^-15 over all arguments of all formats. */
-static double worst_error(enum node_kind kind, int least, int most)
+static double worst_error(enum node_kind kind, int min, int max)
 {
     double worst = 0;
-    for (int fraction = least; fraction <= most; fraction++)
+    for (int fraction = min; fraction <= max; fraction++)
         for (int32_t x = -32768; x <= 32767; x++) {
             double at = ldexp(x, -fraction), exact = kind == NODE_TANH ? tanh(at) : 1 / (1 + exp(-at));
             worst = fmax(worst, fabs(fixed_function(kind, x, fraction, 0) - exact * 32768));
@@ -293,12 +291,10 @@ static void check_exp_and_log(void)
     for (int32_t x = -32768; x <= 32767; x++) {
         double e = exp(ldexp(x, -12));
         int out = fraction_for(e);
-        if (out < MOST_FRACTION)
-            worst_exp = fmax(worst_exp, fabs(fixed_function(NODE_EXP, x, 12, out) - fmin(ldexp(e, out),
-                                                                                         32767)));
+        if (out < MAX_FRACTION)
+            worst_exp = fmax(worst_exp, fabs(fixed_function(NODE_EXP, x, 12, out) - fmin(ldexp(e, out), 32767)));
         if (x > 0)
-            worst_log = fmax(worst_log, fabs(fixed_function(NODE_LOG, x, 12, 11) - ldexp(log(ldexp(x, -12)),
-                                                                                         11)));
+            worst_log = fmax(worst_log, fabs(fixed_function(NODE_LOG, x, 12, 11) - ldexp(log(ldexp(x, -12)), 11)));
         if (x > 0)
             worst_root = fmax(worst_root, fabs(fixed_function(NODE_SQRT, x, 0, 15) - sqrt(ldexp(x, 15))));
     }
@@ -308,10 +304,10 @@ static void check_exp_and_log(void)
     CHECK(worst_root <= 0.5 + 1e-9, "a root is off by %.2f units", worst_root);
 }
 
-static void check_functions(void)
+static void check_activations(void)
 {
-    double sigmoid = worst_error(NODE_SIGMOID, SIGMOID_LEAST, SIGMOID_MOST);
-    double tangent = worst_error(NODE_TANH, SIGMOID_LEAST + 1, SIGMOID_MOST + 1);
+    double sigmoid = worst_error(NODE_SIGMOID, SIGMOID_MIN, SIGMOID_MAX);
+    double tangent = worst_error(NODE_TANH, SIGMOID_MIN + 1, SIGMOID_MAX + 1);
     printf("sigmoid: %.2f units of 2^-15, tanh: %.2f\n", sigmoid, tangent);
     CHECK(sigmoid <= 1.5, "the sigmoid is off by %.2f units", sigmoid);
     CHECK(tangent <= 1.5, "the tanh is off by %.2f units", tangent);
@@ -320,8 +316,7 @@ static void check_functions(void)
 
 /* ---- what is refused ------------------------------------------------------------------- */
 
-static void refused(const unroll_spec *spec, unroll_export_config config, const char *directory,
-                    unroll_status status,
+static void refused(const unroll_spec *spec, unroll_export_config config, const char *directory, unroll_status status,
                     const char *word)
 {
     unroll_model *model;
@@ -330,8 +325,7 @@ static void refused(const unroll_spec *spec, unroll_export_config config, const 
         return;
     config.format = "c99";
     unroll_status given = unroll_export(model, directory, &config);
-    CHECK(given == status && strstr(unroll_last_error(), word), "%d instead of %d, '%s' has no '%s'", given,
-          status,
+    CHECK(given == status && strstr(unroll_last_error(), word), "%d instead of %d, '%s' has no '%s'", given, status,
           unroll_last_error(), word);
     snprintf(path, sizeof path, "%s/unroll_model.c", directory);
     CHECK(access(path, F_OK) != 0, "a refused export left %s", path);
@@ -342,10 +336,15 @@ static void refused(const unroll_spec *spec, unroll_export_config config, const 
 
 static void check_refusals(void)
 {
-    static const struct { const char *prefix, *words; } prefixes[] = {
-        { "9lives", "9lives" }, { "two words", "two words" }, { "int", "a word of C" }, { "xor", "a word of C" },
-        { "uint8_t", "a word of C" }, { "NULL", "a word of C" }, { "_Alignof", "such as Alignof_model" },
-    };
+    static const struct {
+        const char *prefix, *words;
+    } prefixes[] = {{"9lives", "9lives"},
+                    {"two words", "two words"},
+                    {"int", "a word of C"},
+                    {"xor", "a word of C"},
+                    {"uint8_t", "a word of C"},
+                    {"NULL", "a word of C"},
+                    {"_Alignof", "such as Alignof_model"}};
     unroll_spec spec = unroll_spec_default(), both = spec, huge = spec;
     unroll_export_config plain = unroll_export_default(), c = plain;
     spec.input = both.input = huge.input = 4;
@@ -398,7 +397,7 @@ static void check_not_finite(void)
     unroll_model *model;
     unroll_parameter q;
     unroll_integer *integer;
-    float x[4] = { NAN, INFINITY, -INFINITY, 1e30f }, y[4], nothing[4] = { 0, 8192, -8192, 8192 }, z[4];
+    float x[4] = {NAN, INFINITY, -INFINITY, 1e30f}, y[4], nothing[4] = {0, 8192, -8192, 8192}, z[4];
     unroll_calibration calibration = unroll_calibration_default();
     spec.hidden = 4;
     spec.input = 4;
@@ -415,11 +414,9 @@ static void check_not_finite(void)
     }
     calibration.inputs = x;
     calibration.steps = 1;
-    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_DATA,
-          "a calibration with a NaN was taken");
+    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_DATA, "a calibration with a NaN was taken");
     calibration.steps = 0;
-    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_USAGE,
-          "a calibration of no step was taken");
+    CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_USAGE, "a calibration of no step was taken");
     unroll_model_parameter(model, 1, &q);
     q.data[2] = NAN;
     CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_DATA && strstr(unroll_last_error(), q.name),
@@ -443,7 +440,7 @@ int main(void)
         check_skip("clang is not here");
     if (run("command -v arm-none-eabi-gcc >%s/log", folder))
         check_skip("arm-none-eabi-gcc is not here (Debian: gcc-arm-none-eabi libnewlib-arm-none-eabi)");
-    check_functions();
+    check_activations();
     check_refusals();
     check_whole_or_none();
     check_not_finite();

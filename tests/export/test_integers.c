@@ -13,8 +13,7 @@ static void scale_weights(unroll_model *model, float scale, int every)
     for (int i = 0; i < unroll_model_parameters(model); i += every) {
         unroll_parameter q;
         unroll_model_parameter(model, i, &q);
-        for (int k = 0; k < q.shape[0] * (q.rank == 2 ? q.shape[1] : 1); k++)
-            q.data[k] *= scale;
+        for (int k = 0; k < q.shape[0] * (q.rank == 2 ? q.shape[1] : 1); k++) q.data[k] *= scale;
     }
 }
 
@@ -41,16 +40,14 @@ static void compare(const unroll_model *model, const char *name, unroll_integer 
     if (!load(name, &e))
         return;
     for (int t = 0; t < STEPS; t++) {
-        for (int i = 0; i < network.input; i++)
-            x[i] = scale * (float)uniform();
+        for (int i = 0; i < network.input; i++) x[i] = scale * (float)uniform();
         unroll_integer_step(integer, x, expected);
         e.step(e.state, x, y);
         bad += !same(y, expected, n);
-        for (int i = 0; i < n; i++)
-            wild += !isfinite(y[i]);
+        for (int i = 0; i < n; i++) wild += !isfinite(y[i]);
     }
-    CHECK(bad == 0 && wild == 0, "%s: %d of %d steps have other bits, %d outputs are no numbers", name, bad,
-          STEPS, wild);
+    CHECK(bad == 0 && wild == 0, "%s: %d of %d steps have other bits, %d outputs are no numbers", name, bad, STEPS,
+          wild);
     unload(&e);
 }
 
@@ -68,8 +65,7 @@ static void check_hard(const unroll_spec *spec, float weights, int every, float 
     unroll_status status = unroll_integer_new(model, NULL, &integer);
     bool is_exported = export_integers(model, name, NULL);
     CHECK((status == UNROLL_OK) == is_exported, "%s: refused by one of two", name);
-    CHECK(status == UNROLL_OK || (status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "fix:")),
-          "%s: %s", name,
+    CHECK(status == UNROLL_OK || (status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "fix:")), "%s: %s", name,
           unroll_last_error());
     if (status == UNROLL_OK) {
         compare(model, name, integer, inputs);
@@ -80,7 +76,7 @@ static void check_hard(const unroll_spec *spec, float weights, int every, float 
 
 static void check_hard_models(void)
 {
-    static const float scales[] = { 0, 1e-30f, 1e-6f, 0.01f, 8, 300, 1e6f, 1e30f };
+    static const float scales[] = {0, 1e-30f, 1e-6f, 0.01f, 8, 300, 1e6f, 1e30f};
     for (int cell = 0; unroll_cell_name(cell); cell++)
         for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
             unroll_spec spec = unroll_spec_default();
@@ -93,7 +89,7 @@ static void check_hard_models(void)
     unroll_spec wide = unroll_spec_default();
     wide.cell = "rnn";
     wide.hidden = 4;
-    wide.input = 1000;              /* the sums of |q| are beyond 32 bits unless the scale is larger */
+    wide.input = 1000; /* the sums of |q| are beyond 32 bits unless the scale is larger */
     wide.output = 1;
     check_hard(&wide, 1, 1, 100);
 }
@@ -106,26 +102,23 @@ static void check_memory(void)
     unroll_integer *integer;
     unroll_parameter q;
     unroll_calibration calibration = unroll_calibration_default();
-    float frames[40] = { 1 }, x = 1, first = 0, last = 0, nothing = 0;
+    float frames[40] = {1}, x = 1, first = 0, last = 0, nothing = 0;
     spec.cell = "gru";
     spec.hidden = spec.input = 1;
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     scale_weights(model, 0, 1);
-    unroll_model_parameter(model, 0,
-                           &q);       /* rows r, z, n of W: an input opens the update gate and gives n = 1 */
+    unroll_model_parameter(model, 0, &q); /* rows r, z, n of W: an input opens the update gate and gives n = 1 */
     q.data[1] = -40;
     q.data[2] = 3;
-    unroll_model_parameter(model, 2, &q);       /* its bias keeps it closed */
+    unroll_model_parameter(model, 2, &q); /* its bias keeps it closed */
     q.data[1] = 20;
     calibration.inputs = frames;
     calibration.steps = 40;
     if (CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_OK, "%s", unroll_last_error())) {
         unroll_integer_step(integer, &x, &first);
-        for (int t = 0; t < 1000; t++)
-            unroll_integer_step(integer, &nothing, &last);
-        CHECK(first > 0.9f && fabsf(last - first) < 0.05f, "a GRU forgets: %g became %g", (double)first,
-              (double)last);
+        for (int t = 0; t < 1000; t++) unroll_integer_step(integer, &nothing, &last);
+        CHECK(first > 0.9f && fabsf(last - first) < 0.05f, "a GRU forgets: %g became %g", (double)first, (double)last);
         unroll_integer_free(integer);
     }
     unroll_model_free(model);
@@ -140,8 +133,7 @@ static bool refused(const unroll_model *model, const char *path, const char *wor
 
 static void write_array(const char *path, int rank, const uint64_t *shape, const float *data)
 {
-    struct tensor_view view = { .name = "", .dtype = DTYPE_F32, .rank = rank, .data = data,
-                               .bytes = sizeof *data };
+    struct tensor_view view = {.name = "", .dtype = DTYPE_F32, .rank = rank, .data = data, .bytes = sizeof *data};
     for (int i = 0; i < rank; i++) {
         view.shape[i] = shape[i];
         view.bytes *= shape[i];
@@ -161,11 +153,10 @@ static void check_calibration(void)
     spec.hidden = 6;
     spec.input = I;
     snprintf(path, sizeof path, "%s/x.npy", folder);
-    for (int i = 0; i < T * B * I; i++)
-        frames[i] = (float)(50 * uniform());
+    for (int i = 0; i < T * B * I; i++) frames[i] = (float)(50 * uniform());
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    write_array(path, 3, (uint64_t[]){ T, B, I }, frames);
+    write_array(path, 3, (uint64_t[]){T, B, I}, frames);
     calibration.inputs = frames;
     calibration.steps = T;
     calibration.rows = B;
@@ -174,14 +165,14 @@ static void check_calibration(void)
         compare(model, "calibrated", integer, 50);
         unroll_integer_free(integer);
     }
-    write_array(path, 2, (uint64_t[]){ T, B * I }, frames);
+    write_array(path, 2, (uint64_t[]){T, B * I}, frames);
     CHECK(refused(model, path, "frames of 6"), "%s", unroll_last_error());
-    write_array(path, 1, (uint64_t[]){ T * B * I }, frames);
+    write_array(path, 1, (uint64_t[]){T * B * I}, frames);
     CHECK(refused(model, path, "1 axes"), "%s", unroll_last_error());
-    write_array(path, 2, (uint64_t[]){ 0, I }, frames);
+    write_array(path, 2, (uint64_t[]){0, I}, frames);
     CHECK(refused(model, path, "no frame"), "%s", unroll_last_error());
     frames[4] = NAN;
-    write_array(path, 2, (uint64_t[]){ T, I }, frames);
+    write_array(path, 2, (uint64_t[]){T, I}, frames);
     CHECK(refused(model, path, "not finite"), "%s", unroll_last_error());
     run("head -c 70 %s >%s/short.npy", path, folder);
     snprintf(path, sizeof path, "%s/short.npy", folder);
@@ -191,11 +182,11 @@ static void check_calibration(void)
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     snprintf(path, sizeof path, "%s/x.npy", folder);
-    write_array(path, 1, (uint64_t[]){ 4 }, (float[]){ 0, 2, 1, 2 });
+    write_array(path, 1, (uint64_t[]){4}, (float[]){0, 2, 1, 2});
     CHECK(export_integers(model, "tokens", path), "%s", unroll_last_error());
-    write_array(path, 1, (uint64_t[]){ 4 }, (float[]){ 0, 2, 1.5f, 2 });
+    write_array(path, 1, (uint64_t[]){4}, (float[]){0, 2, 1.5f, 2});
     CHECK(refused(model, path, "1.5"), "%s", unroll_last_error());
-    write_array(path, 1, (uint64_t[]){ 4 }, (float[]){ 0, 2, 3, 2 });
+    write_array(path, 1, (uint64_t[]){4}, (float[]){0, 2, 3, 2});
     CHECK(refused(model, path, "no token"), "%s", unroll_last_error());
     unroll_model_free(model);
 }
@@ -211,10 +202,9 @@ static void check_files(void)
     spec.input = 3;
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    CHECK(export_integers(model, "twice", NULL) && !run("cd %s && cp twice.c once.c && cp twice.h once.h",
-                                                        folder) &&
-          export_integers(model, "twice", NULL) && !run("cd %s && cmp twice.c once.c && cmp twice.h once.h",
-                                                        folder),
+    CHECK(export_integers(model, "twice", NULL) && !run("cd %s && cp twice.c once.c && cp twice.h once.h", folder) &&
+              export_integers(model, "twice", NULL) &&
+              !run("cd %s && cmp twice.c once.c && cmp twice.h once.h", folder),
           "the same model gave other files");
     CHECK(export_integers(model, "other", NULL), "%s", unroll_last_error());
     snprintf(path, sizeof path, "%s/both.cc", folder);
@@ -223,13 +213,16 @@ static void check_files(void)
           "    static other b;\n"
           "    float x[TWICE_INPUTS] = { 1 }, y[TWICE_OUTPUTS], z[OTHER_OUTPUTS];\n"
           "    twice_init(&a);\n    other_init(&b);\n"
-          "    twice_step(&a, x, y);\n    other_step(&b, x, z);\n    return y[0] != z[0];\n}\n", file);
+          "    twice_step(&a, x, y);\n    other_step(&b, x, z);\n    return y[0] != z[0];\n}\n",
+          file);
     fclose(file);
     if (run("command -v g++ >%s/log", folder))
         check_skip("the header is read by g++, which is not here");
     else
         CHECK(!run("cd %s && gcc -std=c99 -O1 -c twice.c other.c && g++ -Wall -Wextra -Werror -O1 both.cc "
-                   "twice.o other.o -o both && ./both", folder), "two models in one program of C++");
+                   "twice.o other.o -o both && ./both",
+                   folder),
+              "two models in one program of C++");
     unroll_model_free(model);
 }
 

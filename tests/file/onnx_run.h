@@ -14,22 +14,24 @@
 #include "unroll_train.h"
 
 /* What a run may leave out, to see that a comparison notices. */
-struct onnx_mutation { bool no_lengths, no_states; };
+struct onnx_mutation {
+    bool no_lengths, no_states;
+};
 
 struct onnx_run {
     const struct onnx_import *im;
     const struct tensor_view *(*find)(void *arg, const char *name);
-    void    *arg;
+    void *arg;
     struct onnx_mutation mutation;
     unroll_session *session;
-    int      T, B;
+    int T, B;
     int32_t *lengths;
-    float   *read[2 * IMPORT_LAYERS + 2][3];            /* of each layer: y; h and c, of both directions */
+    float *read[2 * IMPORT_LAYERS + 2][3]; /* of each layer: y; h and c, of both directions */
 };
 
 static inline double onnx_number(const struct tensor_view *t, size_t i)
 {
-    const char *at = (const char *)t->data + i * dtype_size(t->dtype);         /* an archive aligns nothing */
+    const char *at = (const char *)t->data + i * dtype_size(t->dtype); /* an archive aligns nothing */
     float f;
     int32_t n;
     int64_t wide;
@@ -54,8 +56,7 @@ static inline int onnx_position(const struct onnx_import *im, int id)
 }
 
 /* Number (t, b, k) of the sequence. */
-static inline size_t onnx_index(const struct onnx_import *im, const struct tensor_view *x, int t, int b,
-                                int k)
+static inline size_t onnx_index(const struct onnx_import *im, const struct tensor_view *x, int t, int b, int k)
 {
     size_t index = 0;
     for (int axis = 0; axis < x->rank; axis++) {
@@ -69,8 +70,8 @@ static inline unroll_status onnx_open_session(struct onnx_run *r)
 {
     const struct onnx_import *im = r->im;
     unroll_session_config config = unroll_session_default();
-    const struct tensor_view *x = onnx_array(r, im->sequence), *lengths = im->lengths < 0 ? NULL
-        : onnx_array(r, im->lengths);
+    const struct tensor_view *x = onnx_array(r, im->sequence),
+                             *lengths = im->lengths < 0 ? NULL : onnx_array(r, im->lengths);
     int t = onnx_position(im, im->time), b = onnx_position(im, im->batch);
     if (!x || (im->lengths >= 0 && !lengths))
         return fail(UNROLL_DATA, "an array of the graph's inputs is missing");
@@ -82,8 +83,7 @@ static inline unroll_status onnx_open_session(struct onnx_run *r)
     config.machine.threads = 1;
     if (config.lengths) {
         r->lengths = calloc((size_t)r->B, sizeof *r->lengths);
-        for (int i = 0; i < r->B; i++)
-            r->lengths[i] = (int32_t)onnx_number(lengths, (size_t)i);
+        for (int i = 0; i < r->B; i++) r->lengths[i] = (int32_t)onnx_number(lengths, (size_t)i);
     }
     return unroll_session_new(im->model, &config, &r->session);
 }
@@ -93,15 +93,14 @@ static inline unroll_status onnx_write_states(struct onnx_run *r)
     for (int i = 0; i < r->im->states && !r->mutation.no_states; i++) {
         const struct state_use *s = &r->im->state[i];
         const struct tensor_view *a = onnx_array(r, s->input);
-        size_t hidden = (size_t)r->im->layer[s->layer].layer.width, rows = a
-            ? (size_t)a->shape[s->batch_first ? 1 : 0] : 0;
+        size_t hidden = (size_t)r->im->layer[s->layer].layer.width,
+               rows = a ? (size_t)a->shape[s->batch_first ? 1 : 0] : 0;
         float *h = calloc((size_t)r->B * hidden, sizeof *h);
         char name[64];
         snprintf(name, sizeof name, "%s0.l%d%s", s->is_cell ? "s" : "h", s->layer, s->direction ? ".reverse" : "");
         for (size_t b = 0; a && b < (size_t)r->B; b++) {
             const size_t row = s->batch_first ? b * rows + (size_t)s->row : (size_t)s->row * (size_t)r->B + b;
-            for (size_t u = 0; u < hidden; u++)
-                h[b * hidden + u] = (float)onnx_number(a, row * hidden + u);
+            for (size_t u = 0; u < hidden; u++) h[b * hidden + u] = (float)onnx_number(a, row * hidden + u);
         }
         unroll_status status = unroll_write(r->session, name, h, (size_t)r->B * hidden);
         free(h);
@@ -126,8 +125,8 @@ static inline unroll_status onnx_forward(struct onnx_run *r)
                 tokens[at] = im->tokens ? (int32_t)value : 0;
                 inputs[at * width + k] = (float)value;
             }
-    unroll_batch batch = { .tokens = im->tokens ? tokens : NULL, .inputs = im->tokens ? NULL : inputs,
-                           .lengths = r->lengths };
+    unroll_batch batch = {
+        .tokens = im->tokens ? tokens : NULL, .inputs = im->tokens ? NULL : inputs, .lengths = r->lengths};
     unroll_status status = unroll_forward(r->session, &batch);
     free(inputs);
     free(tokens);
@@ -143,8 +142,8 @@ static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
     if (q->kind == PIECE_Y)
         snprintf(name, sizeof name, last ? "z" : "y.l%d", q->index);
     else
-        snprintf(name, sizeof name, "%sn.l%d%s", q->kind == PIECE_H ? "h" : "s", q->index, q->direction
-                 ? ".reverse" : "");
+        snprintf(name, sizeof name, "%sn.l%d%s", q->kind == PIECE_H ? "h" : "s", q->index,
+                 q->direction ? ".reverse" : "");
     if (!r->read[slot][kind]) {
         size_t count = unroll_count(r->session, name);
         float *numbers = calloc(count + 1, sizeof *numbers);
@@ -157,11 +156,10 @@ static inline const float *onnx_buffer(struct onnx_run *r, const struct part *q)
 
 /* What the network has for one number of an output; NAN where it can't be compared:
  * padding of dense layers. */
-static inline double onnx_expect(struct onnx_run *r, const struct flow *f, int t, int b, int s, int64_t k)
+static inline double onnx_expect(struct onnx_run *r, const struct symbolic *f, int t, int b, int s, int64_t k)
 {
     const struct part *q = &f->piece[s * f->pieces];
-    for (; k >= q->width; q++)
-        k -= q->width;
+    for (; k >= q->width; q++) k -= q->width;
     const float *numbers = onnx_buffer(r, q);
     if (q->kind != PIECE_Y)
         return numbers[b * q->width + k];
@@ -174,8 +172,7 @@ static inline double onnx_expect(struct onnx_run *r, const struct flow *f, int t
 }
 
 /* Adds the place along one axis of an output to t, b, stack and feature. */
-static inline void onnx_step(const struct onnx_import *im, int id, int64_t at, int *t, int *b, int *s,
-                             int64_t *k)
+static inline void onnx_step(const struct onnx_import *im, int id, int64_t at, int *t, int *b, int *s, int64_t *k)
 {
     if (id == AXIS_FEATURE)
         *k = at;
@@ -190,13 +187,12 @@ static inline void onnx_step(const struct onnx_import *im, int id, int64_t at, i
 /* The largest difference to `reference`, relative to 1; -1: shapes differ. */
 static inline double onnx_compare(struct onnx_run *r, const char *output, const struct tensor_view *reference)
 {
-    const struct flow *f = &onnx_value(r->im, output)->flow;
+    const struct symbolic *f = &onnx_value(r->im, output)->symbolic;
     size_t count = 1;
     double worst = 0;
     if (reference->rank != f->rank)
         return -1;
-    for (int k = 0; k < f->rank; k++)
-        count *= (size_t)reference->shape[k];
+    for (int k = 0; k < f->rank; k++) count *= (size_t)reference->shape[k];
     for (size_t i = 0; i < count; i++) {
         int t = 0, b = 0, s = 0;
         int64_t k = 0;
@@ -236,8 +232,7 @@ static inline double onnx_run_and_compare(struct onnx_run *r, int *compared)
     }
     unroll_session_free(r->session);
     for (size_t i = 0; i < sizeof r->read / sizeof *r->read; i++)
-        for (int k = 0; k < 3; k++)
-            free(r->read[i][k]);
+        for (int k = 0; k < 3; k++) free(r->read[i][k]);
     free(r->lengths);
     return status == UNROLL_OK ? worst : -1;
 }

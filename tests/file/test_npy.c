@@ -27,8 +27,7 @@ static void check_quarters(const struct tensor_view *tensor, const char *what)
     if (!CHECK(tensor && tensor->rank == 2 && tensor->shape[0] == 2 && tensor->shape[1] == 3, "%s", what))
         return;
     CHECK(tensor_view_to_floats(tensor, numbers) == UNROLL_OK, "%s", unroll_last_error());
-    for (int k = 0; k < 6; k++)
-        CHECK(numbers[k] == (float)k / 4, "%s: number %d is %g", what, k, (double)numbers[k]);
+    for (int k = 0; k < 6; k++) CHECK(numbers[k] == (float)k / 4, "%s: number %d is %g", what, k, (double)numbers[k]);
 }
 
 static void test_numpy_arrays(void)
@@ -57,8 +56,9 @@ static void test_numpy_archive(void)
     CHECK(npz_count(file) == 2, "%d arrays", npz_count(file));
     check_quarters(npz_find(file, "x"), "x of two.npz");
     const struct tensor_view *tensor = npz_find(file, "lengths");
-    CHECK(tensor && tensor->dtype == DTYPE_I32 && tensor_view_to_floats(tensor, lengths) == UNROLL_OK
-          && lengths[0] == 1 && lengths[1] == 2, "lengths of two.npz");
+    CHECK(tensor && tensor->dtype == DTYPE_I32 && tensor_view_to_floats(tensor, lengths) == UNROLL_OK &&
+              lengths[0] == 1 && lengths[1] == 2,
+          "lengths of two.npz");
     CHECK(npz_find(file, "y") == NULL, "an array that is not there was found");
     npz_close(file);
     if (CHECK(npz_open(SEEDS "empty.npz", &file) == UNROLL_OK, "%s", unroll_last_error())) {
@@ -77,14 +77,13 @@ static void test_round_trip(void)
     struct npz *file;
     int count = 0;
 
-    for (size_t i = 0; i < sizeof numbers; i++)
-        numbers[i] = (unsigned char)(37 * i + 1);
+    for (size_t i = 0; i < sizeof numbers; i++) numbers[i] = (unsigned char)(37 * i + 1);
     for (int i = 0; i < DTYPE_COUNT; i++) {
         if (i == DTYPE_BF16)
             continue;
         snprintf(names[i], sizeof names[i], "array %d", i);
-        tensors[count] = (struct tensor_view){.name = names[i], .dtype = (enum dtype)i, .rank = count % 4,
-                                              .shape = {2, 1, 3}, .data = numbers};
+        tensors[count] = (struct tensor_view){
+            .name = names[i], .dtype = (enum dtype)i, .rank = count % 4, .shape = {2, 1, 3}, .data = numbers};
         tensor_view_bytes(&tensors[count], &tensors[count].bytes);
         count++;
     }
@@ -93,9 +92,9 @@ static void test_round_trip(void)
         return;
     for (int i = 0; i < count; i++) {
         const struct tensor_view *read = npz_find(file, tensors[i].name);
-        CHECK(read && read->dtype == tensors[i].dtype && read->rank == tensors[i].rank
-              && memcmp(read->shape, tensors[i].shape, (size_t)read->rank * sizeof *read->shape) == 0
-              && read->bytes == tensors[i].bytes && memcmp(read->data, numbers, read->bytes) == 0,
+        CHECK(read && read->dtype == tensors[i].dtype && read->rank == tensors[i].rank &&
+                  memcmp(read->shape, tensors[i].shape, (size_t)read->rank * sizeof *read->shape) == 0 &&
+                  read->bytes == tensors[i].bytes && memcmp(read->data, numbers, read->bytes) == 0,
               "'%s' came back changed", tensors[i].name);
     }
     npz_close(file);
@@ -169,19 +168,20 @@ static void test_headers(void)
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'shape': (2,), }"), UNROLL_DATA, "dict");
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}"), UNROLL_DATA,
                   "dict");
-    CHECK_REFUSED(parse_text("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}"), UNROLL_DATA, "dict");
+    CHECK_REFUSED(parse_text("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}"), UNROLL_DATA,
+                  "dict");
     CHECK_REFUSED(parse_text("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}"), UNROLL_UNSUPPORTED, "'|O'");
     CHECK_REFUSED(parse_text("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8)}"),
                   UNROLL_DATA, "overflows");
-    CHECK_REFUSED(parse_text("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"),
-                  UNROLL_DATA, "dict");
+    CHECK_REFUSED(parse_text("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"), UNROLL_DATA,
+                  "dict");
 }
 
 static void test_floats(void)
 {
     const double doubles[] = {1e300, 0.1, (double)INFINITY};
-    struct tensor_view tensor = {.name = "d", .dtype = DTYPE_F64, .rank = 1, .shape = {2}, .data = doubles + 1,
-                                 .bytes = 16};
+    struct tensor_view tensor = {
+        .name = "d", .dtype = DTYPE_F64, .rank = 1, .shape = {2}, .data = doubles + 1, .bytes = 16};
     float to[2] = {0};
 
     CHECK(tensor_view_to_floats(&tensor, to) == UNROLL_OK && to[0] == 0.1f && isinf(to[1]), "%g %g", (double)to[0],

@@ -15,10 +15,7 @@
 
 static const double TOLERANCE = 1e-5;
 
-static const struct tensor_view *find_in_npz(void *arg, const char *name)
-{
-    return npz_find(arg, name);
-}
+static const struct tensor_view *find_in_npz(void *arg, const char *name) { return npz_find(arg, name); }
 
 /* ---- vectors --------------------------------------------------------------------------- */
 
@@ -56,8 +53,8 @@ static bool drop(struct onnx_file *o, const char *name)
     return true;
 }
 
-static bool ignore_clip(struct onnx_file *o)         { return drop(o, "clip"); }
-static bool ignore_forget(struct onnx_file *o)       { return drop(o, "input_forget"); }
+static bool ignore_clip(struct onnx_file *o) { return drop(o, "clip"); }
+static bool ignore_forget(struct onnx_file *o) { return drop(o, "input_forget"); }
 static bool ignore_activations(struct onnx_file *o)
 {
     drop(o, "activation_alpha"), drop(o, "activation_beta");
@@ -69,15 +66,14 @@ static bool move_numbers(struct onnx_file *o, const char *name)
 {
     static float moved[8];
     struct onnx_attribute *a = find_attribute(o, name);
-    for (int k = 0; a && k < a->count; k++)
-        moved[k] = a->floats[k] + 0.5f;
+    for (int k = 0; a && k < a->count; k++) moved[k] = a->floats[k] + 0.5f;
     if (a)
         a->floats = moved;
     return a != NULL;
 }
 
-static bool move_alpha(struct onnx_file *o)          { return move_numbers(o, "activation_alpha"); }
-static bool move_beta(struct onnx_file *o)           { return move_numbers(o, "activation_beta"); }
+static bool move_alpha(struct onnx_file *o) { return move_numbers(o, "activation_alpha"); }
+static bool move_beta(struct onnx_file *o) { return move_numbers(o, "activation_beta"); }
 
 static bool ignore_direction(struct onnx_file *o)
 {
@@ -130,19 +126,23 @@ static bool swap_peepholes(struct onnx_file *o)
 }
 
 static const struct {
-    const char *name; change_graph *change; struct onnx_mutation run; int seen;
-} mutants[] = {
-    { "swap gates", swap_gates, { 0, 0 }, 1 }, { "ignore clip", ignore_clip, { 0, 0 }, 1 },
-    { "ignore input_forget", ignore_forget, { 0, 0 }, 1 }, { "ignore activations", ignore_activations,
-                                                             { 0, 0 }, 1 },
-    { "move alpha", move_alpha, { 0, 0 }, 1 }, { "move beta", move_beta, { 0, 0 }, 1 },
-    { "ignore direction", ignore_direction, { 0, 0 }, 1 }, { "swap directions", swap_directions, { 0, 0 },
-                                                             1 },
-    { "turn linear_before_reset", turn_reset, { 0, 0 }, 1 }, { "ignore peepholes", ignore_peepholes, { 0, 0 },
-                                                               1 },
-    { "swap peepholes", swap_peepholes, { 0, 0 }, 1 }, { "ignore lengths", NULL, { .no_lengths = true }, 1 },
-    { "ignore states", NULL, { .no_states = true }, 1 },
-};
+    const char *name;
+    change_graph *change;
+    struct onnx_mutation run;
+    int seen;
+} mutants[] = {{"swap gates", swap_gates, {0, 0}, 1},
+               {"ignore clip", ignore_clip, {0, 0}, 1},
+               {"ignore input_forget", ignore_forget, {0, 0}, 1},
+               {"ignore activations", ignore_activations, {0, 0}, 1},
+               {"move alpha", move_alpha, {0, 0}, 1},
+               {"move beta", move_beta, {0, 0}, 1},
+               {"ignore direction", ignore_direction, {0, 0}, 1},
+               {"swap directions", swap_directions, {0, 0}, 1},
+               {"turn linear_before_reset", turn_reset, {0, 0}, 1},
+               {"ignore peepholes", ignore_peepholes, {0, 0}, 1},
+               {"swap peepholes", swap_peepholes, {0, 0}, 1},
+               {"ignore lengths", NULL, {.no_lengths = true}, 1},
+               {"ignore states", NULL, {.no_states = true}, 1}};
 enum { MUTANTS = sizeof mutants / sizeof *mutants };
 static int mutants_tried[MUTANTS];
 
@@ -157,11 +157,10 @@ static double difference_of(const char *path, struct npz *arrays, int mutant, in
         return -1;
     bool applies = mutant < 0 || !mutants[mutant].change || mutants[mutant].change(file);
     if (applies && onnx_import_graph(file, &config, &im) == UNROLL_OK) {
-        struct onnx_run run = { .im = im, .find = find_in_npz, .arg = arrays };
+        struct onnx_run run = {.im = im, .find = find_in_npz, .arg = arrays};
         if (mutant >= 0) {
             run.mutation = mutants[mutant].run;
-            applies = !(run.mutation.no_lengths && im->lengths < 0) && !(run.mutation.no_states &&
-                                                                         !im->states);
+            applies = !(run.mutation.no_lengths && im->lengths < 0) && !(run.mutation.no_states && !im->states);
         }
         difference = applies ? onnx_run_and_compare(&run, compared) : -2;
         onnx_import_free(im);
@@ -178,9 +177,8 @@ static void check_mutants(const char *path, struct npz *arrays)
         if (difference == -2)
             continue;
         mutants_tried[m]++;
-        CHECK(difference > 100 * TOLERANCE, "%s: the mutant '%s' differs by %g only: %s", path,
-              mutants[m].name, difference,
-              unroll_last_error());
+        CHECK(difference > 100 * TOLERANCE, "%s: the mutant '%s' differs by %g only: %s", path, mutants[m].name,
+              difference, unroll_last_error());
     }
 }
 
@@ -194,9 +192,8 @@ static void check_vector(const char *folder, const char *name)
     if (!CHECK(npz_open(data, &arrays) == UNROLL_OK, "%s: %s", data, unroll_last_error()))
         return;
     double difference = difference_of(path, arrays, -1, &compared);
-    CHECK(difference >= 0 && difference <= TOLERANCE && compared > 0, "%s: %d outputs, difference %g: %s",
-          name, compared,
-          difference, difference < 0 ? unroll_last_error() : "");
+    CHECK(difference >= 0 && difference <= TOLERANCE && compared > 0, "%s: %d outputs, difference %g: %s", name,
+          compared, difference, difference < 0 ? unroll_last_error() : "");
     if (!strncmp(name, "lstm", 4) || !strncmp(name, "gru", 3) || !strncmp(name, "rnn", 3))
         check_mutants(path, arrays);
     npz_close(arrays);
@@ -219,7 +216,11 @@ static void check_vectors(const char *folder)
 /* ---- onnx's node tests ----------------------------------------------------------------- */
 
 enum { ARRAYS = 16 };
-struct node_test { struct onnx_file *file; struct tensor_view array[ARRAYS]; int count; };
+struct node_test {
+    struct onnx_file *file;
+    struct tensor_view array[ARRAYS];
+    int count;
+};
 
 static const struct tensor_view *find_in_test(void *arg, const char *name)
 {
@@ -246,10 +247,11 @@ static bool read_array(struct node_test *t, const char *folder, const char *kind
         return false;
     tensor->name = name;
     struct tensor_view *a = &t->array[t->count++];
-    *a = (struct tensor_view){ .name = name, .dtype = tensor->f ? DTYPE_F32 : DTYPE_I64, .rank = tensor->rank,
-                               .data = tensor->f ? (void *)tensor->f : (void *)tensor->i };
-    for (int k = 0; k < tensor->rank; k++)
-        a->shape[k] = (uint64_t)tensor->dim[k];
+    *a = (struct tensor_view){.name = name,
+                              .dtype = tensor->f ? DTYPE_F32 : DTYPE_I64,
+                              .rank = tensor->rank,
+                              .data = tensor->f ? (void *)tensor->f : (void *)tensor->i};
+    for (int k = 0; k < tensor->rank; k++) a->shape[k] = (uint64_t)tensor->dim[k];
     if (!strcmp(kind, "input") && strchr("WRBP", name[0]) && !name[1])
         t->file->tensor[t->file->tensors++] = *tensor;
     return true;
@@ -259,7 +261,7 @@ static bool read_array(struct node_test *t, const char *folder, const char *kind
 static double node_difference(const char *folder)
 {
     char path[PATH_MAX + 16];
-    struct node_test t = { .count = 0 };
+    struct node_test t = {.count = 0};
     struct onnx_import *im;
     unroll_import_config config = unroll_import_default();
     double difference = -1;
@@ -274,7 +276,7 @@ static double node_difference(const char *folder)
     for (int i = 0; i < t.file->outputs && good; i++)
         good = read_array(&t, folder, "output", i, t.file->output[i].name);
     if (good && onnx_import_graph(t.file, &config, &im) == UNROLL_OK) {
-        struct onnx_run run = { .im = im, .find = find_in_test, .arg = &t };
+        struct onnx_run run = {.im = im, .find = find_in_test, .arg = &t};
         difference = onnx_run_and_compare(&run, &compared);
         onnx_import_free(im);
     }
@@ -287,8 +289,7 @@ static void check_node_tests(const char *folder)
     static const char *const tests[] = {
         "gru_batchwise",  "gru_defaults",         "gru_seq_length",         "gru_with_initial_bias",
         "lstm_batchwise", "lstm_defaults",        "lstm_with_initial_bias", "lstm_with_peepholes",
-        "rnn_seq_length", "simple_rnn_batchwise", "simple_rnn_defaults",    "simple_rnn_with_initial_bias",
-    };
+        "rnn_seq_length", "simple_rnn_batchwise", "simple_rnn_defaults",    "simple_rnn_with_initial_bias"};
     if (access(folder, R_OK)) {
         check_skip("onnx's node tests are not here");
         return;
@@ -316,7 +317,8 @@ static void check_signature(const char *folder, const char *name, const char *co
     close(file);
     snprintf(path, sizeof path, "%s/%s.onnx", folder, name);
     if (CHECK(unroll_import(path, &config, &model) == UNROLL_OK && unroll_model_save(model, saved) == UNROLL_OK &&
-              unroll_model_load(saved, &again) == UNROLL_OK, "%s: %s", name, unroll_last_error())) {
+                  unroll_model_load(saved, &again) == UNROLL_OK,
+              "%s: %s", name, unroll_last_error())) {
         for (; (line = unroll_model_signature(again, n)); n++)
             CHECK(n < count && !strcmp(line, lines[n]), "%s: entry %d is %s", name, n, line);
         CHECK(n == count, "%s: its signature has %d entries, not %d", name, n, count);
@@ -330,17 +332,19 @@ static void check_signature(const char *folder, const char *name, const char *co
 
 static void check_signatures(const char *folder)
 {
-    static const char *const tagger[] = { "input 'tokens': tokens as [batch time]",
-                                          "output 'out': y as [batch time features]" };
-    static const char *const functions[] = {
-        "input 'X': x as [time batch features]", "input 'lens': lengths as [batch]",
+    static const char *const tagger[] = {"input 'tokens': tokens as [batch time]",
+                                         "output 'out': y as [batch time features]"};
+    static const char *const activations[] = {
+        "input 'X': x as [time batch features]",
+        "input 'lens': lengths as [batch]",
         "input 'h0': h0.rnn[0] + h0.rnn1[0] as [2 batch features]",
-        "input 'c0': c0.rnn[0] + c0.rnn1[0] as [2 batch features]", "output 'Y': y as [time 2 batch features]",
+        "input 'c0': c0.rnn[0] + c0.rnn1[0] as [2 batch features]",
+        "output 'Y': y as [time 2 batch features]",
         "output 'Y_h': hn.rnn[0] + hn.rnn1[0] as [2 batch features]",
         "output 'Y_c': cn.rnn[0] + cn.rnn1[0] as [2 batch features]",
     };
     check_signature(folder, "torch-script-tagger", tagger, 2);
-    check_signature(folder, "lstm-functions-bi", functions, 7);
+    check_signature(folder, "lstm-functions-bi", activations, 7);
 }
 
 /* ---- export, and back ------------------------------------------------------------------ */
@@ -350,8 +354,8 @@ static double compare_models(unroll_model *a, unroll_model *b)
 {
     enum { T = 4, B = 3 };
     unroll_session_config config = unroll_session_default();
-    unroll_model *model[2] = { a, b };
-    float *out[2] = { NULL, NULL }, x[T * B * 16];
+    unroll_model *model[2] = {a, b};
+    float *out[2] = {NULL, NULL}, x[T * B * 16];
     int32_t tokens[T * B];
     size_t count = 0;
     double worst = 0;
@@ -359,10 +363,8 @@ static double compare_models(unroll_model *a, unroll_model *b)
     config.rows = B;
     config.machine.threads = 1;
     config.machine.isa = "scalar";
-    for (int i = 0; i < T * B * 16; i++)
-        x[i] = (float)((i * 37 % 101) - 50) / 40;
-    for (int i = 0; i < T * B; i++)
-        tokens[i] = i * 5 % 7;
+    for (int i = 0; i < T * B * 16; i++) x[i] = (float)((i * 37 % 101) - 50) / 40;
+    for (int i = 0; i < T * B; i++) tokens[i] = i * 5 % 7;
     for (int k = 0; k < 2; k++) {
         unroll_session *s;
         char last[16];
@@ -370,10 +372,9 @@ static double compare_models(unroll_model *a, unroll_model *b)
         if (unroll_session_new(model[k], &config, &s) != UNROLL_OK)
             return -1;
         bool symbols = model[k]->tokens;
-        unroll_batch batch = { .inputs = symbols ? NULL : x, .tokens = symbols ? tokens : NULL };
+        unroll_batch batch = {.inputs = symbols ? NULL : x, .tokens = symbols ? tokens : NULL};
         float h0[B * 8];
-        for (int i = 0; i < B * 8; i++)
-            h0[i] = (float)(i % 9 - 4) / 7;
+        for (int i = 0; i < B * 8; i++) h0[i] = (float)(i % 9 - 4) / 7;
         const char *first = model[k]->layer[0].first_direction ? "h0.l0.reverse" : "h0.l0";
         unroll_write(s, first, h0, unroll_count(s, first));
         unroll_status status = unroll_forward(s, &batch);
@@ -384,8 +385,7 @@ static double compare_models(unroll_model *a, unroll_model *b)
             worst = INFINITY;
         unroll_session_free(s);
     }
-    for (size_t i = 0; i < count; i++)
-        worst = fmax(worst, fabs((double)out[0][i] - (double)out[1][i]));
+    for (size_t i = 0; i < count; i++) worst = fmax(worst, fabs((double)out[0][i] - (double)out[1][i]));
     free(out[0]);
     free(out[1]);
     return worst;
@@ -401,8 +401,7 @@ static void check_export(const char *what, unroll_model *m)
     close(file);
     to.format = from.format = "onnx";
     bool good = CHECK(unroll_export(m, path, &to) == UNROLL_OK, "%s: %s", what, unroll_last_error()) &&
-                CHECK(unroll_import(path, &from, &back) == UNROLL_OK, "%s back: %s", what,
-                      unroll_last_error());
+                CHECK(unroll_import(path, &from, &back) == UNROLL_OK, "%s back: %s", what, unroll_last_error());
     if (good) {
         double difference = compare_models(m, back);
         CHECK(difference == 0, "%s: export and import change it by %g: %s", what, difference,
@@ -414,7 +413,7 @@ static void check_export(const char *what, unroll_model *m)
 
 static void check_exports_of_stacks(void)
 {
-    static const char *const cells[] = { "lstm", "gru", "gru-before", "rnn", "rnn-relu" };
+    static const char *const cells[] = {"lstm", "gru", "gru-before", "rnn", "rnn-relu"};
     for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
         for (int variant = 0; variant < 4; variant++) {
             unroll_spec s = unroll_spec_default();
@@ -440,18 +439,17 @@ static void check_export_of_network(void)
     unroll_layer layer[4];
     unroll_network n = unroll_network_default();
     unroll_model *m;
-    for (int i = 0; i < 4; i++)
-        layer[i] = unroll_layer_default();
+    for (int i = 0; i < 4; i++) layer[i] = unroll_layer_default();
     layer[0].kind = "lstm";
     layer[0].name = "a";
     layer[0].width = 8;
-    layer[0].coupled = 1;
-    layer[0].functions = "hard_sigmoid(0.3,0) softsign elu(0.5,0)";
+    layer[0].input_forget = 1;
+    layer[0].activations = "hard_sigmoid(0.3,0) softsign elu(0.5,0)";
     layer[1].kind = "rnn";
     layer[1].name = "b";
     layer[1].width = 6;
     layer[1].reverse = 1;
-    layer[1].functions = "leaky_relu(0.1)";
+    layer[1].activations = "leaky_relu(0.1)";
     layer[2].name = "c";
     layer[2].width = 5;
     layer[2].sources = 3;
@@ -478,9 +476,8 @@ static void check_refused_export(unroll_spec s, const char *words)
     to.format = "onnx";
     if (!CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    CHECK(unroll_export(m, "/nowhere/x.onnx", &to) == UNROLL_UNSUPPORTED &&
-          strstr(unroll_last_error(), words), "refused with '%s'",
-          unroll_last_error());
+    CHECK(unroll_export(m, "/nowhere/x.onnx", &to) == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), words),
+          "refused with '%s'", unroll_last_error());
     unroll_model_free(m);
 }
 
@@ -507,45 +504,98 @@ static void check_refused_graph(const char *path, change_graph *change, const ch
         return;
     change(file);
     unroll_status status = onnx_import_graph(file, &config, &im);
-    CHECK(status != UNROLL_OK && strstr(unroll_last_error(), words), "'%s' is not refused with '%s' but '%s'",
-          path, words,
-          status == UNROLL_OK ? "taken" : unroll_last_error());
+    CHECK(status != UNROLL_OK && strstr(unroll_last_error(), words), "'%s' is not refused with '%s' but '%s'", path,
+          words, status == UNROLL_OK ? "taken" : unroll_last_error());
     if (status == UNROLL_OK)
         onnx_import_free(im);
     onnx_close(file);
 }
 
-static bool other_operator(struct onnx_file *o)   { o->node[0].op = "Conv"; return true; }
-static bool other_domain(struct onnx_file *o)     { o->node[0].domain = "com.microsoft"; return true; }
-static bool other_attribute(struct onnx_file *o)  { o->node[0].attribute[0].name = "dropout"; return true; }
-static bool old_opset(struct onnx_file *o)        { o->opset = 6; return true; }
-static bool nan_weight(struct onnx_file *o)       { o->tensor[0].f[1] = NAN; return true; }
-static bool narrow_weight(struct onnx_file *o)    { o->tensor[0].dim[1]--; return true; }
-static bool no_such_input(struct onnx_file *o)    { o->node[0].input[0] = "Q"; return true; }
-static bool from_pytorch(struct onnx_file *o)     { o->producer = "pytorch"; return true; }
-static bool constant_state(struct onnx_file *o)   { o->node[0].input[5] = "W"; return true; }
-static bool many_functions(struct onnx_file *o)   { find_attribute(o, "activations")->count--; return true; }
-static bool no_alpha(struct onnx_file *o)         { find_attribute(o, "activation_alpha")->count = 0; return true; }
-static bool no_beta(struct onnx_file *o)          { find_attribute(o, "activation_beta")->count = 0; return true; }
-static bool twice(struct onnx_file *o)           { o->node[0].output[1] = o->node[0].output[0]; return true; }
+static bool other_operator(struct onnx_file *o)
+{
+    o->node[0].op = "Conv";
+    return true;
+}
+static bool other_domain(struct onnx_file *o)
+{
+    o->node[0].domain = "com.microsoft";
+    return true;
+}
+static bool other_attribute(struct onnx_file *o)
+{
+    o->node[0].attribute[0].name = "dropout";
+    return true;
+}
+static bool old_opset(struct onnx_file *o)
+{
+    o->opset = 6;
+    return true;
+}
+static bool nan_weight(struct onnx_file *o)
+{
+    o->tensor[0].f[1] = NAN;
+    return true;
+}
+static bool narrow_weight(struct onnx_file *o)
+{
+    o->tensor[0].dim[1]--;
+    return true;
+}
+static bool no_such_input(struct onnx_file *o)
+{
+    o->node[0].input[0] = "Q";
+    return true;
+}
+static bool from_pytorch(struct onnx_file *o)
+{
+    o->producer = "pytorch";
+    return true;
+}
+static bool constant_state(struct onnx_file *o)
+{
+    o->node[0].input[5] = "W";
+    return true;
+}
+static bool many_activations(struct onnx_file *o)
+{
+    find_attribute(o, "activations")->count--;
+    return true;
+}
+static bool no_alpha(struct onnx_file *o)
+{
+    find_attribute(o, "activation_alpha")->count = 0;
+    return true;
+}
+static bool no_beta(struct onnx_file *o)
+{
+    find_attribute(o, "activation_beta")->count = 0;
+    return true;
+}
+static bool twice(struct onnx_file *o)
+{
+    o->node[0].output[1] = o->node[0].output[0];
+    return true;
+}
 
 static void check_refusals(const char *folder)
 {
-    static const struct { const char *file; change_graph *change; const char *words; } refusals[] = {
-        { "lstm-reverse", other_operator, "node 'node' (Conv): this operator is not read" },
-        { "lstm-reverse", other_domain, "com.microsoft" },
-        { "lstm-reverse", other_attribute, "the attribute 'dropout' is not known" },
-        { "lstm-reverse", old_opset, "opset 6" },
-        { "lstm-reverse", nan_weight, "NaN or infinity" },
-        { "lstm-reverse", narrow_weight, "does not have the shape" },
-        { "lstm-reverse", no_such_input, "nothing computes 'Q'" },
-        { "gru-before", from_pytorch, "GRU reset convention is doubtful" },
-        { "lstm-reverse", constant_state, "a constant that is not zero" },
-        { "lstm-functions", many_functions, "2 activations, not 3" },
-        { "rnn-affine", no_alpha, "the activation 'Affine' lacks its alpha or beta" },
-        { "rnn-scaledtanh", no_beta, "the activation 'ScaledTanh' lacks its alpha or beta" },
-        { "lstm-reverse", twice, "given twice" },
-    };
+    static const struct {
+        const char *file;
+        change_graph *change;
+        const char *words;
+    } refusals[] = {{"lstm-reverse", other_operator, "node 'node' (Conv): this operator is not read"},
+                    {"lstm-reverse", other_domain, "com.microsoft"},
+                    {"lstm-reverse", other_attribute, "the attribute 'dropout' is not known"},
+                    {"lstm-reverse", old_opset, "opset 6"},
+                    {"lstm-reverse", nan_weight, "NaN or infinity"},
+                    {"lstm-reverse", narrow_weight, "does not have the shape"},
+                    {"lstm-reverse", no_such_input, "nothing computes 'Q'"},
+                    {"gru-before", from_pytorch, "GRU reset convention is doubtful"},
+                    {"lstm-reverse", constant_state, "a constant that is not zero"},
+                    {"lstm-functions", many_activations, "2 activations, not 3"},
+                    {"rnn-affine", no_alpha, "the activation 'Affine' lacks its alpha or beta"},
+                    {"rnn-scaledtanh", no_beta, "the activation 'ScaledTanh' lacks its alpha or beta"},
+                    {"lstm-reverse", twice, "given twice"}};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         char path[PATH_MAX];
         snprintf(path, sizeof path, "%s/%s.onnx", folder, refusals[i].file);

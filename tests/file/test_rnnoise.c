@@ -12,7 +12,7 @@
 #include "file/npy.h"
 #include "unroll_advanced.h"
 
-enum { T = 12, MOST = 64, LAYERS = 6 };
+enum { T = 12, MAX = 64, LAYERS = 6 };
 enum { INPUT_DENSE, VAD_GRU, NOISE_GRU, DENOISE_GRU, DENOISE_OUTPUT, VAD_OUTPUT };
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[128], arrays[128];
@@ -23,7 +23,7 @@ static struct rng rng;
 /* Kernels [inputs, columns] and biases, times 256. */
 struct layer {
     int inputs, units, activation, columns;
-    double kernel[MOST][3 * MOST], recurrent[MOST][3 * MOST], bias[3 * MOST];
+    double kernel[MAX][3 * MAX], recurrent[MAX][3 * MAX], bias[3 * MAX];
 };
 
 static struct layer layers[LAYERS];
@@ -37,18 +37,13 @@ static double print_weight(FILE *file)
 
 static void print_layer(FILE *file, struct layer *l, int inputs, int units, int gates, int activation)
 {
-    *l = (struct layer){
-        .inputs = inputs, .units = units, .activation = activation, .columns = gates * units
-    };
+    *l = (struct layer){.inputs = inputs, .units = units, .activation = activation, .columns = gates * units};
     fprintf(file, "%d %d %d\n", inputs, units, activation);
     for (int i = 0; i < inputs; i++)
-        for (int c = 0; c < l->columns; c++)
-            l->kernel[i][c] = print_weight(file);
+        for (int c = 0; c < l->columns; c++) l->kernel[i][c] = print_weight(file);
     for (int i = 0; i < units && gates == 3; i++)
-        for (int c = 0; c < l->columns; c++)
-            l->recurrent[i][c] = print_weight(file);
-    for (int c = 0; c < l->columns; c++)
-        l->bias[c] = print_weight(file);
+        for (int c = 0; c < l->columns; c++) l->recurrent[i][c] = print_weight(file);
+    for (int c = 0; c < l->columns; c++) l->bias[c] = print_weight(file);
     fputc('\n', file);
 }
 
@@ -78,8 +73,7 @@ static void dense(const struct layer *l, const double *x, double *y)
 {
     for (int u = 0; u < l->units; u++) {
         double s = l->bias[u];
-        for (int i = 0; i < l->inputs; i++)
-            s += x[i] * l->kernel[i][u];
+        for (int i = 0; i < l->inputs; i++) s += x[i] * l->kernel[i][u];
         y[u] = activate(l->activation, s);
     }
 }
@@ -87,22 +81,18 @@ static void dense(const struct layer *l, const double *x, double *y)
 /* Columns z, r, h; the reset acts before the product: tanh(b + x W + (r h) U). */
 static void gru(const struct layer *l, const double *x, double *h)
 {
-    double gate[2][MOST], next[MOST];
+    double gate[2][MAX], next[MAX];
     int n = l->units;
     for (int c = 0; c < 2 * n; c++) {
         double s = l->bias[c];
-        for (int i = 0; i < l->inputs; i++)
-            s += x[i] * l->kernel[i][c];
-        for (int i = 0; i < n; i++)
-            s += h[i] * l->recurrent[i][c];
+        for (int i = 0; i < l->inputs; i++) s += x[i] * l->kernel[i][c];
+        for (int i = 0; i < n; i++) s += h[i] * l->recurrent[i][c];
         gate[c / n][c % n] = activate(1, s);
     }
     for (int u = 0; u < n; u++) {
         double s = l->bias[2 * n + u];
-        for (int i = 0; i < l->inputs; i++)
-            s += x[i] * l->kernel[i][2 * n + u];
-        for (int i = 0; i < n; i++)
-            s += gate[1][i] * h[i] * l->recurrent[i][2 * n + u];
+        for (int i = 0; i < l->inputs; i++) s += x[i] * l->kernel[i][2 * n + u];
+        for (int i = 0; i < n; i++) s += gate[1][i] * h[i] * l->recurrent[i][2 * n + u];
         next[u] = gate[0][u] * h[u] + (1 - gate[0][u]) * activate(l->activation, s);
     }
     memcpy(h, next, (size_t)n * sizeof *h);
@@ -114,11 +104,13 @@ static void put(double *to, int *at, const double *from, int count)
     *at += count;
 }
 
-struct states { double vad[MOST], noise[MOST], denoise[MOST]; };
+struct states {
+    double vad[MAX], noise[MAX], denoise[MAX];
+};
 
 static void step(struct states *s, const double *x, double *gains, double *voice)
 {
-    double first[MOST], in[MOST];
+    double first[MAX], in[MAX];
     int at = 0;
     dense(&layers[INPUT_DENSE], x, first);
     gru(&layers[VAD_GRU], first, s->vad);
@@ -138,23 +130,18 @@ static void step(struct states *s, const double *x, double *gains, double *voice
 static void write_arrays(void)
 {
     float x[T][FEATURES], y[T][BANDS], voice[T];
-    struct states s = { { 0 }, { 0 }, { 0 } };
+    struct states s = {{0}, {0}, {0}};
     for (int t = 0; t < T; t++) {
         double in[FEATURES], out[BANDS], probability;
-        for (int i = 0; i < FEATURES; i++)
-            in[i] = (double)(x[t][i] = 2 * rng_uniform(&rng) - 1);
+        for (int i = 0; i < FEATURES; i++) in[i] = (double)(x[t][i] = 2 * rng_uniform(&rng) - 1);
         step(&s, in, out, &probability);
-        for (int o = 0; o < BANDS; o++)
-            y[t][o] = (float)out[o];
+        for (int o = 0; o < BANDS; o++) y[t][o] = (float)out[o];
         voice[t] = (float)probability;
     }
     const struct tensor_view views[] = {
-        { .name = "x", .rank = 2, .dtype = DTYPE_F32, .shape = { T, FEATURES }, .data = x,
-          .bytes = sizeof x },
-        { .name = "y", .rank = 2, .dtype = DTYPE_F32, .shape = { T, BANDS }, .data = y, .bytes = sizeof y },
-        { .name = "y.vad_output", .rank = 2, .dtype = DTYPE_F32, .shape = { T, 1 }, .data = voice,
-          .bytes = sizeof voice },
-    };
+        {.name = "x", .rank = 2, .dtype = DTYPE_F32, .shape = {T, FEATURES}, .data = x, .bytes = sizeof x},
+        {.name = "y", .rank = 2, .dtype = DTYPE_F32, .shape = {T, BANDS}, .data = y, .bytes = sizeof y},
+        {.name = "y.vad_output", .rank = 2, .dtype = DTYPE_F32, .shape = {T, 1}, .data = voice, .bytes = sizeof voice}};
     MUST(npz_write(arrays, views, 3));
 }
 
@@ -176,7 +163,7 @@ static void test_formulas(void)
 {
     for (int activation = 0; activation < 3; activation++) {
         unroll_arrays_config run = unroll_arrays_default();
-        unroll_difference difference = { .relative = INFINITY };
+        unroll_difference difference = {.relative = INFINITY};
         int compared = 0;
         write_model(activation);
         write_arrays();
@@ -186,8 +173,8 @@ static void test_formulas(void)
         run.report = count_line;
         run.arg = &compared;
         MUST(unroll_verify(m, arrays, &run, &difference));
-        CHECK(compared == 2 && difference.relative <= 1e-6, "activation %d: %s differs by %g, %d arrays",
-              activation, difference.array, difference.relative, compared);
+        CHECK(compared == 2 && difference.relative <= 1e-6, "activation %d: %s differs by %g, %d arrays", activation,
+              difference.array, difference.relative, compared);
         unroll_model_free(m);
     }
 }
@@ -203,8 +190,8 @@ static void refuse(const char *text, const char *says)
     fputs(text, file);
     fclose(file);
     config.format = "rnnoise";
-    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), says), "%.60s: '%s'",
-          text, unroll_last_error());
+    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), says), "%.60s: '%s'", text,
+          unroll_last_error());
 }
 
 static void test_refusals(void)
@@ -218,15 +205,16 @@ static void test_refusals(void)
     refuse("rnnoise-nu model file version 1\n1 1 0 300 1", "300 is outside -128 .. 127");
     refuse("rnnoise-nu model file version 1\n1 1 0 1 x", "input_dense: a number is missing");
     refuse("rnnoise-nu model file version 1\n1 1 0 1 1  1 1 0 1 1 1 1 1 1 1 1 1  1 1 0 1 1 1 1 1 1 1 1 1"
-           "  1 1 0 1 1 1 1 1 1 1 1 1  1 1 0 1 1  1 1 0 1 1", "noise_gru reads 1 numbers");
+           "  1 1 0 1 1 1 1 1 1 1 1 1  1 1 0 1 1  1 1 0 1 1",
+           "noise_gru reads 1 numbers");
     write_model(0);
     FILE *file = fopen(path, "a");
     fputs("7\n", file);
     fclose(file);
     unroll_import_config config = unroll_import_default();
     unroll_model *m;
-    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), "more behind"),
-          "'%s'", unroll_last_error());
+    CHECK(unroll_import(path, &config, &m) == UNROLL_DATA && strstr(unroll_last_error(), "more behind"), "'%s'",
+          unroll_last_error());
 }
 
 /* ---- a stream beside the whole sequence ------------------------------------------------ */
@@ -237,24 +225,21 @@ static void compare_stream(unroll_model *m, int steps, int features, int bands)
     unroll_stream_config stream_config = unroll_stream_default();
     size_t bytes = unroll_stream_bytes(m, &stream_config), in = (size_t)steps * (size_t)features;
     size_t out = (size_t)steps * (size_t)bands;
-    float *x = malloc(in * sizeof *x), *whole = malloc(out * sizeof *whole),
-          *streamed = malloc(out * sizeof *x);
+    float *x = malloc(in * sizeof *x), *whole = malloc(out * sizeof *whole), *streamed = malloc(out * sizeof *x);
     unroll_session *session;
     unroll_stream *stream;
 
     config.steps = steps;
-    for (size_t i = 0; i < in; i++)
-        x[i] = 2 * rng_uniform(&rng) - 1;
+    for (size_t i = 0; i < in; i++) x[i] = 2 * rng_uniform(&rng) - 1;
     MUST(unroll_session_new(m, &config, &session));
-    MUST(unroll_forward(session, &(unroll_batch){ .inputs = x }));
+    MUST(unroll_forward(session, &(unroll_batch){.inputs = x}));
     MUST(unroll_read(session, "z", whole, out));
     unroll_session_free(session);
     if (CHECK(bytes > 0, "no stream: %s", unroll_last_error())) {
         void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
         MUST(unroll_stream_init(memory, bytes, m, &stream_config, &stream));
         MUST(unroll_stream_run(stream, steps, x, streamed));
-        CHECK(!memcmp(whole, streamed, out * sizeof *whole),
-              "the stream has other bits than the whole sequence");
+        CHECK(!memcmp(whole, streamed, out * sizeof *whole), "the stream has other bits than the whole sequence");
         free(memory);
     }
     free(x);

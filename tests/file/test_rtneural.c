@@ -12,22 +12,20 @@
 #include "file/npy.h"
 #include "unroll_advanced.h"
 
-enum { T = 9, IN = 2, H = 3, OUT = 2, MOST = 16 };
+enum { T = 9, IN = 2, H = 3, OUT = 2, MAX = 16 };
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[128], arrays[128];
 static struct rng rng;
 
-static double draw(void)
-{
-    return (double)rng_uniform(&rng) * 2 - 1;
-}
+static double draw(void) { return (double)rng_uniform(&rng) * 2 - 1; }
 
 /* ---- a file with random weights, in Keras' layout -------------------------------------- */
 
-struct weights { double kernel[MOST][4 * H], recurrent[H][4 * H], bias[2][4 * H]; };
+struct weights {
+    double kernel[MAX][4 * H], recurrent[H][4 * H], bias[2][4 * H];
+};
 
-static void print_rows(FILE *file, const char *before, double rows[][4 * H], int count, int columns,
-                       const char *after)
+static void print_rows(FILE *file, const char *before, double rows[][4 * H], int count, int columns, const char *after)
 {
     fprintf(file, "%s", before);
     for (int r = 0; r < count; r++)
@@ -38,11 +36,11 @@ static void print_rows(FILE *file, const char *before, double rows[][4 * H], int
     fprintf(file, "%s", after);
 }
 
-static void print_layer(FILE *file, const char *type, const char *activation, int in, int out, int gates,
-                        int biases, struct weights *w)
+static void print_layer(FILE *file, const char *type, const char *activation, int in, int out, int gates, int biases,
+                        struct weights *w)
 {
-    fprintf(file, "{\"type\":\"%s\",\"activation\":\"%s\",\"shape\":[null,null,%d],\"weights\":[", type,
-            activation, out);
+    fprintf(file, "{\"type\":\"%s\",\"activation\":\"%s\",\"shape\":[null,null,%d],\"weights\":[", type, activation,
+            out);
     print_rows(file, "[", w->kernel, in, gates * out, "]");
     if (gates > 1)
         print_rows(file, ",[", w->recurrent, out, gates * out, "]");
@@ -55,17 +53,13 @@ static void print_layer(FILE *file, const char *type, const char *activation, in
 
 /* ---- Keras' formulas ------------------------------------------------------------------- */
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
 /* bias + x W or h U, column by column; b NULL: none. */
 static double sum(const double *x, int n, double w[][4 * H], const double *b, int column)
 {
     double s = b ? b[column] : 0;
-    for (int i = 0; i < n; i++)
-        s += x[i] * w[i][column];
+    for (int i = 0; i < n; i++) s += x[i] * w[i][column];
     return s;
 }
 
@@ -108,8 +102,7 @@ static void write_model(bool lstm)
     FILE *file = fopen(path, "w");
     fprintf(file, "{\"in_shape\":[null,null,%d],\"layers\":[", IN);
     print_layer(file, "time-distributed-dense", "", IN, H, 1, 1, &front);
-    fprintf(file,
-            ",{\"type\":\"activation\",\"activation\":\"relu\",\"shape\":[null,null,%d],\"weights\":[]},", H);
+    fprintf(file, ",{\"type\":\"activation\",\"activation\":\"relu\",\"shape\":[null,null,%d],\"weights\":[]},", H);
     print_layer(file, lstm ? "lstm" : "gru", "tanh", H, H, lstm ? 4 : 3, lstm ? 1 : 2, &middle);
     fprintf(file, ",");
     print_layer(file, "dense", "sigmoid", H, OUT, 1, 1, &back);
@@ -120,24 +113,20 @@ static void write_model(bool lstm)
 static void write_arrays(bool lstm)
 {
     float x[T][IN], y[T][OUT];
-    double h[H] = { 0 }, c[H] = { 0 };
+    double h[H] = {0}, c[H] = {0};
     for (int t = 0; t < T; t++) {
         double in[IN], first[H];
-        for (int i = 0; i < IN; i++)
-            in[i] = (double)(x[t][i] = (float)(2 * draw()));
-        for (int u = 0; u < H; u++)
-            first[u] = fmax(0, sum(in, IN, front.kernel, front.bias[0], u));
+        for (int i = 0; i < IN; i++) in[i] = (double)(x[t][i] = (float)(2 * draw()));
+        for (int u = 0; u < H; u++) first[u] = fmax(0, sum(in, IN, front.kernel, front.bias[0], u));
         if (lstm)
             lstm_step(&middle, H, first, h, c);
         else
             gru_step(&middle, H, first, h);
-        for (int o = 0; o < OUT; o++)
-            y[t][o] = (float)sigmoid(sum(h, H, back.kernel, back.bias[0], o));
+        for (int o = 0; o < OUT; o++) y[t][o] = (float)sigmoid(sum(h, H, back.kernel, back.bias[0], o));
     }
     const struct tensor_view views[] = {
-        { .name = "x", .dtype = DTYPE_F32, .rank = 2, .shape = { T, IN }, .data = x, .bytes = sizeof x },
-        { .name = "y", .dtype = DTYPE_F32, .rank = 2, .shape = { T, OUT }, .data = y, .bytes = sizeof y },
-    };
+        {.name = "x", .dtype = DTYPE_F32, .rank = 2, .shape = {T, IN}, .data = x, .bytes = sizeof x},
+        {.name = "y", .dtype = DTYPE_F32, .rank = 2, .shape = {T, OUT}, .data = y, .bytes = sizeof y}};
     MUST(npz_write(arrays, views, 2));
 }
 
@@ -145,7 +134,7 @@ static void compare(const char *file, const char *what, double limit)
 {
     unroll_import_config config = unroll_import_default();
     unroll_arrays_config run = unroll_arrays_default();
-    unroll_difference difference = { .absolute = INFINITY, .relative = INFINITY };
+    unroll_difference difference = {.absolute = INFINITY, .relative = INFINITY};
     unroll_model *m;
 
     if (!MUST(unroll_import(file, &config, &m)))
@@ -168,30 +157,31 @@ static void test_formulas(void)
 
 static void test_refusals(void)
 {
-    static const struct { const char *text, *says; } wrong[] = {
-        { "[]", "no object" },
-        { "{", "json" },
-        { "{\"layers\":[]}", "in_shape" },
-        { "{\"in_shape\":[1],\"layers\":[]}", "no layers" },
-        { "{\"in_shape\":[],\"layers\":[]}", "in_shape[0] is not an integer in 1 .. 65536" },
-        { "{\"in_shape\":[1],\"layers\":[3]}", "type" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"conv1d\",\"shape\":[1],\"weights\":[]}]}", "conv1d" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"activation\",\"activation\":\"relu\"}]}", "does not follow" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"activation\":\"prelu\",\"shape\":[1],\"weights\":[]}]}",
-          "'prelu'" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"lstm\",\"activation\":\"relu\",\"shape\":[1],\"weights\":[]}]}",
-          "computes tanh" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[]}]}", "0 arrays" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[1,2]]]}]}", "1 x 1" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[2],\"weights\":[[[1,2],[3]]]}]}", "equal" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[\"1\"]]]}]}", "is none" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[1e39]]]}]}", "too large" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[99999999],\"weights\":[[[1]]]}]}",
-          "shape[0] is not an integer in 1 .. 65536" },
-        { "{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[4294967297],\"weights\":[[[1]]]}]}", "shape[0]" },
-        { "{\"a.weight_ih_l0\":3}", "a.weight_ih_l0" },
-        { "{\"a.weight_ih_l0\":[[1],[2]],\"a.weight_hh_l0\":[[1],[2]]}", "neither one gate" },
-    };
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        {"[]", "no object"},
+        {"{", "json"},
+        {"{\"layers\":[]}", "in_shape"},
+        {"{\"in_shape\":[1],\"layers\":[]}", "no layers"},
+        {"{\"in_shape\":[],\"layers\":[]}", "in_shape[0] is not an integer in 1 .. 65536"},
+        {"{\"in_shape\":[1],\"layers\":[3]}", "type"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"conv1d\",\"shape\":[1],\"weights\":[]}]}", "conv1d"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"activation\",\"activation\":\"relu\"}]}", "does not follow"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"activation\":\"prelu\",\"shape\":[1],\"weights\":[]}]}",
+         "'prelu'"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"lstm\",\"activation\":\"relu\",\"shape\":[1],\"weights\":[]}]}",
+         "computes tanh"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[]}]}", "0 arrays"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[1,2]]]}]}", "1 x 1"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[2],\"weights\":[[[1,2],[3]]]}]}", "equal"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[\"1\"]]]}]}", "is none"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[1],\"weights\":[[[1e39]]]}]}", "too large"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[99999999],\"weights\":[[[1]]]}]}",
+         "shape[0] is not an integer in 1 .. 65536"},
+        {"{\"in_shape\":[1],\"layers\":[{\"type\":\"dense\",\"shape\":[4294967297],\"weights\":[[[1]]]}]}", "shape[0]"},
+        {"{\"a.weight_ih_l0\":3}", "a.weight_ih_l0"},
+        {"{\"a.weight_ih_l0\":[[1],[2]],\"a.weight_hh_l0\":[[1],[2]]}", "neither one gate"}};
     unroll_import_config config = unroll_import_default();
     unroll_model *m;
 
@@ -201,8 +191,7 @@ static void test_refusals(void)
         fputs(wrong[i].text, file);
         fclose(file);
         unroll_status status = unroll_import(path, &config, &m);
-        CHECK((status == UNROLL_DATA || status == UNROLL_UNSUPPORTED) &&
-                  strstr(unroll_last_error(), wrong[i].says),
+        CHECK((status == UNROLL_DATA || status == UNROLL_UNSUPPORTED) && strstr(unroll_last_error(), wrong[i].says),
               "%s: %d '%s'", wrong[i].text, (int)status, unroll_last_error());
     }
 }
@@ -210,9 +199,9 @@ static void test_refusals(void)
 /* Keras' layers say all of themselves; a state_dict does not. */
 static void test_wishes(void)
 {
-    static const char *const files[] = { "{\"in_shape\":[1],\"layers\":[]}", "{\"a.weight_ih_l0\":3}" };
-    static const char *const says[] = { "leave them out", "choose one of tanh, relu" };
-    static const char *const nonlinearity[] = { "relu", "sine" };
+    static const char *const files[] = {"{\"in_shape\":[1],\"layers\":[]}", "{\"a.weight_ih_l0\":3}"};
+    static const char *const says[] = {"leave them out", "choose one of tanh, relu"};
+    static const char *const nonlinearity[] = {"relu", "sine"};
     unroll_import_config config = unroll_import_default();
     unroll_model *m;
 
@@ -228,14 +217,13 @@ static void test_wishes(void)
 
 /* ---- RTNeural's own models ------------------------------------------------------------- */
 
-static int read_csv(const char *name, const char *what, float *to, int most)
+static int read_csv(const char *name, const char *what, float *to, int max)
 {
     char file[200];
     snprintf(file, sizeof file, "../shared/data/rtneural/test_data/%s_%s_python.csv", name, what);
     FILE *csv = fopen(file, "r");
     int n = 0;
-    while (csv && n < most && fscanf(csv, "%f", &to[n]) == 1)
-        n++;
+    while (csv && n < max && fscanf(csv, "%f", &to[n]) == 1) n++;
     if (csv)
         fclose(csv);
     return n;
@@ -243,10 +231,9 @@ static int read_csv(const char *name, const char *what, float *to, int most)
 
 static void test_originals(void)
 {
-    static const char *const names[] = { "gru",   "gru_1d",    "lstm",      "lstm_1d",
-                                         "dense", "gru_torch", "lstm_torch" };
-    enum { MOST_STEPS = 2000 };
-    static float x[MOST_STEPS], y[MOST_STEPS];
+    static const char *const names[] = {"gru", "gru_1d", "lstm", "lstm_1d", "dense", "gru_torch", "lstm_torch"};
+    enum { MAX_STEPS = 2000 };
+    static float x[MAX_STEPS], y[MAX_STEPS];
     char file[200];
 
     if (access("../shared/data/rtneural/models", R_OK)) {
@@ -254,14 +241,17 @@ static void test_originals(void)
         return;
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int n = read_csv(names[i], "x", x, MOST_STEPS);
-        if (!CHECK(n > 0 && read_csv(names[i], "y", y, MOST_STEPS) == n, "%s has %d steps", names[i], n))
+        int n = read_csv(names[i], "x", x, MAX_STEPS);
+        if (!CHECK(n > 0 && read_csv(names[i], "y", y, MAX_STEPS) == n, "%s has %d steps", names[i], n))
             continue;
         const struct tensor_view views[] = {
-            { .name = "x", .rank = 1, .dtype = DTYPE_F32, .shape = { (uint64_t)n }, .data = x, .bytes = 4 * (uint64_t)n },
-            { .name = "y", .rank = 2, .dtype = DTYPE_F32, .shape = { (uint64_t)n, 1 }, .data = y,
-              .bytes = 4 * (uint64_t)n },
-        };
+            {.name = "x", .rank = 1, .dtype = DTYPE_F32, .shape = {(uint64_t)n}, .data = x, .bytes = 4 * (uint64_t)n},
+            {.name = "y",
+             .rank = 2,
+             .dtype = DTYPE_F32,
+             .shape = {(uint64_t)n, 1},
+             .data = y,
+             .bytes = 4 * (uint64_t)n}};
         MUST(npz_write(arrays, views, 2));
         snprintf(file, sizeof file, "../shared/data/rtneural/models/%s.json", names[i]);
         compare(file, names[i], 1e-6);

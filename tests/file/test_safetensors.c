@@ -14,26 +14,20 @@
 
 static char folder[] = "/tmp/unroll_test_XXXXXX", path[PATH_MAX], second_path[PATH_MAX];
 
-static bool says(const char *part)
-{
-    return strstr(unroll_last_error(), part) != NULL;
-}
+static bool says(const char *part) { return strstr(unroll_last_error(), part) != NULL; }
 
 /* ---- round trip ---- */
 
 enum { TENSORS = DTYPE_COUNT + 3 };
 
-static const struct metadata metadata[] = {
-    {"spec", "{\"cell\": \"lstm\"}"}, {"empty", ""}, {"\xc3\xa9", "\n\""},
-};
+static const struct metadata metadata[] = {{"spec", "{\"cell\": \"lstm\"}"}, {"empty", ""}, {"\xc3\xa9", "\n\""}};
 
 /* One [3, 5] of each type, a scalar, an empty one, and one of eight dimensions. */
 static void make_tensors(struct tensor_view tensors[TENSORS], const unsigned char *numbers)
 {
-    static const char *const names[TENSORS] = {
-        "t00", "t01", "t02", "t03", "t04", "t05", "t06", "t07", "t08", "t09", "t10", "t11", "t12",
-        "scalar \"\xc3\xa9\"", "empty", "eight",
-    };
+    static const char *const names[TENSORS] = {"t00",   "t01",  "t02", "t03", "t04", "t05", "t06",
+                                               "t07",   "t08",  "t09", "t10", "t11", "t12", "scalar \"\xc3\xa9\"",
+                                               "empty", "eight"};
 
     memset(tensors, 0, TENSORS * sizeof *tensors);
     for (int i = 0; i < TENSORS; i++) {
@@ -49,12 +43,10 @@ static void make_tensors(struct tensor_view tensors[TENSORS], const unsigned cha
     memset(tensors[DTYPE_COUNT].shape, 0, sizeof tensors->shape);
     tensors[DTYPE_COUNT + 1].shape[1] = 0;
     tensors[DTYPE_COUNT + 2].rank = 8;
-    for (int i = 0; i < 8; i++)
-        tensors[DTYPE_COUNT + 2].shape[i] = 1 + (uint64_t)(i % 2);
+    for (int i = 0; i < 8; i++) tensors[DTYPE_COUNT + 2].shape[i] = 1 + (uint64_t)(i % 2);
     for (int i = 0; i < TENSORS; i++) {
         tensors[i].bytes = dtype_size(tensors[i].dtype);
-        for (int j = 0; j < tensors[i].rank; j++)
-            tensors[i].bytes *= tensors[i].shape[j];
+        for (int j = 0; j < tensors[i].rank; j++) tensors[i].bytes *= tensors[i].shape[j];
     }
 }
 
@@ -62,9 +54,9 @@ static void check_same(const struct tensor_view *got, const struct tensor_view *
 {
     if (!CHECK(got != NULL, "'%s' is missing", expected->name))
         return;
-    CHECK(got->dtype == expected->dtype && got->rank == expected->rank && got->bytes == expected->bytes
-          && memcmp(got->shape, expected->shape, sizeof got->shape) == 0, "'%s' is described otherwise",
-          expected->name);
+    CHECK(got->dtype == expected->dtype && got->rank == expected->rank && got->bytes == expected->bytes &&
+              memcmp(got->shape, expected->shape, sizeof got->shape) == 0,
+          "'%s' is described otherwise", expected->name);
     CHECK(memcmp(got->data, expected->data, expected->bytes) == 0, "'%s' has other numbers", expected->name);
     CHECK((uintptr_t)got->data % dtype_size(got->dtype) == 0, "'%s' is not aligned", expected->name);
 }
@@ -75,15 +67,13 @@ static void test_round_trip(void)
     struct safetensors *file;
     unsigned char numbers[256];
 
-    for (int i = 0; i < 256; i++)
-        numbers[i] = (unsigned char)(i * 37);
+    for (int i = 0; i < 256; i++) numbers[i] = (unsigned char)(i * 37);
     make_tensors(tensors, numbers);
-    if (!CHECK(safetensors_write(path, tensors, TENSORS, metadata, 3) == UNROLL_OK, "%s", unroll_last_error())
-        || !CHECK(safetensors_open(path, &file) == UNROLL_OK, "%s", unroll_last_error()))
+    if (!CHECK(safetensors_write(path, tensors, TENSORS, metadata, 3) == UNROLL_OK, "%s", unroll_last_error()) ||
+        !CHECK(safetensors_open(path, &file) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     CHECK(safetensors_count(file) == TENSORS, "%d tensors", safetensors_count(file));
-    for (int i = 0; i < TENSORS; i++)
-        check_same(safetensors_find(file, tensors[i].name), &tensors[i]);
+    for (int i = 0; i < TENSORS; i++) check_same(safetensors_find(file, tensors[i].name), &tensors[i]);
     for (int i = 1; i < TENSORS; i++)
         CHECK(dtype_size(safetensors_at(file, i - 1)->dtype) >= dtype_size(safetensors_at(file, i)->dtype),
               "'%s' is out of order", safetensors_at(file, i)->name);
@@ -106,14 +96,12 @@ static void test_deterministic(void)
     size_t first_size, second_size;
 
     make_tensors(tensors, numbers);
-    for (int i = 0; i < TENSORS; i++)
-        backwards[i] = tensors[TENSORS - 1 - i];
+    for (int i = 0; i < TENSORS; i++) backwards[i] = tensors[TENSORS - 1 - i];
     safetensors_write(path, tensors, TENSORS, metadata, 3);
     safetensors_write(second_path, backwards, TENSORS, reversed, 3);
     if (!CHECK(read_whole_file(path, 1 << 20, &first, &first_size) == UNROLL_OK, "%s", unroll_last_error()))
         return;
-    if (CHECK(read_whole_file(second_path, 1 << 20, &second, &second_size) == UNROLL_OK, "%s",
-              unroll_last_error())) {
+    if (CHECK(read_whole_file(second_path, 1 << 20, &second, &second_size) == UNROLL_OK, "%s", unroll_last_error())) {
         CHECK(first_size == second_size && memcmp(first, second, first_size) == 0, "the bytes differ");
         CHECK(((unsigned char *)first)[0] % 8 == 0, "the header is not padded");
         release(second);
@@ -160,7 +148,7 @@ static void test_writer_refuses(void)
 struct sample {
     const char *header;
     size_t data_bytes;
-    const char *message;        /* part of what must be said; NULL: the file is good */
+    const char *message; /* part of what must be said; NULL: the file is good */
 };
 
 static const struct sample samples[] = {
@@ -202,8 +190,7 @@ static const struct sample samples[] = {
     {"{\"a\":{}}", 0, "'dtype' is missing"},
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "'data_offsets' is missing"},
     {"{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,8]}}", 8, "'shape' is missing"},
-    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8],\"strides\":[1]}}", 8,
-     "'strides' is unknown"},
+    {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8],\"strides\":[1]}}", 8, "'strides' is unknown"},
 
     /* dtype */
     {"{\"a\":" ENTRY("\"F31\"", "[2]", "[0,8]") "}", 8, "dtype 'F31' is unknown"},
@@ -243,8 +230,7 @@ static const struct sample samples[] = {
     {"{\"a\":" F32_2 ",\"b\":" ENTRY("\"U8\"", "[4]", "[7,11]") "}", 11, "overlapping"},
     {"{\"a\":" F32_2 ",\"b\":" F32_2 "}", 8, "overlapping"},
     {"{\"a\":" F32_2 ",\"e\":" ENTRY("\"U8\"", "[0]", "[4,4]") "}", 8, "overlapping"},
-    {"{\"e\":" ENTRY("\"U8\"", "[0]", "[1,1]") "}", 1, "leaving a hole after 0"},
-};
+    {"{\"e\":" ENTRY("\"U8\"", "[0]", "[1,1]") "}", 1, "leaving a hole after 0"}};
 
 /* A copy of exactly the file's size, so that the address sanitizer sees one byte too far. */
 static unsigned char *encode(uint64_t stated, const char *header, size_t data_bytes, size_t *size)
@@ -254,8 +240,7 @@ static unsigned char *encode(uint64_t stated, const char *header, size_t data_by
 
     if (bytes == NULL)
         abort();
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(stated >> 8 * i);
+    for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(stated >> 8 * i);
     memcpy(bytes + 8, header, length);
     *size = 8 + length + data_bytes;
     return bytes;
@@ -271,8 +256,8 @@ static void check_sample(const struct sample *sample)
     if (sample->message == NULL)
         CHECK(status == UNROLL_OK, "%s: %s", sample->header, unroll_last_error());
     else
-        CHECK(status == UNROLL_DATA && file == NULL && says(sample->message) && says("'sample'"),
-              "%s: status %d '%s'", sample->header, status, unroll_last_error());
+        CHECK(status == UNROLL_DATA && file == NULL && says(sample->message) && says("'sample'"), "%s: status %d '%s'",
+              sample->header, status, unroll_last_error());
     safetensors_close(file);
     free(bytes);
 }
@@ -297,10 +282,8 @@ static void test_reader_refuses(void)
     struct safetensors *file = NULL;
     size_t size;
 
-    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-        check_sample(&samples[i]);
-    for (size_t short_size = 0; short_size < 8; short_size++)
-        check_length(8, short_size, "too few");
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) check_sample(&samples[i]);
+    for (size_t short_size = 0; short_size < 8; short_size++) check_length(8, short_size, "too few");
     check_length(8, 8, "cut short");
     check_length(8, 15, "cut short");
     check_length(9, 16, "cut short");
@@ -332,8 +315,7 @@ static void test_without_memory(void)
         memory_fail_after(failures);
         status = safetensors_write(path, tensors, TENSORS, metadata, 3);
         memory_fail_after(-1);
-        CHECK(status == UNROLL_OK || (status == UNROLL_RESOURCE && says("no memory")), "'%s'",
-              unroll_last_error());
+        CHECK(status == UNROLL_OK || (status == UNROLL_RESOURCE && says("no memory")), "'%s'", unroll_last_error());
         CHECK(memory_live() == live, "writing without memory leaks");
     } while (status != UNROLL_OK && ++failures < 100);
     CHECK(failures >= 3, "only %d allocations", failures);
@@ -343,8 +325,7 @@ static void test_without_memory(void)
         memory_fail_after(failures);
         status = safetensors_open(path, &file);
         memory_fail_after(-1);
-        CHECK(status == UNROLL_OK || (status == UNROLL_RESOURCE && says("no memory")), "'%s'",
-              unroll_last_error());
+        CHECK(status == UNROLL_OK || (status == UNROLL_RESOURCE && says("no memory")), "'%s'", unroll_last_error());
         safetensors_close(file);
         CHECK(memory_live() == live, "reading without memory leaks");
     } while (status != UNROLL_OK && ++failures < 100);

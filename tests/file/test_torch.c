@@ -37,33 +37,31 @@ static unroll_status import(const char *file, const char *prefix, const char *or
 /* ---- PyTorch's own --------------------------------------------------------------------- */
 
 static const struct vector {
-    const char *name, *prefix, *order, *nonlinearity; int batch_first, layers;
-} vectors[] = {
-    { "tagger.safetensors", .layers = 3 },
-    { "tagger.safetensors", .order = "encoder.embed,encoder.lstm,fc", .layers = 3 },
-    { "bare-gru.safetensors", .batch_first = 1, .layers = 3 },
-    { "relu-rnn.safetensors", .nonlinearity = "relu", .layers = 3 },
-    { "tanh-rnn.safetensors", .layers = 2 },
-    { "projected.safetensors", .layers = 2 },
-    { "two-stacks.safetensors", .layers = 4 },
-    { "deep-head.safetensors", .order = "lstm,fc1:relu,fc2", .layers = 3 },
-    { "half.safetensors", .layers = 2 },
-    { "brain.safetensors", .layers = 2 },
-    { "sharded.safetensors.index.json", .layers = 3 },
-    { "classifier.safetensors", .layers = 2 },
-    { "tied.safetensors", .layers = 3 },
-};
+    const char *name, *prefix, *order, *nonlinearity;
+    int batch_first, layers;
+} vectors[] = {{"tagger.safetensors", .layers = 3},
+               {"tagger.safetensors", .order = "encoder.embed,encoder.lstm,fc", .layers = 3},
+               {"bare-gru.safetensors", .batch_first = 1, .layers = 3},
+               {"relu-rnn.safetensors", .nonlinearity = "relu", .layers = 3},
+               {"tanh-rnn.safetensors", .layers = 2},
+               {"projected.safetensors", .layers = 2},
+               {"two-stacks.safetensors", .layers = 4},
+               {"deep-head.safetensors", .order = "lstm,fc1:relu,fc2", .layers = 3},
+               {"half.safetensors", .layers = 2},
+               {"brain.safetensors", .layers = 2},
+               {"sharded.safetensors.index.json", .layers = 3},
+               {"classifier.safetensors", .layers = 2},
+               {"tied.safetensors", .layers = 3}};
 enum { VECTORS = sizeof vectors / sizeof *vectors };
 
 /* DESIGN: 1e-6 of the scale in fp32. */
 static void check_parity(const struct vector *v, unroll_model *m, const char *what)
 {
     unroll_arrays_config config = unroll_arrays_default();
-    unroll_difference difference = { .relative = INFINITY };
+    unroll_difference difference = {.relative = INFINITY};
     char reference[PATH_MAX];
 
-    snprintf(reference, sizeof reference, "tests/vectors/import/%.*s.npz", (int)strcspn(v->name, "."),
-             v->name);
+    snprintf(reference, sizeof reference, "tests/vectors/import/%.*s.npz", (int)strcspn(v->name, "."), v->name);
     config.batch_first = v->batch_first;
     MUST(unroll_verify(m, reference, &config, &difference));
     CHECK(difference.relative <= 1e-6, "%s, %s: %s differs by %g", v->name, what, difference.array,
@@ -86,8 +84,8 @@ static void check_tensors(const struct vector *v, const char *file, const char *
             snprintf(name, sizeof name, "%s%s", bare, a->name);
             const struct tensor_view *b = tensor_set_find(&to, name);
             float x[2000], y[2000];
-            if (!CHECK(b && b->rank == a->rank && b->shape[0] == a->shape[0] && tensor_view_count(a) < 2000,
-                       "%s: '%s'", v->name, name))
+            if (!CHECK(b && b->rank == a->rank && b->shape[0] == a->shape[0] && tensor_view_count(a) < 2000, "%s: '%s'",
+                       v->name, name))
                 continue;
             MUST(tensor_view_to_floats(a, x));
             MUST(tensor_view_to_floats(b, y));
@@ -124,7 +122,7 @@ static void check_vector(const struct vector *v)
 static void check_that_parity_can_fail(void)
 {
     unroll_arrays_config config = unroll_arrays_default();
-    unroll_difference difference = { .relative = 0 };
+    unroll_difference difference = {.relative = 0};
     unroll_parameter p;
     unroll_model *m;
 
@@ -167,13 +165,13 @@ static void change_array(const char *array, float number, bool alone)
 static void test_wrong_numbers(void)
 {
     unroll_arrays_config config = unroll_arrays_default();
-    const float bad[] = { INFINITY, -INFINITY, NAN };
+    const float bad[] = {INFINITY, -INFINITY, NAN};
     unroll_model *m;
 
     if (!MUST(import("tests/vectors/import/deep-head.safetensors", NULL, "lstm,fc1:relu,fc2", NULL, &m)))
         return;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        unroll_difference difference = { .relative = 0 };
+        unroll_difference difference = {.relative = 0};
         change_array("y", bad[i], false);
         MUST(unroll_verify(m, in_folder("changed.npz"), &config, &difference));
         CHECK(isinf(difference.relative) && !strcmp(difference.array, "y"), "%g in the reference is not noticed: %g",
@@ -220,12 +218,13 @@ static void test_hints_lead_somewhere(void)
         return;
     if (!MUST(npz_open("tests/vectors/import/deep-head.npz", &file)))
         return;
-    struct tensor_view x = *npz_find(file, "x"), views[] = { x, x };
+    struct tensor_view x = *npz_find(file, "x"), views[] = {x, x};
     views[1].name = "y";
     MUST(npz_write(in_folder("changed.npz"), views, 2));
     CHECK(unroll_verify(m, in_folder("changed.npz"), &config, &difference) == UNROLL_DATA &&
-          strstr(unroll_last_error(), "'y' has the shape [6, 3, 5]; the model gives [6, 3, 8]") &&
-          !strstr(unroll_last_error(), "batch_first"), "y of another width: %s", unroll_last_error());
+              strstr(unroll_last_error(), "'y' has the shape [6, 3, 5]; the model gives [6, 3, 8]") &&
+              !strstr(unroll_last_error(), "batch_first"),
+          "y of another width: %s", unroll_last_error());
     views[1].name = "tokens";
     MUST(npz_write(in_folder("changed.npz"), views, 2));
     CHECK_REFUSED(unroll_verify(m, in_folder("changed.npz"), &config, &difference), UNROLL_DATA,
@@ -236,24 +235,30 @@ static void test_hints_lead_somewhere(void)
 
 /* ---- what is wrong --------------------------------------------------------------------- */
 
-enum { MOST_TENSORS = 16 };
+enum { MAX_TENSORS = 16 };
 
-struct dict { struct tensor_view tensor[MOST_TENSORS]; int count; };
+struct dict {
+    struct tensor_view tensor[MAX_TENSORS];
+    int count;
+};
 
 static float numbers[4096];
 
 static void add(struct dict *d, const char *name, uint64_t rows, uint64_t columns)
 {
     struct tensor_view *t = &d->tensor[d->count++];
-    *t = (struct tensor_view){ .name = name, .dtype = DTYPE_F32, .rank = columns ? 2 : 1,
-                               .shape = { rows, columns },
-                               .data = numbers, .bytes = rows * (columns ? columns : 1) * sizeof(float) };
+    *t = (struct tensor_view){.name = name,
+                              .dtype = DTYPE_F32,
+                              .rank = columns ? 2 : 1,
+                              .shape = {rows, columns},
+                              .data = numbers,
+                              .bytes = rows * (columns ? columns : 1) * sizeof(float)};
 }
 
 /* lstm 3 -> 4, fc 4 -> 2 */
 static struct dict lstm_and_linear(void)
 {
-    struct dict d = { .count = 0 };
+    struct dict d = {.count = 0};
     add(&d, "net.lstm.weight_ih_l0", 16, 3);
     add(&d, "net.lstm.weight_hh_l0", 16, 4);
     add(&d, "net.lstm.bias_ih_l0", 16, 0);
@@ -303,12 +308,12 @@ static void test_missing_and_unknown(void)
 
 static void test_shapes(void)
 {
-    static const struct { int tensor; uint64_t rows, columns; } wrong[] = {
-        { 0, 12, 3 }, { 1, 20, 4 }, { 1, 16, 5 }, { 2, 15, 0 },
-        { 3, 16, 1 }, { 4, 2, 5 },  { 5, 3, 0 },  { 0, 0, 3 },
-    };
+    static const struct {
+        int tensor;
+        uint64_t rows, columns;
+    } wrong[] = {{0, 12, 3}, {1, 20, 4}, {1, 16, 5}, {2, 15, 0}, {3, 16, 1}, {4, 2, 5}, {5, 3, 0}, {0, 0, 3}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        struct dict d = lstm_and_linear(), one = { .count = 0 };
+        struct dict d = lstm_and_linear(), one = {.count = 0};
         add(&one, d.tensor[wrong[i].tensor].name, wrong[i].rows, wrong[i].columns);
         if (wrong[i].rows == 0)
             one.tensor[0].rank = 2, one.tensor[0].bytes = 0;
@@ -339,7 +344,7 @@ static void test_order(void)
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,,"), UNROLL_USAGE, "no module ''");
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm:relu,net.fc,net.out"), UNROLL_USAGE, "can't have 'relu'");
     CHECK_REFUSED(import_dict(&d, NULL, "net.lstm,net.fc:gelu,net.out"), UNROLL_USAGE, "can't have 'gelu'");
-    d = lstm_and_linear();                      /* 3 -> 4 -> 3 fits both ways round: the linear one is last */
+    d = lstm_and_linear(); /* 3 -> 4 -> 3 fits both ways round: the linear one is last */
     d.count = 4;
     add(&d, "net.fc.weight", 3, 4);
     add(&d, "net.fc.bias", 3, 0);
@@ -351,7 +356,7 @@ static void test_order(void)
         CHECK(!strcmp(layer.kind, "dense"), "the second layer is %s", layer.kind);
         unroll_model_free(m);
     }
-    struct dict twins = { .count = 0 };                 /* two rnn of the same widths */
+    struct dict twins = {.count = 0}; /* two rnn of the same widths */
     add(&twins, "a.weight_ih_l0", 4, 4);
     add(&twins, "a.weight_hh_l0", 4, 4);
     add(&twins, "b.weight_ih_l0", 4, 4);
@@ -365,7 +370,7 @@ static void test_order(void)
 static unroll_status import_index(const char *text)
 {
     const char *file = in_folder("x.safetensors.index.json");
-    struct piece piece = { text, strlen(text) };
+    struct piece piece = {text, strlen(text)};
     unroll_model *m = NULL;
 
     MUST(write_file_atomically(file, &piece, 1));
@@ -383,17 +388,17 @@ static void test_shards(void)
 #define LSTM "\"net.lstm.weight_ih_l0\":\"one.safetensors\",\"net.lstm.weight_hh_l0\":\"one.safetensors\"," \
              "\"net.lstm.bias_ih_l0\":\"one.safetensors\",\"net.lstm.bias_hh_l0\":\"one.safetensors\""
     CHECK(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\",\"net.fc.bias\":"
-                       "\"two.safetensors\"}}") == UNROLL_OK, "%s", unroll_last_error());
-    CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\"}}"),
-                  UNROLL_DATA, "'net.fc.bias', which the index does not name");
-    CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.bias\":\"one.safetensors\"}}"),
-                  UNROLL_DATA, "'net.fc.bias' is not in 'one.safetensors'");
+                       "\"two.safetensors\"}}") == UNROLL_OK,
+          "%s", unroll_last_error());
+    CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\"}}"), UNROLL_DATA,
+                  "'net.fc.bias', which the index does not name");
+    CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.bias\":\"one.safetensors\"}}"), UNROLL_DATA,
+                  "'net.fc.bias' is not in 'one.safetensors'");
     CHECK_REFUSED(import_index("{\"weight_map\":{\"net.fc.weight\":\"overlap.safetensors\",\"net.fc.bias\":"
-                               "\"overlap.safetensors\"," LSTM "}}"), UNROLL_DATA, "net.lstm.bias_hh_l0");
-    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"../one.safetensors\"}}"), UNROLL_DATA,
-                  "beside the index");
-    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"gone.safetensors\"}}"), UNROLL_DATA,
-                  "gone.safetensors");
+                               "\"overlap.safetensors\"," LSTM "}}"),
+                  UNROLL_DATA, "net.lstm.bias_hh_l0");
+    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"../one.safetensors\"}}"), UNROLL_DATA, "beside the index");
+    CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"gone.safetensors\"}}"), UNROLL_DATA, "gone.safetensors");
     CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":3}}"), UNROLL_DATA, "beside the index");
     CHECK_REFUSED(import_index("{\"weight_map\":{}}"), UNROLL_DATA, "no tensor");
     CHECK_REFUSED(import_index("{\"weight_map\":[]}"), UNROLL_DATA, "weight_map");
@@ -422,9 +427,11 @@ static unroll_status export_spec(const unroll_spec *spec, const char *dtype, flo
 
 static void test_export(void)
 {
-    static const struct { const char *cell; int peephole; float clip; } refused[] = {
-        { "gru-before", 0, 0 }, { "mingru", 0, 0 }, { "lstm", 1, 0 }, { "lstm", 0, 3 },
-    };
+    static const struct {
+        const char *cell;
+        int peephole;
+        float clip;
+    } refused[] = {{"gru-before", 0, 0}, {"mingru", 0, 0}, {"lstm", 1, 0}, {"lstm", 0, 3}};
     unroll_spec spec = unroll_spec_default();
     struct tensor_set set;
 
@@ -450,20 +457,21 @@ static void test_export(void)
 /* Files of other tools that no format reads: what they are is said. */
 static void test_foreign_files(void)
 {
-    static const struct { const char *name; size_t size; const char *bytes, *message; } foreign[] = {
-        { "a.pt", 46, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\20\0\0\0archive/data.pkl",
-          "pickled file of PyTorch" },
-        { "b.pth", 4, "\200\2}q", "pickled file of PyTorch" },
-        { "c.h5", 8, "\211HDF\r\n\32\n", "a file of Keras" },
-        { "d.keras", 4, "PK\3\4", "a file of Keras" },
-        { "e.npz", 35, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5\0\0\0x.npy",
-          "not recognised" },
-        { "f.zip", 30, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\0\0", "not recognised" },
-    };
+    static const struct {
+        const char *name;
+        size_t size;
+        const char *bytes, *message;
+    } foreign[] = {{"a.pt", 46, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\20\0\0\0archive/data.pkl",
+                    "pickled file of PyTorch"},
+                   {"b.pth", 4, "\200\2}q", "pickled file of PyTorch"},
+                   {"c.h5", 8, "\211HDF\r\n\32\n", "a file of Keras"},
+                   {"d.keras", 4, "PK\3\4", "a file of Keras"},
+                   {"e.npz", 35, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5\0\0\0x.npy", "not recognised"},
+                   {"f.zip", 30, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\0\0", "not recognised"}};
     unroll_model *m;
 
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-        struct piece piece = { foreign[i].bytes, foreign[i].size };
+        struct piece piece = {foreign[i].bytes, foreign[i].size};
         MUST(write_file_atomically(in_folder(foreign[i].name), &piece, 1));
         CHECK_REFUSED(import(path, NULL, NULL, NULL, &m), UNROLL_DATA, foreign[i].message);
     }
@@ -477,8 +485,7 @@ static void test_own_model(void)
     spec.input = spec.hidden = 2;
     MUST(unroll_model_new(&spec, 1, &m));
     MUST(unroll_model_save(m, in_folder("own.safetensors")));
-    CHECK_REFUSED(import(in_folder("own.safetensors"), NULL, NULL, NULL, &other), UNROLL_USAGE,
-                  "ours already");
+    CHECK_REFUSED(import(in_folder("own.safetensors"), NULL, NULL, NULL, &other), UNROLL_USAGE, "ours already");
     CHECK_REFUSED(import(in_folder("nothing"), NULL, NULL, NULL, &other), UNROLL_DATA, "cannot open");
     unroll_import_config config = unroll_import_default();
     config.format = "none";
@@ -490,10 +497,8 @@ int main(void)
 {
     if (!mkdtemp(folder))
         return 1;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        numbers[i] = (float)(i % 17) / 16;
-    for (int i = 0; i < VECTORS; i++)
-        check_vector(&vectors[i]);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) numbers[i] = (float)(i % 17) / 16;
+    for (int i = 0; i < VECTORS; i++) check_vector(&vectors[i]);
     check_that_parity_can_fail();
     test_wrong_numbers();
     test_batch_first_is_told();

@@ -13,14 +13,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_SEEDS = 256, LARGEST_SEED = 1 << 16, LARGEST_INPUT = 2 * LARGEST_SEED, MOST_CHANGES = 4 };
+enum { MAX_SEEDS = 256, LARGEST_SEED = 1 << 16, LARGEST_INPUT = 2 * LARGEST_SEED, MAX_CHANGES = 4 };
 
 struct input {
     uint8_t *bytes;
     size_t size;
 };
 
-static struct input seeds[MOST_SEEDS];
+static struct input seeds[MAX_SEEDS];
 static int seed_count;
 
 static bool load_seeds(const char *folder)
@@ -30,13 +30,13 @@ static bool load_seeds(const char *folder)
 
     if (directory == NULL)
         return false;
-    while ((entry = readdir(directory)) != NULL && seed_count < MOST_SEEDS) {
+    while ((entry = readdir(directory)) != NULL && seed_count < MAX_SEEDS) {
         char path[PATH_MAX];
         void *bytes;
         if (entry->d_name[0] == '.')
             continue;
-        if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < PATH_MAX
-            && read_whole_file(path, LARGEST_SEED, &bytes, &seeds[seed_count].size) == UNROLL_OK)
+        if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < PATH_MAX &&
+            read_whole_file(path, LARGEST_SEED, &bytes, &seeds[seed_count].size) == UNROLL_OK)
             seeds[seed_count++].bytes = bytes;
     }
     closedir(directory);
@@ -56,12 +56,40 @@ static void splice(struct input *input, size_t at, size_t removed, const void *b
 /* Words and numbers at the edges, and the punctuation of JSON. */
 static void insert_token(struct input *input, size_t at, struct rng *rng)
 {
-    static const char *const tokens[] = {
-        "{", "}", "[", "]", ",", ":", "\"", "\\", "\\u0000", "\\ud800", "\xff", "\n", "{}", "[]", "\"\"",
-        "[0,0]", "0", "-1", "1e9", "1e999", "0.5", "null", "true", "4294967296", "9223372036854775807",
-        "9223372036854775808", "18446744073709551615", "\"shape\"", "\"dtype\"", "\"data_offsets\"",
-        "\"__metadata__\"", "\"F32\"", "\"U8\"", "\"BF16\"",
-    };
+    static const char *const tokens[] = {"{",
+                                         "}",
+                                         "[",
+                                         "]",
+                                         ",",
+                                         ":",
+                                         "\"",
+                                         "\\",
+                                         "\\u0000",
+                                         "\\ud800",
+                                         "\xff",
+                                         "\n",
+                                         "{}",
+                                         "[]",
+                                         "\"\"",
+                                         "[0,0]",
+                                         "0",
+                                         "-1",
+                                         "1e9",
+                                         "1e999",
+                                         "0.5",
+                                         "null",
+                                         "true",
+                                         "4294967296",
+                                         "9223372036854775807",
+                                         "9223372036854775808",
+                                         "18446744073709551615",
+                                         "\"shape\"",
+                                         "\"dtype\"",
+                                         "\"data_offsets\"",
+                                         "\"__metadata__\"",
+                                         "\"F32\"",
+                                         "\"U8\"",
+                                         "\"BF16\""};
     const char *token = tokens[rng_below(rng, sizeof tokens / sizeof *tokens)];
 
     splice(input, at, rng_below(rng, 4), token, strlen(token));
@@ -73,27 +101,20 @@ static void mutate(struct input *input, struct rng *rng)
     uint8_t byte = (uint8_t)rng_next_u32(rng);
 
     switch (rng_below(rng, 6)) {
-    case 0:                 /* one bit */
+    case 0: /* one bit */
         if (at < input->size)
             input->bytes[at] ^= (uint8_t)(1u << byte % 8);
         break;
-    case 1:                 /* one byte */
-        splice(input, at, 1, &byte, 1);
-        break;
-    case 2:
-        splice(input, at, length, "", 0);
-        break;
-    case 3:
-        input->size = at;
-        break;
-    case 4: {               /* a part of a seed */
+    case 1: /* one byte */ splice(input, at, 1, &byte, 1); break;
+    case 2: splice(input, at, length, "", 0); break;
+    case 3: input->size = at; break;
+    case 4: { /* a part of a seed */
         const struct input *other = &seeds[rng_below(rng, (uint64_t)seed_count)];
         size_t from = rng_below(rng, other->size + 1);
         splice(input, at, length, other->bytes + from, rng_below(rng, other->size - from + 1));
         break;
     }
-    default:
-        insert_token(input, at, rng);
+    default: insert_token(input, at, rng);
     }
 }
 
@@ -116,23 +137,20 @@ int main(int argc, char **argv)
     struct rng rng = rng_new(argc > 3 ? strtoull(argv[3], NULL, 10) : 1, 0);
 
     if (argc < 2 || !load_seeds(argv[1])) {
-        fprintf(stderr, "usage: %s SEED_FOLDER [ITERATIONS [RANDOM_SEED]]; the folder needs a seed\n",
-                argv[0]);
+        fprintf(stderr, "usage: %s SEED_FOLDER [ITERATIONS [RANDOM_SEED]]; the folder needs a seed\n", argv[0]);
         return 2;
     }
-    for (int i = 0; i < seed_count; i++)
-        run(&seeds[i]);
+    for (int i = 0; i < seed_count; i++) run(&seeds[i]);
     for (long i = 0; i < iterations; i++) {
         const struct input *seed = &seeds[rng_below(&rng, (uint64_t)seed_count)];
         struct input input = {space, seed->size};
         memcpy(space, seed->bytes, seed->size);
-        for (uint64_t change = 0, changes = 1 + rng_below(&rng, MOST_CHANGES); change < changes; change++)
+        for (uint64_t change = 0, changes = 1 + rng_below(&rng, MAX_CHANGES); change < changes; change++)
             mutate(&input, &rng);
         run(&input);
     }
     printf("%ld inputs made of %d seeds\n", iterations, (int)seed_count);
     printf("fuzz %s: %ld passed, 0 failed, 0 skipped\n", argv[1], (long)seed_count + 1);
-    for (int i = 0; i < seed_count; i++)
-        release(seeds[i].bytes);
+    for (int i = 0; i < seed_count; i++) release(seeds[i].bytes);
     return 0;
 }

@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MOST_FRAMES = 1 << 17 };
+enum { MAX_FRAMES = 1 << 17 };
 
 static void read_all(struct frames *frames, int width)
 {
@@ -19,14 +19,14 @@ static void read_all(struct frames *frames, int width)
     while (more) {
         if (frames_next(frames, frame, &more) != UNROLL_OK) {
             if (frames->error[0] == '\0')
-                abort();        /* refused without a sentence */
+                abort(); /* refused without a sentence */
             return;
         }
         for (int i = 0; more && i < width; i++)
             if (!isfinite(frame[i]))
                 abort();
-        if (count++ > MOST_FRAMES)
-            abort();            /* frames out of nothing */
+        if (count++ > MAX_FRAMES)
+            abort(); /* frames out of nothing */
     }
 }
 

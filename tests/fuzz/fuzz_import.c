@@ -8,10 +8,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct { char letter; const char *format, *ending; } importers[] = {
-    { 't', "torch", "safetensors" }, { 'i', "torch", "index.json" }, { 'r', "rtneural", "json" },
-    { 'n', "rnnoise", "rnnn" }, { 'o', "onnx", "onnx" },
-};
+static const struct {
+    char letter;
+    const char *format, *ending;
+} importers[] = {{'t', "torch", "safetensors"},
+                 {'i', "torch", "index.json"},
+                 {'r', "rtneural", "json"},
+                 {'n', "rnnoise", "rnnn"},
+                 {'o', "onnx", "onnx"}};
 enum { IMPORTERS = sizeof importers / sizeof *importers };
 
 static char folder[] = "/tmp/unroll_fuzz_XXXXXX", path[128];
@@ -43,8 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unroll_model *model = NULL;
     int which = 0;
 
-    while (size && which < IMPORTERS && importers[which].letter != data[0])
-        which++;
+    while (size && which < IMPORTERS && importers[which].letter != data[0]) which++;
     if (size == 0 || which == IMPORTERS)
         return 0;
     FILE *file = open_file(importers[which].ending);
@@ -53,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config.format = importers[which].format;
     if (unroll_import(path, &config, &model) != UNROLL_OK) {
         if (model || !unroll_last_error()[0])
-            abort();                    /* refused, but with a model, or without a sentence */
+            abort(); /* refused, but with a model, or without a sentence */
         return 0;
     }
     if (unroll_model_parameters(model) < 1)

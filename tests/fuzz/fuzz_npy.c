@@ -11,8 +11,7 @@ static void use(const struct tensor_view *tensor)
     const uint8_t *bytes = tensor->data;
     volatile uint8_t last = 0;
 
-    for (uint64_t i = 0; i < tensor->bytes; i++)
-        last = bytes[i];
+    for (uint64_t i = 0; i < tensor->bytes; i++) last = bytes[i];
     (void)last;
 }
 
@@ -29,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         npz_close(file);
     } else if (unroll_last_error()[0] == '\0') {
-        abort();            /* refused without a sentence */
+        abort(); /* refused without a sentence */
     }
     if (npy_parse(data, size, "fuzz", &tensor) == UNROLL_OK)
         use(&tensor);

@@ -17,15 +17,14 @@ static void use_tensors(const struct safetensors *file, const uint8_t *begin, si
         const struct tensor_view *tensor = safetensors_at(file, i);
         const uint8_t *bytes = tensor->data;
         volatile uint8_t last = 0;
-        for (uint64_t j = 0; j < tensor->bytes; j++)
-            last = bytes[j];
+        for (uint64_t j = 0; j < tensor->bytes; j++) last = bytes[j];
         (void)last;
         total += tensor->bytes;
         if (bytes < begin || safetensors_find(file, tensor->name) != tensor)
             abort();
     }
     if (total > size)
-        abort();            /* views that overlap */
+        abort(); /* views that overlap */
     (void)safetensors_metadata(file, "key");
 }
 
@@ -37,24 +36,22 @@ static void parse(const uint8_t *data, size_t size)
         use_tensors(file, data, size);
         safetensors_close(file);
     } else if (unroll_last_error()[0] == '\0') {
-        abort();            /* refused without a sentence */
+        abort(); /* refused without a sentence */
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     parse(data, size);
-    size_t end = size;      /* behind the last '}' */
-    while (end > 8 && data[end - 1] != '}')
-        end--;
+    size_t end = size; /* behind the last '}' */
+    while (end > 8 && data[end - 1] != '}') end--;
     if (end <= 8)
         return 0;
     uint8_t *repaired = malloc(size);
     if (repaired == NULL)
         return 0;
     memcpy(repaired, data, size);
-    for (int i = 0; i < 8; i++)
-        repaired[i] = (uint8_t)((uint64_t)(end - 8) >> 8 * i);
+    for (int i = 0; i < 8; i++) repaired[i] = (uint8_t)((uint64_t)(end - 8) >> 8 * i);
     parse(repaired, size);
     free(repaired);
     return 0;

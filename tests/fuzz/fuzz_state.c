@@ -42,8 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (stream == NULL)
         stream = new_stream();
     size_t bytes = unroll_stream_state_bytes(stream);
-    if (bytes > sizeof before || unroll_stream_step(stream, inputs, outputs) != UNROLL_OK
-        || unroll_stream_save(stream, before, bytes) != UNROLL_OK)
+    if (bytes > sizeof before || unroll_stream_step(stream, inputs, outputs) != UNROLL_OK ||
+        unroll_stream_save(stream, before, bytes) != UNROLL_OK)
         abort();
     bool taken = unroll_stream_load(stream, data, size) == UNROLL_OK;
     if (unroll_stream_save(stream, after, bytes) != UNROLL_OK)
@@ -51,6 +51,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (taken ? size != bytes || memcmp(after, data, bytes) != 0 : memcmp(after, before, bytes) != 0)
         abort();
     if (!taken && unroll_last_error()[0] == '\0')
-        abort();                /* refused without a sentence */
+        abort(); /* refused without a sentence */
     return 0;
 }

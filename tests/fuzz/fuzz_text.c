@@ -29,14 +29,15 @@ static void check_spelling(const unroll_dataset *text, const uint8_t *data, size
 /* Reading again with the symbols that were found gives the same tokens. */
 static void check_again(const unroll_dataset *text, const uint8_t *data, size_t size)
 {
-    struct tokenizer reading = {.kind = text->column->kind, .vocabulary = text->column->vocabulary,
-                                   .vocabulary_size = text->column->vocabulary_size};
+    struct tokenizer tokenizer = {.kind = text->column->kind,
+                                  .vocabulary = text->column->vocabulary,
+                                  .vocabulary_size = text->column->vocabulary_size};
     unroll_dataset *again;
 
-    if (text_parse(data, size, "fuzz", &reading, &again) != UNROLL_OK)
+    if (text_parse(data, size, "fuzz", &tokenizer, &again) != UNROLL_OK)
         abort();
-    if (again->steps != text->steps
-        || memcmp(again->column->tokens, text->column->tokens, text->steps * sizeof *text->column->tokens) != 0)
+    if (again->steps != text->steps ||
+        memcmp(again->column->tokens, text->column->tokens, text->steps * sizeof *text->column->tokens) != 0)
         abort();
     unroll_dataset_free(again);
 }
@@ -44,10 +45,10 @@ static void check_again(const unroll_dataset *text, const uint8_t *data, size_t 
 /* Symbols are numbered by frequency: a word keeps its number or is unknown, which is 0. */
 static void check_few_words(const unroll_dataset *all, const uint8_t *data, size_t size)
 {
-    struct tokenizer reading = {.kind = UNROLL_WORDS, .max = FEW_WORDS};
+    struct tokenizer tokenizer = {.kind = UNROLL_WORDS, .max = FEW_WORDS};
     unroll_dataset *few;
 
-    if (text_parse(data, size, "fuzz", &reading, &few) != UNROLL_OK || few->steps != all->steps)
+    if (text_parse(data, size, "fuzz", &tokenizer, &few) != UNROLL_OK || few->steps != all->steps)
         abort();
     for (size_t i = 0; i < few->steps; i++)
         if (few->column->tokens[i] != (all->column->tokens[i] < FEW_WORDS ? all->column->tokens[i] : 0))
@@ -64,14 +65,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (text_parse(data, size, "fuzz", &characters, &text) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
-            abort();        /* refused without a sentence */
+            abort(); /* refused without a sentence */
         return 0;
     }
     check_spelling(text, data, size);
     check_again(text, data, size);
     unroll_dataset_free(text);
     if (text_parse(data, size, "fuzz", &words, &text) != UNROLL_OK)
-        abort();            /* what is a text of characters is one of words */
+        abort(); /* what is a text of characters is one of words */
     check_spelling(text, data, size);
     check_again(text, data, size);
     check_few_words(text, data, size);

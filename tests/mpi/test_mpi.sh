@@ -179,7 +179,7 @@ check "and none has begun" test ! -e no
 
 # A slow rank delays the others and nothing else: ten stops of a tenth of a second.
 rm -rf slow
-"${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 400 --exact 4 --split batch=2 --out slow --deadline 60s >log 2>&1 &
+"${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 400 --exact 4 --split batch=2 --out slow --timeout 60s >log 2>&1 &
 job=$!
 for i in $(seq 300); do [ -s slow/metrics.jsonl ] && break; sleep 0.05; done
 p=$(process_of 1 slow)

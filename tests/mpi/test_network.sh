@@ -1,6 +1,6 @@
 #!/bin/bash
 # Two machines, played by two network namespaces with a link of 100 Mbit/s between them: the bytes of one process, and
-# an end within the deadline when the link goes down. Usage: test_network.sh build/unroll
+# an end within the timeout when the link goes down. Usage: test_network.sh build/unroll
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_network
 . "$here/machines.sh"
@@ -22,7 +22,7 @@ run "$unroll" "${train[@]}" --steps 10 --split batch=2 --out both
 check "two machines train" test $? = 0
 check "to the bytes of one process" cmp alone/model.safetensors both/model.safetensors
 
-run "$unroll" "${train[@]}" --steps 1000000 --split batch=2 --deadline 3s --out cut &
+run "$unroll" "${train[@]}" --steps 1000000 --split batch=2 --timeout 3s --out cut &
 job=$!
 for i in $(seq 100); do [ -s cut/metrics.jsonl ] && break; sleep 0.1; done
 machines_down 2
@@ -33,7 +33,7 @@ left() {
     done
 }
 for i in $(seq 150); do [ -n "$(left)" ] || break; sleep 0.1; done
-check "the ranks end within the deadline and a few seconds" test -z "$(left)"
+check "the ranks end within the timeout and a few seconds" test -z "$(left)"
 check "the message names both ranks" grep -q 'rank [01] waited 3 seconds for a message from rank [01]' log
 for p in $(pgrep -f -- "--mca plm_rsh_agent $dir/agent"); do kill -KILL "$p"; done 2>/dev/null
 wait $job 2>/dev/null

@@ -65,7 +65,7 @@ holds "the command is at most 5 MB, and 3 MB of kernels for GPUs" at_most "$pref
 
 STRICT="-std=c11 -O2 -Wall -Wextra -Wpedantic -Werror"
 
-# The loss of train_tiny falls below a hundredth of the first; step_by_step then foretells the wave, alone.
+# The loss of train_tiny falls below a hundredth of the first; step_by_step then predicts the wave, alone.
 examples_run() {        # FOLDER with the two programs
     (cd "$1" && ./train_tiny >losses && ./ragged >epochs && [ -s ragged.safetensors ] && ./step_by_step tiny.safetensors >steps && ./step_by_step >none &&
         ./stream | grep -q 'layer "voice" 0\.[0-9]*$' && ./stream tiny.safetensors | grep -q "heard, copied, saved: the same answer" &&

@@ -17,9 +17,9 @@ struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int
     c.mesh[M_HIDDEN] = hidden;
     c.chunks = chunks;
     c.traits.operands = &cpu_operands;
-    c.traits.narrow = 8;               /* what the first layer of most of these models reads */
+    c.traits.narrow = 8; /* what the first layer of most of these models reads */
     c.lengths = true;
-    c.bucket = 500;             /* bytes: several buckets of such small weights, some of them of several */
+    c.bucket = 500; /* bytes: several buckets of such small weights, some of them of several */
     c.optimizer = optimizer_find("sgd");
     return c;
 }
@@ -33,37 +33,36 @@ static uint32_t hash(uint32_t a, uint32_t b, uint32_t c)
     return h ^ h >> 13;
 }
 
-static void fill_integers(struct instance *in, const struct plan *p, const char *name, uint32_t salt, int least,
-                          int n)
+static void fill_integers(struct executable *in, const struct plan *p, const char *name, uint32_t salt, int min, int n)
 {
     int index = plan_find_buffer(p, name);
-    int32_t *to = index < 0 ? NULL : instance_buffer(in, name);
+    int32_t *to = index < 0 ? NULL : executable_buffer(in, name);
     const struct buffer *b = &p->buffer[index < 0 ? 0 : index];
     for (uint32_t t = 0; to && t < b->size[0]; t++)
         for (uint32_t row = 0; row < (b->rank > 1 ? b->size[1] : 1); row++)
-            *to++ = least + (int)(hash(salt, b->origin[0] + t, b->rank > 1 ? b->origin[1] + row : 0) % (uint32_t)n);
+            *to++ = min + (int)(hash(salt, b->origin[0] + t, b->rank > 1 ? b->origin[1] + row : 0) % (uint32_t)n);
 }
 
 /* Row 0 is full, row 1 empty, the others anything. */
-static void fill_lengths(struct instance *in, const struct plan *p)
+static void fill_lengths(struct executable *in, const struct plan *p)
 {
     int index = plan_find_buffer(p, "lengths");
-    int32_t *to = index < 0 ? NULL : instance_buffer(in, "lengths");
+    int32_t *to = index < 0 ? NULL : executable_buffer(in, "lengths");
     for (uint32_t row = 0; to && row < p->buffer[index].size[0]; row++) {
         uint32_t global = p->buffer[index].origin[0] + row;
         to[row] = global == 0 ? (int)p->config.T : global == 1 ? 0 : (int)(hash(9, global, 0) % (p->config.T + 1));
     }
 }
 
-static void fill_inputs(struct instance *in, const struct plan *p)
+static void fill_inputs(struct executable *in, const struct plan *p)
 {
     fill_integers(in, p, "tokens", 1, 0, p->model->input);
     fill_integers(in, p, "targets", 2, -1, unroll_model_outputs(p->model) + 1);
     fill_lengths(in, p);
-    ((int64_t *)instance_buffer(in, "run"))[0] = 77;    /* the seed of the masks */
-    double *rates = instance_buffer(in, "rates");
+    ((int64_t *)executable_buffer(in, "run"))[0] = 77; /* the seed of the masks */
+    double *rates = executable_buffer(in, "rates");
     const struct optimizer *o = optimizer_at(p->config.optimizer);
-    const unroll_rates standard = unroll_rates_default(o->name);
+    const unroll_hyperparameters standard = unroll_hyperparameters_default(o->name);
     o->make_numbers(o->learning_rate, 1, standard.hyperparameter, rates + RATE_NUMBERS);
     rates[RATE_CLIP] = 0.2;
     rates[RATE_STEP] = 1;
@@ -71,11 +70,11 @@ static void fill_inputs(struct instance *in, const struct plan *p)
 
 /* ---- running --------------------------------------------------------------------------- */
 
-#define END ((enum part)(PART_N + 1))
+#define END ((enum phase)(PHASE_N + 1))
 
 struct rank_thread {
-    struct instance *instance;
-    const enum part *parts;
+    struct executable *executable;
+    const enum phase *phases;
     unroll_status status;
     char error[512];
 };
@@ -83,19 +82,19 @@ struct rank_thread {
 static void *run_rank(void *arg)
 {
     struct rank_thread *r = arg;
-    for (const enum part *part = r->parts; *part != END && r->status == UNROLL_OK; part++)
-        r->status = instance_run(r->instance, *part);
+    for (const enum phase *phase = r->phases; *phase != END && r->status == UNROLL_OK; phase++)
+        r->status = executable_run(r->executable, *phase);
     if (r->status != UNROLL_OK)
         strncpy(r->error, unroll_last_error(), sizeof r->error - 1);
     return NULL;
 }
 
-static unroll_status run_all(struct mesh_run *run, const enum part *parts)
+static unroll_status run_all(struct mesh_run *run, const enum phase *phases)
 {
     struct rank_thread rank[RANKS_MAX];
     pthread_t thread[RANKS_MAX];
     for (int i = 0; i < run->ranks; i++) {
-        rank[i] = (struct rank_thread){ .instance = run->instance[i], .parts = parts };
+        rank[i] = (struct rank_thread){.executable = run->executable[i], .phases = phases};
         if (pthread_create(&thread[i], NULL, run_rank, &rank[i]))
             return fail(UNROLL_RESOURCE, "no thread for rank %d", i);
     }
@@ -115,15 +114,15 @@ static unroll_status open_rank(plan_maker *make, const unroll_model *m, const st
 {
     TRY(make(m, config, &run->plan[rank]));
     TRY(store_new(run->plan[rank], &run->store[rank]));
-    struct instance_config c = { .isa = isa, .threads = threads, .comm = run->comm[rank] };
-    TRY(instance_new(run->plan[rank], run->store[rank], &c, &run->instance[rank]));
-    TRY(weights_push(device_find("cpu", NULL), run->instance[rank], run->plan[rank], m->values));
-    fill_inputs(run->instance[rank], run->plan[rank]);
+    struct executable_config c = {.isa = isa, .threads = threads, .comm = run->comm[rank]};
+    TRY(executable_new(run->plan[rank], run->store[rank], &c, &run->executable[rank]));
+    TRY(weights_push(device_find("cpu", NULL), run->executable[rank], run->plan[rank], m->values));
+    fill_inputs(run->executable[rank], run->plan[rank]);
     return UNROLL_OK;
 }
 
-unroll_status mesh_open_with(plan_maker *make, const unroll_model *m, struct plan_config c,
-                             const struct cpu_isa *isa, int threads, struct mesh_run *run)
+unroll_status mesh_open_with(plan_maker *make, const unroll_model *m, struct plan_config c, const struct cpu_isa *isa,
+                             int threads, struct mesh_run *run)
 {
     memset(run, 0, sizeof *run);
     run->ranks = c.mesh[M_BATCH] * c.mesh[M_LAYER] * c.mesh[M_HIDDEN];
@@ -136,7 +135,7 @@ unroll_status mesh_open_with(plan_maker *make, const unroll_model *m, struct pla
     }
     if (status == UNROLL_OK)
         status = check_mesh(run->plan, run->ranks);
-    return status == UNROLL_OK ? run_all(run, (const enum part[]){ PART_PACK, END }) : status;
+    return status == UNROLL_OK ? run_all(run, (const enum phase[]){PHASE_PACK, END}) : status;
 }
 
 unroll_status mesh_open(const unroll_model *m, struct plan_config c, const struct cpu_isa *isa, int threads,
@@ -148,7 +147,7 @@ unroll_status mesh_open(const unroll_model *m, struct plan_config c, const struc
 void mesh_close(struct mesh_run *run)
 {
     for (int i = 0; i < run->ranks; i++) {
-        instance_free(run->instance[i]);
+        executable_free(run->executable[i]);
         store_free(run->store[i]);
         plan_free(run->plan[i]);
     }
@@ -157,15 +156,15 @@ void mesh_close(struct mesh_run *run)
 
 unroll_status mesh_gradients(struct mesh_run *run)
 {
-    static const enum part apart[] = { PART_FORWARD, PART_BACKWARD, PART_SUM, END };
-    static const enum part together[] = { PART_FORWARD, (enum part)PART_BACKWARD_SUM, END };
+    static const enum phase apart[] = {PHASE_FORWARD, PHASE_BACKWARD, PHASE_SUM, END};
+    static const enum phase together[] = {PHASE_FORWARD, (enum phase)PHASE_BACKWARD_SUM, END};
     return run_all(run, run->apart || !plan_overlaps(run->plan[0]) ? apart : together);
 }
 
 unroll_status mesh_update(struct mesh_run *run)
 {
-    static const enum part parts[] = { PART_UPDATE, END };
-    return run_all(run, parts);
+    static const enum phase phases[] = {PHASE_UPDATE, END};
+    return run_all(run, phases);
 }
 
 /* ---- comparing ------------------------------------------------------------------------- */
@@ -179,7 +178,7 @@ static double number_at(const void *at, enum dtype dtype, size_t i)
 static double compare(const struct buffer *whole, const void *serial, const struct buffer *here, const void *mine,
                       size_t *different)
 {
-    uint32_t size[3] = { 1, 1, 1 }, origin[3] = { 0, 0, 0 }, all[3] = { 1, 1, 1 };
+    uint32_t size[3] = {1, 1, 1}, origin[3] = {0, 0, 0}, all[3] = {1, 1, 1};
     double scale = 1e-3, worst = 0;
     for (int i = 1; i < here->rank; i++) {
         size[3 - here->rank + i] = here->size[i];
@@ -211,13 +210,13 @@ double mesh_difference(const struct mesh_run *serial, const struct mesh_run *mes
         const struct plan *p = mesh->plan[rank];
         for (int i = 0; i < p->buffers; i++) {
             const struct buffer *master = &p->buffer[i];
-            bool lives = master->homes >> p->config.at[M_LAYER] & 1;
+            bool lives = master->owners >> p->config.at[M_LAYER] & 1;
             if (master->segment != SEG_PARAM || !lives)
                 continue;
             const struct buffer *here = &p->buffer[master->gradient];
             const struct buffer *whole = &one->buffer[plan_find_buffer(one, here->name)];
-            double error = compare(whole, instance_buffer(serial->instance[0], here->name), here,
-                                   instance_buffer(mesh->instance[rank], here->name), different);
+            double error = compare(whole, executable_buffer(serial->executable[0], here->name), here,
+                                   executable_buffer(mesh->executable[rank], here->name), different);
             if (!(error <= worst))
                 worst = error;
         }

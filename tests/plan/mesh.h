@@ -1,17 +1,17 @@
-/* All ranks of a mesh in one process: a plan, a store, an instance and a thread for each coordinate. */
+/* All ranks of a mesh in one process: a plan, a store, an executable and a thread for each coordinate. */
 #ifndef PLAN_MESH_H
 #define PLAN_MESH_H
-#include "device/cpu/instance.h"
+#include "device/cpu/executable.h"
 
 /* 6 rows of T steps, ragged, trained by sgd, on a mesh of batch x layer x hidden ranks. */
 struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int chunks, enum dtype real);
 
 struct mesh_run {
     int ranks;
-    bool apart;                 /* sums after all of backward, not inside it */
+    bool apart; /* sums after all of backward, not inside it */
     struct plan *plan[RANKS_MAX];
     struct store *store[RANKS_MAX];
-    struct instance *instance[RANKS_MAX];
+    struct executable *executable[RANKS_MAX];
     struct unroll_comm *comm[RANKS_MAX];
 };
 

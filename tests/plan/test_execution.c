@@ -1,5 +1,5 @@
-/* The executor runs exactly the plan: it does the work that the plan foretold, no operation is idle, every
- * order that lanes and waits allow gives the same bits, memory is what was foretold and steps take none.
+/* The executor runs exactly the plan: it does the work that the plan predicted, no operation is idle, every
+ * order that queues and waits allow gives the same bits, memory is what was predicted and steps take none.
  * What the plans compute is tested in test_mesh.c. "quick", for sanitizers: fewer orders and models, and no
  * plans that are broken on purpose. */
 #include "device/cpu/operands.h"
@@ -62,7 +62,7 @@ static struct plan_config config_of(uint32_t T, uint32_t B, int chunks, enum dty
     c.B = B;
     c.chunks = chunks;
     c.traits.operands = &cpu_operands;
-    c.traits.narrow = 6;               /* what the first layer reads where nothing is tied */
+    c.traits.narrow = 6; /* what the first layer reads where nothing is tied */
     c.optimizer = optimizer_find("adam");
     c.optimizer_states = 2;
     return c;
@@ -77,16 +77,13 @@ static void visit_segment(const struct mesh_run *run, enum segment segment, buff
     const struct plan *p = run->plan[0];
     for (int i = 0; i < p->buffers; i++) {
         const struct buffer *b = &p->buffer[i];
-        void *at = b->segment == segment ? instance_buffer(run->instance[0], b->name) : NULL;
+        void *at = b->segment == segment ? executable_buffer(run->executable[0], b->name) : NULL;
         if (at)
             visit(at, b->bytes, arg);
     }
 }
 
-static void set_bytes(void *at, size_t bytes, void *byte)
-{
-    memset(at, *(int *)byte, bytes);
-}
+static void set_bytes(void *at, size_t bytes, void *byte) { memset(at, *(int *)byte, bytes); }
 
 static void set_segment(const struct mesh_run *run, enum segment segment, int byte)
 {
@@ -102,12 +99,15 @@ static void poison(const struct mesh_run *run)
 
 static void clear_loss(const struct mesh_run *run)
 {
-    *(double *)instance_buffer(run->instance[0], "loss_sum") = 0;
-    *(double *)instance_buffer(run->instance[0], "weight_sum") = 0;
+    *(double *)executable_buffer(run->executable[0], "loss_sum") = 0;
+    *(double *)executable_buffer(run->executable[0], "weight_sum") = 0;
 }
 
 /* The numbers of a segment, one buffer after the other. */
-struct copy { char *bytes; size_t count; };
+struct copy {
+    char *bytes;
+    size_t count;
+};
 
 static void append(void *at, size_t bytes, void *arg)
 {
@@ -119,7 +119,7 @@ static void append(void *at, size_t bytes, void *arg)
 
 static struct copy copy_segment(const struct mesh_run *run, enum segment segment)
 {
-    struct copy c = { NULL, 0 };
+    struct copy c = {NULL, 0};
     visit_segment(run, segment, append, &c);
     return c;
 }
@@ -136,47 +136,46 @@ static bool same_segment(const struct mesh_run *run, enum segment segment, const
 /* ---- counts ---------------------------------------------------------------------------- */
 
 /* On zeros: the work does not depend on the numbers. */
-static void check_part(struct instance *instance, const struct plan *p, enum part part, const char *what)
+static void check_phase(struct executable *executable, const struct plan *p, enum phase phase, const char *what)
 {
     static const char *const names[] = {
-#define PART_NAME(NAME, name) #name,
-        PARTS(PART_NAME)
-#undef PART_NAME
+#define PHASE_NAME(NAME, name) #name,
+        PHASES(PHASE_NAME)
+#undef PHASE_NAME
     };
-    struct work price = { 0, 0 }, done;
-    for (int i = p->part[part].first; i < p->part[part].end; i++) {
+    struct work price = {0, 0}, done;
+    for (int i = p->phase[phase].first; i < p->phase[phase].end; i++) {
         price.flops += p->op[i].flops;
         price.bytes += p->op[i].bytes;
     }
-    CHECK(instance_run(instance, part) == UNROLL_OK, "%s: %s", what, unroll_last_error());
-    done = instance_work(instance);
-    CHECK(done.flops == price.flops, "%s: %s did %.0f flops, the plan says %.0f", what, names[part],
-          done.flops, price.flops);
-    CHECK(done.bytes == price.bytes, "%s: %s went over %.0f bytes, the plan says %.0f", what, names[part],
-          done.bytes, price.bytes);
+    CHECK(executable_run(executable, phase) == UNROLL_OK, "%s: %s", what, unroll_last_error());
+    done = executable_work(executable);
+    CHECK(done.flops == price.flops, "%s: %s did %.0f flops, the plan says %.0f", what, names[phase], done.flops,
+          price.flops);
+    CHECK(done.bytes == price.bytes, "%s: %s went over %.0f bytes, the plan says %.0f", what, names[phase], done.bytes,
+          price.bytes);
 }
 
 static void check_counts(const struct plan *p, const struct cpu_isa *isa, int threads)
 {
     struct store *store = NULL;
-    struct instance *instance = NULL;
-    struct instance_config config = { .isa = isa, .threads = threads };
+    struct executable *executable = NULL;
+    struct executable_config config = {.isa = isa, .threads = threads};
     const struct unroll_model *m = p->model;
     char what[128];
     snprintf(what, sizeof what, "%s %s, %d layers, tied %d, B=%u, %d chunks, %d threads", isa->name,
              m->layer[0].cell->name, m->layers, m->tied, p->config.B, p->config.chunks, threads);
-    bool good = store_new(p, &store) == UNROLL_OK && instance_new(p, store, &config, &instance) == UNROLL_OK;
+    bool good = store_new(p, &store) == UNROLL_OK && executable_new(p, store, &config, &executable) == UNROLL_OK;
     CHECK(good, "%s: %s", what, unroll_last_error());
-    for (int part = 0; good && part < PART_N; part++)
-        check_part(instance, p, (enum part)part, what);
-    instance_free(instance);
+    for (int phase = 0; good && phase < PHASE_N; phase++) check_phase(executable, p, (enum phase)phase, what);
+    executable_free(executable);
     store_free(store);
 }
 
 /* Teams of 3 on whole sequences, of 2 on chunks: waiting for each other is what takes long here. */
 static void check_counts_everywhere(const unroll_model *m, struct plan_config c)
 {
-    static const enum dtype reals[] = { DTYPE_F32, DTYPE_F64 };
+    static const enum dtype reals[] = {DTYPE_F32, DTYPE_F64};
     for (int way = 0; way < 6; way++) {
         struct plan *p = NULL;
         c.real = reals[way & 1];
@@ -201,12 +200,12 @@ static void check_counts_of_cells(void)
         for (int way = 0; way < 8; way += quick ? 3 : 1) {
             unroll_spec s = spec_of(1 + (way & 1), 5, way >> 1 & 1, way >> 2);
             unroll_model *m = build(s, cells_scalar[cell]->declaration);
-            struct plan_config c = config_of(4, way & 1 ? 3 : 2, 1, DTYPE_F32);     /* 2 rows for 3 threads */
+            struct plan_config c = config_of(4, way & 1 ? 3 : 2, 1, DTYPE_F32); /* 2 rows for 3 threads */
             c.shards = way & 1 ? 2 : 1;
             check_counts_everywhere(m, c);
             unroll_model_free(m);
         }
-    unroll_spec s = spec_of(2, 40, 0, 0);               /* wider than a panel, with vectors as inputs */
+    unroll_spec s = spec_of(2, 40, 0, 0); /* wider than a panel, with vectors as inputs */
     s.projection = 34;
     s.tokens = s.embed = 0;
     unroll_model *m = build_named(s, "lstm_peephole");
@@ -216,7 +215,7 @@ static void check_counts_of_cells(void)
 
 /* ---- deletion -------------------------------------------------------------------------- */
 
-static int deleted;         /* the operation that plan_without_one leaves out; -1: none */
+static int deleted; /* the operation that plan_without_one leaves out; -1: none */
 
 static unroll_status plan_without_one(const unroll_model *m, const struct plan_config *c, struct plan **plan)
 {
@@ -226,9 +225,9 @@ static unroll_status plan_without_one(const unroll_model *m, const struct plan_c
         return UNROLL_OK;
     p->ops--;
     memmove(&p->op[deleted], &p->op[deleted + 1], (size_t)(p->ops - deleted) * sizeof *p->op);
-    for (int part = 0; part < PART_N; part++) {
-        p->part[part].first -= p->part[part].first > deleted;
-        p->part[part].end -= p->part[part].end > deleted;
+    for (int phase = 0; phase < PHASE_N; phase++) {
+        p->phase[phase].first -= p->phase[phase].first > deleted;
+        p->phase[phase].end -= p->phase[phase].end > deleted;
     }
     return UNROLL_OK;
 }
@@ -237,13 +236,12 @@ static unroll_status plan_without_one(const unroll_model *m, const struct plan_c
  * there are two. Memory of activations has no memory of the step before. */
 static unroll_status train_two_steps(struct mesh_run *run)
 {
-    static const enum part parts[] = { PART_FORWARD, PART_BACKWARD, PART_SUM, PART_UPDATE };
-    double *rates = instance_buffer(run->instance[0], "rates");
-    rates[RATE_CLIP] = 1e-3;                            /* so that every norm counts */
+    static const enum phase phases[] = {PHASE_FORWARD, PHASE_BACKWARD, PHASE_SUM, PHASE_UPDATE};
+    double *rates = executable_buffer(run->executable[0], "rates");
+    rates[RATE_CLIP] = 1e-3; /* so that every norm counts */
     for (int step = 0; step < 2; step++) {
         poison(run);
-        for (int i = 0; i < 4; i++)
-            TRY(instance_run(run->instance[0], parts[i]));
+        for (int i = 0; i < 4; i++) TRY(executable_run(run->executable[0], phases[i]));
         if (step == 0)
             clear_loss(run);
     }
@@ -251,8 +249,7 @@ static unroll_status train_two_steps(struct mesh_run *run)
 }
 
 /* In double, where no contribution is too small to be seen. */
-static unroll_status train_without(int op, const unroll_model *m, const struct plan_config *c,
-                                   struct mesh_run *run)
+static unroll_status train_without(int op, const unroll_model *m, const struct plan_config *c, struct mesh_run *run)
 {
     const struct cpu_isa *isa = cpu_isa_find(ISA_SCALAR, DTYPE_F64);
     deleted = op;
@@ -262,7 +259,7 @@ static unroll_status train_without(int op, const unroll_model *m, const struct p
 
 static double loss_of(const struct mesh_run *run)
 {
-    return *(double *)instance_buffer(run->instance[0], "loss_sum");
+    return *(double *)executable_buffer(run->executable[0], "loss_sum");
 }
 
 static void check_deletions(unroll_model *m, const struct plan_config *c)
@@ -300,12 +297,13 @@ static void check_folded(const char *cell, enum isa isa)
     const struct cpu_isa *found = cpu_isa_find(isa, DTYPE_F32);
     struct plan_config c = config_of(6, 9, 3, DTYPE_F32);
     struct mesh_run run[2];
-    c.lengths = c.carry = true;
+    c.lengths = c.stateful = true;
     deleted = -1;
     for (int i = 0; found && i < 2; i++) {
         c.traits.narrow = i ? 6 : 0;
         CHECK(mesh_open_with(plan_without_one, m, c, found, 1 + i, &run[i]) == UNROLL_OK &&
-              train_two_steps(&run[i]) == UNROLL_OK, "%s", unroll_last_error());
+                  train_two_steps(&run[i]) == UNROLL_OK,
+              "%s", unroll_last_error());
     }
     if (found) {
         struct copy weights = copy_segment(&run[0], SEG_PARAM);
@@ -321,7 +319,7 @@ static void check_folded(const char *cell, enum isa isa)
 static void check_all_deletions(void)
 {
     struct plan_config c = config_of(6, 4, 3, DTYPE_F64);
-    c.lengths = c.carry = true;
+    c.lengths = c.stateful = true;
     c.shards = 2;
     check_deletions(build_named(spec_of(2, 4, 0, 1), "lstm"), &c);
     c.chunks = 1;
@@ -344,29 +342,28 @@ static uint32_t draw(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-/* A lane's next operation, or the end of the part. */
-static int next_on(const struct plan *p, enum part part, int lane, int after)
+/* A queue's next operation, or the end of the part. */
+static int next_on(const struct plan *p, enum phase phase, int queue, int after)
 {
-    for (after++; after < p->part[part].end && p->op[after].lane != lane;)
-        after++;
+    for (after++; after < p->phase[phase].end && p->op[after].queue != queue;) after++;
     return after;
 }
 
 static bool is_legal(const struct plan *p, int op, const int *ended)
 {
-    for (int lane = 0; lane < p->config.lanes; lane++)
-        if (ended[lane] < p->op[op].wait[lane])
+    for (int queue = 0; queue < p->config.queues; queue++)
+        if (ended[queue] < p->op[op].wait[queue])
             return false;
     return true;
 }
 
-/* The lanes that may go on now. */
-static int legal_lanes(const struct plan *p, enum part part, const int *next, const int *ended, int *lanes)
+/* The queues that may go on now. */
+static int legal_queues(const struct plan *p, enum phase phase, const int *next, const int *ended, int *queues)
 {
     int n = 0;
-    for (int lane = 0; lane < p->config.lanes; lane++)
-        if (next[lane] < p->part[part].end && is_legal(p, next[lane], ended))
-            lanes[n++] = lane;
+    for (int queue = 0; queue < p->config.queues; queue++)
+        if (next[queue] < p->phase[phase].end && is_legal(p, next[queue], ended))
+            queues[n++] = queue;
     return n;
 }
 
@@ -376,35 +373,34 @@ static void poison_scratch_of(const struct mesh_run *run, int op)
     for (int k = 0; k < p->op[op].views; k++) {
         int b = p->op[op].view[k].buffer;
         if (b >= 0 && p->buffer[b].segment == SEG_SCRATCH)
-            memset(instance_buffer(run->instance[0], p->buffer[b].name), 0xff, p->buffer[b].bytes);
+            memset(executable_buffer(run->executable[0], p->buffer[b].name), 0xff, p->buffer[b].bytes);
     }
 }
 
-/* One by one, in an order that respects lanes and waits alone; the higher `stays` of 8, the longer a lane
- * runs ahead of the others. False: no lane could go on. */
-static bool run_scrambled(const struct mesh_run *run, enum part part, uint64_t *random)
+/* One by one, in an order that respects queues and waits alone; the higher `stays` of 8, the longer a queue
+ * runs ahead of the others. False: no queue could go on. */
+static bool run_scrambled(const struct mesh_run *run, enum phase phase, uint64_t *random)
 {
     const struct plan *p = run->plan[0];
-    int next[LANES_MAX], ended[LANES_MAX], lanes[LANES_MAX], lane = 0, n;
+    int next[QUEUES_MAX], ended[QUEUES_MAX], queues[QUEUES_MAX], queue = 0, n;
     uint32_t stays = draw(random) % 8;
-    for (int l = 0; l < p->config.lanes; l++) {
-        ended[l] = p->part[part].first - 1;
-        next[l] = next_on(p, part, l, ended[l]);
+    for (int l = 0; l < p->config.queues; l++) {
+        ended[l] = p->phase[phase].first - 1;
+        next[l] = next_on(p, phase, l, ended[l]);
     }
-    while ((n = legal_lanes(p, part, next, ended, lanes)) > 0) {
+    while ((n = legal_queues(p, phase, next, ended, queues)) > 0) {
         bool can_stay = false;
-        for (int i = 0; i < n; i++)
-            can_stay |= lanes[i] == lane;
+        for (int i = 0; i < n; i++) can_stay |= queues[i] == queue;
         if (!can_stay || draw(random) % 8 >= stays)
-            lane = lanes[draw(random) % (uint32_t)n];
-        poison_scratch_of(run, next[lane]);
-        if (instance_run_op(run->instance[0], next[lane]) != UNROLL_OK)
+            queue = queues[draw(random) % (uint32_t)n];
+        poison_scratch_of(run, next[queue]);
+        if (executable_run_op(run->executable[0], next[queue]) != UNROLL_OK)
             return false;
-        ended[lane] = next[lane];
-        next[lane] = next_on(p, part, lane, next[lane]);
+        ended[queue] = next[queue];
+        next[queue] = next_on(p, phase, queue, next[queue]);
     }
-    for (int l = 0; l < p->config.lanes; l++)
-        if (next[l] < p->part[part].end)
+    for (int l = 0; l < p->config.queues; l++)
+        if (next[l] < p->phase[phase].end)
             return false;
     return true;
 }
@@ -421,8 +417,8 @@ static void start_over(const struct mesh_run *run)
 static bool scramble(const struct mesh_run *run, uint64_t *random)
 {
     start_over(run);
-    return run_scrambled(run, PART_FORWARD, random) && run_scrambled(run, PART_BACKWARD, random) &&
-           run_scrambled(run, PART_SUM, random);
+    return run_scrambled(run, PHASE_FORWARD, random) && run_scrambled(run, PHASE_BACKWARD, random) &&
+           run_scrambled(run, PHASE_SUM, random);
 }
 
 static void check_orders(const struct mesh_run *run, const struct copy *gradients, const char *what)
@@ -434,8 +430,8 @@ static void check_orders(const struct mesh_run *run, const struct copy *gradient
         stuck += !scramble(run, &random);
         different += !same_segment(run, SEG_GRAD, gradients);
     }
-    CHECK(!stuck && !different, "%s: of %d orders %d could not go on, %d gave other gradients", what, orders,
-          stuck, different);
+    CHECK(!stuck && !different, "%s: of %d orders %d could not go on, %d gave other gradients", what, orders, stuck,
+          different);
 }
 
 /* A wait less: when that lets any order go wrong, the check of plans must have said so. */
@@ -446,38 +442,38 @@ static void check_mutants(const struct mesh_run *run, const struct copy *gradien
     uint64_t random = 2;
     int waits = 0, refused = 0, went_wrong = 0, slipped = 0;
     for (int i = 0; i < p->ops; i++)
-        for (int lane = 0; lane < p->config.lanes; lane++) {
-            int kept = p->op[i].wait[lane];
+        for (int queue = 0; queue < p->config.queues; queue++) {
+            int kept = p->op[i].wait[queue];
             if (kept < 0)
                 continue;
-            p->op[i].wait[lane] = -1;
+            p->op[i].wait[queue] = -1;
             bool complains = pass_check(p) != UNROLL_OK, wrong = false;
             for (int k = 0; k < ORDERS && !wrong; k++)
                 wrong = !scramble(run, &random) || !same_segment(run, SEG_GRAD, gradients);
-            p->op[i].wait[lane] = kept;
+            p->op[i].wait[queue] = kept;
             waits++;
             refused += complains;
             went_wrong += wrong;
             slipped += wrong && !complains;
         }
-    CHECK(refused > 4 && went_wrong > 4, "%s: of %d lost waits the check noticed %d, the gradients %d", what,
-          waits, refused, went_wrong);
+    CHECK(refused > 4 && went_wrong > 4, "%s: of %d lost waits the check noticed %d, the gradients %d", what, waits,
+          refused, went_wrong);
     CHECK(!slipped, "%s: %d lost waits went wrong, and the check had not complained", what, slipped);
 }
 
 static void check_scrambled(unroll_model *m, uint32_t checkpoint)
 {
     const struct cpu_isa *isa = cpu_isa_find(isa_best(), DTYPE_F32);
-    for (int lanes = 2; lanes <= 3; lanes++)
+    for (int queues = 2; queues <= 3; queues++)
         for (int chunks = 3; chunks <= 6; chunks += 3) {
             struct mesh_run run;
             struct plan_config c = config_of(12, 4, chunks, DTYPE_F32);
             char what[64];
-            snprintf(what, sizeof what, "%s, %d lanes, %d chunks, checkpoints %u", m->layer[0].cell->name, lanes, chunks,
-                     checkpoint);
-            c.lanes = lanes;
+            snprintf(what, sizeof what, "%s, %d queues, %d chunks, checkpoints %u", m->layer[0].cell->name, queues,
+                     chunks, checkpoint);
+            c.queues = queues;
             c.checkpoint = checkpoint;
-            c.lengths = c.carry = true;
+            c.lengths = c.stateful = true;
             c.shards = 2;
             if (CHECK(mesh_open(m, c, isa, 1, &run) == UNROLL_OK, "%s: %s", what, unroll_last_error())) {
                 start_over(&run);
@@ -495,19 +491,18 @@ static void check_scrambled(unroll_model *m, uint32_t checkpoint)
 
 /* ---- memory ---------------------------------------------------------------------------- */
 
-static uint64_t foretold_store(const struct plan *p)
+static uint64_t predicted_store(const struct plan *p)
 {
-    static const enum segment stored[] = { SEG_PARAM, SEG_COPY, SEG_OPT, SEG_GRAD };
+    static const enum segment stored[] = {SEG_PARAM, SEG_COPY, SEG_OPT, SEG_GRAD};
     uint64_t bytes = 0;
-    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++)
-        bytes += p->segment_bytes[stored[i]];
+    for (size_t i = 0; i < sizeof stored / sizeof *stored; i++) bytes += p->segment_bytes[stored[i]];
     return bytes;
 }
 
-static void check_near(const char *what, double bytes, double forecast)
+static void check_near(const char *what, double bytes, double memory_estimate)
 {
-    CHECK(fabs(bytes - forecast) <= 0.02 * forecast, "%s: %.0f bytes, the plan foretold %.0f", what, bytes,
-          forecast);
+    CHECK(fabs(bytes - memory_estimate) <= 0.02 * memory_estimate, "%s: %.0f bytes, the plan predicted %.0f", what,
+          bytes, memory_estimate);
 }
 
 static unroll_model *language_model(int hidden)
@@ -518,30 +513,31 @@ static unroll_model *language_model(int hidden)
     return build_named(s, "lstm");
 }
 
-/* What was really asked of the C library, and what the instance says of itself. */
-static void check_forecast(int threads, uint32_t T, uint32_t checkpoint)
+/* What was really asked of the C library, and what the executable says of itself. */
+static void check_memory_estimate(int threads, uint32_t T, uint32_t checkpoint)
 {
     unroll_model *m = language_model(128);
     struct plan_config c = config_of(T, 32, 1, DTYPE_F32);
     struct plan *p = NULL;
     struct store *store = NULL;
-    struct instance *instance = NULL;
-    struct instance_config ic = { .isa = cpu_isa_find(isa_best(), DTYPE_F32), .threads = threads };
+    struct executable *executable = NULL;
+    struct executable_config ic = {.isa = cpu_isa_find(isa_best(), DTYPE_F32), .threads = threads};
     c.checkpoint = checkpoint;
     CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error());
     size_t before = atomic_load(&requested_bytes);
-    bool good = store_new(p, &store) == UNROLL_OK && instance_new(p, store, &ic, &instance) == UNROLL_OK;
+    bool good = store_new(p, &store) == UNROLL_OK && executable_new(p, store, &ic, &executable) == UNROLL_OK;
     CHECK(good, "%s", unroll_last_error());
     double taken = (double)(atomic_load(&requested_bytes) - before);
     if (good) {
-        double own = (double)instance_bytes(instance);
-        check_near("an instance, by itself", own, (double)instance_forecast(p, threads));
+        double own = (double)executable_bytes(executable);
+        check_near("an executable, by itself", own, (double)executable_memory_estimate(p, threads));
         if (COUNTS_ALLOCATIONS) {
-            check_near("a store and an instance", taken, (double)(instance_forecast(p, threads) + foretold_store(p)));
-            check_near("a store", taken - own, (double)foretold_store(p));
+            check_near("a store and an executable", taken,
+                       (double)(executable_memory_estimate(p, threads) + predicted_store(p)));
+            check_near("a store", taken - own, (double)predicted_store(p));
         }
     }
-    instance_free(instance);
+    executable_free(executable);
     store_free(store);
     plan_free(p);
     unroll_model_free(m);
@@ -551,7 +547,9 @@ static void check_forecast(int threads, uint32_t T, uint32_t checkpoint)
 
 enum { STEPS = 16, ROWS = 8 };
 
-struct batch { int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS], lengths[ROWS]; };
+struct batch {
+    int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS], lengths[ROWS];
+};
 
 static void draw_batch(struct batch *b, uint64_t *random)
 {
@@ -559,14 +557,13 @@ static void draw_batch(struct batch *b, uint64_t *random)
         b->tokens[i] = (int32_t)(draw(random) % 65);
         b->classes[i] = (int32_t)(draw(random) % 66) - 1;
     }
-    for (int row = 0; row < ROWS; row++)
-        b->lengths[row] = (int32_t)(draw(random) % (STEPS + 1));
+    for (int row = 0; row < ROWS; row++) b->lengths[row] = (int32_t)(draw(random) % (STEPS + 1));
 }
 
 static unroll_status train_on(unroll_session *s, const struct batch *b, bool lengths, unroll_result *result)
 {
-    unroll_rates rates = unroll_rates_default("adam");
-    unroll_batch batch = { .tokens = b->tokens, .classes = b->classes };
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_batch batch = {.tokens = b->tokens, .targets = b->classes};
     batch.lengths = lengths ? b->lengths : NULL;
     TRY(unroll_forward(s, &batch));
     TRY(unroll_backward(s));
@@ -576,13 +573,12 @@ static unroll_status train_on(unroll_session *s, const struct batch *b, bool len
 static int counted(const struct batch *b, bool lengths)
 {
     int n = 0;
-    for (int i = 0; i < STEPS * ROWS; i++)
-        n += b->classes[i] >= 0 && (!lengths || i / ROWS < b->lengths[i % ROWS]);
+    for (int i = 0; i < STEPS * ROWS; i++) n += b->classes[i] >= 0 && (!lengths || i / ROWS < b->lengths[i % ROWS]);
     return n;
 }
 
 /* Every batch has other lengths; the session and its plan stay. */
-static void check_steady(int threads, int lanes, int steps, bool lengths)
+static void check_steady(int threads, int queues, int steps, bool lengths)
 {
     unroll_model *m = language_model(32);
     unroll_session *s = NULL;
@@ -594,8 +590,8 @@ static void check_steady(int threads, int lanes, int steps, bool lengths)
     c.steps = STEPS;
     c.rows = ROWS;
     c.machine.threads = threads;
-    c.machine.lanes = lanes;
-    c.machine.chunks = lanes > 1 ? 4 : 1;
+    c.machine.queues = queues;
+    c.machine.chunks = queues > 1 ? 4 : 1;
     c.lengths = lengths;
     bool good = CHECK(unroll_session_new(m, &c, &s) == UNROLL_OK, "%s", unroll_last_error());
     size_t asked = 0;
@@ -605,14 +601,14 @@ static void check_steady(int threads, int lanes, int steps, bool lengths)
         good = CHECK(train_on(s, &b, lengths, &result) == UNROLL_OK, "%s", unroll_last_error());
         int count = counted(&b, lengths);
         CHECK(result.weight == count, "%g were counted, not %d", result.weight, count);
-        if (i == 0) {                                   /* the first step may still warm up the C library */
+        if (i == 0) { /* the first step may still warm up the C library */
             asked = atomic_load(&requests);
             made = memory_allocations();
         }
     }
     CHECK(atomic_load(&requests) == asked && memory_allocations() == made,
-          "%d threads, %d lanes: %zu requests for memory in %d steps", threads, lanes,
-          atomic_load(&requests) - asked, steps);
+          "%d threads, %d queues: %zu requests for memory in %d steps", threads, queues, atomic_load(&requests) - asked,
+          steps);
     unroll_session_free(s);
     unroll_model_free(m);
 }
@@ -635,12 +631,12 @@ int main(int count, char **words)
         check_scrambled(build_named(spec_of(2, 8, 0, 1), "lstm"), checkpoint);
         check_scrambled(build_named(spec_of(2, 8, 1, 0), "gru_before"), checkpoint);
     }
-    check_forecast(1, 64, 0);
-    check_forecast(3, 64, 0);
-    check_forecast(1, 1024, CHECKPOINT_AUTO);
-    for (int lanes = 1; lanes <= 2; lanes++) {
-        check_steady(1, lanes, 10, false);
-        check_steady(3, lanes, 10, false);
+    check_memory_estimate(1, 64, 0);
+    check_memory_estimate(3, 64, 0);
+    check_memory_estimate(1, 1024, CHECKPOINT_AUTO);
+    for (int queues = 1; queues <= 2; queues++) {
+        check_steady(1, queues, 10, false);
+        check_steady(3, queues, 10, false);
     }
     check_steady(2, 1, 8, true);
     return check_finish("execution");

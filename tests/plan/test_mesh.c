@@ -46,8 +46,8 @@ static void check_against(const struct mesh_run *serial, const unroll_model *m, 
     struct mesh_run run;
     size_t different = 0;
     char what[128];
-    snprintf(what, sizeof what, "%s %dx%dx%d chunks %d lanes %d checkpoints %u shards %u %s", name, c.mesh[M_BATCH],
-             c.mesh[M_LAYER], c.mesh[M_HIDDEN], c.chunks, c.lanes, c.checkpoint, c.shards, isa->name);
+    snprintf(what, sizeof what, "%s %dx%dx%d chunks %d queues %d checkpoints %u shards %u %s", name, c.mesh[M_BATCH],
+             c.mesh[M_LAYER], c.mesh[M_HIDDEN], c.chunks, c.queues, c.checkpoint, c.shards, isa->name);
     unroll_status status = mesh_open(m, c, isa, threads, &run);
     run.apart = c.chunks == 3;
     if (status == UNROLL_OK)
@@ -75,7 +75,10 @@ static void check_products(const char *cell, int bidirectional, int tied, float 
     struct mesh_run serial;
     if (!open_with_gradients(m, rows_config(1, 1, 1, 1, real), isa, &serial))
         return;
-    static const struct { int chunks; uint32_t checkpoint; } ways[] = { { 1, 0 }, { 3, 0 }, { 6, 0 }, { 1, 3 } };
+    static const struct {
+        int chunks;
+        uint32_t checkpoint;
+    } ways[] = {{1, 0}, {3, 0}, {6, 0}, {1, 3}};
     for (int mesh = 0; mesh < 8; mesh++)
         for (int i = 0; i < 4; i++) {
             int batch = 1 + (mesh & 1), layer = 1 + (mesh >> 1 & 1), hidden = 1 + (mesh >> 2 & 1);
@@ -83,7 +86,7 @@ static void check_products(const char *cell, int bidirectional, int tied, float 
             struct plan_config c = rows_config(batch, layer, hidden, ways[i].chunks, real);
             c.checkpoint = ways[i].checkpoint;
             check_against(&serial, m, c, isa, 1, cell, real == DTYPE_F64 ? 1e-12 : 1e-4, same_bits);
-            c.lanes = 2;
+            c.queues = 2;
             if (mesh == 0 || mesh == 2)
                 check_against(&serial, m, c, isa, 2, cell, real == DTYPE_F64 ? 1e-12 : 1e-4, same_bits);
         }
@@ -132,13 +135,13 @@ static void check_exact(const char *cell, int bidirectional, enum dtype real)
     unroll_model_free(m);
 }
 
-/* Sums of thirds of floats are the same in all cuts that leave units whole, however few rows a rank or chunk has of the
- * many that there are in all; hidden cuts have none, and the gradients of other ISAs. */
-static void check_thirds(const char *cell, int bidirectional)
+/* Sums of bf16x3 splits of floats are the same in all cuts that leave units whole, however few rows a rank or chunk has
+ * of the many that there are in all; hidden cuts have none, and the gradients of other ISAs. */
+static void check_bf16x3(const char *cell, int bidirectional)
 {
     const struct cpu_isa *isa = cpu_isa_find(ISA_AMX, DTYPE_F32);
     if (!isa) {
-        check_skip("this machine has no amx: cuts of plans with thirds");
+        check_skip("this machine has no amx: cuts of plans with bf16x3 splits");
         return;
     }
     unroll_model *m = new_model_of(cell, bidirectional, 1, 0.25f, 24);
@@ -153,16 +156,16 @@ static void check_thirds(const char *cell, int bidirectional)
     if (!opened || !open_with_gradients(m, c, isa, &serial))
         return;
     double worst = mesh_difference(&other, &serial, &different);
-    CHECK(different && worst <= 2e-6, "%s: %zu gradients of thirds differ from those of floats, by %.2e", cell, different,
-          worst);
+    CHECK(different && worst <= 2e-6, "%s: %zu gradients of bf16x3 splits differ from those of floats, by %.2e", cell,
+          different, worst);
     for (int mesh = 0; mesh < 8; mesh++)
         for (int chunks = 1; chunks <= 6; chunks += chunks == 1 ? 2 : 3) {
             struct plan_config cut = c;
             cut.mesh[M_BATCH] = 1 + mesh % 4;
             cut.mesh[M_LAYER] = 1 + mesh / 4;
             cut.chunks = chunks;
-            cut.lanes = 1 + mesh % 2;
-            check_against(&serial, m, cut, isa, cut.lanes, cell, 0, true);
+            cut.queues = 1 + mesh % 2;
+            check_against(&serial, m, cut, isa, cut.queues, cell, 0, true);
             cut.checkpoint = chunks == 1 ? 3 : 0;
             if (cut.checkpoint)
                 check_against(&serial, m, cut, isa, 3, cell, 0, true);
@@ -181,8 +184,7 @@ static bool uses_layout(const unroll_model *m, struct plan_config c, enum layout
     bool uses = false;
     if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
         return false;
-    for (int i = 0; i < p->buffers; i++)
-        uses |= p->buffer[i].layout == (int)layout;
+    for (int i = 0; i < p->buffers; i++) uses |= p->buffer[i].layout == (int)layout;
     plan_free(p);
     return uses;
 }
@@ -192,7 +194,7 @@ static void check_split_late(const char *cell, int bidirectional)
 {
     const struct cpu_isa *isa = cpu_isa_find(ISA_AMX, DTYPE_F32);
     if (!isa) {
-        check_skip("this machine has no amx: thirds that are split late");
+        check_skip("this machine has no amx: bf16x3 splits that are split late");
         return;
     }
     unroll_model *m = new_model_of(cell, bidirectional, 1, 0.25f, 24);
@@ -231,13 +233,14 @@ static void check_update(void)
     if (!CHECK(status == UNROLL_OK, "%s", unroll_last_error()))
         return;
     for (int rank = 0; rank < run.ranks; rank++) {
-        const double *one = instance_buffer(serial.instance[0], "norms"), *here = instance_buffer(run.instance[rank],
-                                                                                                 "norms");
+        const double *one = executable_buffer(serial.executable[0], "norms"),
+                     *here = executable_buffer(run.executable[rank], "norms");
         for (int i = 0; i < m->parameters; i++)
             CHECK(here[i] >= one[i] * (1 - 1e-12) && here[i] <= one[i] * (1 + 1e-12),
-                  "rank %d: the squared norm of %s is %.17g, serial %.17g", rank, m->parameter[i].name, here[i], one[i]);
-        const double *weight = instance_buffer(run.instance[rank], "weight_sum");
-        CHECK(*weight == *(double *)instance_buffer(serial.instance[0], "weight_sum"), "rank %d: weight %g", rank,
+                  "rank %d: the squared norm of %s is %.17g, serial %.17g", rank, m->parameter[i].name, here[i],
+                  one[i]);
+        const double *weight = executable_buffer(run.executable[rank], "weight_sum");
+        CHECK(*weight == *(double *)executable_buffer(serial.executable[0], "weight_sum"), "rank %d: weight %g", rank,
               *weight);
     }
     CHECK(mesh_update(&serial) == UNROLL_OK && mesh_update(&run) == UNROLL_OK, "%s", unroll_last_error());
@@ -251,8 +254,7 @@ static void check_update(void)
 static double bytes_planned(const struct plan *p, bool packs)
 {
     double bytes = 0;
-    for (int i = 0; i < p->ops; i++)
-        bytes += (p->op[i].part == PART_PACK) == packs ? op_sends(p, &p->op[i]) : 0;
+    for (int i = 0; i < p->ops; i++) bytes += (p->op[i].phase == PHASE_PACK) == packs ? op_sends(p, &p->op[i]) : 0;
     return bytes;
 }
 
@@ -325,13 +327,13 @@ int main(int count, char **words)
     check_exact("gru-before", 0, DTYPE_F32);
     check_sent("gru-before", 1, 0);
     check_update();
-    check_thirds("lstm", 0);
+    check_bf16x3("lstm", 0);
     check_split_late("lstm", 0);
     if (all) {
-        check_thirds("gru", 0);
-        check_thirds("gru-before", 1);
+        check_bf16x3("gru", 0);
+        check_bf16x3("gru-before", 1);
         check_split_late("gru-before", 1);
-        check_thirds("rnn", 1);
+        check_bf16x3("rnn", 1);
         check_products("gru", 0, 0, 0, DTYPE_F64);
         check_products("lstm", 1, 0, 0, DTYPE_F64);
         check_products("lstm", 0, 1, 0.25f, DTYPE_F32);

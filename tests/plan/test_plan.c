@@ -36,7 +36,7 @@ static struct plan_config config_of(int batch, int layer, int hidden, int chunks
     c.chunks = chunks;
     c.traits.operands = &cpu_operands;
     c.lengths = true;
-    c.carry = true;
+    c.stateful = true;
     c.optimizer_states = 2;
     return c;
 }
@@ -51,8 +51,7 @@ static int lower_all(const unroll_model *m, struct plan_config c, struct plan **
                 c.at[M_LAYER] = l;
                 c.at[M_HIDDEN] = h;
                 if (plan_new(m, &c, &plans[ranks]) != UNROLL_OK) {
-                    while (ranks > 0)
-                        plan_free(plans[--ranks]);
+                    while (ranks > 0) plan_free(plans[--ranks]);
                     return 0;
                 }
                 ranks++;
@@ -62,14 +61,12 @@ static int lower_all(const unroll_model *m, struct plan_config c, struct plan **
 
 static void free_all(struct plan **plans, int ranks)
 {
-    for (int i = 0; i < ranks; i++)
-        plan_free(plans[i]);
+    for (int i = 0; i < ranks; i++) plan_free(plans[i]);
 }
 
-static void let_meet(struct plan **plans, int ranks, bool meets)
+static void let_meet(struct plan **plans, int ranks, bool rendezvous)
 {
-    for (int i = 0; i < ranks; i++)
-        plans[i]->config.traits.meets = meets;
+    for (int i = 0; i < ranks; i++) plans[i]->config.traits.rendezvous = rendezvous;
 }
 
 static void check_meshes(const unroll_model *m, const char *name)
@@ -81,18 +78,18 @@ static void check_meshes(const unroll_model *m, const char *name)
                 for (int chunks = 1; chunks <= 6; chunks += chunks == 1 ? 2 : 3) {
                     if (batch * layer * hidden > 8)
                         continue;
-                    for (int lanes = 1; lanes <= 3; lanes++) {
+                    for (int queues = 1; queues <= 3; queues++) {
                         struct plan_config c = config_of(batch, layer, hidden, chunks);
                         c.B = 12;
-                        c.lanes = lanes;
+                        c.queues = queues;
                         c.checkpoint = chunks == 6 ? 2 : 0;
                         int ranks = lower_all(m, c, plans);
                         CHECK(ranks, "%s %dx%dx%d chunks %d: %s", name, batch, layer, hidden, chunks,
                               unroll_last_error());
-                        for (int meets = 0; ranks && meets < 2; meets++) {
-                            let_meet(plans, ranks, meets);
+                        for (int rendezvous = 0; ranks && rendezvous < 2; rendezvous++) {
+                            let_meet(plans, ranks, rendezvous);
                             CHECK(check_mesh(plans, ranks) == UNROLL_OK, "%s %dx%dx%d chunks %d%s: %s", name, batch,
-                                  layer, hidden, chunks, meets ? " on streams" : "", unroll_last_error());
+                                  layer, hidden, chunks, rendezvous ? " on streams" : "", unroll_last_error());
                         }
                         free_all(plans, ranks);
                     }
@@ -131,7 +128,7 @@ static void check_shuffled_sums(const unroll_model *m)
 static void check_large(const unroll_model *m)
 {
     static struct plan *plans[RANKS_MAX];
-    static const int meshes[][3] = { { RANKS_MAX, 1, 1 }, { 16, 2, 4 }, { 8, 3, 8 } };
+    static const int meshes[][3] = {{RANKS_MAX, 1, 1}, {16, 2, 4}, {8, 3, 8}};
     for (size_t i = 0; i < sizeof meshes / sizeof *meshes; i++) {
         struct plan_config c = config_of(meshes[i][0], meshes[i][1], meshes[i][2], 3);
         c.B = RANKS_MAX;
@@ -156,9 +153,9 @@ static void remove_op(struct plan *p, int i)
 {
     memmove(&p->op[i], &p->op[i + 1], (size_t)(p->ops - i - 1) * sizeof *p->op);
     p->ops--;
-    for (int part = 0; part < PART_N; part++) {
-        p->part[part].first -= p->part[part].first > i;
-        p->part[part].end -= p->part[part].end > i;
+    for (int phase = 0; phase < PHASE_N; phase++) {
+        p->phase[phase].first -= p->phase[phase].first > i;
+        p->phase[phase].end -= p->phase[phase].end > i;
     }
 }
 
@@ -175,7 +172,7 @@ static void check_lost_message(const unroll_model *m)
     free_all(plans, ranks);
     ranks = lower_all(m, config_of(1, 2, 1, 3), plans);
     for (int i = 0; ranks && i < plans[1]->ops; i++)
-        if (plans[1]->op[i].kind == OP_RECV && plans[1]->op[i].part == PART_FORWARD) {
+        if (plans[1]->op[i].kind == OP_RECV && plans[1]->op[i].phase == PHASE_FORWARD) {
             remove_op(plans[1], i);
             break;
         }
@@ -230,7 +227,7 @@ static void check_endless_sum(void)
     struct plan_config c = config_of(2, 1, 1, 1);
     unroll_model *m = new_model("lstm", 2, 0, 0, 0);
     c.mode = MODE_MODULE;
-    c.carry = false;
+    c.stateful = false;
     if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     remove_op(p, nth_of(p, OP_SUM_END, 0));
@@ -248,8 +245,7 @@ static void check_torn_bucket(const unroll_model *m)
     if (!CHECK(plan_new(m, &c, &p) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     int bucket = 0;
-    while (bucket < p->ops && (p->op[bucket].kind != OP_SUM_BEGIN || p->op[bucket].views < 3))
-        bucket++;
+    while (bucket < p->ops && (p->op[bucket].kind != OP_SUM_BEGIN || p->op[bucket].views < 3)) bucket++;
     if (CHECK(bucket < p->ops, "a bucket of three gradients")) {
         p->segment_bytes[p->buffer[p->op[bucket].view[1].buffer].segment] += 1 << 20;
         p->buffer[p->op[bucket].view[1].buffer].offset += 1 << 19;
@@ -271,7 +267,8 @@ static void check_lost_operations(const unroll_model *m, uint32_t checkpoint)
     for (int i = 0; i < ops; i++) {
         CHECK(plan_new(m, &c, &p) == UNROLL_OK, "plan: %s", unroll_last_error());
         enum op_kind kind = p->op[i].kind;
-        bool matters = kind == OP_EMBED || kind == OP_RNN || kind == OP_GEMM || kind == OP_GEMM_DX || kind == OP_DROPOUT;
+        bool matters =
+            kind == OP_EMBED || kind == OP_RNN || kind == OP_GEMM || kind == OP_GEMM_DX || kind == OP_DROPOUT;
         remove_op(p, i);
         tried += matters;
         noticed += matters && pass_check(p) != UNROLL_OK;
@@ -280,23 +277,23 @@ static void check_lost_operations(const unroll_model *m, uint32_t checkpoint)
     CHECK(tried > 8 && noticed == tried, "%d of %d lost operations noticed", noticed, tried);
 }
 
-/* Memory given out by list order alone would race on lanes: overlap two buffers, drop a wait. */
+/* Memory given out by list order alone would race on queues: overlap two buffers, drop a wait. */
 static void check_races(const unroll_model *m)
 {
     struct plan *p;
     struct plan_config c = config_of(1, 1, 1, 3);
-    c.lanes = 2;
+    c.queues = 2;
     CHECK(plan_new(m, &c, &p) == UNROLL_OK, "plan: %s", unroll_last_error());
     int waits = 0, noticed = 0;
     for (int i = 0; i < p->ops; i++)
-        for (int lane = 0; lane < LANES_MAX; lane++) {
-            int kept = p->op[i].wait[lane];
+        for (int queue = 0; queue < QUEUES_MAX; queue++) {
+            int kept = p->op[i].wait[queue];
             if (kept < 0)
                 continue;
-            p->op[i].wait[lane] = -1;
+            p->op[i].wait[queue] = -1;
             waits++;
             noticed += pass_check(p) != UNROLL_OK;
-            p->op[i].wait[lane] = kept;
+            p->op[i].wait[queue] = kept;
         }
     CHECK(waits > 10 && noticed > waits / 2, "%d of %d dropped waits matter and are noticed", noticed, waits);
     plan_free(p);
@@ -317,7 +314,7 @@ static void check_refused(const unroll_model *m, struct plan_config c, unroll_st
 /* Both layers read the inputs: of one stage they make one gradient, of two a part each. */
 static void check_readers_of_inputs(void)
 {
-    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    unroll_layer layer[2] = {unroll_layer_default(), unroll_layer_default()};
     unroll_network network = unroll_network_default();
     unroll_model *m = NULL;
     layer[0].name = "inner", layer[0].kind = "gru", layer[0].width = 6;
@@ -398,8 +395,8 @@ static void check_growth(void)
         CHECK(kept > 3.9 && grows < 2.1, "T = %u to %u: activations grow %.2f times, with checkpoints %.2f", T, 4 * T,
               kept, grows);
     }
-    double part = (double)step_bytes(both, 4096, CHECKPOINT_AUTO) / (double)step_bytes(both, 4096, 0);
-    CHECK(part < 0.4, "two directions keep %.2f of the activations of 4096 steps", part);
+    double phase = (double)step_bytes(both, 4096, CHECKPOINT_AUTO) / (double)step_bytes(both, 4096, 0);
+    CHECK(phase < 0.4, "two directions keep %.2f of the activations of 4096 steps", phase);
     CHECK(step_bytes(one, 12, 12) == step_bytes(one, 12, 0), "one segment is all");
     unroll_model_free(both);
     unroll_model_free(one);
@@ -442,10 +439,9 @@ static void check_pipeline_of_rows(void)
     }
     CHECK(bubble[0] > 0.49 && bubble[1] < 0.2, "the bubble of rows is %g, of all at once %g", bubble[1], bubble[0]);
     for (int rank = 0; rank < 2; rank++)
-        CHECK(plans[1][rank]->segment_bytes[SEG_STEP] <= plans[0][rank]->segment_bytes[SEG_STEP], "rank %d: memory grows",
-              rank);
-    for (int i = 0; i < 4; i++)
-        plan_free(plans[i / 2][i % 2]);
+        CHECK(plans[1][rank]->segment_bytes[SEG_STEP] <= plans[0][rank]->segment_bytes[SEG_STEP],
+              "rank %d: memory grows", rank);
+    for (int i = 0; i < 4; i++) plan_free(plans[i / 2][i % 2]);
     unroll_model_free(m);
 }
 
@@ -470,7 +466,7 @@ static void check_near(const unroll_model *m)
     int found = chosen(m, 96, 4096, MODE_TRAIN, 0, 1);
     CHECK(found == 12, "48 KB of sums beside 4 KB that are near: %d chunks", found);
     found = chosen(m, 1000, 4096, MODE_TRAIN, 0, 1);
-    CHECK(found == 63, "pieces of less than 16 steps, the quantum: %d chunks", found);
+    CHECK(found == 63, "pieces of less than 16 steps, the block: %d chunks", found);
     CHECK(chosen(m, 64, 4096, MODE_TRAIN, 0, 1) == 1, "sums that a larger cache holds are cut");
     CHECK(chosen(m, 96, 4000, MODE_TRAIN, 0, 1) == 1, "large weights would be read for each chunk");
     CHECK(chosen(m, 96, 0, MODE_TRAIN, 0, 1) == 1, "a device without a word on its caches");
@@ -479,23 +475,26 @@ static void check_near(const unroll_model *m)
     CHECK(chosen(m, 96, 4096, MODE_TRAIN, 0, 2) == 1, "a pipeline of ranks says itself what it is fed with");
 }
 
-/* Leaves of thirds are whole steps of 32 rows, or nearly, where that leaves time in pieces; where they would not even
- * fill half of one there are none. */
-static void check_leaves_of_thirds(void)
+/* Accumulation blocks of bf16x3 splits are whole steps of 32 rows, or nearly, where that accumulation blocks time in
+ * pieces; where they would not even fill half of one there are none. */
+static void check_acc_blocks_of_bf16x3(void)
 {
     enum { NONE = 0 };
-    const struct { uint32_t T, B, shards, least; bool lengths; uint32_t quantum; } want[] = {
-        { 100, 64, 1, 2, false, 2 }, { 35, 20, 1, 1, false, 3 }, { 64, 16, 1, 1, false, 2 }, { 64, 64, 4, 1, false, 2 },
-        { 16, 20, 1, 1, false, 1 }, { 128, 32, 1, 2, true, 16 }, { 40, 32, 1, 1, true, 5 }, { 784, 128, 1, 13, true, 13 },
-        { 100, 2, 1, 2, false, 12 }, { 32, 4, 1, 1, false, 4 }, { 20, 4, 1, 1, false, NONE }, { 8, 15, 1, 1, false, NONE },
-        { 70, 16, 4, 2, true, 8 }, { 70, 8, 4, 2, true, NONE },
-    };
+    const struct {
+        uint32_t T, B, shards, min;
+        bool lengths;
+        uint32_t block_steps;
+    } want[] = {{100, 64, 1, 2, false, 2}, {35, 20, 1, 1, false, 3},    {64, 16, 1, 1, false, 2},
+                {64, 64, 4, 1, false, 2},  {16, 20, 1, 1, false, 1},    {128, 32, 1, 2, true, 16},
+                {40, 32, 1, 1, true, 5},   {784, 128, 1, 13, true, 13}, {100, 2, 1, 2, false, 12},
+                {32, 4, 1, 1, false, 4},   {20, 4, 1, 1, false, NONE},  {8, 15, 1, 1, false, NONE},
+                {70, 16, 4, 2, true, 8},   {70, 8, 4, 2, true, NONE}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        struct plan_config c = { .T = want[i].T, .B = want[i].B, .shards = want[i].shards, .lengths = want[i].lengths };
-        uint32_t found = want[i].least;
-        if (!thirds_fill_leaves(&c, &found))
+        struct plan_config c = {.T = want[i].T, .B = want[i].B, .shards = want[i].shards, .lengths = want[i].lengths};
+        uint32_t found = want[i].min;
+        if (!bf16x3_fill_acc_blocks(&c, &found))
             found = NONE;
-        CHECK(found == want[i].quantum, "%u steps of %u rows: leaves of %u steps", c.T, c.B, found);
+        CHECK(found == want[i].block_steps, "%u steps of %u rows: accumulation blocks of %u steps", c.T, c.B, found);
     }
 }
 
@@ -523,7 +522,7 @@ static void count_folded(const unroll_model *m, uint32_t narrow, uint32_t rows, 
     plan_free(p);
 }
 
-static void check_fold(const unroll_model *m)
+static void check_fuse_input(const unroll_model *m)
 {
     const uint32_t width = model_input(m);
     int all, none, products, folded;
@@ -541,10 +540,11 @@ static void check_fold(const unroll_model *m)
 
 int main(void)
 {
-    static const struct { const char *name, *cell; int bidirectional, tied; } models[] = {
-        { "tied lstm", "lstm", 0, 1 }, { "gru", "gru", 0, 0 }, { "bidirectional lstm", "lstm", 1, 1 },
-        { "rnn", "rnn", 0, 0 },
-    };
+    static const struct {
+        const char *name, *cell;
+        int bidirectional, tied;
+    } models[] = {
+        {"tied lstm", "lstm", 0, 1}, {"gru", "gru", 0, 0}, {"bidirectional lstm", "lstm", 1, 1}, {"rnn", "rnn", 0, 0}};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         unroll_model *m = new_model(models[i].cell, 2, models[i].bidirectional, models[i].tied, 0);
         check_meshes(m, models[i].name);
@@ -566,8 +566,8 @@ int main(void)
     check_refusals(m);
     check_offsets(m);
     check_near(m);
-    check_leaves_of_thirds();
-    check_fold(m);
+    check_acc_blocks_of_bf16x3();
+    check_fuse_input(m);
     unroll_model_free(m);
     return check_finish("plan");
 }

@@ -2,25 +2,25 @@
  * while rank 1 keeps rank 0 waiting for all of its backward, or of a forward alone; and that all looks are of one
  * thread. Kernels of the best ISA; with "untimed" small networks, for builds whose times say nothing. */
 #include "check.h"
-#include "comm/engine.h"
+#include "comm/transport.h"
 #include "plan/mesh.h"
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { RANKS = 2, LATE = 150000 };              /* microseconds */
-static const double most = 2e-3;
+enum { RANKS = 2, LATE = 150000 }; /* microseconds */
+static const double max = 2e-3;
 
 static struct watch {
-    pthread_t lane;
-    bool has_lane;
+    pthread_t queue;
+    bool has_queue;
     int looks, strangers;
     double last, longest;
     bool late;
 } watch[RANKS];
 
-static const struct engine *real;               /* what is watched */
+static const struct transport *real; /* what is watched */
 
 static double processor_seconds(void)
 {
@@ -33,10 +33,10 @@ static struct watch *note(const struct unroll_comm *comm, bool look)
 {
     struct watch *w = &watch[comm->rank];
     double now = processor_seconds();
-    if (!w->has_lane)
-        w->lane = pthread_self();
-    w->has_lane = true;
-    w->strangers += !pthread_equal(w->lane, pthread_self());
+    if (!w->has_queue)
+        w->queue = pthread_self();
+    w->has_queue = true;
+    w->strangers += !pthread_equal(w->queue, pthread_self());
     if (look && now - w->last > w->longest)
         w->longest = now - w->last;
     w->looks += look;
@@ -44,13 +44,13 @@ static struct watch *note(const struct unroll_comm *comm, bool look)
     return w;
 }
 
-static unroll_status watched_begin(struct unroll_comm *comm, struct receipt *r)
+static unroll_status watched_begin(struct unroll_comm *comm, struct request *r)
 {
     note(comm, false);
     return real->begin(comm, r);
 }
 
-static unroll_status watched_test(struct unroll_comm *comm, struct receipt *r, bool *done)
+static unroll_status watched_test(struct unroll_comm *comm, struct request *r, bool *done)
 {
     note(comm, true);
     return real->test(comm, r, done);
@@ -72,7 +72,7 @@ static bool untimed;
 static unroll_status open_run(const char *cell, int bidirectional, struct plan_config c, unroll_model **m,
                               struct mesh_run *run)
 {
-    static struct engine watched;
+    static struct transport watched;
     unroll_spec s = unroll_spec_default();
     s.cell = cell;
     s.layers = 2;
@@ -87,32 +87,42 @@ static unroll_status open_run(const char *cell, int bidirectional, struct plan_c
     c.bucket = untimed ? 1 << 14 : 1 << 20;
     unroll_status status = unroll_model_new(&s, 1, m);
     if (status == UNROLL_OK)
-        status = mesh_open(*m, c, cpu_isa_find(isa_best(), DTYPE_F32), c.lanes, run);
+        status = mesh_open(*m, c, cpu_isa_find(isa_best(), DTYPE_F32), c.queues, run);
     if (status != UNROLL_OK)
         return status;
-    real = run->comm[0]->engine;
+    real = run->comm[0]->transport;
     watched = *real;
     watched.begin = watched_begin;
     watched.test = watched_test;
     watched.send = watched_send;
-    for (int rank = 0; rank < RANKS; rank++)
-        run->comm[rank]->engine = &watched;
+    for (int rank = 0; rank < RANKS; rank++) run->comm[rank]->transport = &watched;
     return UNROLL_OK;
 }
 
-struct forward { struct mesh_run *run; int rank; double number; unroll_status status; };
+struct forward {
+    struct mesh_run *run;
+    int rank;
+    double number;
+    unroll_status status;
+};
 
 /* Begins a sum, computes a forward, and ends the sum. */
 static void *run_forward(void *arg)
 {
-    static const int ranks[RANKS] = { 0, 1 };
+    static const int ranks[RANKS] = {0, 1};
     struct forward *f = arg;
     struct unroll_comm *comm = f->run->comm[f->rank];
-    struct sum sum = { .ranks = ranks, .size = RANKS, .tag = TAG_CONTROL | 9, .data = &f->number, .count = 1,
-                       .is_double = true, .topology = COMM_TREE, .shards = 1 };
+    struct sum sum = {.ranks = ranks,
+                      .size = RANKS,
+                      .tag = TAG_CONTROL | 9,
+                      .data = &f->number,
+                      .count = 1,
+                      .is_double = true,
+                      .algorithm = COMM_TREE,
+                      .shards = 1};
     f->status = comm_sum_begin(comm, &sum);
     if (f->status == UNROLL_OK)
-        f->status = instance_run(f->run->instance[f->rank], PART_FORWARD);
+        f->status = executable_run(f->run->executable[f->rank], PHASE_FORWARD);
     if (f->status == UNROLL_OK)
         f->status = comm_sum_end(comm, &sum);
     return NULL;
@@ -120,7 +130,7 @@ static void *run_forward(void *arg)
 
 static unroll_status forward_alone(struct mesh_run *run)
 {
-    struct forward f[RANKS] = { { run, 0, 1, UNROLL_OK }, { run, 1, 2, UNROLL_OK } };
+    struct forward f[RANKS] = {{run, 0, 1, UNROLL_OK}, {run, 1, 2, UNROLL_OK}};
     pthread_t other;
     if (pthread_create(&other, NULL, run_forward, &f[1]))
         return fail(UNROLL_RESOURCE, "no thread for rank 1");
@@ -140,8 +150,8 @@ static void check_gaps(const char *cell, int bidirectional, struct plan_config c
     if (!CHECK(open_run(cell, bidirectional, c, &m, &run) == UNROLL_OK, "%s: %s", cell, unroll_last_error()))
         return;
     /* Time that the machine under a virtual one takes away counts as ours: the best of three. */
-    double longest[RANKS] = { 1, 1 };
-    for (int i = 0; i < (untimed ? 1 : 3) && (longest[0] >= most || longest[1] >= most); i++) {
+    double longest[RANKS] = {1, 1};
+    for (int i = 0; i < (untimed ? 1 : 3) && (longest[0] >= max || longest[1] >= max); i++) {
         memset(watch, 0, sizeof watch);
         CHECK(work(&run) == UNROLL_OK, "%s: %s", cell, unroll_last_error());
         for (int rank = 0; rank < RANKS; rank++)
@@ -150,19 +160,21 @@ static void check_gaps(const char *cell, int bidirectional, struct plan_config c
     for (int rank = 0; rank < RANKS; rank++) {
         const struct watch *w = &watch[rank];
         CHECK(w->strangers == 0, "%s: %d looks of rank %d are of another thread", cell, w->strangers, rank);
-        CHECK(untimed || longest[rank] < most, "%s bidirectional %d lanes %d checkpoint %u%s: rank %d computed %.2f "
-              "ms without a look", cell, bidirectional, c.lanes, c.checkpoint, work == forward_alone ? " forward" : "",
-              rank, 1e3 * longest[rank]);
+        CHECK(untimed || longest[rank] < max,
+              "%s bidirectional %d queues %d checkpoint %u%s: rank %d computed %.2f "
+              "ms without a look",
+              cell, bidirectional, c.queues, c.checkpoint, work == forward_alone ? " forward" : "", rank,
+              1e3 * longest[rank]);
     }
     CHECK(watch[0].looks > 20, "%s: rank 0 looked %d times in all", cell, watch[0].looks);
     mesh_close(&run);
     unroll_model_free(m);
 }
 
-static struct plan_config config(int lanes, uint32_t checkpoint, uint32_t shards)
+static struct plan_config config(int queues, uint32_t checkpoint, uint32_t shards)
 {
     struct plan_config c = mesh_config(16, RANKS, 1, 1, 1, DTYPE_F32);
-    c.lanes = lanes;
+    c.queues = queues;
     c.checkpoint = checkpoint;
     c.shards = shards;
     return c;

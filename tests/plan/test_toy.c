@@ -40,7 +40,7 @@ static bool toy_isa(enum isa isa, enum dtype real, struct cpu_isa *out)
     static const struct cell_kernels *const *const tables[ISA_COUNT] = {
         [ISA_SCALAR] = toys_scalar,
 #if defined(__x86_64__)
-        [ISA_AVX2] = toys_avx2, [ISA_AVX512] = toys_avx512,
+        [ISA_AVX2] = toys_avx2,          [ISA_AVX512] = toys_avx512,
         [ISA_AVX512_VNNI] = toys_avx512, [ISA_AMX] = toys_avx512,
 #elif defined(__aarch64__)
         [ISA_NEON] = toys_neon,
@@ -58,17 +58,21 @@ static bool toy_isa(enum isa isa, enum dtype real, struct cpu_isa *out)
 
 static double loss_of(struct mesh_run *run)
 {
-    double *loss = instance_buffer(run->instance[0], "loss_sum");
+    double *loss = executable_buffer(run->executable[0], "loss_sum");
     *loss = 0;
-    CHECK(instance_run(run->instance[0], PART_PACK) == UNROLL_OK &&
-          instance_run(run->instance[0], PART_FORWARD) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(executable_run(run->executable[0], PHASE_PACK) == UNROLL_OK &&
+              executable_run(run->executable[0], PHASE_FORWARD) == UNROLL_OK,
+          "%s", unroll_last_error());
     return *loss;
 }
 
 /* Four points: the error is of order h^4. So near that hardly any sum passes the corner of a clip. */
 static double slope_of(struct mesh_run *run, double *weight)
 {
-    static const struct { int at; double factor; } points[] = { { 1, 8 }, { -1, -8 }, { 2, -1 }, { -2, 1 } };
+    static const struct {
+        int at;
+        double factor;
+    } points[] = {{1, 8}, {-1, -8}, {2, -1}, {-2, 1}};
     const double h = 0x1p-17, kept = *weight;
     double slope = 0;
     for (int i = 0; i < 4; i++) {
@@ -87,11 +91,11 @@ static void check_slopes(struct mesh_run *run, const char *what)
         const struct buffer *b = &p->buffer[i];
         if (b->segment != SEG_PARAM)
             continue;
-        double *weight = instance_buffer(run->instance[0], b->name), worst = 0;
-        const double *gradient = instance_buffer(run->instance[0], p->buffer[b->gradient].name);
+        double *weight = executable_buffer(run->executable[0], b->name), worst = 0;
+        const double *gradient = executable_buffer(run->executable[0], p->buffer[b->gradient].name);
         for (size_t k = 0; k < b->bytes / sizeof *weight; k++) {
             double slope = slope_of(run, &weight[k]), error = fabs(slope - gradient[k]) / (1 + fabs(slope));
-            worst = error <= worst ? worst : error;     /* keeps NaN */
+            worst = error <= worst ? worst : error; /* keeps NaN */
         }
         CHECK(worst <= 1e-7, "%s: the gradient of %s is off by %.2e", what, b->name, worst);
     }
@@ -99,8 +103,8 @@ static void check_slopes(struct mesh_run *run, const char *what)
 
 /* ---- runs and cuts --------------------------------------------------------------------- */
 
-static bool make_gradients(plan_maker *make, const unroll_model *m, struct plan_config c,
-                           const struct cpu_isa *isa, int threads, struct mesh_run *run)
+static bool make_gradients(plan_maker *make, const unroll_model *m, struct plan_config c, const struct cpu_isa *isa,
+                           int threads, struct mesh_run *run)
 {
     unroll_status status = mesh_open_with(make, m, c, isa, threads, run);
     if (status == UNROLL_OK)
@@ -109,14 +113,14 @@ static bool make_gradients(plan_maker *make, const unroll_model *m, struct plan_
                  unroll_last_error());
 }
 
-static void check_against(const struct mesh_run *serial, plan_maker *make, const unroll_model *m,
-                          struct plan_config c, const struct cpu_isa *isa, int threads, bool same_bits)
+static void check_against(const struct mesh_run *serial, plan_maker *make, const unroll_model *m, struct plan_config c,
+                          const struct cpu_isa *isa, int threads, bool same_bits)
 {
     struct mesh_run run;
     char what[128];
     size_t different = 0;
-    snprintf(what, sizeof what, "%s %dx%dx%d, %d chunks, %d lanes, %s, %d threads", m->layer[0].cell->name,
-             c.mesh[M_BATCH], c.mesh[M_LAYER], c.mesh[M_HIDDEN], c.chunks, c.lanes, isa->name, threads);
+    snprintf(what, sizeof what, "%s %dx%dx%d, %d chunks, %d queues, %s, %d threads", m->layer[0].cell->name,
+             c.mesh[M_BATCH], c.mesh[M_LAYER], c.mesh[M_HIDDEN], c.chunks, c.queues, isa->name, threads);
     if (make_gradients(make, m, c, isa, threads, &run)) {
         double worst = mesh_difference(serial, &run, &different);
         CHECK(worst <= 1e-12, "%s: gradients are off by %.2e", what, worst);
@@ -125,15 +129,15 @@ static void check_against(const struct mesh_run *serial, plan_maker *make, const
     mesh_close(&run);
 }
 
-/* All products of cuts by 2, whole and in chunks, on one lane and on two, in double. */
+/* All products of cuts by 2, whole and in chunks, on one queue and on two, in double. */
 static void check_cuts(const struct mesh_run *serial, plan_maker *make, const unroll_model *m,
                        const struct cpu_isa *isa)
 {
     for (int way = 0; way < 16; way++) {
         int batch = 1 + (way & 1), layer = 1 + (way >> 1 & 1), hidden = 1 + (way >> 2 & 1);
         struct plan_config c = mesh_config(6, batch, layer, hidden, way >> 3 ? 3 : 1, DTYPE_F64);
-        c.lanes = way >> 3 ? 2 : 1;
-        check_against(serial, make, m, c, isa, c.lanes, batch == 1 && hidden == 1);
+        c.queues = way >> 3 ? 2 : 1;
+        check_against(serial, make, m, c, isa, c.queues, batch == 1 && hidden == 1);
     }
 }
 
@@ -170,10 +174,7 @@ static void check_in_double(plan_maker *make, const unroll_model *m, void (*chan
 
 /* ---- a cell of one's own --------------------------------------------------------------- */
 
-static void keep_kernels(struct cpu_isa *isa)
-{
-    (void)isa;
-}
+static void keep_kernels(struct cpu_isa *isa) { (void)isa; }
 
 static void check_cell(const char *name, int bidirectional)
 {
@@ -229,7 +230,7 @@ static unroll_status kernel_scale(const struct call *call, int me, int team, str
     const struct tensor *x = &call->view[SCALE_X], *y = &call->view[SCALE_Y];
     bool adds = call->view[SCALE_Y].access == ADD;
     uint32_t first, count;
-    share(y->count[1], team, me, 1, &first, &count);
+    shard_range(y->count[1], team, me, 1, &first, &count);
     for (size_t t = 0; t < y->count[0]; t++)
         for (size_t b = first; b < first + count; b++)
             for (size_t i = 0; i < y->count[2]; i++) {
@@ -259,7 +260,7 @@ static unroll_status push_scale(struct plan *p, struct op *reader)
     struct view read = reader->view[GEMM_X];
     const struct buffer *y = &p->buffer[read.buffer];
     int scaled = plan_add_buffer(p, "scaled", y->dtype, SEG_STEP, y->rank, y->axis, y->size);
-    struct op op = op_new(op_scale, PART_FORWARD, reader->depth);
+    struct op op = op_new(op_scale, PHASE_FORWARD, reader->depth);
     if (scaled < 0)
         return UNROLL_RESOURCE;
     p->buffer[scaled].wants_gradient = true;
@@ -275,8 +276,7 @@ static unroll_status insert_scale(struct plan *p)
     int count, head;
     struct op *list = plan_take_list(p, &count);
     unroll_status status = UNROLL_OK;
-    for (head = count - 1; list[head].kind != OP_GEMM;)
-        head--;
+    for (head = count - 1; list[head].kind != OP_GEMM;) head--;
     for (int i = 0; i < count && status == UNROLL_OK; i++) {
         if (i == head)
             status = push_scale(p, &list[i]);
@@ -291,17 +291,17 @@ static unroll_status run_passes(struct plan *p)
 {
     TRY(pass_lower(p));
     TRY(insert_scale(p));
-    TRY(pass_balance(p));
+    TRY(pass_partition(p));
     TRY(pass_cut_axis(p, AX_B, M_BATCH));
     TRY(pass_cut_axis(p, AX_U, M_HIDDEN));
     TRY(pass_cut_axis(p, AX_T, M_TIME));
     TRY(pass_chunk(p));
     TRY(pass_cut_layer(p));
     TRY(pass_adjoint(p));
-    TRY(pass_fold(p));
-    TRY(pass_sum(p));
+    TRY(pass_fuse_input(p));
+    TRY(pass_reduce_gradients(p));
     TRY(pass_order(p));
-    TRY(pass_place(p));
+    TRY(pass_allocate(p));
     return pass_check(p);
 }
 
@@ -312,7 +312,7 @@ static unroll_status plan_with_scale(const unroll_model *m, const struct plan_co
         return fail(UNROLL_RESOURCE, "no memory for a plan");
     p->model = m;
     p->config = *c;
-    p->quantum = (c->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
+    p->block_steps = (c->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
     return run_passes(p);
 }
 
@@ -328,11 +328,11 @@ static void check_price(const unroll_model *m)
             const struct op *op = &run.plan[0]->op[i];
             if (op->kind != op_scale)
                 continue;
-            CHECK(instance_run_op(run.instance[0], i) == UNROLL_OK, "%s", unroll_last_error());
-            struct work work = instance_work(run.instance[0]);
+            CHECK(executable_run_op(run.executable[0], i) == UNROLL_OK, "%s", unroll_last_error());
+            struct work work = executable_work(run.executable[0]);
             CHECK(op->flops == work.flops && op->bytes == work.bytes, "%g flops, %g bytes; the plan: %g, %g",
                   work.flops, work.bytes, op->flops, op->bytes);
-            found += op->part == PART_FORWARD ? 1 : 100;
+            found += op->phase == PHASE_FORWARD ? 1 : 100;
         }
     CHECK(found == 303, "3 chunks of it forward and 3 backward, not %d and %d", found % 100, found / 100);
     mesh_close(&run);
@@ -344,16 +344,15 @@ static void check_unknown_kind(const unroll_model *m)
     struct mesh_run run;
     const struct cpu_isa *isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32);
     unroll_status status = mesh_open_with(plan_with_scale, m, mesh_config(6, 1, 1, 1, 1, DTYPE_F32), isa, 1, &run);
-    CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "can't do 'scale'"), "%d %s",
-          (int)status, unroll_last_error());
+    CHECK(status == UNROLL_UNSUPPORTED && strstr(unroll_last_error(), "can't do 'scale'"), "%d %s", (int)status,
+          unroll_last_error());
     mesh_close(&run);
 }
 
 static void check_kind(void)
 {
     const struct op_kind_info info = {
-        .name = "scale", .role = { FREE, FREE, FREE }, .adjoint = adjoint_scale, .flops = flops_scale,
-    };
+        .name = "scale", .role = {FREE, FREE, FREE}, .adjoint = adjoint_scale, .flops = flops_scale};
     CHECK(kind_add(&info, &op_scale) == UNROLL_OK, "%s", unroll_last_error());
     unroll_model *m = build(spec_of(0.25f), "lstm", cells_scalar);
     check_unknown_kind(m);

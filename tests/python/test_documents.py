@@ -87,11 +87,11 @@ class Documents(unittest.TestCase):
             "Session.__new__": (lambda **k: unroll.Session(model, **k), set()),
             "Session.update": (lambda **k: train.update("adam", **k), set()),
             "Session.step": (lambda **k: train.step("adam", **k),
-                             {"inputs", "tokens", "classes", "values", "lengths", "reset", "look"}),
+                             {"inputs", "tokens", "targets", "target_values", "lengths", "reset", "sync"}),
             "Stream.__new__": (lambda **k: unroll.Stream(model, **k), set()),
             "Trainer.__new__": (lambda **k: unroll.Trainer(model, text, **k), {"validation_data"}),
             ".sample": (lambda **k: unroll.sample(model, **k), set()),
-            ".divide": (unroll.divide, {"lengths", "classes"}),
+            ".sample_order": (unroll.sample_order, {"lengths", "classes"}),
         }
         hyperparameters = {"beta1", "beta2", "epsilon", "decay"}        # of adam, which the library names
         for name, (call, more) in calls.items():

@@ -127,7 +127,7 @@ class Package(unittest.TestCase):
                 ("threads", lambda: m.run(floats(T, B, INPUT), threads=big)), ("row", lambda: m.stream().reset(big)),
                 ("sources", lambda: unroll.Model.network(layers, input=INPUT)), ("rows", lambda: m.plan(rows=big)),
                 ("threads", lambda: unroll.evaluate(read, text, threads=big)), ("length", lambda: unroll.sample(read, length=big)),
-                ("batch", lambda: unroll.Trainer(read, text, batch=big)), ("parts", lambda: unroll.divide(rows=1, count=2, parts=big)),
+                ("batch", lambda: unroll.Trainer(read, text, batch=big)), ("replicas", lambda: unroll.sample_order(rows=1, count=2, replicas=big)),
                 ("max_version", lambda: m.parameters()["rnn.bias_ih_l0"].__dlpack__(max_version=(big, 0))),
             ):
                 with self.assertRaisesRegex(OverflowError, rf"{name} = 4294967296 is outside -2147483648..2147483647"):
@@ -311,7 +311,7 @@ class Models(unittest.TestCase):
         self.assertEqual(flat(m.run(x).outputs), expected(4.0))
         s = m.session("train", steps=T, rows=B, optimizer="sgd")
         self.assertEqual(m.sessions, 2)
-        s.step("sgd", inputs=x, values=floats(T, B, 2, seed=9), learning_rate=0.5)
+        s.step("sgd", inputs=x, target_values=floats(T, B, 2, seed=9), learning_rate=0.5)
         learned = flat(m.run(x).outputs)
         self.assertNotEqual(learned, expected(4.0))
         self.assertEqual(bias[0], 4.0)                  # until a pull, or the end of what learned it
@@ -345,7 +345,7 @@ class Models(unittest.TestCase):
 
 class Training(unittest.TestCase):
     def test_arrays(self):
-        """A sine wave is learnt with each optimizer."""
+        """A sine wave is learned with each optimizer."""
         import math
 
         flat_x = array.array("f", [math.sin(0.3 * t + b) for t in range(T + 1) for b in range(B)])
@@ -357,7 +357,7 @@ class Training(unittest.TestCase):
             s = m.session("train", steps=T, rows=B, optimizer=optimizer)
             losses = []
             for _ in range(40):
-                s.forward(inputs=x, values=y)
+                s.forward(inputs=x, target_values=y)
                 s.backward()
                 rates = {} if optimizer in ("adam", "adamw") else {"learning_rate": 0.05}
                 losses.append(s.update(optimizer, clip=1, **rates)["loss"])
@@ -377,9 +377,9 @@ class Training(unittest.TestCase):
             s = m.session("train", steps=T, rows=B)
             for _ in range(3):
                 if whole:
-                    found = s.step("adam", inputs=x, values=y, learning_rate=0.01, clip=1)
+                    found = s.step("adam", inputs=x, target_values=y, learning_rate=0.01, clip=1)
                 else:
-                    s.forward(inputs=x, values=y)
+                    s.forward(inputs=x, target_values=y)
                     s.backward()
                     found = s.update("adam", learning_rate=0.01, clip=1)
             s.pull()
@@ -387,8 +387,8 @@ class Training(unittest.TestCase):
             weights.append(flat(m.parameters()["head.weight"]))
         self.assertEqual(*ways)
         self.assertEqual(*weights)
-        self.assertIsNone(s.step("adam", inputs=x, values=y, learning_rate=0.01, look=False))
-        self.assertIsNone(s.step("adam", inputs=x, values=y, learning_rate=0.01, look=False))
+        self.assertIsNone(s.step("adam", inputs=x, target_values=y, learning_rate=0.01, sync=False))
+        self.assertIsNone(s.step("adam", inputs=x, target_values=y, learning_rate=0.01, sync=False))
         seen = s.loss()
         self.assertEqual(seen["weight"], 2 * ways[0]["weight"])
         self.assertLess(seen["loss"], ways[0]["loss"])
@@ -399,23 +399,23 @@ class Training(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "made to train with 'adam', not 'sgd'"):
                 call("sgd")
         with self.assertRaisesRegex(TypeError, "learning_rat"):
-            s.step("adam", inputs=x, values=y, learning_rat=1)
+            s.step("adam", inputs=x, target_values=y, learning_rat=1)
         with self.assertRaisesRegex(unroll.UsageError, "values"):
             s.step("adam", inputs=x)
         with self.assertRaises(ValueError):
-            s.step("adam", inputs=floats(T, B, INPUT + 1), values=y)
+            s.step("adam", inputs=floats(T, B, INPUT + 1), target_values=y)
         self.assertEqual(s.counters, (5, 5))
 
     def test_tokens(self):
         m = unroll.Model(cell="gru", tokens=1, input=5, embed=3, hidden=HIDDEN, output=5, loss="xent")
         s = m.session("eval", steps=T, rows=B)
-        s.forward(tokens=integers(T, B, below=5), classes=integers(T, B, below=5, seed=2))
+        s.forward(tokens=integers(T, B, below=5), targets=integers(T, B, below=5, seed=2))
         loss = s.loss()
         self.assertEqual(loss["weight"], T * B)
         self.assertTrue(1 < loss["loss"] < 2.5, loss)
         with self.assertRaises(unroll.DataError):
-            s.forward(tokens=integers(T, B, below=9), classes=integers(T, B, below=5))
-        with self.assertRaisesRegex(unroll.UsageError, "classes"):
+            s.forward(tokens=integers(T, B, below=9), targets=integers(T, B, below=5))
+        with self.assertRaisesRegex(unroll.UsageError, "targets"):
             s.forward(tokens=integers(T, B, below=5))
 
     def test_module_gradients_are_those_of_training(self):
@@ -424,7 +424,7 @@ class Training(unittest.TestCase):
         x, y = floats(T, B, INPUT), floats(T, B, 2, seed=9)
         trained, module = unroll.Model(**spec), unroll.Model(**spec)
         s = trained.session("train", steps=T, rows=B)
-        s.forward(inputs=x, values=y)
+        s.forward(inputs=x, target_values=y)
         s.backward()
         m = module.session("module", steps=T, rows=B, input_gradient=1)
         m.forward(inputs=x)
@@ -454,7 +454,7 @@ class Training(unittest.TestCase):
         m = unroll.Model(input=1, hidden=2, output=1, loss="mse")
         s = m.session("train", steps=1, rows=1)
         s.forward(inputs=memoryview(array.array("f", [1])).cast("B").cast("f", (1, 1, 1)),
-                  values=memoryview(array.array("f", [3e38])).cast("B").cast("f", (1, 1, 1)))
+                  target_values=memoryview(array.array("f", [3e38])).cast("B").cast("f", (1, 1, 1)))
         s.backward()
         with self.assertRaises(unroll.DivergedError) as caught:
             s.update("adam", learning_rate=1.0)
@@ -463,10 +463,10 @@ class Training(unittest.TestCase):
 
 class Division(unittest.TestCase):
     def divide(self, **more):
-        return unroll.divide(**({"rows": 6, "lengths": lengths(*(1 + i % 23 for i in range(100))), "parts": 3} | more)).tolist()
+        return unroll.sample_order(**({"rows": 6, "lengths": lengths(*(1 + i % 23 for i in range(100))), "replicas": 3} | more)).tolist()
 
     def test_each_sequence_once(self):
-        for how in ("even", "length", "stratified"):
+        for how in ("shuffle", "length", "stratified"):
             batches = self.divide(how=how, classes=lengths(*(i % 4 for i in range(100))), seed=2)
             self.assertEqual([len(rows) for rows in batches], [6] * 17)
             self.assertEqual(sorted(flat(batches)), [-1, -1, *range(100)])
@@ -479,9 +479,9 @@ class Division(unittest.TestCase):
 
     def test_refusals(self):
         with self.assertRaisesRegex(unroll.UsageError, "needs the lengths"):
-            unroll.divide(rows=2, count=5, how="length")
+            unroll.sample_order(rows=2, count=5, how="length")
         with self.assertRaisesRegex(unroll.UsageError, "at least one sequence"):
-            unroll.divide(rows=2)
+            unroll.sample_order(rows=2)
         with self.assertRaisesRegex(ValueError, "classes"):
             self.divide(classes=lengths(1, 2, 3))
         with self.assertRaisesRegex(unroll.UsageError, "even, length or stratified"):
@@ -542,7 +542,7 @@ class Texts(unittest.TestCase):
         trainer = unroll.Trainer(model, self.text, batch=4, bptt=8, seed=3, warmup=5, schedule="constant")
         trainer.set_total_steps(12)
         self.assertEqual([m["step"] for m in trainer.metrics(12)], list(range(1, 13)))
-        del trainer                                     # what it learnt goes into the model
+        del trainer                                     # what it learned goes into the model
         ours = model.parameters()
         self.assertEqual(list(ours), list(theirs))
         for name, array_ in ours.items():

@@ -122,7 +122,7 @@ class Leaks(unittest.TestCase):
         def work():
             s = m.session("train", steps=4, rows=2, threads=1)
             for _ in range(5):
-                s.forward(inputs=x, values=y)
+                s.forward(inputs=x, target_values=y)
                 s.backward()
                 s.update("adam", clip=1.0)
             s.pull()

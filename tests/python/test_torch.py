@@ -64,7 +64,7 @@ class Case(unittest.TestCase):
 
     def compare(self, theirs, mine, make, what=""):
         """make() gives fresh leaves and the arguments of a call: (leaves, arguments)."""
-        (leaves_a, in_a), (leaves_b, in_b) = make(), make()
+        (acc_blocks_a, in_a), (acc_blocks_b, in_b) = make(), make()
         out_a, out_b = tensors(theirs(*in_a)), tensors(mine(*in_b))
         self.assertEqual(len(out_a), len(out_b))
         for i, (a, b) in enumerate(zip(out_a, out_b)):
@@ -73,7 +73,7 @@ class Case(unittest.TestCase):
         seeds = [torch.randn_like(t) for t in out_a]
         for out in (out_a, out_b):
             sum((t * g).sum() for t, g in zip(out, seeds)).backward()
-        for i, (a, b) in enumerate(zip(leaves_a, leaves_b)):
+        for i, (a, b) in enumerate(zip(acc_blocks_a, acc_blocks_b)):
             self.close(b.grad, a.grad, 1e-5, f"{what}: gradient of argument {i}")
         for (name, a), b in zip(theirs.named_parameters(), mine.parameters()):
             self.close(b.grad, a.grad, 1e-5, f"{what}: gradient of {name}")

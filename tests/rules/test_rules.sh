@@ -1,6 +1,6 @@
 #!/bin/sh
-# The rules of the house, from the table in docs/design.md: a room includes what its row allows and nothing else,
-# no room uses itself over others, no file is longer than 700 lines, each public function is called by the command, a
+# The rules of the design, from the table in docs/design.md: a module includes what its row allows and nothing else,
+# no module uses itself over others, no file is longer than 700 lines, each public function is called by the command, a
 # binding or an example. Not a test of what the code does. Usage: test_rules.sh ROOT [BROKEN]
 # BROKEN: a line "FILE HEADER" more, as if FILE included HEADER, or the name of one more public function
 cd "$1" || exit 2
@@ -9,7 +9,7 @@ place=$(mktemp -d) || exit 2
 trap 'rm -rf "$place"' EXIT
 files() { find src cli include bindings -name '*.[chS]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' -o -name '*.inc'; }
 
-# ROOM and the rooms that it may use, a pair a line
+# MODULE and the modules that it may use, a pair a line
 sed -n 's/^| `\([a-z/_.]*\)` |.*| *\([^|]*\) *|$/\1 \2/p' docs/design.md | tr -d ',`' |
     awk '{ room = $1; sub("^src/", "", room); print room, room; for (i = 2; i <= NF; i++) if ($i != "nothing") print room, $i }' >"$place/allowed"
 # FILE HEADER, a pair for each #include "..."; headers without a folder are of the file's own, or unroll.h
@@ -17,15 +17,15 @@ sed -n 's/^| `\([a-z/_.]*\)` |.*| *\([^|]*\) *|$/\1 \2/p' docs/design.md | tr -d
   case $broken in *' '*) echo "$broken" ;; esac; } >"$place/includes"
 
 awk -v place="$place" '
-    # The innermost room of a path: the longest row of the table that begins it.
+    # The innermost module of a path: the longest row of the table that begins it.
     function room_of(path,   room) {
         for (room = path; room != ""; ) {
-            if (room in rooms) return room
+            if (room in modules) return room
             if (!sub("/[^/]*$", "", room)) return ""
         }
         return ""
     }
-    FILENAME == place "/allowed" { rooms[$1]; rooms[$2]; may[$1, $2]; uses[$1] = uses[$1] " " $2; next }
+    FILENAME == place "/allowed" { modules[$1]; modules[$2]; may[$1, $2]; uses[$1] = uses[$1] " " $2; next }
     {
         from = $1; sub("^src/", "", from); own = room_of(from)
         header = $2
@@ -33,7 +33,7 @@ awk -v place="$place" '
         else if (header !~ "/") next
         else to = room_of(header)
         if (to == header && !((own, to) in may)) { sub("/[^/]*$", "", to) }         # a header with a row of its own
-        if (own == "") { print "FAILED " $1 ": its room has no row in docs/design.md"; bad++ }
+        if (own == "") { print "FAILED " $1 ": its module has no row in docs/design.md"; bad++ }
         else if (to != "" && !((own, to) in may)) { print "FAILED " $1 " includes " header ": " own " may not use " to; bad++ }
         else good++
     }

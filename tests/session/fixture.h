@@ -78,10 +78,9 @@ static inline double random_number(uint64_t *state)
 
 static inline struct arrays draw(uint64_t seed)
 {
-    struct arrays a = { .lengths = { STEPS, 3 } };
+    struct arrays a = {.lengths = {STEPS, 3}};
     for (int i = 0; i < 2 * STEPS * ROWS; i++) {
-        for (int k = 0; k < INPUT; k++)
-            a.inputs[i * INPUT + k] = (float)random_number(&seed);
+        for (int k = 0; k < INPUT; k++) a.inputs[i * INPUT + k] = (float)random_number(&seed);
         a.values[i] = (float)random_number(&seed);
         a.tokens[i] = (int32_t)((random_number(&seed) + 1) / 2 * SYMBOLS);
         a.classes[i] = (int32_t)((random_number(&seed) + 1) / 2 * SYMBOLS);
@@ -91,12 +90,12 @@ static inline struct arrays draw(uint64_t seed)
 
 static inline unroll_batch regression(const struct arrays *a)
 {
-    return (unroll_batch){ .inputs = a->inputs, .values = a->values };
+    return (unroll_batch){.inputs = a->inputs, .target_values = a->values};
 }
 
 static inline unroll_batch language(const struct arrays *a)
 {
-    return (unroll_batch){ .tokens = a->tokens, .classes = a->classes };
+    return (unroll_batch){.tokens = a->tokens, .targets = a->classes};
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* What a child that fork() made can do with what its parent made: train and free sessions of several threads, with the same
- * bits; what it can't use is refused at once. Each child has an alarm: one that hangs is killed and counts as failed.
- * Usage: test_fork PLUGIN, that of tests/device */
+/* What a child that fork() made can do with what its parent made: train and free sessions of several threads, with the
+ * same bits; what it can't use is refused at once. Each child has an alarm: one that hangs is killed and counts as
+ * failed. Usage: test_fork PLUGIN, that of tests/device */
 #include "base/team.h"
 #include "comm/comm.h"
 #include "session/fixture.h"
@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SECONDS = 20, MOST = 3 };
+enum { SECONDS = 20, MAX = 3 };
 
-static int threads;                         /* of teams and sessions */
+static int threads; /* of teams and sessions */
 
 /* The child ends here; in the parent, how many of its checks failed, or -1: it was killed. */
 static int in_child(void (*work)(void *), void *arg)
@@ -36,32 +36,25 @@ static int in_child(void (*work)(void *), void *arg)
 
 /* ---- teams --------------------------------------------------------------------------------- */
 
-static void count_member(void *counts, int me)
-{
-    ((int *)counts)[me]++;
-}
+static void count_member(void *counts, int me) { ((int *)counts)[me]++; }
 
 static void run_team(void *team)
 {
-    int counts[MOST] = { 0 };
+    int counts[MAX] = {0};
     MUST(team_run(team, count_member, counts));
     MUST(team_run(team, count_member, counts));
-    for (int i = 0; i < threads; i++)
-        CHECK(counts[i] == 2, "member %d ran %d times", i, counts[i]);
+    for (int i = 0; i < threads; i++) CHECK(counts[i] == 2, "member %d ran %d times", i, counts[i]);
 }
 
 static void run_team_twice(void *team)
 {
-    CHECK_CHILD(run_team, team);            /* of a process that has no threads of the team */
+    CHECK_CHILD(run_team, team); /* of a process that has no threads of the team */
     run_team(team);
     CHECK_CHILD(run_team, team);
     team_free(team);
 }
 
-static void free_team(void *team)
-{
-    team_free(team);
-}
+static void free_team(void *team) { team_free(team); }
 
 static void test_team(void)
 {
@@ -81,8 +74,8 @@ struct training {
     unroll_model *model;
     unroll_session *session;
     struct arrays batch;
-    unroll_rates rates;
-    unroll_result next;                     /* of the step after the fork */
+    unroll_hyperparameters rates;
+    unroll_result next; /* of the step after the fork */
 };
 
 static unroll_session *open_threads(unroll_model *m, unroll_mode mode)
@@ -94,7 +87,7 @@ static unroll_session *open_threads(unroll_model *m, unroll_mode mode)
 
 static unroll_result step(struct training *t)
 {
-    unroll_result result = { 0 };
+    unroll_result result = {0};
     unroll_batch batch = regression(&t->batch);
     MUST(unroll_step(t->session, &batch, &t->rates, &result));
     return result;
@@ -102,7 +95,7 @@ static unroll_result step(struct training *t)
 
 static struct training training_of(unroll_spec spec)
 {
-    struct training t = { .model = new_model(spec), .batch = draw(5), .rates = unroll_rates_default("adam") };
+    struct training t = {.model = new_model(spec), .batch = draw(5), .rates = unroll_hyperparameters_default("adam")};
     t.session = open_threads(t.model, UNROLL_TRAIN);
     step(&t);
     return t;
@@ -112,8 +105,8 @@ static void step_alike(void *arg)
 {
     struct training *t = arg;
     unroll_result result = step(t);
-    CHECK(result.loss == t->next.loss && result.norm == t->next.norm, "loss %.9g, norm %.9g, not %.9g and %.9g", result.loss,
-          result.norm, t->next.loss, t->next.norm);
+    CHECK(result.loss == t->next.loss && result.norm == t->next.norm, "loss %.9g, norm %.9g, not %.9g and %.9g",
+          result.loss, result.norm, t->next.loss, t->next.norm);
 }
 
 /* Goes on, forks itself, frees the session and trains with a new one. */
@@ -145,7 +138,7 @@ static void test_sessions(void)
     t.next = step(&same);
     CHECK_CHILD(live_on, &t);
     CHECK_CHILD(free_and_begin_anew, &t);
-    step_alike(&t);                         /* nothing of it is seen here */
+    step_alike(&t); /* nothing of it is seen here */
     unroll_session_free(t.session);
     unroll_session_free(same.session);
     unroll_model_free(t.model);
@@ -158,8 +151,7 @@ static atomic_bool stops;
 
 static void *train_on(void *arg)
 {
-    while (!atomic_load(&stops))
-        step(arg);
+    while (!atomic_load(&stops)) step(arg);
     return NULL;
 }
 
@@ -185,8 +177,7 @@ static void test_interrupted(void)
     int result = 0;
     check_next_case();
     CHECK(pthread_create(&thread, NULL, train_on, &t) == 0, "no thread");
-    for (int i = 0; i < TRIES && result == 0; i++)
-        result = in_child(look_at_session, &t);
+    for (int i = 0; i < TRIES && result == 0; i++) result = in_child(look_at_session, &t);
     atomic_store(&stops, true);
     pthread_join(thread, NULL);
     CHECK(result == 100, "of %d forks none met a step, or a child failed: %d", TRIES, result);
@@ -207,7 +198,7 @@ static void open_rank(void *arg, int me)
     struct world *w = arg;
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
     c.machine.comm = w->comm[me];
-    c.machine.split = (unroll_split){ 2, 1, 1 };
+    c.machine.split = (unroll_split){2, 1, 1};
     if (unroll_session_new(w->rank[me].model, &c, &w->rank[me].session) != UNROLL_OK)
         atomic_fetch_add(&w->failures, 1);
 }
@@ -217,24 +208,24 @@ static void use_ranks(void *arg)
     struct world *w = arg;
     unroll_batch batch = regression(&w->rank[0].batch);
     double sum = 1;
-    CHECK_REFUSED(unroll_step(w->rank[0].session, &batch, &w->rank[0].rates, NULL), UNROLL_UNSUPPORTED, "forked from one");
+    CHECK_REFUSED(unroll_step(w->rank[0].session, &batch, &w->rank[0].rates, NULL), UNROLL_UNSUPPORTED,
+                  "forked from one");
     CHECK_REFUSED(comm_send(w->comm[0], 1, 5, &sum, sizeof sum), UNROLL_UNSUPPORTED, "messages to other ranks");
     CHECK_REFUSED(unroll_comm_sum(w->comm[1], &sum, 1), UNROLL_UNSUPPORTED, "messages to other ranks");
-    for (int i = 0; i < 2; i++)
-        unroll_session_free(w->rank[i].session);
+    for (int i = 0; i < 2; i++) unroll_session_free(w->rank[i].session);
     comm_threads_free(w->comm, 2);
 }
 
 static void test_ranks(void)
 {
-    struct world w = { .failures = 0 };
+    struct world w = {.failures = 0};
     struct team *team;
     check_next_case();
     MUST(comm_threads_new(2, SECONDS, w.comm));
     MUST(team_new(2, &team));
     for (int i = 0; i < 2; i++)
-        w.rank[i] = (struct training){ .model = new_model(vectors_spec()), .batch = draw(5),
-                                       .rates = unroll_rates_default("adam") };
+        w.rank[i] = (struct training){
+            .model = new_model(vectors_spec()), .batch = draw(5), .rates = unroll_hyperparameters_default("adam")};
     MUST(team_run(team, open_rank, &w));
     if (CHECK(atomic_load(&w.failures) == 0, "%s", unroll_last_error()))
         CHECK_CHILD(use_ranks, &w);
@@ -256,13 +247,14 @@ static void use_device(void *arg)
     int64_t forwards, updates;
     float number;
     unroll_batch batch = regression(&t->batch);
-    CHECK_REFUSED(unroll_step(t->session, &batch, &t->rates, NULL), UNROLL_UNSUPPORTED, "forked from one that had opened xla");
+    CHECK_REFUSED(unroll_step(t->session, &batch, &t->rates, NULL), UNROLL_UNSUPPORTED,
+                  "forked from one that had opened xla");
     CHECK_REFUSED(unroll_read(t->session, "loss_sum", &number, 1), UNROLL_UNSUPPORTED, "opened xla");
     unroll_session_counters(t->session, &forwards, &updates);
     CHECK(forwards == 0 && updates == 0, "%lld forwards", (long long)forwards);
     unroll_session_free(t->session);
     CHECK_REFUSED(unroll_session_new(t->model, &c, &another), UNROLL_UNSUPPORTED, "opened xla");
-    own = training_of(vectors_spec());      /* on the processor all is well */
+    own = training_of(vectors_spec()); /* on the processor all is well */
     c.machine.device = device;
     CHECK_REFUSED(unroll_session_new(own.model, &c, &another), UNROLL_UNSUPPORTED, "compute alike");
     free_and_begin_anew(&own);
@@ -272,7 +264,8 @@ static void use_device(void *arg)
 
 static void test_device(const char *plugin)
 {
-    struct training t = { .model = new_model(vectors_spec()), .batch = draw(5), .rates = unroll_rates_default("adam") };
+    struct training t = {
+        .model = new_model(vectors_spec()), .batch = draw(5), .rates = unroll_hyperparameters_default("adam")};
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
     snprintf(device, sizeof device, "xla:%s", plugin);
     c.machine.device = device;
@@ -291,8 +284,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: test_fork PLUGIN\n");
         return 2;
     }
-    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
-    for (threads = 1; threads <= MOST; threads++) {
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
+    for (threads = 1; threads <= MAX; threads++) {
         test_team();
         test_sessions();
     }

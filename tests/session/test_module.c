@@ -30,21 +30,20 @@ static unroll_session *open_module(unroll_model *m, int no_dropout)
 
 struct answers {
     float y[STEPS * ROWS * 2 * WIDTH], dx[STEPS * ROWS * INPUT];
-    float gradient[NUMBERS];            /* of all parameters, one after the other */
+    float gradient[NUMBERS]; /* of all parameters, one after the other */
 };
 
 static void forward(unroll_session *s, const struct arrays *a)
 {
-    unroll_session_set_counters(s, 7, 0);               /* the same dropout masks each time */
-    MUST(unroll_forward(s, &(unroll_batch){ .inputs = a->inputs }));
+    unroll_session_set_counters(s, 7, 0); /* the same dropout masks each time */
+    MUST(unroll_forward(s, &(unroll_batch){.inputs = a->inputs}));
 }
 
 /* The gradient of the outputs is the input of another draw. */
 static void backward(unroll_session *s, uint64_t seed, struct answers *out)
 {
     float dy[STEPS * ROWS * 2 * WIDTH];
-    for (size_t i = 0; i < sizeof dy / sizeof *dy; i++)
-        dy[i] = (float)random_number(&seed);
+    for (size_t i = 0; i < sizeof dy / sizeof *dy; i++) dy[i] = (float)random_number(&seed);
     MUST(unroll_write(s, "d.y.l1", dy, sizeof dy / sizeof *dy));
     MUST(unroll_backward(s));
     MUST(unroll_read(s, "y.l1", out->y, sizeof out->y / sizeof *out->y));
@@ -67,7 +66,7 @@ static size_t gradients(unroll_session *s, unroll_model *m, struct answers *out)
 
 static struct answers alone(unroll_model *m, const struct arrays *a, uint64_t seed, int no_dropout)
 {
-    struct answers out = { 0 };
+    struct answers out = {0};
     unroll_session *s = open_module(m, no_dropout);
     forward(s, a);
     backward(s, seed, &out);
@@ -88,16 +87,14 @@ static void test_several_alive(void)
         a[i] = draw(11 + (uint64_t)i);
         s[i] = open_module(m, 0);
     }
-    for (int i = 0; i < N; i++)
-        forward(s[i], &a[i]);
+    for (int i = 0; i < N; i++) forward(s[i], &a[i]);
     for (int i = N; i-- > 0;) {
-        struct answers together = { 0 }, expected = alone(m, &a[i], 100 + (uint64_t)i, 0);
+        struct answers together = {0}, expected = alone(m, &a[i], 100 + (uint64_t)i, 0);
         backward(s[i], 100 + (uint64_t)i, &together);
         gradients(s[i], m, &together);
         CHECK(!memcmp(&together, &expected, sizeof expected), "module %d of %d alive has other bits", i, N);
     }
-    for (int i = 0; i < N; i++)
-        unroll_session_free(s[i]);
+    for (int i = 0; i < N; i++) unroll_session_free(s[i]);
     unroll_model_free(m);
 }
 
@@ -107,7 +104,7 @@ static void test_same_batch(void)
     unroll_model *m = new_model(layers_spec(0.4f));
     unroll_session *s = open_module(m, 0);
     struct arrays first = draw(8), a = draw(9);
-    struct answers expected = alone(m, &a, 6, 0), got = { 0 };
+    struct answers expected = alone(m, &a, 6, 0), got = {0};
     forward(s, &first);
     backward(s, 3, &got);
     forward(s, &a);
@@ -136,7 +133,7 @@ static void test_weights_from_outside(void)
         weights[i] = p.data;
     }
     struct arrays a = draw(5);
-    struct answers expected = alone(other, &a, 6, 0), got = { 0 };
+    struct answers expected = alone(other, &a, 6, 0), got = {0};
     MUST(unroll_session_set_weights(first, weights));
     forward(second, &a);
     backward(second, 6, &got);
@@ -146,7 +143,7 @@ static void test_weights_from_outside(void)
     MUST(unroll_model_parameter(other, 0, &p));
     p.data[0] += 1;
     memset(weights, 0, sizeof weights);
-    weights[0] = p.data;                                /* NULL: the others stay */
+    weights[0] = p.data; /* NULL: the others stay */
     MUST(unroll_session_set_weights(first, weights));
     MUST(unroll_session_pull(first));
     for (int i = 0; i < unroll_model_parameters(m); i++) {
@@ -179,20 +176,18 @@ static void test_first_steps(void)
     enum { FEW = 4, STEP_OUT = ROWS * 2 * WIDTH, STEP_IN = ROWS * INPUT };
     unroll_model *m = new_model(layers_spec(0));
     struct arrays a = draw(21);
-    unroll_session_config exact = config_of(UNROLL_MODULE, FEW, ROWS),
-                          longer = config_of(UNROLL_MODULE, STEPS, ROWS);
+    unroll_session_config exact = config_of(UNROLL_MODULE, FEW, ROWS), longer = config_of(UNROLL_MODULE, STEPS, ROWS);
     exact.input_gradient = longer.input_gradient = longer.lengths = 1;
-    unroll_session *s[2] = { open_with(m, exact), open_with(m, longer) };
+    unroll_session *s[2] = {open_with(m, exact), open_with(m, longer)};
     float y[2][FEW * STEP_OUT], dx[2][FEW * STEP_IN];
     static float gradient[2][NUMBERS];
-    int32_t lengths[ROWS] = { FEW, FEW };
+    int32_t lengths[ROWS] = {FEW, FEW};
     float was_there[STEPS * STEP_IN];
-    for (size_t i = 0; i < sizeof was_there / sizeof *was_there; i++)
-        was_there[i] = NAN;
+    for (size_t i = 0; i < sizeof was_there / sizeof *was_there; i++) was_there[i] = NAN;
     MUST(unroll_write(s[1], "x", was_there, STEPS * STEP_IN));
     for (int i = 0; i < 2; i++) {
-        struct answers made = { 0 };
-        MUST(unroll_forward(s[i], &(unroll_batch){ .inputs = a.inputs, .lengths = i ? lengths : NULL }));
+        struct answers made = {0};
+        MUST(unroll_forward(s[i], &(unroll_batch){.inputs = a.inputs, .lengths = i ? lengths : NULL}));
         MUST(unroll_write(s[i], "d.y.l1", a.inputs, FEW * STEP_OUT));
         MUST(unroll_backward(s[i]));
         MUST(unroll_read(s[i], "y.l1", y[i], FEW * STEP_OUT));
@@ -200,8 +195,7 @@ static void test_first_steps(void)
         gradients(s[i], m, &made);
         memcpy(gradient[i], made.gradient, sizeof made.gradient);
     }
-    CHECK(!memcmp(y[0], y[1], sizeof *y) && !memcmp(dx[0], dx[1], sizeof *dx),
-          "the first steps have other bits");
+    CHECK(!memcmp(y[0], y[1], sizeof *y) && !memcmp(dx[0], dx[1], sizeof *dx), "the first steps have other bits");
     CHECK(!memcmp(gradient[0], gradient[1], sizeof *gradient), "their gradients have other bits");
     CHECK_REFUSED(unroll_read(s[1], "y.l1", y[0], STEP_OUT + 1), UNROLL_USAGE, "holds");
     CHECK_REFUSED(unroll_read(s[1], "y.l1", y[0], (STEPS + 1) * STEP_OUT), UNROLL_USAGE, "holds");
@@ -217,9 +211,8 @@ enum { TILED = 20, TILED_STEPS = 3, TILED_BATCH = TILED_STEPS * TILED * TILED };
 static void tiled_backward(unroll_session *s, uint64_t seed, float dw[4 * TILED * TILED])
 {
     static float inputs[TILED_BATCH];
-    for (size_t i = 0; i < TILED_BATCH; i++)
-        inputs[i] = (float)random_number(&seed);
-    MUST(unroll_forward(s, &(unroll_batch){ .inputs = inputs }));
+    for (size_t i = 0; i < TILED_BATCH; i++) inputs[i] = (float)random_number(&seed);
+    MUST(unroll_forward(s, &(unroll_batch){.inputs = inputs}));
     MUST(unroll_write(s, "d.y.l0", inputs, TILED_BATCH));
     MUST(unroll_backward(s));
     MUST(unroll_read(s, "d.rnn.weight_ih_l0", dw, 4 * TILED * TILED));
@@ -248,11 +241,10 @@ static void test_shapes_and_refusals(void)
 {
     unroll_model *m = new_model(layers_spec(0));
     unroll_session *s = open_module(m, 0), *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
-    int shape[UNROLL_AXES] = { 0 };
-    CHECK(unroll_shape(s, "y.l1", shape) == 3 && shape[0] == STEPS && shape[1] == ROWS &&
-              shape[2] == 2 * WIDTH,
+    int shape[UNROLL_AXES] = {0};
+    CHECK(unroll_shape(s, "y.l1", shape) == 3 && shape[0] == STEPS && shape[1] == ROWS && shape[2] == 2 * WIDTH,
           "y.l1 is [%d, %d, %d]", shape[0], shape[1], shape[2]);
-    static const char *const states[] = { "h0.l0", "hn.l0.reverse", "d.h0.l0", "s0.l0", "sn.l0.reverse", "d.sn.l0" };
+    static const char *const states[] = {"h0.l0", "hn.l0.reverse", "d.h0.l0", "s0.l0", "sn.l0.reverse", "d.sn.l0"};
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         CHECK(unroll_shape(s, states[i], shape) == 2 && shape[0] == ROWS && shape[1] == WIDTH, "the shape of %s",
               states[i]);
@@ -265,7 +257,7 @@ static void test_shapes_and_refusals(void)
               "the shape of %s", gradient);
     }
     CHECK(unroll_shape(s, "nothing", shape) == 0, "what is not there has no axes");
-    float *none[PARAMETERS_MAX] = { NULL };
+    float *none[PARAMETERS_MAX] = {NULL};
     MUST(unroll_session_gradients(s, none));
     CHECK_REFUSED(unroll_session_gradients(infer, none), UNROLL_USAGE, "modules");
     unroll_session_free(s);

@@ -13,8 +13,7 @@
 static unroll_model *branched(void)
 {
     unroll_layer layer[4];
-    for (int i = 0; i < 4; i++)
-        layer[i] = unroll_layer_default();
+    for (int i = 0; i < 4; i++) layer[i] = unroll_layer_default();
     layer[0].name = "front", layer[0].width = 5, layer[0].activation = "tanh";
     layer[1].name = "inner", layer[1].kind = "gru", layer[1].width = 4, layer[1].dropout = 0.3f, layer[1].output = 1;
     layer[2].name = "outer", layer[2].kind = "lstm", layer[2].width = 6, layer[2].bidirectional = 1;
@@ -34,7 +33,7 @@ static unroll_model *branched(void)
 /* A dense layer of one output with this activation, behind a softmax or another dense layer. */
 static unroll_model *activated(const char *activation, const char *before)
 {
-    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    unroll_layer layer[2] = {unroll_layer_default(), unroll_layer_default()};
     layer[0].name = "one", layer[0].width = 19, layer[0].activation = before;
     layer[1].name = "two", layer[1].width = 1, layer[1].activation = activation;
     layer[1].alpha = 0.4f, layer[1].beta = 0.6f;
@@ -53,8 +52,8 @@ static unroll_model *activated(const char *activation, const char *before)
 
 static double loss_of(unroll_session *s, const unroll_batch *batch)
 {
-    unroll_result result = { 0 };
-    unroll_session_set_counters(s, 0, 0);               /* the same dropout masks each time */
+    unroll_result result = {0};
+    unroll_session_set_counters(s, 0, 0); /* the same dropout masks each time */
     MUST(unroll_forward(s, batch));
     MUST(unroll_loss_result(s, &result));
     return result.loss * result.weight;
@@ -68,8 +67,7 @@ static void round_values(unroll_session *s, const char *name)
     float value[512];
     size_t count = unroll_count(s, name);
     MUST(unroll_read(s, name, value, count));
-    for (size_t k = 0; k < count; k++)
-        value[k] = (float)(round((double)value[k] / h) * h);
+    for (size_t k = 0; k < count; k++) value[k] = (float)(round((double)value[k] / h) * h);
     MUST(unroll_write(s, name, value, count));
 }
 
@@ -120,8 +118,8 @@ static void check_gradients(unroll_model *m, const char *what)
 
 static void test_gradients(void)
 {
-    static const char *const smooth[] = { "tanh", "sigmoid", "affine", "scaled_tanh", "elu", "softsign", "softplus",
-                                          "relu", "leaky_relu", "hard_sigmoid" };
+    static const char *const smooth[] = {"tanh",     "sigmoid",  "affine", "scaled_tanh", "elu",
+                                         "softsign", "softplus", "relu",   "leaky_relu",  "hard_sigmoid"};
     check_gradients(branched(), "branched");
     for (size_t i = 0; i < sizeof smooth / sizeof *smooth; i++)
         check_gradients(activated(smooth[i], "tanh"), smooth[i]);
@@ -140,8 +138,8 @@ static void train_with(const char *isa, int threads, int chunks, float *loss_bit
     c.machine.threads = threads;
     c.machine.chunks = chunks;
     unroll_session *s = open_with(m, c);
-    unroll_rates rates = unroll_rates_default("adam");
-    unroll_result result = { 0 };
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {0};
     for (int step = 0; step < 3; step++) {
         MUST(unroll_forward(s, &batch));
         MUST(unroll_backward(s));
@@ -178,8 +176,9 @@ static void test_file(void)
         MUST(unroll_model_load(path, &back))) {
         CHECK(unroll_model_layers(back) == 4, "%d layers", unroll_model_layers(back));
         MUST(unroll_model_layer(back, 2, &layer));
-        CHECK(!strcmp(layer.kind, "lstm") && !strcmp(layer.name, "outer") && layer.bidirectional && layer.sources == 3 &&
-              layer.source[2] == -1 && layer.width == 6, "the layer came back as %s %s", layer.kind, layer.name);
+        CHECK(!strcmp(layer.kind, "lstm") && !strcmp(layer.name, "outer") && layer.bidirectional &&
+                  layer.sources == 3 && layer.source[2] == -1 && layer.width == 6,
+              "the layer came back as %s %s", layer.kind, layer.name);
         MUST(unroll_model_layer(back, 3, &layer));
         CHECK(!strcmp(layer.activation, "sigmoid"), "its activation is %s", layer.activation);
         for (int i = 0; i < unroll_model_parameters(m); i++) {
@@ -200,7 +199,7 @@ static void test_outputs(void)
 {
     unroll_model *m = branched();
     struct arrays a = draw(7);
-    unroll_batch batch = { .inputs = a.inputs };
+    unroll_batch batch = {.inputs = a.inputs};
     unroll_session *s = open_session(m, UNROLL_INFER, STEPS, ROWS);
     float inner[STEPS * ROWS * 4], z[STEPS * ROWS];
     MUST(unroll_forward(s, &batch));
@@ -215,7 +214,7 @@ static void test_outputs(void)
 
 static void test_refusals(void)
 {
-    unroll_layer layer[2] = { unroll_layer_default(), unroll_layer_default() };
+    unroll_layer layer[2] = {unroll_layer_default(), unroll_layer_default()};
     unroll_network network = unroll_network_default();
     unroll_model *m;
     network.input = INPUT;
@@ -233,8 +232,14 @@ static void test_refusals(void)
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "layer 1 reads layer 1");
     layer[1].sources = 0, layer[1].activation = "swish";
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no activation 'swish'");
-    static const char *const wrong[] = { "hard_sigmoid(0x1,0.5)", "hard_sigmoid( 0.2,0.5)", "hard_sigmoid(0.2,)", "elu(nan)",
-                                         "elu(1e39)", "elu(1)x", "elu()", "elu(1" };
+    static const char *const wrong[] = {"hard_sigmoid(0x1,0.5)",
+                                        "hard_sigmoid( 0.2,0.5)",
+                                        "hard_sigmoid(0.2,)",
+                                        "elu(nan)",
+                                        "elu(1e39)",
+                                        "elu(1)x",
+                                        "elu()",
+                                        "elu(1"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         layer[1].activation = wrong[i];
         CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, wrong[i]);
@@ -245,9 +250,9 @@ static void test_refusals(void)
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "must be finite");
     layer[1].activation = NULL, layer[1].alpha = 0, layer[1].clip = 1;
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "'clip' is for recurrent layers");
-    layer[1].clip = 0, layer[1].functions = "tanh";
+    layer[1].clip = 0, layer[1].activations = "tanh";
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "'functions' is for recurrent layers");
-    layer[1].functions = NULL, layer[1].kind = "lstn";
+    layer[1].activations = NULL, layer[1].kind = "lstn";
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "no cell 'lstn'");
     layer[1].kind = "gru", layer[1].activation = "relu";
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "for dense layers");
@@ -268,8 +273,7 @@ static void fill_parameter(unroll_model *m, const char *name, float value)
     for (int i = 0; i < unroll_model_parameters(m); i++) {
         unroll_parameter p;
         MUST(unroll_model_parameter(m, i, &p));
-        for (int k = 0; !strcmp(p.name, name) && k < p.shape[0] * (p.rank > 1 ? p.shape[1] : 1); k++)
-            p.data[k] = value;
+        for (int k = 0; !strcmp(p.name, name) && k < p.shape[0] * (p.rank > 1 ? p.shape[1] : 1); k++) p.data[k] = value;
     }
 }
 
@@ -280,7 +284,7 @@ static void check_located(const char *activation, const char *before, const char
     struct arrays a = draw(5);
     unroll_batch batch = regression(&a);
     for (int i = 0; i < STEPS * ROWS * INPUT; i++)
-        a.inputs[i] = i >= 2 * ROWS * INPUT + INPUT;    /* zero up to row 1 of step 2 */
+        a.inputs[i] = i >= 2 * ROWS * INPUT + INPUT; /* zero up to row 1 of step 2 */
     fill_parameter(m, "one.weight", 1);
     fill_parameter(m, "one.bias", 0);
     fill_parameter(m, weight, 3e38f);
@@ -292,7 +296,8 @@ static void check_located(const char *activation, const char *before, const char
 
 static void test_located(void)
 {
-    check_located("affine", "relu", "one.weight", "first bad value: layer 0, 'one', t = 2, row 1, output 0 is infinite");
+    check_located("affine", "relu", "one.weight",
+                  "first bad value: layer 0, 'one', t = 2, row 1, output 0 is infinite");
     check_located("affine", NULL, "one.weight", "first bad value: layer 0, 'one', t = 2, row 1, output 0 is infinite");
     check_located("affine", "relu", "two.weight", "first bad value: layer 1, 'two', t = 2, row 1");
     check_located(NULL, "relu", "two.weight", "first bad value: layer 1, 'two', t = 2, row 1");
@@ -303,7 +308,7 @@ static void test_located(void)
 /* The layers of a stack: gru 2 x 4 of tokens, dropout between, tied head. */
 static unroll_model *layered(unroll_spec *spec, void (*change)(unroll_network *, unroll_layer *), unroll_model **stack)
 {
-    unroll_layer layer[3] = { unroll_layer_default(), unroll_layer_default(), unroll_layer_default() };
+    unroll_layer layer[3] = {unroll_layer_default(), unroll_layer_default(), unroll_layer_default()};
     unroll_network network = unroll_network_default();
     unroll_model *m = NULL;
     *spec = unroll_spec_default();
@@ -336,21 +341,53 @@ static bool same_weights(unroll_model *a, unroll_model *b)
     return same;
 }
 
-static void other_level(unroll_network *n, unroll_layer *l) { l[1].level = 2; (void)n; }
-static void other_width(unroll_network *n, unroll_layer *l) { l[0].width = 3; (void)n; }
-static void other_functions(unroll_network *n, unroll_layer *l) { l[0].functions = l[1].functions = "sigmoid softsign"; (void)n; }
-static void other_output(unroll_network *n, unroll_layer *l) { l[0].output = 1; (void)n; }
-static void other_dropout(unroll_network *n, unroll_layer *l) { l[1].dropout = 0.25f; (void)n; }
-static void other_bias(unroll_network *n, unroll_layer *l) { l[2].bias = 0; (void)n; }
-static void other_sources(unroll_network *n, unroll_layer *l) { l[1].sources = 1, l[1].source[0] = -1; (void)n; }
-static void relu_functions(unroll_network *n, unroll_layer *l) { l[0].kind = l[1].kind = "rnn"; l[0].functions = l[1].functions = "relu"; (void)n; }
+static void other_level(unroll_network *n, unroll_layer *l)
+{
+    l[1].level = 2;
+    (void)n;
+}
+static void other_width(unroll_network *n, unroll_layer *l)
+{
+    l[0].width = 3;
+    (void)n;
+}
+static void other_activations(unroll_network *n, unroll_layer *l)
+{
+    l[0].activations = l[1].activations = "sigmoid softsign";
+    (void)n;
+}
+static void other_output(unroll_network *n, unroll_layer *l)
+{
+    l[0].output = 1;
+    (void)n;
+}
+static void other_dropout(unroll_network *n, unroll_layer *l)
+{
+    l[1].dropout = 0.25f;
+    (void)n;
+}
+static void other_bias(unroll_network *n, unroll_layer *l)
+{
+    l[2].bias = 0;
+    (void)n;
+}
+static void other_sources(unroll_network *n, unroll_layer *l)
+{
+    l[1].sources = 1, l[1].source[0] = -1;
+    (void)n;
+}
+static void relu_activations(unroll_network *n, unroll_layer *l)
+{
+    l[0].kind = l[1].kind = "rnn";
+    l[0].activations = l[1].activations = "relu";
+    (void)n;
+}
 
 /* Layers that make a stack are one, whatever their names; it has the stack's weights. */
 static void test_stacks(void)
 {
     static void (*const changes[])(unroll_network *, unroll_layer *) = {
-        other_level, other_width, other_functions, other_output, other_dropout, other_bias, other_sources,
-    };
+        other_level, other_width, other_activations, other_output, other_dropout, other_bias, other_sources};
     unroll_spec spec, found;
     unroll_model *stack = NULL, *m = layered(&spec, NULL, &stack);
     CHECK(same_weights(m, stack), "layers and a specification make the same network");
@@ -369,8 +406,9 @@ static void test_stacks(void)
         CHECK(!unroll_model_spec(m, &found), "change %zu: no stack", i);
         unroll_model_free(m);
     }
-    m = layered(&spec, relu_functions, NULL);
-    CHECK(unroll_model_spec(m, &found) && !strcmp(found.cell, "rnn-relu") && found.clip == 2, "an rnn with relu is one");
+    m = layered(&spec, relu_activations, NULL);
+    CHECK(unroll_model_spec(m, &found) && !strcmp(found.cell, "rnn-relu") && found.clip == 2,
+          "an rnn with relu is one");
     unroll_model_free(m);
 }
 
@@ -405,14 +443,15 @@ static void test_version_1(void)
     m = load_version_1("layers");
     MUST(unroll_model_layer(m, 1, &layer));
     CHECK(unroll_model_layers(m) == 2 && !strcmp(layer.name, "rnn1") && !strcmp(layer.kind, "gru-before") &&
-          layer.reverse && layer.sources == 1 && layer.source[0] == -1 && layer.functions &&
-          !strcmp(layer.functions, "hard_sigmoid tanh"), "layers: %s %s", layer.name, layer.kind);
+              layer.reverse && layer.sources == 1 && layer.source[0] == -1 && layer.activations &&
+              !strcmp(layer.activations, "hard_sigmoid tanh"),
+          "layers: %s %s", layer.name, layer.kind);
     unroll_model_free(m);
 }
 
 int main(void)
 {
-    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
     test_gradients();
     test_bits();
     test_file();

@@ -14,40 +14,46 @@
 #include <unistd.h>
 
 enum { STEPS = 6, ROWS = 8, UNITS = 8, PROJECTION = 5, SYMBOLS = 7, WIDTH = 9, UPDATES = 3 };
-enum { RANKS_MOST = 8, MOST_WEIGHTS = 8192 };
+enum { RANKS_MAX = 8, MAX_WEIGHTS = 8192 };
 
 /* ---- options --------------------------------------------------------------------------- */
 
 enum option {
-    BIDIRECTIONAL, TIED, DROPOUT, CARRY, RAGGED, RESETS, CHUNKED, CHECKPOINTED, LANES, GRU, THREE_LAYERS,
+    BIDIRECTIONAL,
+    TIED,
+    DROPOUT,
+    CARRY,
+    RAGGED,
+    RESETS,
+    CHUNKED,
+    CHECKPOINTED,
+    QUEUES,
+    GRU,
+    THREE_LAYERS,
     REGRESSION,
-    ACCUMULATE, PROJECTED, OPTIONS
+    ACCUMULATE,
+    PROJECTED,
+    OPTIONS
 };
-static const char *const names[OPTIONS] = { "bidirectional", "tied",       "dropout",  "carry",
-                                            "ragged",        "resets",     "chunks",   "checkpoints",
-                                            "lanes",         "gru-before", "3 layers", "regression",
-                                            "2 backwards",   "projection" };
-static const unroll_split meshes[] = {
-    { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 1, 2 }, { 1, 2, 2 }, { 5, 1, 1 },
-    { 3, 2, 1 }, { 1, 2, 3 }, { 2, 2, 2 }, { 8, 1, 1 }, { 4, 2, 1 }, { 1, 1, 8 },
-};
+static const char *const names[OPTIONS] = {"bidirectional", "tied",       "dropout",     "carry",     "ragged",
+                                           "resets",        "chunks",     "checkpoints", "lanes",     "gru-before",
+                                           "3 layers",      "regression", "2 backwards", "projection"};
+static const unroll_split meshes[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {3, 1, 1}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2},
+                                      {5, 1, 1}, {3, 2, 1}, {1, 2, 3}, {2, 2, 2}, {8, 1, 1}, {4, 2, 1}, {1, 1, 8}};
 enum { MESHES = sizeof meshes / sizeof *meshes };
 
 struct way {
-    unsigned options;           /* 1 << enum option */
+    unsigned options; /* 1 << enum option */
     unroll_split mesh;
-    int exact;                  /* 0, or the number of shards */
-    int updates, chunks, threads;       /* 0: UPDATES, and what the options say */
-    int shards;                         /* without exact */
-    const char *device;                 /* of the ranks, NULL: the CPU */
-    const char *cell;                   /* NULL: what the options say */
-    int steps;                          /* 0: STEPS */
+    int exact;                    /* 0, or the number of shards */
+    int updates, chunks, threads; /* 0: UPDATES, and what the options say */
+    int shards;                   /* without exact */
+    const char *device;           /* of the ranks, NULL: the CPU */
+    const char *cell;             /* NULL: what the options say */
+    int steps;                    /* 0: STEPS */
 };
 
-static int has(const struct way *w, enum option option)
-{
-    return w->options >> option & 1;
-}
+static int has(const struct way *w, enum option option) { return w->options >> option & 1; }
 
 static unroll_spec spec_of(const struct way *w)
 {
@@ -75,12 +81,12 @@ static unroll_session_config config_of(const struct way *w)
     c.rows = ROWS;
     c.lengths = has(w, RAGGED);
     c.resets = has(w, RESETS);
-    c.carry = has(w, CARRY);
-    int rows = ROWS / (w->mesh.batch ? w->mesh.batch : 1);     /* of a rank: chunks may be of rows */
+    c.stateful = has(w, CARRY);
+    int rows = ROWS / (w->mesh.batch ? w->mesh.batch : 1); /* of a rank: chunks may be of rows */
     c.machine.chunks = has(w, CHUNKED) && !has(w, CHECKPOINTED) ? (has(w, BIDIRECTIONAL) && rows < 3 ? rows : 3) : 1;
     c.machine.checkpoint_time = has(w, CHECKPOINTED) ? 2 : 0;
-    c.machine.lanes = has(w, LANES) ? 2 : 1;
-    c.machine.threads = has(w, LANES) ? 2 : 1;
+    c.machine.queues = has(w, QUEUES) ? 2 : 1;
+    c.machine.threads = has(w, QUEUES) ? 2 : 1;
     c.machine.chunks = w->chunks ? w->chunks : c.machine.chunks;
     c.machine.threads = w->threads ? w->threads : c.machine.threads;
     c.input_gradient = has(w, REGRESSION);
@@ -120,10 +126,12 @@ static unroll_batch make_batch(const struct way *w, struct numbers *n, unsigned 
     for (int row = 0; row < ROWS; row++)
         n->lengths[row] = row == 1 ? 0 : row == 2 ? STEPS : (int32_t)(draw(&state) % (STEPS + 1));
     bool tokens = !has(w, REGRESSION);
-    return (unroll_batch){ .tokens = tokens ? n->tokens : NULL, .classes = tokens ? n->classes : NULL,
-                           .inputs = tokens ? NULL : n->inputs, .values = tokens ? NULL : n->values,
-                           .lengths = has(w, RAGGED) ? n->lengths : NULL,
-                           .reset = has(w, RESETS) ? n->reset : NULL };
+    return (unroll_batch){.tokens = tokens ? n->tokens : NULL,
+                          .targets = tokens ? n->classes : NULL,
+                          .inputs = tokens ? NULL : n->inputs,
+                          .target_values = tokens ? NULL : n->values,
+                          .lengths = has(w, RAGGED) ? n->lengths : NULL,
+                          .reset = has(w, RESETS) ? n->reset : NULL};
 }
 
 /* ---- one rank -------------------------------------------------------------------------- */
@@ -134,7 +142,7 @@ struct outcome {
     int rank;
     unroll_status status;
     char error[512];
-    float weights[MOST_WEIGHTS], states[ROWS * UNITS], inputs[STEPS * ROWS * WIDTH];
+    float weights[MAX_WEIGHTS], states[ROWS * UNITS], inputs[STEPS * ROWS * WIDTH];
     size_t count, states_count, inputs_count;
     double loss, norm, validation;
 };
@@ -160,12 +168,12 @@ static unroll_status take_outcome(unroll_status status, const unroll_result *res
 static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
 {
     static _Thread_local struct numbers numbers;
-    unroll_rates rates = unroll_rates_default("adam");
-    unroll_result result = { 0 };
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {0};
     unroll_status status = UNROLL_OK;
     rates.learning_rate = 0.01;
     rates.clip = 0.3;
-    bool apart = seed % 2;                              /* sums after backward, or inside the last one */
+    bool apart = seed % 2; /* sums after backward, or inside the last one */
     for (int i = 0, last = has(o->way, ACCUMULATE); i <= last && status == UNROLL_OK; i++) {
         unroll_batch batch = make_batch(o->way, &numbers, 10 * seed + (unsigned)i);
         if (i == last && !apart)
@@ -174,7 +182,7 @@ static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
         if (status == UNROLL_OK)
             status = unroll_backward(s);
         if (seed == 1 && o->comm && comm_rank(o->comm) == 1)
-            usleep(300);                                /* somebody is late */
+            usleep(300); /* somebody is late */
     }
     if (status == UNROLL_OK)
         status = unroll_update(s, &rates, &result);
@@ -186,7 +194,7 @@ static unroll_status evaluate(unroll_model *m, unroll_session_config c, struct o
 {
     static _Thread_local struct numbers numbers;
     unroll_session *s;
-    unroll_result result = { 0 };
+    unroll_result result = {0};
     c.mode = UNROLL_EVAL;
     c.machine.checkpoint_time = 0;
     c.machine.chunks = 1;
@@ -225,14 +233,13 @@ static unroll_status train(unroll_model *m, struct outcome *o)
     if (status != UNROLL_OK)
         return status;
     unsigned updates = o->way->updates ? (unsigned)o->way->updates : UPDATES;
-    for (unsigned i = 0; i < updates && status == UNROLL_OK; i++)
-        status = update(s, o, i);
+    for (unsigned i = 0; i < updates && status == UNROLL_OK; i++) status = update(s, o, i);
     if (status == UNROLL_OK)
         status = evaluate(m, c, o);
     o->states_count = unroll_count(s, "h0.l1");
     if (status == UNROLL_OK && has(o->way, CARRY))
         status = unroll_read(s, "h0.l1", o->states, o->states_count);
-    if (status == UNROLL_OK && has(o->way, CARRY))      /* back again: nothing may change */
+    if (status == UNROLL_OK && has(o->way, CARRY)) /* back again: nothing may change */
         status = unroll_write(s, "h0.l1", o->states, o->states_count);
     if (status == UNROLL_OK && has(o->way, CARRY))
         status = unroll_read(s, "h0.l1", o->states, o->states_count);
@@ -276,8 +283,7 @@ static double difference(const float *a, const float *b, size_t n, size_t *diffe
 
 static void describe(const struct way *w, char *text, size_t size)
 {
-    int used = snprintf(text, size, "%dx%dx%d exact %d", w->mesh.batch, w->mesh.layer, w->mesh.hidden,
-                        w->exact);
+    int used = snprintf(text, size, "%dx%dx%d exact %d", w->mesh.batch, w->mesh.layer, w->mesh.hidden, w->exact);
     for (int i = 0; i < OPTIONS; i++)
         if (has(w, (enum option)i))
             used += snprintf(text + used, size - (size_t)used, " %s", names[i]);
@@ -289,15 +295,14 @@ static void check_rank(const struct outcome *serial, const struct outcome *o, co
     if (!CHECK(o->status == UNROLL_OK, "%s, rank %d: %s", what, o->rank, o->error))
         return;
     double weights = difference(serial->weights, o->weights, serial->count, &different);
-    double states = has(o->way, CARRY)
-                        ? difference(serial->states, o->states, serial->states_count, &different)
-                        : 0;
+    double states = has(o->way, CARRY) ? difference(serial->states, o->states, serial->states_count, &different) : 0;
     double inputs = difference(serial->inputs, o->inputs, serial->inputs_count, &different);
     CHECK(o->count == serial->count && o->states_count == serial->states_count &&
-              o->inputs_count == serial->inputs_count, "%s: other sizes", what);
+              o->inputs_count == serial->inputs_count,
+          "%s: other sizes", what);
     CHECK(inputs <= 1e-4, "%s, rank %d: gradients of the inputs are off by %.1e", what, o->rank, inputs);
-    CHECK(weights <= 2e-4 && states <= 1e-4, "%s, rank %d: weights are off by %.1e, states by %.1e", what,
-          o->rank, weights, states);
+    CHECK(weights <= 2e-4 && states <= 1e-4, "%s, rank %d: weights are off by %.1e, states by %.1e", what, o->rank,
+          weights, states);
     CHECK(!o->way->exact || !different, "%s, rank %d: %zu numbers have other bits", what, o->rank, different);
     CHECK(fabs(o->loss - serial->loss) < 1e-5 && fabs(o->norm - serial->norm) < 1e-4 &&
               fabs(o->validation - serial->validation) < 1e-4,
@@ -306,12 +311,12 @@ static void check_rank(const struct outcome *serial, const struct outcome *o, co
           what, o->rank, o->loss, serial->loss, o->norm, serial->norm, o->validation, serial->validation);
 }
 
-static struct outcome serial, rank[RANKS_MOST];
+static struct outcome serial, rank[RANKS_MAX];
 
 static bool run_serial(const struct way *w, char *what, size_t size)
 {
     describe(w, what, size);
-    serial = (struct outcome){ .way = w };
+    serial = (struct outcome){.way = w};
     run_rank(&serial);
     return CHECK(serial.status == UNROLL_OK, "%s, one process: %s", what, serial.error);
 }
@@ -319,21 +324,19 @@ static bool run_serial(const struct way *w, char *what, size_t size)
 static void check_way(const struct way *w)
 {
     char what[256];
-    pthread_t thread[RANKS_MOST];
-    unroll_comm *comm[RANKS_MOST];
+    pthread_t thread[RANKS_MAX];
+    unroll_comm *comm[RANKS_MAX];
     int ranks = w->mesh.batch * w->mesh.layer * w->mesh.hidden;
     if (!run_serial(w, what, sizeof what) ||
         !CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     for (int i = 0; i < ranks; i++) {
-        rank[i] = (struct outcome){ .way = w, .comm = comm[i], .rank = i };
+        rank[i] = (struct outcome){.way = w, .comm = comm[i], .rank = i};
         if (pthread_create(&thread[i], NULL, run_rank, &rank[i]))
             abort();
     }
-    for (int i = 0; i < ranks; i++)
-        pthread_join(thread[i], NULL);
-    for (int i = 0; i < ranks; i++)
-        check_rank(&serial, &rank[i], what);
+    for (int i = 0; i < ranks; i++) pthread_join(thread[i], NULL);
+    for (int i = 0; i < ranks; i++) check_rank(&serial, &rank[i], what);
     comm_threads_free(comm, ranks);
 }
 
@@ -351,7 +354,7 @@ static void check_pairs(bool all)
         for (int b = a; b < OPTIONS; b++)
             for (int i = 0; i < MESHES && makes_sense((enum option)a, (enum option)b); i += step) {
                 int at = all ? i : turn++ % MESHES;
-                struct way w = { .options = 1u << a | 1u << b, .mesh = meshes[at] };
+                struct way w = {.options = 1u << a | 1u << b, .mesh = meshes[at]};
                 check_way(&w);
                 w.exact = w.mesh.batch > 4 || turn % 2 ? 8 : 4;
                 if (w.mesh.hidden == 1 || !has(&w, PROJECTED))
@@ -362,20 +365,27 @@ static void check_pairs(bool all)
 /* Long enough that one other bit would have spread: ragged rows, chunks of steps or of rows. */
 static void check_many_updates(bool quick)
 {
-    static const unroll_split some[] = { { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 2, 2, 1 }, { 1, 2, 2 }, { 2, 2, 2 } };
-    static const unsigned networks[] = { 1u << RAGGED, 1u << RAGGED | 1u << BIDIRECTIONAL };
+    static const unroll_split some[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {2, 2, 1}, {1, 2, 2}, {2, 2, 2}};
+    static const unsigned networks[] = {1u << RAGGED, 1u << RAGGED | 1u << BIDIRECTIONAL};
     int turn = 0;
     for (int mesh = quick ? 5 : 0; mesh < 6; mesh++)
         for (int network = 0; network < 2; network++)
             for (int chunks = 1; chunks <= 4; chunks += chunks == 1 ? 2 : 1)
-                check_way(&(struct way){ .options = networks[network], .mesh = some[mesh], .exact = 4, .updates = 20,
-                                         .chunks = chunks, .threads = 1 + turn++ % 2 });
+                check_way(&(struct way){.options = networks[network],
+                                        .mesh = some[mesh],
+                                        .exact = 4,
+                                        .updates = 20,
+                                        .chunks = chunks,
+                                        .threads = 1 + turn++ % 2});
 }
 
 /* ---- what is refused ------------------------------------------------------------------- */
 
 struct refusal {
-    const struct way *way; unroll_comm *comm; unroll_status status; char error[512];
+    const struct way *way;
+    unroll_comm *comm;
+    unroll_status status;
+    char error[512];
 };
 
 static void *refuse_rank(void *arg)
@@ -399,22 +409,23 @@ static void *refuse_rank(void *arg)
 }
 
 /* All ranks hear the same. The last one begins in its own way. */
-static void check_refused(const struct way *w, const struct way *last, int ranks, unroll_status status, const char *word)
+static void check_refused(const struct way *w, const struct way *last, int ranks, unroll_status status,
+                          const char *word)
 {
-    struct refusal r[RANKS_MOST];
-    pthread_t thread[RANKS_MOST];
-    unroll_comm *comm[RANKS_MOST];
+    struct refusal r[RANKS_MAX];
+    pthread_t thread[RANKS_MAX];
+    unroll_comm *comm[RANKS_MAX];
     if (!CHECK(comm_threads_new(ranks, 5, comm) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     for (int i = 0; i < ranks; i++) {
-        r[i] = (struct refusal){ .way = i == ranks - 1 ? last : w, .comm = comm[i] };
+        r[i] = (struct refusal){.way = i == ranks - 1 ? last : w, .comm = comm[i]};
         if (pthread_create(&thread[i], NULL, refuse_rank, &r[i]))
             abort();
     }
     for (int i = 0; i < ranks; i++) {
         pthread_join(thread[i], NULL);
-        CHECK(r[i].status == status && strstr(r[i].error, word), "rank %d: status %d: %s", i,
-              (int)r[i].status, r[i].error);
+        CHECK(r[i].status == status && strstr(r[i].error, word), "rank %d: status %d: %s", i, (int)r[i].status,
+              r[i].error);
     }
     comm_threads_free(comm, ranks);
 }
@@ -432,7 +443,7 @@ static void check_here(const struct way *w, unroll_comm *comm)
     const int here = comm_rank(comm);
     if (!run_serial(w, what, sizeof what))
         return;
-    rank[here] = (struct outcome){ .way = w, .comm = comm, .rank = here };
+    rank[here] = (struct outcome){.way = w, .comm = comm, .rank = here};
     run_rank(&rank[here]);
     check_rank(&serial, &rank[here], what);
 }
@@ -447,19 +458,19 @@ static int run_processes(const char *device)
     }
     for (int i = 0, turn = 0; i < MESHES; i++) {
         if (meshes[i].batch * meshes[i].layer != comm_ranks(comm) || meshes[i].hidden > 1)
-            continue;                                   /* GPUs refuse cuts of units */
+            continue; /* GPUs refuse cuts of units */
         for (int option = turn++ % 2; option < OPTIONS; option += comm_ranks(comm)) {
             const unsigned other = 1u << (i % 2 || option == BIDIRECTIONAL ? RAGGED : CHUNKED);
-            check_here(&(struct way){ .options = 1u << option | other, .mesh = meshes[i], .device = device }, comm);
+            check_here(&(struct way){.options = 1u << option | other, .mesh = meshes[i], .device = device}, comm);
         }
-        check_here(&(struct way){ .mesh = meshes[i], .device = device, .shards = 5 }, comm);
+        check_here(&(struct way){.mesh = meshes[i], .device = device, .shards = 5}, comm);
     }
     unroll_status mine = checks_failed ? fail(UNROLL_FAILURE, "checks failed") : UNROLL_OK;
     unroll_status all = comm_agree(comm, mine, 0, "");
     CHECK(all == UNROLL_OK, "%s", unroll_last_error());
-    const bool speaks = comm_rank(comm) == 0;
+    const bool is_owner = comm_rank(comm) == 0;
     comm_close(comm);
-    return speaks ? check_finish("test_ranks_mpi") : all != UNROLL_OK;
+    return is_owner ? check_finish("test_ranks_mpi") : all != UNROLL_OK;
 }
 
 int main(int count, char **words)
@@ -470,14 +481,14 @@ int main(int count, char **words)
     check_many_updates(quick);
     if (!quick)
         check_pairs(count > 1 && !strcmp(words[1], "all"));
-    check_all_refused(&(struct way){ .mesh = { 2, 1, 1 } }, 3, UNROLL_USAGE, "3 were started");
-    check_all_refused(&(struct way){ .mesh = { 1, 4, 1 } }, 4, UNROLL_UNSUPPORTED, "more stages");
-    check_all_refused(&(struct way){ .options = 1u << PROJECTED, .mesh = { 1, 1, 2 }, .exact = 4 }, 2,
-                      UNROLL_UNSUPPORTED, "exact");
-    check_all_refused(&(struct way){ .mesh = { 4, 1, 1 }, .exact = 3 }, 4, UNROLL_UNSUPPORTED, "fewer ranks");
-    check_refused(&(struct way){ .mesh = { 2, 1, 1 } }, &(struct way){ .mesh = { 2, 1, 1 }, .steps = STEPS + 1 }, 2,
+    check_all_refused(&(struct way){.mesh = {2, 1, 1}}, 3, UNROLL_USAGE, "3 were started");
+    check_all_refused(&(struct way){.mesh = {1, 4, 1}}, 4, UNROLL_UNSUPPORTED, "more stages");
+    check_all_refused(&(struct way){.options = 1u << PROJECTED, .mesh = {1, 1, 2}, .exact = 4}, 2, UNROLL_UNSUPPORTED,
+                      "exact");
+    check_all_refused(&(struct way){.mesh = {4, 1, 1}, .exact = 3}, 4, UNROLL_UNSUPPORTED, "fewer ranks");
+    check_refused(&(struct way){.mesh = {2, 1, 1}}, &(struct way){.mesh = {2, 1, 1}, .steps = STEPS + 1}, 2,
                   UNROLL_USAGE, "not the same as on rank 0");
-    check_refused(&(struct way){ .mesh = { 2, 1, 1 }, .cell = "rnn" },
-                  &(struct way){ .mesh = { 2, 1, 1 }, .cell = "rnn-relu" }, 2, UNROLL_USAGE, "not the same as on rank 0");
+    check_refused(&(struct way){.mesh = {2, 1, 1}, .cell = "rnn"}, &(struct way){.mesh = {2, 1, 1}, .cell = "rnn-relu"},
+                  2, UNROLL_USAGE, "not the same as on rank 0");
     return check_finish("test_ranks");
 }

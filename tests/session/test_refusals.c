@@ -7,8 +7,7 @@
 
 /* ---- models and configurations --------------------------------------------------------- */
 
-static void refuse_config(unroll_model *m, unroll_session_config c, unroll_status status, const char *words,
-                          int line)
+static void refuse_config(unroll_model *m, unroll_session_config c, unroll_status status, const char *words, int line)
 {
     unroll_session *s = NULL;
     uint64_t live = memory_live();
@@ -68,8 +67,8 @@ static void check_refused_configs(void)
     REFUSED_WITH(shards, 3, UNROLL_USAGE, "3 shards");
     REFUSED_WITH(machine.threads, -1, UNROLL_USAGE, "threads = -1");
     REFUSED_WITH(machine.threads, 1025, UNROLL_USAGE, "threads = 1025");
-    REFUSED_WITH(machine.lanes, -1, UNROLL_USAGE, "lanes = -1");
-    REFUSED_WITH(machine.lanes, 9, UNROLL_USAGE, "lanes = 9");
+    REFUSED_WITH(machine.queues, -1, UNROLL_USAGE, "queues = -1");
+    REFUSED_WITH(machine.queues, 9, UNROLL_USAGE, "queues = 9");
     REFUSED_WITH(machine.chunks, -1, UNROLL_USAGE, "chunks = -1");
     REFUSED_WITH(machine.chunks, 65, UNROLL_USAGE, "chunks = 65");
     REFUSED_WITH(machine.chunks, STEPS + 1, UNROLL_UNSUPPORTED, "chunks");
@@ -90,10 +89,10 @@ static void check_refused_configs(void)
     c.machine.checkpoint_time = 1;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "sums of 2 steps", __LINE__);
     c = config_of(UNROLL_MODULE, STEPS, ROWS);
-    c.carry = 1;
+    c.stateful = 1;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "does not carry", __LINE__);
     c.machine.dtype = "int8";
-    c.carry = 0;
+    c.stateful = 0;
     refuse_config(m, c, UNROLL_UNSUPPORTED, "fp32 weights alone", __LINE__);
     c.mode = UNROLL_EVAL;
     c.machine.precision = "fp64";
@@ -128,9 +127,9 @@ static void check_refused_specs(void)
     m = new_model(vectors_spec());
     unroll_parameter p;
     unroll_model *text = new_model(tokens_spec());
-    const char *symbols[SYMBOLS] = { "a", "b", "c", "d", "e", "f", "\xff" };
-    CHECK_REFUSED(model_set_symbols(text, symbols, SYMBOLS), UNROLL_DATA, "symbol 6 is not UTF-8");
-    CHECK(!unroll_model_symbols(text), "a model that no file could hold");
+    const char *symbols[SYMBOLS] = {"a", "b", "c", "d", "e", "f", "\xff"};
+    CHECK_REFUSED(model_set_vocabulary(text, symbols, SYMBOLS), UNROLL_DATA, "token 6 is not UTF-8");
+    CHECK(!unroll_model_vocabulary(text), "a model that no file could hold");
     unroll_model_free(text);
     CHECK_REFUSED(unroll_model_parameter(m, -1, &p), UNROLL_USAGE, "no parameter -1");
     CHECK_REFUSED(unroll_model_parameter(m, unroll_model_parameters(m), &p), UNROLL_USAGE, "no parameter");
@@ -150,9 +149,9 @@ static void check_refused_arrays(void)
         CHECK_REFUSED(unroll_forward(s, &b), UNROLL_USAGE, words);                \
     } while (0)
     REFUSED_BATCH(regression, inputs, NULL, "no inputs");
-    REFUSED_BATCH(regression, values, NULL, "no values");
+    REFUSED_BATCH(regression, target_values, NULL, "no target_values");
     REFUSED_BATCH(regression, tokens, a.tokens, "has tokens");
-    REFUSED_BATCH(regression, classes, a.classes, "has classes");
+    REFUSED_BATCH(regression, targets, a.classes, "has targets");
     REFUSED_BATCH(regression, lengths, a.lengths, "has lengths");
     REFUSED_BATCH(regression, reset, a.reset, "has reset");
     unroll_session_free(s);
@@ -161,9 +160,9 @@ static void check_refused_arrays(void)
     unroll_session_config c = config_of(UNROLL_EVAL, STEPS, ROWS);
     s = open_with(m, c);
     REFUSED_BATCH(language, tokens, NULL, "no tokens");
-    REFUSED_BATCH(language, classes, NULL, "no classes");
+    REFUSED_BATCH(language, targets, NULL, "no targets");
     REFUSED_BATCH(language, inputs, a.inputs, "has inputs");
-    REFUSED_BATCH(language, values, a.values, "has values");
+    REFUSED_BATCH(language, target_values, a.values, "has target_values");
     unroll_session_free(s);
     c.lengths = c.resets = 1;
     s = open_with(m, c);
@@ -186,7 +185,7 @@ static void check_refused_numbers(void)
     CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "inputs[t=2, row=1, 1] is NaN");
     a.inputs[(2 * ROWS + 1) * INPUT + 1] = 0;
     a.values[5 * ROWS] = -INFINITY;
-    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "values[t=5, row=0, 0] is infinite");
+    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "target_values[t=5, row=0, 0] is infinite");
     unroll_session_counters(s, &forwards, &updates);
     CHECK(forwards == 0 && updates == 0, "%d forwards, %d updates", (int)forwards, (int)updates);
     CHECK_REFUSED(unroll_backward(s), UNROLL_USAGE, "needs a forward");
@@ -208,8 +207,8 @@ static void check_refused_numbers(void)
     } while (0)
     REFUSED_NUMBER(tokens[0], -1, "tokens[t=0, row=0] = -1 is outside 0..6");
     REFUSED_NUMBER(tokens[4 * ROWS], SYMBOLS, "tokens[t=4, row=0] = 7 is outside 0..6");
-    REFUSED_NUMBER(classes[2 * ROWS + 1], -2, "classes[t=2, row=1] = -2 is outside -1..6");
-    REFUSED_NUMBER(classes[0], SYMBOLS, "classes[t=0, row=0] = 7 is outside -1..6");
+    REFUSED_NUMBER(classes[2 * ROWS + 1], -2, "targets[t=2, row=1] = -2 is outside -1..6");
+    REFUSED_NUMBER(classes[0], SYMBOLS, "targets[t=0, row=0] = 7 is outside -1..6");
     REFUSED_NUMBER(lengths[1], -1, "lengths[row=1] = -1 is outside 0..6");
     REFUSED_NUMBER(lengths[0], STEPS + 1, "lengths[row=0] = 7 is outside 0..6");
 #undef REFUSED_NUMBER
@@ -217,7 +216,7 @@ static void check_refused_numbers(void)
     unroll_model_free(m);
 }
 
-/* What no session needs may be anything: beyond a row's length, symbols and numbers that would be refused. */
+/* What no session needs may be anything: beyond a row's length, tokens and numbers that would be refused. */
 static void check_beyond_lengths(void)
 {
     struct arrays a = draw(1), wild = a;
@@ -249,7 +248,7 @@ static void check_refused_calls(void)
     unroll_session *train = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
     unroll_session *eval = open_session(m, UNROLL_EVAL, STEPS, ROWS);
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
-    unroll_rates rates = unroll_rates_default("adam"), wrong = rates;
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam"), wrong = rates;
     unroll_result result;
     unroll_batch b = regression(&a);
     float z[STEPS * ROWS];
@@ -259,8 +258,8 @@ static void check_refused_calls(void)
     MUST(unroll_forward(train, &b));
     MUST(unroll_backward(train));
     CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");
-    CHECK_REFUSED(unroll_update(train, NULL, &result), UNROLL_USAGE, "unroll_rates_default");
-    CHECK_REFUSED(unroll_update(train, &wrong, &result), UNROLL_USAGE, "unroll_rates_default");
+    CHECK_REFUSED(unroll_update(train, NULL, &result), UNROLL_USAGE, "unroll_hyperparameters_default");
+    CHECK_REFUSED(unroll_update(train, &wrong, &result), UNROLL_USAGE, "unroll_hyperparameters_default");
     CHECK_REFUSED(unroll_update(eval, &rates, &result), UNROLL_USAGE, "not made to train");
     CHECK_REFUSED(unroll_update(infer, &rates, &result), UNROLL_USAGE, "not made to train");
     CHECK_REFUSED(unroll_backward(eval), UNROLL_USAGE, "not to train");
@@ -269,7 +268,7 @@ static void check_refused_calls(void)
     CHECK_REFUSED(unroll_read(infer, "z", z, STEPS * ROWS - 1), UNROLL_USAGE, "'z' holds 12 numbers, not 11");
     CHECK_REFUSED(unroll_write(infer, "z", z, STEPS * ROWS - 1), UNROLL_USAGE, "'z' holds 12 numbers, not 11");
     CHECK_REFUSED(unroll_read(infer, "run", z, 8), UNROLL_USAGE, "no array 'run'");
-    float states[256] = { 0 };
+    float states[256] = {0};
     size_t count = unroll_count(infer, "h0.l0");
     CHECK(count > 2 && count <= 256, "%zu numbers of a state", count);
     MUST(unroll_write(infer, "h0.l0", states, count));
@@ -295,7 +294,7 @@ static void check_refused_rates(void)
     MUST(unroll_read(s, "rnn.weight_ih_l0", before, 4 * 5 * INPUT));
 #define REFUSED_WITH(field, value)                                          \
     do {                                                                    \
-        unroll_rates rates = unroll_rates_default("adam");                  \
+        unroll_hyperparameters rates = unroll_hyperparameters_default("adam");                  \
         rates.field = value;                                                \
         CHECK_REFUSED(unroll_step(s, &b, &rates, &result), UNROLL_USAGE, #field " = ");   \
         CHECK_REFUSED(unroll_update(s, &rates, &result), UNROLL_USAGE, #field " = ");     \
@@ -307,29 +306,33 @@ static void check_refused_rates(void)
     REFUSED_WITH(clip, NAN);
     REFUSED_WITH(clip, -1);
 #undef REFUSED_WITH
-    static const struct { const char *name; double value; } refused[] = {
-        { "beta1", 1 }, { "beta1", 1 - 1e-12 }, { "beta2", 1 }, { "beta2", -0.1 }, { "beta2", NAN },
-        { "epsilon", 0 }, { "epsilon", NAN }, { "decay", NAN }, { "decay", -1 },        /* 1 - 1e-12: 1 as a float */
+    static const struct {
+        const char *name;
+        double value;
+    } refused[] = {
+        {"beta1", 1},   {"beta1", 1 - 1e-12}, {"beta2", 1},   {"beta2", -0.1}, {"beta2", NAN},
+        {"epsilon", 0}, {"epsilon", NAN},     {"decay", NAN}, {"decay", -1} /* 1 - 1e-12: 1 as a float */
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        unroll_rates rates = unroll_rates_default("adam");
-        MUST(unroll_rates_set(&rates, refused[i].name, refused[i].value));
+        unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+        MUST(unroll_hyperparameters_set(&rates, refused[i].name, refused[i].value));
         CHECK_REFUSED(unroll_step(s, &b, &rates, &result), UNROLL_USAGE, refused[i].name);
         CHECK_REFUSED(unroll_update(s, &rates, &result), UNROLL_USAGE, "is outside ");
     }
-    unroll_rates other = unroll_rates_default("sgd");
+    unroll_hyperparameters other = unroll_hyperparameters_default("sgd");
     CHECK_REFUSED(unroll_step(s, &b, &other, &result), UNROLL_USAGE, "made to train with adam, not with sgd");
-    CHECK_REFUSED(unroll_rates_set(&other, "beta1", 0.5), UNROLL_USAGE, "sgd has no hyperparameter 'beta1'; fix: choose one of decay");
-    other = unroll_rates_default("none");
+    CHECK_REFUSED(unroll_hyperparameters_set(&other, "beta1", 0.5), UNROLL_USAGE,
+                  "sgd has no hyperparameter 'beta1'; fix: choose one of decay");
+    other = unroll_hyperparameters_default("none");
     CHECK_REFUSED(unroll_update(s, &other, &result), UNROLL_USAGE, "an optimizer that there is not");
     int64_t forwards, updates;
     unroll_session_counters(s, &forwards, &updates);
     MUST(unroll_read(s, "rnn.weight_ih_l0", after, 4 * 5 * INPUT));
     CHECK(!memcmp(before, after, sizeof before) && forwards == 0 && updates == 0, "%d forwards, %d updates",
           (int)forwards, (int)updates);
-    unroll_rates rates = unroll_rates_default("adam");
-    rates.clip = INFINITY;                              /* none */
-    rates.learning_rate = 0;                            /* where a schedule ends */
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    rates.clip = INFINITY;   /* none */
+    rates.learning_rate = 0; /* where a schedule ends */
     MUST(unroll_step(s, &b, &rates, &result));
     unroll_session_free(s);
     unroll_model_free(m);
@@ -361,7 +364,7 @@ static void check_refused_plans(void)
     REFUSED_WITH(machine.split.layer, 1025, UNROLL_USAGE, "1025 ranks");
     REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "choose one of");
     REFUSED_WITH(machine.device, "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'");
-    REFUSED_WITH(machine.split.batch, 0, UNROLL_OK, "");            /* not cut, as in a session */
+    REFUSED_WITH(machine.split.batch, 0, UNROLL_OK, ""); /* not cut, as in a session */
 #undef REFUSED_WITH
 }
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <math.h>
 
-enum { WEIGHTS = 4096 };        /* more than any model here has */
+enum { WEIGHTS = 4096 }; /* more than any model here has */
 
-static unroll_status step(unroll_session *s, const struct arrays *a, const unroll_rates *rates,
+static unroll_status step(unroll_session *s, const struct arrays *a, const unroll_hyperparameters *rates,
                           unroll_result *result)
 {
     unroll_batch b = regression(a);
@@ -34,15 +34,12 @@ static size_t weights_of(unroll_model *m, float *to)
     return count;
 }
 
-static bool same(const float *a, const float *b, size_t count)
-{
-    return !memcmp(a, b, count * sizeof *a);
-}
+static bool same(const float *a, const float *b, size_t count) { return !memcmp(a, b, count * sizeof *a); }
 
 /* The outputs of a model of vectors, [steps, rows]. */
 static void outputs(unroll_session *s, const float *inputs, const uint8_t *reset, float *z, size_t count)
 {
-    unroll_batch b = { .inputs = inputs, .reset = reset };
+    unroll_batch b = {.inputs = inputs, .reset = reset};
     MUST(unroll_forward(s, &b));
     MUST(unroll_read(s, "z", z, count));
 }
@@ -50,23 +47,22 @@ static void outputs(unroll_session *s, const float *inputs, const uint8_t *reset
 /* ---- sessions of one model ------------------------------------------------------------- */
 
 /* Two steps, and the outputs that a session of the same model then gives; whichever session goes first, the
- * model keeps what was learnt. */
+ * model keeps what was learned. */
 static size_t train_and_infer(bool train_goes_first, float *z, float *weights)
 {
     struct arrays a = draw(1);
     unroll_model *m = new_model(vectors_spec());
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
     unroll_session *train = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result;
     float before[STEPS * ROWS];
     outputs(infer, a.inputs, NULL, before, STEPS * ROWS);
-    for (int i = 0; i < 2; i++)
-        MUST(step(train, &a, &rates, &result));
+    for (int i = 0; i < 2; i++) MUST(step(train, &a, &rates, &result));
     if (train_goes_first)
         unroll_session_free(train);
     outputs(infer, a.inputs, NULL, z, STEPS * ROWS);
-    CHECK(!same(before, z, STEPS * ROWS), "the inferring session sees what the other has learnt");
+    CHECK(!same(before, z, STEPS * ROWS), "the inferring session sees what the other has learned");
     unroll_session_free(infer);
     if (!train_goes_first)
         unroll_session_free(train);
@@ -79,7 +75,7 @@ static size_t train_and_infer(bool train_goes_first, float *z, float *weights)
 static void check_steps(void)
 {
     static float parts[WEIGHTS], whole[WEIGHTS];
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result, found;
     double loss = 0, weight = 0;
     size_t count = 0;
@@ -118,16 +114,16 @@ static void check_sharing(void)
           "the order in which sessions are freed doesn't matter");
     unroll_model *m = new_model(vectors_spec());
     unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result;
     MUST(step(s, &a, &rates, &result));
     MUST(step(s, &a, &rates, &result));
     unroll_session_free(s);
     weights_of(m, alone);
-    CHECK(same(one, alone, count), "a session beside it doesn't change what is learnt");
+    CHECK(same(one, alone, count), "a session beside it doesn't change what is learned");
     s = open_session(m, UNROLL_INFER, STEPS, ROWS);
     outputs(s, a.inputs, NULL, y, STEPS * ROWS);
-    CHECK(same(z, y, STEPS * ROWS), "a session opened later starts from what was learnt");
+    CHECK(same(z, y, STEPS * ROWS), "a session opened later starts from what was learned");
     unroll_session_free(s);
     unroll_model_free(m);
 }
@@ -140,30 +136,30 @@ static unroll_model *copy_of(unroll_model *m, unroll_spec spec)
         unroll_parameter from, to;
         MUST(unroll_model_parameter(m, i, &from));
         MUST(unroll_model_parameter(copy, i, &to));
-        memcpy(to.data, from.data, (size_t)from.shape[0] * (size_t)(from.rank > 1 ? from.shape[1] : 1) * sizeof *to.data);
+        memcpy(to.data, from.data,
+               (size_t)from.shape[0] * (size_t)(from.rank > 1 ? from.shape[1] : 1) * sizeof *to.data);
     }
     return copy;
 }
 
-/* A session that evaluates many rows keeps copies of weights of its own (of steps, of thirds): it makes them anew after
- * each update of another session, and has the loss of one that is alone with the same weights. */
+/* A session that evaluates many rows keeps copies of weights of its own (of steps, of bf16x3 splits): it makes them
+ * anew after each update of another session, and has the loss of one that is alone with the same weights. */
 static void check_evaluation_beside(const char *isa)
 {
     enum { LONG = 2, MANY = 32, WIDE = 256 };
     static float inputs[LONG * MANY * INPUT], values[LONG * MANY];
     uint64_t seed = 5;
-    for (int i = 0; i < LONG * MANY * INPUT; i++)
-        inputs[i] = (float)random_number(&seed);
-    for (int i = 0; i < LONG * MANY; i++)
-        values[i] = (float)random_number(&seed);
-    unroll_batch batch = { .inputs = inputs, .values = values };
+    for (int i = 0; i < LONG * MANY * INPUT; i++) inputs[i] = (float)random_number(&seed);
+    for (int i = 0; i < LONG * MANY; i++) values[i] = (float)random_number(&seed);
+    unroll_batch batch = {.inputs = inputs, .target_values = values};
     unroll_spec spec = vectors_spec();
     spec.hidden = WIDE;
-    unroll_session_config training = config_of(UNROLL_TRAIN, LONG, MANY), evaluation = config_of(UNROLL_EVAL, LONG, MANY);
+    unroll_session_config training = config_of(UNROLL_TRAIN, LONG, MANY),
+                          evaluation = config_of(UNROLL_EVAL, LONG, MANY);
     training.machine.isa = evaluation.machine.isa = isa;
     unroll_model *m = new_model(spec);
     unroll_session *train = open_with(m, training), *beside = open_with(m, evaluation);
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result, expected;
     for (int i = 0; i < 3; i++) {
         MUST(unroll_step(train, &batch, &rates, &result));
@@ -174,8 +170,8 @@ static void check_evaluation_beside(const char *isa)
         unroll_session *fresh = open_with(copy, evaluation);
         MUST(unroll_forward(fresh, &batch));
         MUST(unroll_loss_result(fresh, &expected));
-        CHECK(result.loss == expected.loss, "%s, update %d: %.9g beside the training, %.9g alone", isa, i + 1, result.loss,
-              expected.loss);
+        CHECK(result.loss == expected.loss, "%s, update %d: %.9g beside the training, %.9g alone", isa, i + 1,
+              result.loss, expected.loss);
         unroll_session_free(fresh);
         unroll_model_free(copy);
     }
@@ -199,7 +195,7 @@ static void check_ends(void)
     struct arrays a = draw(1);
     unroll_model *m = new_model(vectors_spec());
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
-    unroll_rates rates = unroll_rates_default("adam");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result;
     unroll_parameter p;
     MUST(unroll_model_parameter(m, 0, &p));
@@ -228,7 +224,7 @@ static void check_push_and_pull(void)
     c.optimizer = "sgd";
     unroll_session *s = open_with(m, c);
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
-    unroll_rates rates = unroll_rates_default(c.optimizer);
+    unroll_hyperparameters rates = unroll_hyperparameters_default(c.optimizer);
     unroll_result result;
     unroll_parameter p;
     float z[STEPS * ROWS], y[STEPS * ROWS], first[WEIGHTS];
@@ -239,13 +235,13 @@ static void check_push_and_pull(void)
     CHECK(same(before, after, count), "the model's memory waits for a pull");
     MUST(unroll_session_pull(s));
     weights_of(m, after);
-    CHECK(!same(before, after, count), "a pull brings what was learnt");
+    CHECK(!same(before, after, count), "a pull brings what was learned");
     MUST(unroll_model_parameter(m, 0, &p));
     size_t n = unroll_count(s, p.name);
     MUST(unroll_read(infer, p.name, first, n));
     CHECK(same(first, p.data, n), "'%s' is the same in the session and in the model", p.name);
     size_t at = 0;
-    for (int i = 0; i < unroll_model_parameters(m); i++) {          /* back to the start */
+    for (int i = 0; i < unroll_model_parameters(m); i++) { /* back to the start */
         MUST(unroll_model_parameter(m, i, &p));
         n = unroll_count(s, p.name);
         memcpy(p.data, before + at, n * sizeof *before);
@@ -272,7 +268,7 @@ static void check_carry(const char *cell)
     spec.cell = cell;
     unroll_model *m = new_model(spec);
     unroll_session_config c = config_of(UNROLL_INFER, STEPS, ROWS);
-    c.carry = 1;
+    c.stateful = 1;
     unroll_session *halves = open_with(m, c), *whole = open_session(m, UNROLL_INFER, 2 * STEPS, ROWS);
     float z[2 * STEPS * ROWS], y[2 * STEPS * ROWS];
     outputs(whole, a.inputs, NULL, z, 2 * STEPS * ROWS);
@@ -300,17 +296,16 @@ static void check_resets(const char *cell)
     unroll_model *m = new_model(spec);
     unroll_session_config c = config_of(UNROLL_INFER, STEPS, ROWS);
     unroll_session *plain = open_with(m, c), *rest = open_session(m, UNROLL_INFER, REST, 1);
-    c.resets = c.carry = 1;
+    c.resets = c.stateful = 1;
     unroll_session *s = open_with(m, c);
     float z[STEPS * ROWS], y[STEPS * ROWS], tail[REST], inputs[REST * INPUT];
     for (int t = 0; t < REST; t++)
         memcpy(inputs + t * INPUT, a.inputs + (AT + t) * ROWS * INPUT, INPUT * sizeof *inputs);
     outputs(plain, a.inputs, NULL, z, STEPS * ROWS);
     outputs(rest, inputs, NULL, tail, REST);
-    for (int t = AT; t < STEPS; t++)
-        z[t * ROWS] = tail[t - AT];
+    for (int t = AT; t < STEPS; t++) z[t * ROWS] = tail[t - AT];
     a.reset[AT * ROWS] = 1;
-    for (int round = 0; round < 2; round++) {           /* the second time both rows forget what is carried */
+    for (int round = 0; round < 2; round++) { /* the second time both rows forget what is carried */
         outputs(s, a.inputs, a.reset, y, STEPS * ROWS);
         CHECK(same(z, y, STEPS * ROWS), "%s, round %d: a reset is a run of its own", cell, round);
         a.reset[0] = a.reset[1] = 1;
@@ -348,21 +343,20 @@ static void check_counters(void)
 
 /* ---- clipping -------------------------------------------------------------------------- */
 
-static unroll_rates plain_rates(double learning_rate, double clip)
+static unroll_hyperparameters plain_rates(double learning_rate, double clip)
 {
-    unroll_rates rates = unroll_rates_default("sgd");
+    unroll_hyperparameters rates = unroll_hyperparameters_default("sgd");
     rates.learning_rate = learning_rate;
     rates.clip = clip;
     return rates;
 }
 
-/* The norm of the gradient for targets of a size; nothing is learnt. */
+/* The norm of the gradient for targets of a size; nothing is learned. */
 static double norm_at(unroll_session *s, struct arrays *a, float size)
 {
-    unroll_rates rates = plain_rates(0, 0);
-    unroll_result result = { 0 };
-    for (int i = 0; i < STEPS * ROWS; i++)
-        a->values[i] = size;
+    unroll_hyperparameters rates = plain_rates(0, 0);
+    unroll_result result = {0};
+    for (int i = 0; i < STEPS * ROWS; i++) a->values[i] = size;
     MUST(step(s, a, &rates, &result));
     return result.norm;
 }
@@ -376,22 +370,21 @@ static double distance_of_step(double clip)
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
     c.optimizer = "sgd";
     unroll_session *s = open_with(m, c);
-    unroll_rates rates = plain_rates(1, clip);
-    unroll_result result = { 0 };
+    unroll_hyperparameters rates = plain_rates(1, clip);
+    unroll_result result = {0};
     float low = 1, high = 1000;
     for (int i = 0; i < 40; i++) {
         float middle = (low + high) / 2;
         *(norm_at(s, &a, middle) < 50 ? &low : &high) = middle;
     }
-    norm_at(s, &a, low);                                /* leaves the targets so */
+    norm_at(s, &a, low); /* leaves the targets so */
     size_t count = weights_of(m, before);
     MUST(step(s, &a, &rates, &result));
     CHECK(fabs(result.norm - 50) < 1e-3, "the norm before clipping is %g", result.norm);
     unroll_session_free(s);
     weights_of(m, after);
     double squares = 0;
-    for (size_t i = 0; i < count; i++)
-        squares += ((double)after[i] - before[i]) * ((double)after[i] - before[i]);
+    for (size_t i = 0; i < count; i++) squares += ((double)after[i] - before[i]) * ((double)after[i] - before[i]);
     unroll_model_free(m);
     return sqrt(squares);
 }
@@ -400,8 +393,7 @@ static void check_clipping(void)
 {
     double clipped = distance_of_step(10), whole = distance_of_step(0), below = distance_of_step(100);
     CHECK(fabs(clipped - 10) < 1e-4, "a gradient of norm 50 clipped to 10 has norm %.8g", clipped);
-    CHECK(fabs(whole - 50) < 2e-3 && below == whole, "not clipped it has norm %.8g, below the clip %.8g",
-          whole, below);
+    CHECK(fabs(whole - 50) < 2e-3 && below == whole, "not clipped it has norm %.8g, below the clip %.8g", whole, below);
 }
 
 /* ---- divergence ------------------------------------------------------------------------ */
@@ -415,8 +407,8 @@ static void check_divergence(void)
         struct arrays good = draw(1), bad = good;
         unroll_model *m = new_model(vectors_spec());
         unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
-        unroll_rates rates = unroll_rates_default("adam");
-        unroll_result result = { 0 };
+        unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+        unroll_result result = {0};
         int64_t forwards, updates;
         bad.values[3] = 3e38f;
         MUST(step(s, &good, &rates, &result));
@@ -431,8 +423,7 @@ static void check_divergence(void)
         }
         MUST(step(s, &good, &rates, &result));
         unroll_session_counters(s, &forwards, &updates);
-        CHECK(forwards == 2 + diverges && updates == 2, "%d forwards, %d updates", (int)forwards,
-              (int)updates);
+        CHECK(forwards == 2 + diverges && updates == 2, "%d forwards, %d updates", (int)forwards, (int)updates);
         unroll_session_free(s);
         count = weights_of(m, weights[diverges]);
         unroll_model_free(m);
@@ -459,8 +450,8 @@ static void check_out_of_memory(void)
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
     unroll_status status = UNROLL_RESOURCE;
     int n = 0;
-    c.machine.threads = c.machine.lanes = c.machine.chunks = 2;
-    c.lengths = c.resets = c.carry = 1;
+    c.machine.threads = c.machine.queues = c.machine.chunks = 2;
+    c.lengths = c.resets = c.stateful = 1;
     for (; n < 10000 && status == UNROLL_RESOURCE; n++) {
         unroll_model *m = NULL;
         unroll_session *one = NULL, *other = NULL;
@@ -469,8 +460,7 @@ static void check_out_of_memory(void)
         status = make_all(&c, &m, &one, &other);
         memory_fail_after(-1);
         bool says_so = status == UNROLL_RESOURCE && !other && strstr(unroll_last_error(), "memory");
-        CHECK(says_so || status == UNROLL_OK, "allocation %d fails: %d '%s'", n, (int)status,
-              unroll_last_error());
+        CHECK(says_so || status == UNROLL_OK, "allocation %d fails: %d '%s'", n, (int)status, unroll_last_error());
         unroll_session_free(other);
         unroll_session_free(one);
         unroll_model_free(m);
@@ -481,8 +471,8 @@ static void check_out_of_memory(void)
 
 int main(void)
 {
-    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
-    static const char *const cells[] = { "rnn", "lstm", "gru", "gru-before" };
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
+    static const char *const cells[] = {"rnn", "lstm", "gru", "gru-before"};
     check_sharing();
     check_evaluations_beside();
     check_steps();

@@ -7,12 +7,12 @@
 #include "networks.h"
 #include <stdlib.h>
 
-enum { ROWS = 3, STEPS = 50, MOST = ROWS * 64 };
+enum { ROWS = 3, STEPS = 50, MAX = ROWS * 64 };
 
 struct work {
     unroll_stream *stream;
     int of_tokens;
-    float inputs[MOST], outputs[MOST];
+    float inputs[MAX], outputs[MAX];
     int32_t tokens[ROWS];
 };
 
@@ -26,14 +26,11 @@ static int callback(struct work *w) __attribute__((nonblocking))
 
 static void *volatile kept;
 
-static void wrong_callback(void) __attribute__((nonblocking))
-{
-    kept = malloc(100);
-}
+static void wrong_callback(void) __attribute__((nonblocking)) { kept = malloc(100); }
 
 static void check_model(unroll_model *m, const char *name, const char *dtype, const char *isa)
 {
-    struct work w = { .stream = NULL };
+    struct work w = {.stream = NULL};
     unroll_stream_config config = unroll_stream_default();
     unroll_network network;
     int steps = 0;
@@ -46,8 +43,7 @@ static void check_model(unroll_model *m, const char *name, const char *dtype, co
     unroll_model_network(m, &network);
     unroll_model_free(m);
     w.of_tokens = network.tokens;
-    for (int i = 0; i < STEPS; i++)
-        steps += callback(&w);
+    for (int i = 0; i < STEPS; i++) steps += callback(&w);
     CHECK(steps == STEPS, "%s in %s on %s: %d of %d steps", name, dtype, isa, steps, STEPS);
     free(memory);
 }
@@ -65,13 +61,12 @@ static void check_all(const char *dtype, const char *isa)
         if (CHECK(unroll_model_new(&spec, 1, &m) == UNROLL_OK, "%s", unroll_last_error()))
             check_model(m, name, dtype, isa);
     }
-    for (int i = 0; network_named(i); i++)
-        check_model(network_new(i), network_named(i), dtype, isa);
+    for (int i = 0; network_named(i); i++) check_model(network_new(i), network_named(i), dtype, isa);
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const dtypes[] = { "fp32", "bf16", "int8" };
+    static const char *const dtypes[] = {"fp32", "bf16", "int8"};
     const char *isa;
     int available;
     if (argc > 1 && !strcmp(argv[1], "wrong")) {
@@ -79,7 +74,6 @@ int main(int argc, char **argv)
         return 0;
     }
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
-        for (size_t d = 0; available && d < sizeof dtypes / sizeof *dtypes; d++)
-            check_all(dtypes[d], isa);
+        for (size_t d = 0; available && d < sizeof dtypes / sizeof *dtypes; d++) check_all(dtypes[d], isa);
     return check_finish("real-time sanitizer");
 }

@@ -49,18 +49,18 @@ COUNTS_LOCKS(sem_wait, sem_t)
 
 struct work {
     unroll_stream *stream;
-    size_t input;                           /* numbers of a row of inputs */
+    size_t input; /* numbers of a row of inputs */
     float inputs[FRAMES * ROWS * WIDEST], outputs[ROWS * 64];
     int32_t tokens[FRAMES * ROWS];
-    int inner;                              /* a layer that is read after each step; -1: none */
-    bool of_tokens, refused;                /* refused: frames that a step does not take are tried, too */
+    int inner;               /* a layer that is read after each step; -1: none */
+    bool of_tokens, refused; /* refused: frames that a step does not take are tried, too */
 };
 
 static void step(struct work *w, int frame)
 {
     unroll_status status = w->of_tokens
-        ? unroll_stream_step_tokens(w->stream, w->tokens + frame * ROWS, w->outputs)
-        : unroll_stream_step(w->stream, w->inputs + (size_t)frame * ROWS * w->input, w->outputs);
+                               ? unroll_stream_step_tokens(w->stream, w->tokens + frame * ROWS, w->outputs)
+                               : unroll_stream_step(w->stream, w->inputs + (size_t)frame * ROWS * w->input, w->outputs);
     if (status != UNROLL_OK)
         abort();
     if (w->inner >= 0 && unroll_stream_read(w->stream, w->inner, w->outputs) != UNROLL_OK)
@@ -69,13 +69,12 @@ static void step(struct work *w, int frame)
 
 static void step_all(struct work *w)
 {
-    for (int frame = 0; frame < FRAMES; frame++)
-        step(w, frame);
+    for (int frame = 0; frame < FRAMES; frame++) step(w, frame);
     if (unroll_stream_reset(w->stream, 0) != UNROLL_OK)
         abort();
     for (int i = 0; w->refused && i < FRAMES; i++) {
-        const float nan[ROWS * WIDEST] = { NAN };
-        const int32_t beyond[ROWS] = { SYMBOLS };
+        const float nan[ROWS * WIDEST] = {NAN};
+        const int32_t beyond[ROWS] = {SYMBOLS};
         unroll_status status = w->of_tokens ? unroll_stream_step_tokens(w->stream, beyond, w->outputs)
                                             : unroll_stream_step(w->stream, nan, w->outputs);
         if (status != UNROLL_DATA)
@@ -88,13 +87,11 @@ static void step_all(struct work *w)
 /* From here on every system call but the end of the process kills it. */
 static bool enter_jail(void)
 {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-    };
-    struct sock_fprog program = { sizeof rules / sizeof *rules, rules };
+    struct sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+                                  BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+                                  BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
+    struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
@@ -122,10 +119,7 @@ static int in_jail(void (*does)(struct work *), struct work *w)
     return status;
 }
 
-static bool killed(int status)
-{
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
-}
+static bool killed(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS; }
 
 static bool can_jail(void)
 {
@@ -137,14 +131,17 @@ static bool can_jail(void)
 }
 
 /* What was asked for so far. */
-struct count { size_t requests, locks; long faults, waits; };
+struct count {
+    size_t requests, locks;
+    long faults, waits;
+};
 
 static struct count count_now(void)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    return (struct count){ atomic_load(&requests), atomic_load(&locks), usage.ru_minflt + usage.ru_majflt,
-                           usage.ru_nvcsw };
+    return (struct count){atomic_load(&requests), atomic_load(&locks), usage.ru_minflt + usage.ru_majflt,
+                          usage.ru_nvcsw};
 }
 
 /* The kernel itself may take pages away and bring them back, or have the process wait: seldom. What a step did
@@ -153,7 +150,7 @@ static void check_counts(const char *name, struct work *w)
 {
     enum { TRIES = 5 };
     struct count before, after;
-    step_all(w);                            /* code and stack are touched for the first time */
+    step_all(w); /* code and stack are touched for the first time */
     for (int i = 0; i < TRIES; i++) {
         before = count_now();
         step_all(w);
@@ -173,8 +170,7 @@ static void check_counters(void)
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     struct count before = count_now();
     char *volatile memory = malloc(1 << 24);
-    for (size_t i = 0; i < 1 << 24; i += 4096)
-        memory[i] = 1;
+    for (size_t i = 0; i < 1 << 24; i += 4096) memory[i] = 1;
     pthread_mutex_lock(&mutex);
     pthread_mutex_unlock(&mutex);
     usleep(1000);
@@ -232,7 +228,7 @@ static void check_networks(const char *dtype, const char *isa, bool jail)
 {
     for (int i = 0; network_named(i); i++) {
         unroll_model *m = network_new(i);
-        unroll_layer layer = { .size = sizeof layer };
+        unroll_layer layer = {.size = sizeof layer};
         int inner = -1;
         for (int l = 0; l + 1 < unroll_model_layers(m) && inner < 0; l++)
             if (unroll_model_layer(m, l, &layer) == UNROLL_OK && layer.output)
@@ -270,7 +266,7 @@ static void check_isa(const char *dtype, const char *isa, bool jail)
 
 int main(void)
 {
-    static const char *const dtypes[] = { "fp32", "bf16", "int8" };
+    static const char *const dtypes[] = {"fp32", "bf16", "int8"};
     const char *isa;
     int available;
     bool jail = can_jail();
@@ -280,7 +276,6 @@ int main(void)
         check_skip("requests of memory and locks: a sanitizer stands in front of the C library");
     check_counters();
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++)
-        for (size_t d = 0; available && d < sizeof dtypes / sizeof *dtypes; d++)
-            check_isa(dtypes[d], isa, jail);
+        for (size_t d = 0; available && d < sizeof dtypes / sizeof *dtypes; d++) check_isa(dtypes[d], isa, jail);
     return check_finish("real time");
 }

@@ -13,9 +13,17 @@
 struct answer {
     float *outputs;
     size_t count;
-    struct { char name[16]; float *value; size_t count; } state[128];
+    struct {
+        char name[16];
+        float *value;
+        size_t count;
+    } state[128];
     int states;
-    struct { float *value; size_t width; int layer; } inner[8];        /* [T, B, width] of inner outputs */
+    struct {
+        float *value;
+        size_t width;
+        int layer;
+    } inner[8]; /* [T, B, width] of inner outputs */
     int inners;
 };
 
@@ -34,7 +42,7 @@ static void keep_state(unroll_session *session, struct answer *a, const char *fo
 
 static void keep_inner(unroll_model *m, unroll_session *session, struct answer *a, const struct test_case *c)
 {
-    unroll_layer layer = { .size = sizeof layer };
+    unroll_layer layer = {.size = sizeof layer};
     for (int l = 0; l + 1 < unroll_model_layers(m); l++) {
         char name[16];
         MUST(unroll_model_layer(m, l, &layer));
@@ -53,14 +61,14 @@ static void keep_inner(unroll_model *m, unroll_session *session, struct answer *
 static struct answer ask_session(unroll_model *m, const struct test_case *c, const unroll_batch *batch,
                                  const char *dtype)
 {
-    struct answer a = { 0 };
+    struct answer a = {0};
     unroll_session_config config = config_of(UNROLL_INFER, c->session.steps, c->session.rows);
     char name[16] = "z";
     config.resets = c->session.resets;
     config.machine.isa = "scalar";
     config.machine.dtype = dtype;
     unroll_session *session = open_with(m, config);
-    unroll_batch inputs = { .tokens = batch->tokens, .inputs = batch->inputs, .reset = batch->reset };
+    unroll_batch inputs = {.tokens = batch->tokens, .inputs = batch->inputs, .reset = batch->reset};
     MUST(unroll_forward(session, &inputs));
     if (!unroll_count(session, name))
         snprintf(name, sizeof name, "y.l%d", c->spec.layers - 1);
@@ -79,18 +87,13 @@ static struct answer ask_session(unroll_model *m, const struct test_case *c, con
 static void free_answer(struct answer *a)
 {
     free(a->outputs);
-    for (int i = 0; i < a->states; i++)
-        free(a->state[i].value);
-    for (int i = 0; i < a->inners; i++)
-        free(a->inner[i].value);
+    for (int i = 0; i < a->states; i++) free(a->state[i].value);
+    for (int i = 0; i < a->inners; i++) free(a->inner[i].value);
 }
 
 /* ---- a stream's ------------------------------------------------------------------------ */
 
-static void *aligned(size_t bytes)
-{
-    return aligned_alloc(64, (bytes + 63) / 64 * 64);
-}
+static void *aligned(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
 
 static unroll_stream *new_stream(const unroll_model *m, const unroll_stream_config *c)
 {
@@ -98,7 +101,7 @@ static unroll_stream *new_stream(const unroll_model *m, const unroll_stream_conf
     size_t bytes = unroll_stream_bytes(m, c);
     CHECK(bytes > 0, "%s", unroll_last_error());
     void *memory = aligned(bytes);
-    memset(memory, 0xff, bytes);                        /* nothing may be taken for granted */
+    memset(memory, 0xff, bytes); /* nothing may be taken for granted */
     if (!MUST(unroll_stream_init(memory, bytes, m, c, &s)))
         abort();
     return s;
@@ -127,8 +130,7 @@ static unroll_status one_step(unroll_stream *s, const struct test_case *c, const
 static size_t differences(const float *a, const float *b, size_t count)
 {
     size_t n = 0;
-    for (size_t i = 0; i < count; i++)
-        n += memcmp(&a[i], &b[i], sizeof *a) != 0;
+    for (size_t i = 0; i < count; i++) n += memcmp(&a[i], &b[i], sizeof *a) != 0;
     return n;
 }
 
@@ -185,8 +187,7 @@ static void compare(unroll_model *m, const struct test_case *c, const unroll_bat
     unroll_stream *copy = aligned(bytes);
     float *outputs = calloc(a->count, sizeof *outputs);
     int half = c->session.steps / 2;
-    for (int t = 0; t < half; t++)
-        MUST(one_step(s, c, b, t, outputs));
+    for (int t = 0; t < half; t++) MUST(one_step(s, c, b, t, outputs));
     memcpy(copy, s, bytes);
     memset(s, 0xff, bytes);
     for (int t = half; t < c->session.steps; t++) {
@@ -220,15 +221,12 @@ static void test_model(unroll_model *m, const struct test_case *c)
     unroll_model_free(m);
 }
 
-static void test_case(const struct test_case *c)
-{
-    test_model(new_model(c->spec), c);
-}
+static void test_case(const struct test_case *c) { test_model(new_model(c->spec), c); }
 
 /* As many layers as there may be, and a head. */
 static void test_deepest(void)
 {
-    struct test_case c = { .spec = unroll_spec_default(), .session = unroll_session_default() };
+    struct test_case c = {.spec = unroll_spec_default(), .session = unroll_session_default()};
     c.spec.layers = 64;
     c.spec.hidden = 3;
     c.spec.input = c.spec.output = 2;
@@ -242,7 +240,7 @@ static void test_networks(void)
     for (int i = 0; network_named(i); i++)
         for (int rows = 1; rows <= 3; rows += 2) {
             unroll_model *m = network_new(i);
-            struct test_case c = { .session = unroll_session_default() };
+            struct test_case c = {.session = unroll_session_default()};
             unroll_network network;
             unroll_model_network(m, &network);
             c.spec.layers = network.layers;
@@ -258,10 +256,10 @@ static void test_networks(void)
 /* Widths around registers, tiles and panels, few rows, of all cells; 1 or 2 layers, with and without head. */
 static void test_widths(void)
 {
-    static const int units[] = { 1, 7, 16, 20, 32, 40, 48, 64, 100 }, rows[] = { 1, 2, 5 };
+    static const int units[] = {1, 7, 16, 20, 32, 40, 48, 64, 100}, rows[] = {1, 2, 5};
     for (int cell = 0; unroll_cell_name(cell); cell++)
         for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
-            struct test_case c = { .spec = unroll_spec_default(), .session = unroll_session_default() };
+            struct test_case c = {.spec = unroll_spec_default(), .session = unroll_session_default()};
             char name[32];
             snprintf(name, sizeof name, "%s", unroll_cell_name(cell));
             c.spec.cell = name;
@@ -279,11 +277,17 @@ static void test_widths(void)
 /* ---- the interface --------------------------------------------------------------------- */
 
 /* A stream of the fixture's model of vectors, and frames for it. */
-struct setup { unroll_model *m; unroll_stream_config config; unroll_stream *s; struct arrays a; int out; };
+struct setup {
+    unroll_model *m;
+    unroll_stream_config config;
+    unroll_stream *s;
+    struct arrays a;
+    int out;
+};
 
 static struct setup set_up(unroll_spec spec, const char *isa)
 {
-    struct setup t = { .m = new_model(spec), .config = stream_config(ROWS, isa), .a = draw(5) };
+    struct setup t = {.m = new_model(spec), .config = stream_config(ROWS, isa), .a = draw(5)};
     t.s = new_stream(t.m, &t.config);
     t.out = ROWS * unroll_stream_outputs(t.s);
     return t;
@@ -299,8 +303,7 @@ static void test_run(void)
 {
     struct setup t = set_up(vectors_spec(), NULL);
     float by_step[STEPS * ROWS], at_once[STEPS * ROWS];
-    for (int i = 0; i < STEPS; i++)
-        MUST(unroll_stream_step(t.s, t.a.inputs + i * ROWS * INPUT, by_step + i * t.out));
+    for (int i = 0; i < STEPS; i++) MUST(unroll_stream_step(t.s, t.a.inputs + i * ROWS * INPUT, by_step + i * t.out));
     MUST(unroll_stream_reset(t.s, -1));
     MUST(unroll_stream_run(t.s, STEPS, t.a.inputs, at_once));
     CHECK(!memcmp(by_step, at_once, sizeof by_step), "run is steps, after a reset");
@@ -354,7 +357,7 @@ static void test_shared(void)
           unroll_last_error());
     config.machine.dtype = "fp32";
     unroll_model_free(t.m);
-    t.m = NULL;                                         /* streams need it no more */
+    t.m = NULL; /* streams need it no more */
     for (int i = 0; i < STEPS; i++) {
         MUST(unroll_stream_step_tokens(t.s, t.a.tokens + i * ROWS, own));
         MUST(unroll_stream_step_tokens(s, t.a.tokens + i * ROWS, shared));
@@ -372,7 +375,7 @@ static void test_saved(void)
     struct setup t = set_up(vectors_spec(), NULL);
     float went_on[ROWS], loaded[ROWS];
     const float *next = t.a.inputs + 3 * ROWS * INPUT;
-    MUST(unroll_stream_run(t.s, 3, t.a.inputs, (float[3 * ROWS]){ 0 }));
+    MUST(unroll_stream_run(t.s, 3, t.a.inputs, (float[3 * ROWS]){0}));
     size_t bytes = unroll_stream_state_bytes(t.s);
     void *state = saved(t.s);
     MUST(unroll_stream_step(t.s, next, went_on));
@@ -391,10 +394,10 @@ static void test_saved(void)
 static void test_damaged(void)
 {
     struct setup t = set_up(vectors_spec(), NULL);
-    MUST(unroll_stream_run(t.s, 3, t.a.inputs, (float[3 * ROWS]){ 0 }));
+    MUST(unroll_stream_run(t.s, 3, t.a.inputs, (float[3 * ROWS]){0}));
     size_t bytes = unroll_stream_state_bytes(t.s);
     unsigned char *state = saved(t.s), *before = saved(t.s);
-    MUST(unroll_stream_step(t.s, t.a.inputs, (float[ROWS]){ 0 }));
+    MUST(unroll_stream_step(t.s, t.a.inputs, (float[ROWS]){0}));
     free(before);
     before = saved(t.s);
     for (size_t i = 0; i < bytes; i++) {
@@ -469,9 +472,9 @@ static void test_bad_frames(void)
     CHECK_REFUSED(unroll_stream_step_tokens(t.s, t.a.tokens, outputs), UNROLL_USAGE, "needs inputs");
     CHECK_REFUSED(unroll_stream_step(t.s, NULL, outputs), UNROLL_USAGE, "needs inputs");
     CHECK_REFUSED(unroll_stream_step(words.s, t.a.inputs, outputs), UNROLL_USAGE, "needs tokens");
-    CHECK_REFUSED(unroll_stream_step_tokens(words.s, (int32_t[ROWS]){ 0, SYMBOLS }, outputs), UNROLL_DATA,
+    CHECK_REFUSED(unroll_stream_step_tokens(words.s, (int32_t[ROWS]){0, SYMBOLS}, outputs), UNROLL_DATA,
                   "tokens[row=1] = 7 is outside 0..6");
-    CHECK_REFUSED(unroll_stream_step_tokens(words.s, (int32_t[ROWS]){ -1, 0 }, outputs), UNROLL_DATA,
+    CHECK_REFUSED(unroll_stream_step_tokens(words.s, (int32_t[ROWS]){-1, 0}, outputs), UNROLL_DATA,
                   "tokens[row=0] = -1");
     free(before);
     free(after);
@@ -481,8 +484,8 @@ static void test_bad_frames(void)
 
 static void refused_config(const char *words, const unroll_model *m, unroll_stream_config c)
 {
-    CHECK(unroll_stream_bytes(m, &c) == 0 && strstr(unroll_last_error(), words), "'%s', not '%s'",
-          unroll_last_error(), words);
+    CHECK(unroll_stream_bytes(m, &c) == 0 && strstr(unroll_last_error(), words), "'%s', not '%s'", unroll_last_error(),
+          words);
 }
 
 static void test_refusals(void)

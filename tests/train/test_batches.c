@@ -37,9 +37,9 @@ static bool read_epoch(const struct part *part, int64_t epoch, bool used[LENGTH]
             for (int t = 0; t < part->steps; t++) {
                 int at = t * part->rows + row;
                 bool first = window == 0 && t == 0;
-                right = right && (first || inputs[at] == expected[row])
-                     && (!first || row == 0 || inputs[at] > inputs[at - 1])
-                     && targets[at] == inputs[at] + 1 && targets[at] < LENGTH;
+                right = right && (first || inputs[at] == expected[row]) &&
+                        (!first || row == 0 || inputs[at] > inputs[at - 1]) && targets[at] == inputs[at] + 1 &&
+                        targets[at] < LENGTH;
                 used[inputs[at]] = true;
                 expected[row] = targets[at];
             }
@@ -52,20 +52,17 @@ static void test_batches(void)
     static const int shapes[][2] = {{1, 1}, {1, 102}, {102, 1}, {4, 7}, {5, 9}, {3, 34}, {7, 13}};
     int32_t tokens[LENGTH];
 
-    for (int i = 0; i < LENGTH; i++)
-        tokens[i] = i;
+    for (int i = 0; i < LENGTH; i++) tokens[i] = i;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         bool used[LENGTH] = {false};
         int wrong = 0, unused = 0;
         struct part *part;
         if (!MUST(open_part(tokens, LENGTH, shapes[i][0], shapes[i][1], &part)))
             continue;
-        for (int64_t epoch = 0; epoch < 400; epoch++)
-            wrong += !read_epoch(part, epoch, used);
-        for (int at = 0; at + 1 < LENGTH; at++)
-            unused += !used[at];
-        CHECK(wrong == 0 && unused == 0, "%d x %d: %d epochs are wrong, %d tokens never trained on",
-              shapes[i][0], shapes[i][1], wrong, unused);
+        for (int64_t epoch = 0; epoch < 400; epoch++) wrong += !read_epoch(part, epoch, used);
+        for (int at = 0; at + 1 < LENGTH; at++) unused += !used[at];
+        CHECK(wrong == 0 && unused == 0, "%d x %d: %d epochs are wrong, %d tokens never trained on", shapes[i][0],
+              shapes[i][1], wrong, unused);
         release(part);
     }
 }
@@ -73,11 +70,17 @@ static void test_batches(void)
 /* The largest sizes that the error names must fit, and no larger ones. */
 static void test_texts_too_short(void)
 {
-    static const struct { size_t count; int rows, steps; const char *refused; } shapes[] = {
-        {LENGTH, 10, 11, "batch at most 9 with this bptt, or bptt at most 10 with this batch"},
-        {LENGTH, 9, 11, NULL}, {LENGTH, 10, 10, NULL}, {LENGTH, 1, 200, "bptt at most 102"},
-        {0, 1, 1, "0 tokens"}, {1, 1, 1, "1 tokens"}, {2, 1, 1, NULL},
-    };
+    static const struct {
+        size_t count;
+        int rows, steps;
+        const char *refused;
+    } shapes[] = {{LENGTH, 10, 11, "batch at most 9 with this bptt, or bptt at most 10 with this batch"},
+                  {LENGTH, 9, 11, NULL},
+                  {LENGTH, 10, 10, NULL},
+                  {LENGTH, 1, 200, "bptt at most 102"},
+                  {0, 1, 1, "0 tokens"},
+                  {1, 1, 1, "1 tokens"},
+                  {2, 1, 1, NULL}};
     int32_t tokens[LENGTH] = {0};
 
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -129,8 +132,8 @@ static void test_schedules(void)
 
 static void test_plateau(void)
 {
-    static const double losses[] =  {3.0, 2.0, 2.5, 2.0, 1.9, 1.9,  1.9,  1.8,  2.0,  2.0};
-    static const double factors[] = {1,   1,   1,   0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125};
+    static const double losses[] = {3.0, 2.0, 2.5, 2.0, 1.9, 1.9, 1.9, 1.8, 2.0, 2.0};
+    static const double factors[] = {1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125};
     struct plateau plateau = plateau_new();
 
     for (int i = 0; i < 10; i++) {

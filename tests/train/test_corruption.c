@@ -1,6 +1,6 @@
 /* Files of checkpoints that were damaged in thousands of ways: bits flipped, cut, zeroed, extended, misplaced, mixed or
- * gone. None crashes, none is taken for whole, and none changes the training that was asked to load it. What the command
- * does with a damaged run: tests/cli/test_damage.sh. "quick", for sanitizers: fewer. */
+ * gone. None crashes, none is taken for whole, and none changes the training that was asked to load it. What the
+ * command does with a damaged run: tests/cli/test_damage.sh. "quick", for sanitizers: fewer. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +35,7 @@ static void start(void)
     unroll_spec spec = unroll_spec_default();
     char bytes[10 * sizeof words] = "";
 
-    for (int i = 0; i < 10; i++)
-        strcat(bytes, words);
+    for (int i = 0; i < 10; i++) strcat(bytes, words);
     MUST(text_parse(bytes, strlen(bytes), "the test's text", &characters, &text));
     spec.layers = 1;
     spec.hidden = 6;
@@ -56,8 +55,7 @@ static void train(int steps)
 {
     unroll_progress progress;
 
-    for (int i = 0; i < steps; i++)
-        MUST(unroll_trainer_step(trainer, &progress));
+    for (int i = 0; i < steps; i++) MUST(unroll_trainer_step(trainer, &progress));
 }
 
 static uint64_t hash_buffer(uint64_t hash, const char *name)
@@ -108,14 +106,14 @@ static uint64_t hash_training(void)
 
 struct image {
     size_t size;
-    bool   is_gone;
+    bool is_gone;
     unsigned char bytes[LARGEST];
 };
 
 static struct checkpoint {
     char name[PATH_MAX];
     struct image image[FILES];
-    uint64_t training, weights;         /* hashes */
+    uint64_t training, weights; /* hashes */
 } checkpoints[CHECKPOINTS];
 
 static void read_image(const char *directory, const char *name, struct image *image)
@@ -147,8 +145,7 @@ static void save(struct checkpoint *c, const char *name)
 {
     snprintf(c->name, sizeof c->name, "%s/%s", folder, name);
     MUST(unroll_trainer_save(trainer, c->name));
-    for (int i = 0; i < FILES; i++)
-        read_image(c->name, file_name[i], &c->image[i]);
+    for (int i = 0; i < FILES; i++) read_image(c->name, file_name[i], &c->image[i]);
     c->training = hash_training();
     c->weights = hash_weights_of(model);
 }
@@ -157,10 +154,7 @@ static void save(struct checkpoint *c, const char *name)
 
 static struct rng rng;
 
-static size_t below(size_t count)
-{
-    return rng_below(&rng, (uint32_t)count);
-}
+static size_t below(size_t count) { return rng_below(&rng, (uint32_t)count); }
 
 static void flip(struct image *image, const struct image *other)
 {
@@ -187,8 +181,7 @@ static void extend(struct image *image, const struct image *other)
     size_t count = 1 + below(64);
 
     (void)other;
-    for (size_t i = 0; i < count; i++)
-        image->bytes[image->size++] = below(2) ? (unsigned char)below(256) : 0;
+    for (size_t i = 0; i < count; i++) image->bytes[image->size++] = below(2) ? (unsigned char)below(256) : 0;
 }
 
 static void scribble(struct image *image, const struct image *other)
@@ -212,14 +205,10 @@ static void mix(struct image *image, const struct image *other)
 {
     size_t at = below(image->size), count = 1 + below(1024);
 
-    for (size_t i = at; i < at + count && i < image->size && i < other->size; i++)
-        image->bytes[i] = other->bytes[i];
+    for (size_t i = at; i < at + count && i < image->size && i < other->size; i++) image->bytes[i] = other->bytes[i];
 }
 
-static void swap(struct image *image, const struct image *other)
-{
-    *image = *other;
-}
+static void swap(struct image *image, const struct image *other) { *image = *other; }
 
 static void lose(struct image *image, const struct image *other)
 {
@@ -228,8 +217,7 @@ static void lose(struct image *image, const struct image *other)
 }
 
 static void (*const corruptions[])(struct image *image, const struct image *other) = {
-    flip, flip, flip, flip, flip, flip, cut, zero, extend, scribble, misplace, mix, swap, lose,
-};
+    flip, flip, flip, flip, flip, flip, cut, zero, extend, scribble, misplace, mix, swap, lose};
 
 static bool is_same(const struct image *a, const struct image *b)
 {
@@ -238,13 +226,15 @@ static bool is_same(const struct image *a, const struct image *b)
 
 /* ---- what becomes of them ---- */
 
-static struct { int refused, harmless; } outcome;
+static struct {
+    int refused, harmless;
+} outcome;
 
 static void count_refusal(unroll_status status, const char *what, int number)
 {
     outcome.refused++;
-    CHECK(status == UNROLL_DATA && strstr(unroll_last_error(), folder), "corruption %d, %s: status %d: %s", number, what,
-          (int)status, unroll_last_error());
+    CHECK(status == UNROLL_DATA && strstr(unroll_last_error(), folder), "corruption %d, %s: status %d: %s", number,
+          what, (int)status, unroll_last_error());
 }
 
 /* The training stands where checkpoints[1] was saved. */
@@ -297,8 +287,7 @@ static void check_corruption(int number)
     corruptions[below(sizeof corruptions / sizeof *corruptions)](&damaged.image[file], &checkpoints[1].image[file]);
     if (is_same(&damaged.image[file], &whole->image[file]))
         return;
-    for (int i = 0; i < FILES; i++)
-        write_image(damaged.name, file_name[i], &damaged.image[i]);
+    for (int i = 0; i < FILES; i++) write_image(damaged.name, file_name[i], &damaged.image[i]);
     int harmless = outcome.harmless;
     load_training(&damaged, number);
     check_whole(&damaged, outcome.harmless > harmless, number);
@@ -371,8 +360,7 @@ int main(int count, char **words)
     save(&checkpoints[0], "first");
     train(2);
     save(&checkpoints[1], "second");
-    for (int i = 0; i < number; i++)
-        check_corruption(i);
+    for (int i = 0; i < number; i++) check_corruption(i);
     printf("%d refusals, %d corruptions without a meaning\n", outcome.refused, outcome.harmless);
     check_old_files();
     unroll_trainer_free(trainer);

@@ -1,7 +1,8 @@
 /* Checkpoints know no number of ranks: networks of one and of two directions, trained exactly on a mesh (threads here),
- * go on on others to the weights and files of a run without a stop, bit for bit. Whether the trainer learns is test_trainer's. */
+ * go on on others to the weights and files of a run without a stop, bit for bit. Whether the trainer learns is
+ * test_trainer's. */
 #include "check.h"
-#include "comm/engine.h"
+#include "comm/transport.h"
 #include "unroll_advanced.h"
 #include <locale.h>
 #include <pthread.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS_MOST = 8, HALF = 3, EXACT = 4, MOST_WEIGHTS = 8192 };
+enum { RANKS_MAX = 8, HALF = 3, EXACT = 4, MAX_WEIGHTS = 8192 };
 
 static unroll_dataset *text;
 static char folder[] = "/tmp/test_resume.XXXXXX";
@@ -20,7 +21,7 @@ struct leg {
     unroll_split mesh;
     int until;
     const char *from, *to;
-    double last_rate;                   /* of the last rank alone; 0, NULL: as the others have */
+    double last_rate; /* of the last rank alone; 0, NULL: as the others have */
     const char *last_schedule, *last_from;
 };
 
@@ -29,9 +30,9 @@ struct rank {
     unroll_comm *comm;
     unroll_status status;
     char error[512];
-    unroll_progress progress;           /* after a validation */
+    unroll_progress progress; /* after a validation */
     size_t count;
-    float weights[MOST_WEIGHTS];
+    float weights[MAX_WEIGHTS];
 };
 
 static unroll_status new_model(const struct leg *leg, unroll_model **m)
@@ -48,10 +49,7 @@ static unroll_status new_model(const struct leg *leg, unroll_model **m)
     return unroll_model_new(&s, 3, m);
 }
 
-static bool is_last(const struct rank *r)
-{
-    return unroll_comm_rank(r->comm) + 1 == unroll_comm_ranks(r->comm);
-}
+static bool is_last(const struct rank *r) { return unroll_comm_rank(r->comm) + 1 == unroll_comm_ranks(r->comm); }
 
 /* Chunks are of rows where a layer cut has two directions: a rank has two rows or more. */
 static unroll_train_config config_of(const struct rank *r)
@@ -75,7 +73,7 @@ static unroll_train_config config_of(const struct rank *r)
 
 static unroll_status save(unroll_model *m, unroll_trainer *t, struct rank *r)
 {
-    unroll_status status = unroll_trainer_save(t, r->leg->to);          /* which brings the weights together */
+    unroll_status status = unroll_trainer_save(t, r->leg->to); /* which brings the weights together */
     unroll_parameter p;
     for (int i = 0; status == UNROLL_OK && i < unroll_model_parameters(m); i++) {
         unroll_model_parameter(m, i, &p);
@@ -97,8 +95,7 @@ static unroll_status train(unroll_model *m, struct rank *r)
     const char *from = is_last(r) && r->leg->last_from ? r->leg->last_from : r->leg->from;
     if (from)
         status = unroll_trainer_load(t, from);
-    while (status == UNROLL_OK && r->progress.step < r->leg->until)
-        status = unroll_trainer_step(t, &r->progress);
+    while (status == UNROLL_OK && r->progress.step < r->leg->until) status = unroll_trainer_step(t, &r->progress);
     if (status == UNROLL_OK)
         status = unroll_trainer_validate(t, &found);
     if (status == UNROLL_OK)
@@ -122,10 +119,10 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-static struct rank rank[RANKS_MOST];
+static struct rank rank[RANKS_MAX];
 
 /* A rank may give its thread to another one while it waits: it must not have changed the thread's locale then. */
-static const struct engine *threads;
+static const struct transport *threads;
 
 static unroll_status send_watched(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
@@ -135,30 +132,28 @@ static unroll_status send_watched(struct unroll_comm *comm, int to, uint32_t tag
 
 static void watch(struct unroll_comm **comm, int ranks)
 {
-    static struct engine watched;
-    threads = comm[0]->engine;
+    static struct transport watched;
+    threads = comm[0]->transport;
     watched = *threads;
     watched.send = send_watched;
-    for (int i = 0; i < ranks; i++)
-        comm[i]->engine = &watched;
+    for (int i = 0; i < ranks; i++) comm[i]->transport = &watched;
 }
 
 /* How many ranks there were; 0: none. */
 static int run_ranks(const struct leg *leg)
 {
-    pthread_t thread[RANKS_MOST];
-    unroll_comm *comm[RANKS_MOST];
+    pthread_t thread[RANKS_MAX];
+    unroll_comm *comm[RANKS_MAX];
     int ranks = leg->mesh.batch * leg->mesh.layer * leg->mesh.hidden;
     if (!CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
         return 0;
     watch(comm, ranks);
     for (int i = 0; i < ranks; i++) {
-        rank[i] = (struct rank){ .leg = leg, .comm = comm[i] };
+        rank[i] = (struct rank){.leg = leg, .comm = comm[i]};
         if (pthread_create(&thread[i], NULL, run_rank, &rank[i]))
             abort();
     }
-    for (int i = 0; i < ranks; i++)
-        pthread_join(thread[i], NULL);
+    for (int i = 0; i < ranks; i++) pthread_join(thread[i], NULL);
     comm_threads_free(comm, ranks);
     return ranks;
 }
@@ -190,13 +185,13 @@ static void check_refused(const struct leg *leg, const char *word)
 /* Ranks that would drift apart, each with weights of its own. */
 static void check_unlike(void)
 {
-    const unroll_split two = { 2, 1, 1 };
+    const unroll_split two = {2, 1, 1};
     char half[64], end[64];
     snprintf(half, sizeof half, "%s/half0", folder);
     snprintf(end, sizeof end, "%s/end0", folder);
-    check_refused(&(struct leg){ .mesh = two, .until = 1, .to = end, .last_rate = 2e-2 }, "a rate, the schedule");
-    check_refused(&(struct leg){ .mesh = two, .until = 1, .to = end, .last_schedule = "step" }, "a rate, the schedule");
-    check_refused(&(struct leg){ .mesh = two, .until = 2 * HALF, .from = half, .to = end, .last_from = end },
+    check_refused(&(struct leg){.mesh = two, .until = 1, .to = end, .last_rate = 2e-2}, "a rate, the schedule");
+    check_refused(&(struct leg){.mesh = two, .until = 1, .to = end, .last_schedule = "step"}, "a rate, the schedule");
+    check_refused(&(struct leg){.mesh = two, .until = 2 * HALF, .from = half, .to = end, .last_from = end},
                   "the checkpoint is not the same");
 }
 
@@ -205,29 +200,29 @@ static void check_same_files(const char *left, const char *right, const unroll_s
 {
     char command[160];
     snprintf(command, sizeof command, "diff -r %s %s", left, right);
-    CHECK(system(command) == 0, "a checkpoint of %dx%dx%d ranks has other bytes", mesh->batch, mesh->layer, mesh->hidden);
+    CHECK(system(command) == 0, "a checkpoint of %dx%dx%d ranks has other bytes", mesh->batch, mesh->layer,
+          mesh->hidden);
 }
 
 static void check_network(bool bidirectional)
 {
-    static const unroll_split others[] = {
-        { 1, 1, 1 }, { 2, 1, 1 }, { 1, 2, 1 }, { 1, 1, 2 }, { 3, 1, 1 }, { 1, 3, 1 }, { 2, 2, 1 }, { 2, 2, 2 },
-    };
+    static const unroll_split others[] = {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 2},
+                                          {3, 1, 1}, {1, 3, 1}, {2, 2, 1}, {2, 2, 2}};
     static struct rank whole;
     char half[64], end[64], straight[64];
     snprintf(half, sizeof half, "%s/half%d", folder, bidirectional);
     snprintf(end, sizeof end, "%s/end%d", folder, bidirectional);
     snprintf(straight, sizeof straight, "%s/straight%d", folder, bidirectional);
-    if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 1, 1, 1 }, .until = 2 * HALF, .to = straight }))
+    if (!run_leg(&(struct leg){.bidirectional = bidirectional, .mesh = {1, 1, 1}, .until = 2 * HALF, .to = straight}))
         return;
     whole = rank[0];
-    if (!run_leg(&(struct leg){ .bidirectional = bidirectional, .mesh = { 4, 1, 1 }, .until = HALF, .to = half }))
+    if (!run_leg(&(struct leg){.bidirectional = bidirectional, .mesh = {4, 1, 1}, .until = HALF, .to = half}))
         return;
-    CHECK(memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights), "nothing was learnt in a half");
+    CHECK(memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights), "nothing was learned in a half");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const unroll_split *m = &others[i];
-        const struct leg rest = { .bidirectional = bidirectional, .mesh = *m, .until = 2 * HALF, .from = half,
-                                  .to = end };
+        const struct leg rest = {
+            .bidirectional = bidirectional, .mesh = *m, .until = 2 * HALF, .from = half, .to = end};
         if (run_leg(&rest))
             CHECK(rank[0].count == whole.count &&
                       !memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights),
@@ -240,8 +235,7 @@ static void check_network(bool bidirectional)
 static void write_text(const char *path)
 {
     FILE *file = fopen(path, "w");
-    for (int i = 0; file && i < 120; i++)
-        fprintf(file, "%d: a stitch in time saves nine\n", i * 7919 % 1000);
+    for (int i = 0; file && i < 120; i++) fprintf(file, "%d: a stitch in time saves nine\n", i * 7919 % 1000);
     CHECK(file && fclose(file) == 0, "%s could not be written", path);
 }
 

@@ -1,5 +1,5 @@
 /* Tests of sampling: a model whose outputs do not depend on what it reads has a known distribution, which
- * the drawn symbols must follow for every temperature and top-k. */
+ * the drawn tokens must follow for every temperature and top-k. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static unroll_model *make_model(bool reads)
     spec.input = spec.output = SYMBOLS;
     spec.loss = "xent";
     MUST(unroll_model_new(&spec, 1, &model));
-    MUST(model_set_symbols(model, symbols, SYMBOLS));
+    MUST(model_set_vocabulary(model, symbols, SYMBOLS));
     for (int i = 0; i < unroll_model_parameters(model) && !reads; i++) {
         MUST(unroll_model_parameter(model, i, &parameter));
         int count = parameter.shape[0] * (parameter.rank > 1 ? parameter.shape[1] : 1);
@@ -45,8 +45,7 @@ static int take(void *arg, const char *symbol)
 {
     struct written *written = arg;
 
-    for (int i = 0; i < SYMBOLS; i++)
-        written->count[i] += strcmp(symbol, symbols[i]) == 0;
+    for (int i = 0; i < SYMBOLS; i++) written->count[i] += strcmp(symbol, symbols[i]) == 0;
     if (strlen(written->first) + strlen(symbol) < sizeof written->first)
         strcat(written->first, symbol);
     return ++written->total == written->limit;
@@ -69,15 +68,14 @@ static void check_distribution(unroll_model *model, double temperature, int top_
     config.length = DRAWS;
     config.temperature = temperature;
     config.top_k = top_k;
-    for (int i = 0; i < kept; i++)
-        sum += expected[i] = pow(odds[i], 1 / temperature);
+    for (int i = 0; i < kept; i++) sum += expected[i] = pow(odds[i], 1 / temperature);
     struct written written = sample(model, &config);
-    CHECK(written.total == DRAWS, "%d symbols", written.total);
+    CHECK(written.total == DRAWS, "%d tokens", written.total);
     for (int i = 0; i < SYMBOLS; i++) {
         double p = i < kept ? expected[i] / sum : 0, deviation = sqrt(DRAWS * p * (1 - p));
         CHECK(fabs(written.count[i] - DRAWS * p) <= 4.5 * deviation,
-              "temperature %g, top %d: symbol %d %d times, not %.0f", temperature, top_k, i,
-              written.count[i], DRAWS * p);
+              "temperature %g, top %d: token %d %d times, not %.0f", temperature, top_k, i, written.count[i],
+              DRAWS * p);
     }
 }
 
@@ -129,7 +127,7 @@ static void test_the_caller_can_end_it(void)
     struct written written = {.limit = 3};
 
     MUST(unroll_sample(model, &config, take, &written));
-    CHECK(written.total == 3, "%d symbols after the end", written.total);
+    CHECK(written.total == 3, "%d tokens after the end", written.total);
     unroll_model_free(model);
 }
 
@@ -161,9 +159,8 @@ static void test_refusals(void)
     config.length = -1;
     check_refused(model, &config, UNROLL_USAGE, "length = -1");
     MUST(unroll_model_parameter(model, 0, &parameter));
-    for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++)
-        parameter.data[i] = NAN;
-    check_refused(model, &good, UNROLL_DIVERGED, "symbol 0");
+    for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++) parameter.data[i] = NAN;
+    check_refused(model, &good, UNROLL_DIVERGED, "token 0");
     unroll_model_free(model);
 }
 

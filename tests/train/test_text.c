@@ -1,4 +1,4 @@
-/* Tests of data/text: what is UTF-8 and what is not, symbols and their order, and the sentences with
+/* Tests of data/text: what is UTF-8 and what is not, tokens and their order, and the sentences with
  * which damaged texts are refused. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +12,9 @@
 #include "data/text.h"
 #include "unroll_train.h"
 
-static bool says(const char *part)
-{
-    return strstr(unroll_last_error(), part) != NULL;
-}
+static bool says(const char *part) { return strstr(unroll_last_error(), part) != NULL; }
 
-/* Characters, with symbols or NULL. */
+/* Characters, with tokens or NULL. */
 static unroll_status parse(const void *bytes, size_t size, const char *name, const char *const *symbols,
                            int symbol_count, unroll_dataset **text)
 {
@@ -32,17 +29,17 @@ static void check_refused(const char *bytes, size_t size, const char *part)
     unroll_dataset *text = NULL;
     unroll_status status = parse(bytes, size, "some.txt", NULL, 0, &text);
 
-    CHECK(status == UNROLL_DATA && says(part) && says("some.txt"), "status %d, '%s' instead of '%s'",
-          (int)status, unroll_last_error(), part);
+    CHECK(status == UNROLL_DATA && says(part) && says("some.txt"), "status %d, '%s' instead of '%s'", (int)status,
+          unroll_last_error(), part);
     CHECK(text == NULL, "a refused text was set");
 }
 
 static void test_symbols_are_in_code_point_order(void)
 {
-    static const char bytes[] = "b\xc3\xa9" "a\xf0\x9f\x98\x80" "b\r\n\xe2\x82\xac";
-    static const char *const expected[] = {
-        "\n", "\r", "a", "b", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
-    };
+    static const char bytes[] = "b\xc3\xa9"
+                                "a\xf0\x9f\x98\x80"
+                                "b\r\n\xe2\x82\xac";
+    static const char *const expected[] = {"\n", "\r", "a", "b", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
     static const int32_t expected_tokens[] = {3, 4, 2, 6, 3, 1, 0, 5};
     unroll_dataset *text;
     size_t count;
@@ -52,11 +49,9 @@ static void test_symbols_are_in_code_point_order(void)
         return;
     const int32_t *tokens = unroll_dataset_tokens(text, &count);
     const char *const *symbol = unroll_dataset_vocabulary(text, &symbols);
-    if (CHECK(symbols == 7, "%d symbols", symbols))
-        for (int i = 0; i < symbols; i++)
-            CHECK(strcmp(symbol[i], expected[i]) == 0, "symbol %d is '%s'", i, symbol[i]);
-    CHECK(count == 8 && memcmp(tokens, expected_tokens, sizeof expected_tokens) == 0, "%zu tokens differ",
-          count);
+    if (CHECK(symbols == 7, "%d tokens", symbols))
+        for (int i = 0; i < symbols; i++) CHECK(strcmp(symbol[i], expected[i]) == 0, "token %d is '%s'", i, symbol[i]);
+    CHECK(count == 8 && memcmp(tokens, expected_tokens, sizeof expected_tokens) == 0, "%zu tokens differ", count);
     unroll_dataset_free(text);
 }
 
@@ -69,7 +64,8 @@ static void test_smallest_texts(void)
         unroll_dataset_free(text);
     }
     if (MUST(parse("zzzz", 4, "t", NULL, 0, &text))) {
-        CHECK(text->steps == 4 && text->column->vocabulary_size == 1 && text->column->tokens[3] == 0, "one symbol repeated");
+        CHECK(text->steps == 4 && text->column->vocabulary_size == 1 && text->column->tokens[3] == 0,
+              "one token repeated");
         unroll_dataset_free(text);
     }
 }
@@ -80,10 +76,10 @@ static void test_edges_of_utf8(void)
     static const char good[] = "\x01\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"
                                "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf";
     static const char *const bad[] = {
-        "\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xed\xbf\xbf",
-        "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "\xc3", "\xe2\x82",
-        "\xf0\x9f\x98", "\xc3\x28", "\xe2\x28\xa1",
-    };
+        "\x80",         "\xbf",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x9f\xbf",
+        "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+        "\xff",         "\xc3",         "\xe2\x82",         "\xf0\x9f\x98",     "\xc3\x28",
+        "\xe2\x28\xa1"};
     unroll_dataset *text;
 
     if (MUST(parse(good, sizeof good - 1, "t", NULL, 0, &text))) {
@@ -94,7 +90,7 @@ static void test_edges_of_utf8(void)
         char line[16];
         int size = snprintf(line, sizeof line, "a\nb%sc", bad[i]);
         check_refused(line, (size_t)size, "at offset 3 in line 2");
-        check_refused(line, (size_t)size - 1, "at offset 3 in line 2");     /* cut short at the end */
+        check_refused(line, (size_t)size - 1, "at offset 3 in line 2"); /* cut short at the end */
     }
 }
 
@@ -102,7 +98,9 @@ static void test_refusals(void)
 {
     check_refused("", 0, "is empty");
     check_refused("ab\0cd", 5, "byte 2 is zero");
-    check_refused("\xff\xfe" "a\0b\0", 6, "binary file");       /* UTF-16 */
+    check_refused("\xff\xfe"
+                  "a\0b\0",
+                  6, "binary file"); /* UTF-16 */
     check_refused("caf\xe9 au lait", 12, "byte 0xe9 at offset 3 in line 1");
 }
 
@@ -116,13 +114,16 @@ static void test_given_symbols(void)
 
     if (MUST(parse("abc\n", 4, "t", symbols, 5, &text))) {
         CHECK(memcmp(text->column->tokens, expected, sizeof expected) == 0, "tokens in the order given");
-        CHECK(text->column->vocabulary_size == 5 && strcmp(text->column->vocabulary[4], "\xc3\xa9") == 0, "symbols are kept");
+        CHECK(text->column->vocabulary_size == 5 && strcmp(text->column->vocabulary[4], "\xc3\xa9") == 0,
+              "tokens are kept");
         unroll_dataset_free(text);
     }
-    CHECK_REFUSED(parse("ab\nac\xe2\x82\xac" "b", 9, "x.txt", symbols, 5, &text), UNROLL_DATA,
-                  "'x.txt', line 2, column 3: the character '\xe2\x82\xac' (U+20AC) is not among");
+    CHECK_REFUSED(parse("ab\nac\xe2\x82\xac"
+                        "b",
+                        9, "x.txt", symbols, 5, &text),
+                  UNROLL_DATA, "'x.txt', line 2, column 3: the character '\xe2\x82\xac' (U+20AC) is not among");
     CHECK_REFUSED(parse("a", 1, "t", words, 2, &text), UNROLL_DATA, "'the', is not one character");
-    CHECK_REFUSED(parse("ab", 2, "t", twice, 3, &text), UNROLL_DATA, "symbols 0 and 2 are the same");
+    CHECK_REFUSED(parse("ab", 2, "t", twice, 3, &text), UNROLL_DATA, "tokens 0 and 2 are the same");
 }
 
 static void test_files(void)
@@ -141,8 +142,7 @@ static void test_files(void)
         CHECK(text->steps == 9 && text->column->vocabulary_size == 7, "%zu characters", text->steps);
         unroll_dataset_free(text);
     }
-    if (CHECK(freopen(path, "r", stdin) != NULL, "no input")
-        && MUST(unroll_dataset_open("-", NULL, &text))) {
+    if (CHECK(freopen(path, "r", stdin) != NULL, "no input") && MUST(unroll_dataset_open("-", NULL, &text))) {
         CHECK(text->steps == 9, "%zu characters from standard input", text->steps);
         unroll_dataset_free(text);
     }
@@ -165,8 +165,7 @@ static void test_no_memory(void)
         if (status == UNROLL_OK)
             break;
         failures++;
-        CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n,
-              unroll_last_error());
+        CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
     }
     unroll_dataset_free(text);
     CHECK(failures >= 4 && memory_live() == live, "%d allocations could fail", failures);
@@ -180,8 +179,7 @@ static void test_speed(void)
     unroll_dataset *text;
     double best = 1;
 
-    for (int i = 0; i < SIZE; i++)
-        bytes[i] = (char)(32 + i * 7 % 95);
+    for (int i = 0; i < SIZE; i++) bytes[i] = (char)(32 + i * 7 % 95);
     for (int i = 0; i < 5; i++) {
         clock_gettime(CLOCK_MONOTONIC, &start);
         if (!MUST(parse(bytes, SIZE, "t", NULL, 0, &text)))
@@ -191,7 +189,7 @@ static void test_speed(void)
         best = seconds < best ? seconds : best;
         unroll_dataset_free(text);
     }
-    CHECK(best < 0.1, "1 MB took %.1f ms; some 5 are usual", best * 1e3);     /* room for sanitizers */
+    CHECK(best < 0.1, "1 MB took %.1f ms; some 5 are usual", best * 1e3); /* room for sanitizers */
     free(bytes);
 }
 

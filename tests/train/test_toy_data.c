@@ -1,6 +1,6 @@
 /* A reader of files, a task, a loss and a format of models that only this test knows, each one struct and one line of a
- * table: the task is trained with the loss on what the reader read, validated, saved, resumed, evaluated from the file, and
- * the model goes through the format, on the CPU and through XLA's stand-in. Usage: test_toy_data PLUGIN */
+ * table: the task is trained with the loss on what the reader read, validated, saved, resumed, evaluated from the file,
+ * and the model goes through the format, on the CPU and through XLA's stand-in. Usage: test_toy_data PLUGIN */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +53,7 @@ static unroll_status read_lines(const char *text, double scale, unroll_dataset *
         for (int i = 0; i <= WIDTH; i++, at += *at == ' ')
             if (number_real(&at, -1e6, 1e6, &value[i]) != NUMBER_OK || data->steps == MAX_STEPS)
                 return fail(UNROLL_DATA, "step %zu is not %d numbers", data->steps, WIDTH + 1);
-        for (int i = 0; i < WIDTH; i++)
-            x->numbers[data->steps * WIDTH + (size_t)i] = (float)value[i];
+        for (int i = 0; i < WIDTH; i++) x->numbers[data->steps * WIDTH + (size_t)i] = (float)value[i];
         y->numbers[data->steps++] = (float)(value[WIDTH] * scale);
     }
     return UNROLL_OK;
@@ -73,10 +72,12 @@ static unroll_status toy_open(const char *path, const char *options, const struc
     TRY(key_values_read(options, "a toy", keys, &scale));
     TRY(read_whole_file(path, 1 << 20, &bytes, &size));
     TRY(dataset_new(2, &made));
-    made->column[0] = (struct column){.name = "x", .type = COLUMN_NUMBERS, .width = WIDTH,
+    made->column[0] = (struct column){.name = "x",
+                                      .type = COLUMN_NUMBERS,
+                                      .width = WIDTH,
                                       .numbers = allocate_zeroed(MAX_STEPS * WIDTH, sizeof(float))};
-    made->column[1] = (struct column){.name = "y", .type = COLUMN_NUMBERS, .width = 1,
-                                      .numbers = allocate_zeroed(MAX_STEPS, sizeof(float))};
+    made->column[1] = (struct column){
+        .name = "y", .type = COLUMN_NUMBERS, .width = 1, .numbers = allocate_zeroed(MAX_STEPS, sizeof(float))};
     made->begin = allocate_zeroed(MAX_STEPS + 1, sizeof *made->begin);
     unroll_status status = read_lines(bytes, scale, made);
     release(bytes);
@@ -87,7 +88,8 @@ static unroll_status toy_open(const char *path, const char *options, const struc
     return status;
 }
 
-static const struct reader toy_reader = {.name = "toy", .about = "lines of a toy", .recognises = is_toy, .open = toy_open};
+static const struct reader toy_reader = {
+    .name = "toy", .about = "lines of a toy", .recognises = is_toy, .open = toy_open};
 
 /* ---- a task: y from x, sequence by sequence; beside the loss the share of answers that are near ---- */
 
@@ -95,7 +97,7 @@ struct toy_part {
     struct part part;
     const unroll_dataset *data;
     size_t first, sequences;
-    double floor;                   /* the loss of the mean of y */
+    double floor; /* the loss of the mean of y */
     int64_t near, steps;
 };
 
@@ -143,7 +145,8 @@ static void toy_fill(const struct part *part, int64_t epoch, int64_t number, str
         batch->lengths[row] = (int32_t)length;
         batch->items += (int64_t)length;
         for (size_t t = 0; t < length; t++) {
-            memcpy(batch->inputs + (t * rows + row) * WIDTH, column(toy->data, "x") + (begin + t) * WIDTH, WIDTH * sizeof(float));
+            memcpy(batch->inputs + (t * rows + row) * WIDTH, column(toy->data, "x") + (begin + t) * WIDTH,
+                   WIDTH * sizeof(float));
             batch->values[t * rows + row] = column(toy->data, "y")[begin + t];
         }
     }
@@ -155,10 +158,8 @@ static void find_floor(struct toy_part *toy)
     const float *y = column(toy->data, "y");
     double mean = 0;
 
-    for (size_t i = from; i < to; i++)
-        mean += (double)y[i] / (double)(to - from);
-    for (size_t i = from; i < to; i++)
-        toy->floor += pow((double)y[i] - mean, 4) / (double)(to - from);
+    for (size_t i = from; i < to; i++) mean += (double)y[i] / (double)(to - from);
+    for (size_t i = from; i < to; i++) toy->floor += pow((double)y[i] - mean, 4) / (double)(to - from);
 }
 
 static unroll_status toy_part(const struct task_request *request, enum part_of which, struct part **part)
@@ -169,7 +170,9 @@ static unroll_status toy_part(const struct task_request *request, enum part_of w
     toy->data = request->data;
     toy->first = which == PART_VALIDATION ? kept : 0;
     toy->sequences = which == PART_VALIDATION ? all - kept : which == PART_TRAINING ? kept : all;
-    toy->part = (struct part){.steps = request->steps ? request->steps : 12, .lengths = true, .fill = toy_fill,
+    toy->part = (struct part){.steps = request->steps ? request->steps : 12,
+                              .lengths = true,
+                              .fill = toy_fill,
                               .rows = which == PART_TRAINING ? request->rows : 3 * request->ranks};
     toy->part.items = toy->data->begin[toy->first + toy->sequences] - toy->data->begin[toy->first];
     toy->part.batches = (int64_t)(toy->sequences - 1) / toy->part.rows + 1;
@@ -194,18 +197,26 @@ static void toy_score(const struct part *part, double loss, bool observed, unrol
     const struct toy_part *toy = (const struct toy_part *)part;
 
     *e = (unroll_evaluation){
-        .loss = loss, .floor = toy->floor, .naive = "mean", .compared = 1, .metrics = 3, .metric = {
-            {"quartic", "", " quartic", 4, loss},
-            {"near", "", " near", 3, observed ? (double)toy->near / (double)toy->steps : (double)NAN},
-            {"steps", "", " steps", 0, (double)toy->steps},
-        },
+        .loss = loss,
+        .floor = toy->floor,
+        .naive = "mean",
+        .compared = 1,
+        .metrics = 3,
+        .metric = {{"quartic", "", " quartic", 4, loss},
+                   {"near", "", " near", 3, observed ? (double)toy->near / (double)toy->steps : (double)NAN},
+                   {"steps", "", " steps", 0, (double)toy->steps}},
     };
 }
 
-static const struct task toy_task = {
-    .name = "toy", .about = "y from x", .item = toy_item, .suits = toy_suits, .network = toy_network, .check = toy_check,
-    .open = toy_part, .observe = toy_observe, .score = toy_score,
-};
+static const struct task toy_task = {.name = "toy",
+                                     .about = "y from x",
+                                     .item = toy_item,
+                                     .suits = toy_suits,
+                                     .network = toy_network,
+                                     .check = toy_check,
+                                     .open = toy_part,
+                                     .observe = toy_observe,
+                                     .score = toy_score};
 
 /* ---- a format of models: a line of what it is, then all weights ---- */
 
@@ -248,8 +259,7 @@ static unroll_status toy_import(const char *path, const unroll_import_config *co
 }
 
 static const struct file_format toy_format = {
-    .name = "toy", .about = "models of a toy", .recognises = is_toy_model, .import = toy_import, .export = toy_export,
-};
+    .name = "toy", .about = "models of a toy", .recognises = is_toy_model, .import = toy_import, .export = toy_export};
 
 /* ---- tests ---- */
 
@@ -285,7 +295,8 @@ static void check_reader(unroll_dataset **data)
     CHECK(found == 1, "it is listed %d times", found);
     write_data(inside("data"));
     MUST(unroll_dataset_open(inside("data"), NULL, data));
-    CHECK((*data)->sequences == 50 && (*data)->begin[1] == 5 && (*data)->steps == (*data)->begin[50], "%zu steps", (*data)->steps);
+    CHECK((*data)->sequences == 50 && (*data)->begin[1] == 5 && (*data)->steps == (*data)->begin[50], "%zu steps",
+          (*data)->steps);
     config.options = "scale=2";
     if (MUST(unroll_dataset_open(inside("data"), &config, &twice)))
         CHECK(column(twice, "y")[3] == 2 * column(*data, "y")[3], "twice as large");
@@ -297,7 +308,8 @@ static void check_reader(unroll_dataset **data)
     CHECK_REFUSED(unroll_dataset_open(inside("data"), &config, &twice), UNROLL_USAGE, "its options are scale");
     config.options = NULL, config.reader = "text";
     MUST(unroll_dataset_open(inside("data"), &config, &twice));
-    CHECK(unroll_dataset_tokens(twice, &(size_t){0}) && !unroll_dataset_tokens(*data, &(size_t){0}), "a text if it is asked for");
+    CHECK(unroll_dataset_tokens(twice, &(size_t){0}) && !unroll_dataset_tokens(*data, &(size_t){0}),
+          "a text if it is asked for");
     CHECK_REFUSED(unroll_task_network("toy", *data, &(unroll_spec){0}) || toy_check(NULL, twice), true, "a toy has");
     unroll_dataset_free(twice);
 }
@@ -331,25 +343,28 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
         MUST(unroll_trainer_new(m[turn > 0], data, &config, &trainer));
         if (turn == 2)
             MUST(unroll_trainer_load(trainer, inside("ckpt")));
-        for (int i = 0; i < (turn ? 35 : 70); i++)
-            MUST(unroll_trainer_step(trainer, &progress));
+        for (int i = 0; i < (turn ? 35 : 70); i++) MUST(unroll_trainer_step(trainer, &progress));
         MUST(unroll_trainer_validate(trainer, &validated));
         MUST(unroll_trainer_save(trainer, inside("ckpt")));
         unroll_trainer_describe(trainer, validated.loss, &described);
-        CHECK(described.metric[0].value == validated.loss && isnan(described.metric[1].value), "near does not follow from the loss");
+        CHECK(described.metric[0].value == validated.loss && isnan(described.metric[1].value),
+              "near does not follow from the loss");
         unroll_trainer_free(trainer);
     }
     CHECK(progress.step == 70 && progress.epoch == 7 && !strcmp(progress.item, "steps"), "epoch %g", progress.epoch);
     CHECK(progress.items == 7 * (int64_t)data->begin[40], "%d steps", (int)progress.items);
-    CHECK(!memcmp(m[0]->values, m[1]->values, m[0]->count * sizeof(float)), "%s: resumed, it has other weights", device);
+    CHECK(!memcmp(m[0]->values, m[1]->values, m[0]->count * sizeof(float)), "%s: resumed, it has other weights",
+          device);
     MUST(unroll_evaluate(m[0], data, &machine, &after));
     if (MUST(unroll_model_load(inside("ckpt/model.safetensors"), &loaded)))
         MUST(unroll_evaluate(loaded, data, &machine, &again));
     CHECK(!memcmp(&after, &again, sizeof after), "%s: %g, loaded %g", device, after.loss, again.loss);
-    CHECK(after.loss < 0.5 * after.floor && after.loss < 0.5 * before.loss && after.metric[1].value > before.metric[1].value,
+    CHECK(after.loss < 0.5 * after.floor && after.loss < 0.5 * before.loss &&
+              after.metric[1].value > before.metric[1].value,
           "%s: from %g to %g, the mean has %g; near %g to %g", device, before.loss, after.loss, after.floor,
           before.metric[1].value, after.metric[1].value);
-    CHECK(after.metric[2].value == (double)data->steps && validated.metric[2].value == (double)(data->steps - data->begin[40]),
+    CHECK(after.metric[2].value == (double)data->steps &&
+              validated.metric[2].value == (double)(data->steps - data->begin[40]),
           "%g steps, %g validated", after.metric[2].value, validated.metric[2].value);
     unroll_model_free(m[1]);
     unroll_model_free(loaded);
@@ -368,17 +383,15 @@ static void check_identity(const unroll_dataset *data)
     MUST(task_add(&other));
     config.batch = 4, config.bptt = 12, config.validation = 0.2, config.task = "game";
     if (MUST(unroll_trainer_new(model, data, &config, &trainer)))
-        CHECK_REFUSED(unroll_trainer_load(trainer, inside("ckpt")), UNROLL_USAGE, "made with task = toy, this training has game");
+        CHECK_REFUSED(unroll_trainer_load(trainer, inside("ckpt")), UNROLL_USAGE,
+                      "made with task = toy, this training has game");
     unroll_trainer_free(trainer);
     config.task = "lm";
     CHECK_REFUSED(unroll_trainer_new(model, data, &config, &trainer), UNROLL_USAGE, "does not predict tokens");
     unroll_model_free(model);
 }
 
-static void note(void *arg, const char *line)
-{
-    snprintf(arg, 32, "%s", line);
-}
+static void note(void *arg, const char *line) { snprintf(arg, 32, "%s", line); }
 
 static void check_format(unroll_model *model)
 {
@@ -394,7 +407,8 @@ static void check_format(unroll_model *model)
     CHECK_REFUSED(unroll_export(model, inside("model"), &config), UNROLL_UNSUPPORTED, "takes no opset");
     unroll_import_config import = unroll_import_default();
     if (MUST(unroll_import(inside("model"), &import, &again)))
-        CHECK(again->count == model->count && !memcmp(again->values, model->values, model->count * sizeof(float)), "other weights");
+        CHECK(again->count == model->count && !memcmp(again->values, model->values, model->count * sizeof(float)),
+              "other weights");
     unroll_model_free(again);
     import.format = "toys";
     CHECK_REFUSED(unroll_import(inside("model"), &import, &again), UNROLL_USAGE, "onnx, toy");

@@ -1,7 +1,7 @@
-/* A kind of layer and an optimizer that only this test knows are trained on a text, saved, resumed, evaluated and loaded
- * as the built-in ones are, and run as a stream, and a loss trained with, on the CPU, through XLA's stand-in and on a device
- * of the test's own: nothing in between knows them by name. A cell and a kind of operation: tests/plan/test_toy.c.
- * Usage: test_toys PLUGIN */
+/* A kind of layer and an optimizer that only this test knows are trained on a text, saved, resumed, evaluated and
+ * loaded as the built-in ones are, and run as a stream, and a loss trained with, on the CPU, through XLA's stand-in and
+ * on a device of the test's own: nothing in between knows them by name. A cell and a kind of operation:
+ * tests/plan/test_toy.c. Usage: test_toys PLUGIN */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +27,13 @@ static unroll_status residual_take(const unroll_layer *g, int index, const struc
 {
     (void)cell;
     if ((uint32_t)g->width != l->input)
-        return fail(UNROLL_USAGE, "layer %d: a residual layer is as wide as what it reads: %u", index, (unsigned)l->input);
+        return fail(UNROLL_USAGE, "layer %d: a residual layer is as wide as what it reads: %u", index,
+                    (unsigned)l->input);
     l->outputs = l->input;
     return UNROLL_OK;
 }
 
-static void residual_describe(const struct layer *l, unroll_layer *layer)
-{
-    (void)l, (void)layer;
-}
+static void residual_describe(const struct layer *l, unroll_layer *layer) { (void)l, (void)layer; }
 
 static void residual_parameters(struct unroll_model *m, int layer)
 {
@@ -46,7 +44,7 @@ static void residual_parameters(struct unroll_model *m, int layer)
 
 static unroll_status residual_lower(struct plan *p, int layer, int x, int *y)
 {
-    struct op product = lower_product(p, x, layer), sum = op_new(OP_COPY, PART_FORWARD, layer + 1);
+    struct op product = lower_product(p, x, layer), sum = op_new(OP_COPY, PHASE_FORWARD, layer + 1);
     *y = lower_output(p, layer);
     if (*y < 0)
         return UNROLL_RESOURCE;
@@ -59,20 +57,22 @@ static unroll_status residual_lower(struct plan *p, int layer, int x, int *y)
     return plan_push(p, &sum);
 }
 
-static const struct layer_kind residual = {
-    .name = "residual", .widest = 1000, .take = residual_take, .describe = residual_describe,
-    .add_parameters = residual_parameters, .lower = residual_lower,
-};
+static const struct layer_kind residual = {.name = "residual",
+                                           .widest = 1000,
+                                           .take = residual_take,
+                                           .describe = residual_describe,
+                                           .add_parameters = residual_parameters,
+                                           .lower = residual_lower};
 
 /* ---- a device: the CPU by another name, which counts its runs ---- */
 
 static struct device mirror;
 static int mirrored;
 
-static unroll_status mirror_run(void *instance, enum part first, enum part last)
+static unroll_status mirror_run(void *executable, enum phase first, enum phase last)
 {
     mirrored++;
-    return device_find("cpu", NULL)->run(instance, first, last);
+    return device_find("cpu", NULL)->run(executable, first, last);
 }
 
 static unroll_status add_mirror(void)
@@ -103,10 +103,9 @@ static void toy_numbers(double lr, double update, const double *hyperparameter, 
         g[i] = 0;                                                                                                   \
     }                                                                                                               \
 }
-static void toy_f32 TOY_ROW(float, fabsf, fmaxf)
-static void toy_f64 TOY_ROW(double, fabs, fmax)
+static void toy_f32 TOY_ROW(float, fabsf, fmaxf) static void toy_f64 TOY_ROW(double, fabs, fmax)
 
-static void toy_record(struct record *record)
+    static void toy_record(struct record *record)
 {
     (void)record;
     V g = record_input("g"), pull = record_input("pull"), mean = record_input("s0");
@@ -119,23 +118,27 @@ static void toy_record(struct record *record)
     record_result("s2", size);
 }
 
-static const unroll_hyperparameter toy_hyperparameters[] = {
-    { "pull", "how far a mean follows", 0.5, 0, 1 }, { NULL, NULL, 0, 0, 0 },
-};
-static const char *const toy_names[] = { "lr", "pull", "turn", NULL };
-static const struct optimizer toy = {
-    .name = "toy", .states = 3, .learning_rate = 0.6, .hyperparameter = toy_hyperparameters, .number = toy_names,
-    .make_numbers = toy_numbers, .row_f32 = toy_f32, .row_f64 = toy_f64, .record = toy_record,
-};
+static const unroll_hyperparameter toy_hyperparameters[] = {{"pull", "how far a mean follows", 0.5, 0, 1},
+                                                            {NULL, NULL, 0, 0, 0}};
+static const char *const toy_names[] = {"lr", "pull", "turn", NULL};
+static const struct optimizer toy = {.name = "toy",
+                                     .states = 3,
+                                     .learning_rate = 0.6,
+                                     .hyperparameter = toy_hyperparameters,
+                                     .number = toy_names,
+                                     .make_numbers = toy_numbers,
+                                     .row_f32 = toy_f32,
+                                     .row_f64 = toy_f64,
+                                     .record = toy_record};
 
 /* ---- networks ---- */
 
 enum { HIDDEN = 8, STEPS = 12, ROWS = 4 };
 
-/* gru -> residual -> dense over the symbols of a text. */
+/* gru -> residual -> dense over the vocabulary of a text. */
 static unroll_model *language_model(const unroll_dataset *text)
 {
-    unroll_layer layer[3] = { unroll_layer_default(), unroll_layer_default(), unroll_layer_default() };
+    unroll_layer layer[3] = {unroll_layer_default(), unroll_layer_default(), unroll_layer_default()};
     unroll_network network = unroll_network_default();
     unroll_model *m = NULL;
 
@@ -153,11 +156,10 @@ static unroll_dataset *make_text(void)
 {
     enum { SIZE = 900 };
     char bytes[SIZE + 8];
-    struct tokenizer characters = { .kind = UNROLL_CHARACTERS };
+    struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
     unroll_dataset *text = NULL;
 
-    for (int i = 0; i < SIZE; i++)
-        bytes[i] = "abcd efg\n"[i * 5 % 9];
+    for (int i = 0; i < SIZE; i++) bytes[i] = "abcd efg\n"[i * 5 % 9];
     MUST(text_parse(bytes, SIZE, "the test's text", &characters, &text));
     return text;
 }
@@ -169,28 +171,29 @@ static void check_training(const unroll_dataset *text, const char *device, const
 {
     unroll_train_config config = unroll_train_default();
     unroll_machine machine = unroll_machine_default();
-    unroll_model *m[2] = { language_model(text), language_model(text) }, *loaded = NULL;
+    unroll_model *m[2] = {language_model(text), language_model(text)}, *loaded = NULL;
     unroll_trainer *trainer = NULL;
     unroll_progress progress;
     unroll_evaluation before, after, again;
 
-    config.batch = ROWS, config.bptt = STEPS, config.rates = unroll_rates_default("toy");
+    config.batch = ROWS, config.bptt = STEPS, config.rates = unroll_hyperparameters_default("toy");
     config.machine.device = machine.device = device;
-    MUST(unroll_rates_set(&config.rates, "pull", 0.7));
+    MUST(unroll_hyperparameters_set(&config.rates, "pull", 0.7));
     MUST(unroll_evaluate(m[0], text, &machine, &before));
-    for (int turn = 0; turn < 3; turn++) {              /* straight on; then in two trainings */
+    for (int turn = 0; turn < 3; turn++) { /* straight on; then in two trainings */
         MUST(unroll_trainer_new(m[turn > 0], text, &config, &trainer));
         if (turn == 2)
             MUST(unroll_trainer_load(trainer, folder));
-        for (int i = 0; i < (turn ? 8 : 16); i++)
-            MUST(unroll_trainer_step(trainer, &progress));
+        for (int i = 0; i < (turn ? 8 : 16); i++) MUST(unroll_trainer_step(trainer, &progress));
         MUST(unroll_trainer_save(trainer, folder));
         unroll_trainer_free(trainer);
     }
-    CHECK(!memcmp(m[0]->values, m[1]->values, m[0]->count * sizeof(float)), "%s: resumed, it has other weights", device);
-    MUST(unroll_rates_set(&config.rates, "pull", 0.6));
+    CHECK(!memcmp(m[0]->values, m[1]->values, m[0]->count * sizeof(float)), "%s: resumed, it has other weights",
+          device);
+    MUST(unroll_hyperparameters_set(&config.rates, "pull", 0.6));
     if (MUST(unroll_trainer_new(m[1], text, &config, &trainer)))
-        CHECK_REFUSED(unroll_trainer_load(trainer, folder), UNROLL_USAGE, "made with pull = 0.7, this training has 0.6");
+        CHECK_REFUSED(unroll_trainer_load(trainer, folder), UNROLL_USAGE,
+                      "made with pull = 0.7, this training has 0.6");
     unroll_trainer_free(trainer);
     char path[300];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
@@ -211,12 +214,11 @@ static void check_gradient(const unroll_dataset *text)
     unroll_session *s = NULL;
     unroll_parameter w;
     int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS];
-    unroll_batch batch = { .tokens = tokens, .classes = classes };
+    unroll_batch batch = {.tokens = tokens, .targets = classes};
     unroll_result r[2];
     float gradient[HIDDEN * HIDDEN];
 
-    for (int i = 0; i < STEPS * ROWS; i++)
-        tokens[i] = i * 3 % 7, classes[i] = i * 5 % 7;
+    for (int i = 0; i < STEPS * ROWS; i++) tokens[i] = i * 3 % 7, classes[i] = i * 5 % 7;
     config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.machine.precision = "fp64";
     config.no_dropout = 1;
     MUST(unroll_session_new(m, &config, &s));
@@ -252,28 +254,28 @@ enum { INPUT = 3, OUTPUT = 5 };
 static void fill_regression(float *inputs, float *values)
 {
     struct rng rng = rng_new(5, 1);
-    for (int i = 0; i < STEPS * ROWS * INPUT; i++)
-        inputs[i] = (float)(rng_below(&rng, 1000)) * 1e-3f - 0.5f;
-    for (int i = 0; i < STEPS * ROWS * OUTPUT; i++)
-        values[i] = (float)(rng_below(&rng, 1000)) * 1e-3f - 0.5f;
+    for (int i = 0; i < STEPS * ROWS * INPUT; i++) inputs[i] = (float)(rng_below(&rng, 1000)) * 1e-3f - 0.5f;
+    for (int i = 0; i < STEPS * ROWS * OUTPUT; i++) values[i] = (float)(rng_below(&rng, 1000)) * 1e-3f - 0.5f;
 }
 
 /* Losses of some steps of training, and their weights after. */
-static unroll_model *train_on(const char *loss, const char *optimizer, const char *device, int double_precision, double found[8])
+static unroll_model *train_on(const char *loss, const char *optimizer, const char *device, int double_precision,
+                              double found[8])
 {
     unroll_spec spec = unroll_spec_default();
     unroll_session_config config = unroll_session_default();
     unroll_model *m = NULL;
     unroll_session *s = NULL;
     static float inputs[STEPS * ROWS * INPUT], values[STEPS * ROWS * OUTPUT];
-    static const int32_t lengths[ROWS] = { STEPS, 3, 0, 7 };
-    unroll_batch batch = { .inputs = inputs, .values = values, .lengths = lengths };
-    unroll_rates rates = unroll_rates_default(optimizer);
+    static const int32_t lengths[ROWS] = {STEPS, 3, 0, 7};
+    unroll_batch batch = {.inputs = inputs, .target_values = values, .lengths = lengths};
+    unroll_hyperparameters rates = unroll_hyperparameters_default(optimizer);
     unroll_result result;
 
     fill_regression(inputs, values);
     spec.cell = "gru", spec.hidden = HIDDEN, spec.input = INPUT, spec.output = OUTPUT, spec.loss = loss;
-    config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.lengths = 1, config.machine.device = device;
+    config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.lengths = 1,
+    config.machine.device = device;
     config.machine.precision = double_precision ? "fp64" : NULL, config.optimizer = optimizer;
     rates.learning_rate = 1e-2;
     MUST(unroll_model_new(&spec, 2, &m));
@@ -311,8 +313,11 @@ static void check_loss(const char *loss, const char *optimizer, const char *plug
 /* The mean of a row's losses, then of the rows that count, by plain formulas. */
 static void check_values(void)
 {
-    static const struct { const char *name; double (*of)(double); } losses[] = { { "mae", fabs } };
-    double z[] = { 1, -2, 0.5 }, y[] = { 0.25, 1, 0.5 };
+    static const struct {
+        const char *name;
+        double (*of)(double);
+    } losses[] = {{"mae", fabs}};
+    double z[] = {1, -2, 0.5}, y[] = {0.25, 1, 0.5};
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
         int index;
         MUST(loss_find(losses[i].name, &index));
@@ -331,11 +336,10 @@ static void check_stream(const unroll_dataset *text)
     int32_t tokens[STEPS * ROWS];
     float answer[STEPS * ROWS * 16], outputs[ROWS * 16];
 
-    for (int i = 0; i < STEPS * ROWS; i++)
-        tokens[i] = i * 3 % 7;
+    for (int i = 0; i < STEPS * ROWS; i++) tokens[i] = i * 3 % 7;
     machine.steps = STEPS, machine.rows = config.rows = ROWS;
     MUST(unroll_session_new(m, &machine, &session));
-    MUST(unroll_forward(session, &(unroll_batch){ .tokens = tokens }));
+    MUST(unroll_forward(session, &(unroll_batch){.tokens = tokens}));
     const size_t count = unroll_count(session, "z"), step = count / STEPS;
     MUST(unroll_read(session, "z", answer, count));
     void *memory = aligned_alloc(64, unroll_stream_bytes(m, &config));
@@ -352,7 +356,7 @@ static void check_stream(const unroll_dataset *text)
 /* Formats know cells and dense layers, and say so. */
 static void check_refusals(const unroll_dataset *text)
 {
-    static const char *const formats[] = { "onnx", "torch", "c99" };
+    static const char *const formats[] = {"onnx", "torch", "c99"};
     unroll_export_config config = unroll_export_default();
     unroll_model *m = language_model(text);
 
@@ -386,8 +390,7 @@ int main(int count, char *words[])
     for (int i = 0; loss_at(i); i++)
         if (!loss_at(i)->of_classes)
             check_loss(loss_at(i)->name, "adam", device, folder);
-    for (int i = 0; optimizer_at(i); i++)
-        check_loss("mse", optimizer_at(i)->name, device, folder);
+    for (int i = 0; optimizer_at(i); i++) check_loss("mse", optimizer_at(i)->name, device, folder);
     check_stream(text);
     check_refusals(text);
     unroll_dataset_free(text);

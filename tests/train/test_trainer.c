@@ -32,9 +32,8 @@ static unroll_dataset *make_text(size_t size, uint64_t seed)
     struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
     unroll_dataset *text = NULL;
 
-    strcpy(bytes, "thesaiwdnp l.\n");     /* every symbol of the words, so that all texts have the same */
-    for (size_t at = strlen(bytes); at < size; at = strlen(bytes))
-        strcpy(bytes + at, words[rng_below(&rng, 8)]);
+    strcpy(bytes, "thesaiwdnp l.\n"); /* every token of the words, so that all texts have the same */
+    for (size_t at = strlen(bytes); at < size; at = strlen(bytes)) strcpy(bytes + at, words[rng_below(&rng, 8)]);
     MUST(text_parse(bytes, size, "the test's text", &characters, &text));
     free(bytes);
     return text;
@@ -97,8 +96,7 @@ static unroll_progress steps(struct training *training, int count)
 
     unroll_status status = UNROLL_OK;
 
-    for (int i = 0; i < count && status == UNROLL_OK; i++)
-        status = unroll_trainer_step(training->trainer, &progress);
+    for (int i = 0; i < count && status == UNROLL_OK; i++) status = unroll_trainer_step(training->trainer, &progress);
     MUST(status);
     return progress;
 }
@@ -112,8 +110,10 @@ static void test_it_learns(const unroll_dataset *text)
     MUST(unroll_trainer_validate(training.trainer, &before));
     unroll_progress progress = steps(&training, 200);
     MUST(unroll_trainer_validate(training.trainer, &after));
-    CHECK(before.loss > 2.3 && after.loss < 0.6 * before.loss, "validation went from %g to %g", before.loss, after.loss);
-    CHECK(after.loss < after.floor && after.floor < before.loss && after.floor == before.floor, "the floor is %g", after.floor);
+    CHECK(before.loss > 2.3 && after.loss < 0.6 * before.loss, "validation went from %g to %g", before.loss,
+          after.loss);
+    CHECK(after.loss < after.floor && after.floor < before.loss && after.floor == before.floor, "the floor is %g",
+          after.floor);
     unroll_trainer_describe(training.trainer, after.loss, &described);
     CHECK(after.metrics == 4 && !memcmp(&described, &after, sizeof after), "the metrics follow from the loss");
     CHECK(progress.step == 200 && progress.items == 200 * 48, "%d steps", (int)progress.step);
@@ -163,12 +163,11 @@ static void test_states_are_carried(const unroll_dataset *text)
 {
     double loss[2][2];
 
-    for (int carry = 0; carry < 2; carry++) {
+    for (int stateful = 0; stateful < 2; stateful++) {
         unroll_train_config config = small_config();
-        config.carry = carry;
+        config.stateful = stateful;
         struct training training = start(text, &config);
-        for (int i = 0; i < 2; i++)
-            loss[carry][i] = steps(&training, 1).loss;
+        for (int i = 0; i < 2; i++) loss[stateful][i] = steps(&training, 1).loss;
         end(&training);
     }
     CHECK(loss[0][0] == loss[1][0], "the first step is the same: %g, %g", loss[0][0], loss[1][0]);
@@ -205,8 +204,7 @@ static void test_divergence_is_reported(const unroll_dataset *text)
 
     MUST(unroll_model_new(&spec, 3, &training.model));
     MUST(unroll_model_parameter(training.model, 0, &parameter));
-    for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++)
-        parameter.data[i] = NAN;
+    for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++) parameter.data[i] = NAN;
     MUST(unroll_trainer_new(training.model, text, &config, &training.trainer));
     CHECK_REFUSED(unroll_trainer_step(training.trainer, &progress), UNROLL_DIVERGED, "step 1: ");
     end(&training);
@@ -222,7 +220,7 @@ static void test_strings_are_not_kept(const unroll_dataset *text)
     struct training training = start(text, &config);
     strcpy(device, "?");
     for (int i = 0; i < 3; i++)
-        CHECK(steps(&training, 1).looked == 1, "step %d: on the cpu each step is looked at", i + 1);
+        CHECK(steps(&training, 1).synced == 1, "step %d: on the cpu each step is looked at", i + 1);
     end(&training);
 }
 
@@ -252,7 +250,7 @@ static void test_refused_configurations(const unroll_dataset *text)
     REFUSED(config.schedule = "linear", UNROLL_USAGE, "no schedule 'linear'");
     REFUSED((config.schedule = "plateau", config.validation = 0), UNROLL_USAGE, "'plateau' follows the validation");
     REFUSED(config.warmup = -1, UNROLL_USAGE, "warmup = -1");
-    REFUSED(config.rates = unroll_rates_default("adamax"), UNROLL_USAGE, "there is no optimizer");
+    REFUSED(config.rates = unroll_hyperparameters_default("adamax"), UNROLL_USAGE, "there is no optimizer");
     config = small_config();
     config.validation = 0;
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
@@ -271,13 +269,13 @@ static double evaluate_slowly(unroll_model *model, const unroll_dataset *text)
     unroll_result result = {0};
 
     config.mode = UNROLL_EVAL;
-    config.carry = 1;
+    config.stateful = 1;
     config.machine.threads = 1;
     if (!MUST(unroll_session_new(model, &config, &session)))
         return 0;
     unroll_status status = UNROLL_OK;
     for (size_t i = 0; i + 1 < text->steps && status == UNROLL_OK; i++) {
-        unroll_batch batch = {.tokens = text->column->tokens + i, .classes = text->column->tokens + i + 1};
+        unroll_batch batch = {.tokens = text->column->tokens + i, .targets = text->column->tokens + i + 1};
         status = unroll_forward(session, &batch);
     }
     MUST(status);
@@ -292,9 +290,9 @@ static double evaluate_slowly(unroll_model *model, const unroll_dataset *text)
 static void test_evaluation(bool quick)
 {
     static const size_t sizes[] = {40, 64, 65, 1000, 4000, 20011};
-    unroll_dataset *learnt = make_text(4000, 1);
+    unroll_dataset *learned = make_text(4000, 1);
     unroll_train_config config = small_config();
-    struct training training = start(learnt, &config);
+    struct training training = start(learned, &config);
 
     steps(&training, 60);
     for (size_t i = 0; i < (quick ? 4 : sizeof sizes / sizeof *sizes); i++) {
@@ -303,20 +301,17 @@ static void test_evaluation(bool quick)
         unroll_evaluation found = {0};
         MUST(unroll_evaluate(training.model, text, NULL, &found));
         CHECK(found.metric[3].value == (double)sizes[i] - 1, "%g characters", found.metric[3].value);
-        CHECK(fabs(found.loss - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i], found.loss,
-              expected);
+        CHECK(fabs(found.loss - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i],
+              found.loss, expected);
         unroll_dataset_free(text);
     }
     end(&training);
-    unroll_dataset_free(learnt);
+    unroll_dataset_free(learned);
 }
 
 /* ---- checkpoints ---- */
 
-static void name_path(char path[256], const char *name)
-{
-    snprintf(path, 256, "%s/%s", folder, name);
-}
+static void name_path(char path[256], const char *name) { snprintf(path, 256, "%s/%s", folder, name); }
 
 static bool same_files(const char *left, const char *right, const char *file)
 {
@@ -355,8 +350,7 @@ static void test_the_best_is_known(const unroll_dataset *text)
     MUST(unroll_trainer_validate(training.trainer, &first));
     steps(&training, 60);
     MUST(unroll_trainer_validate(training.trainer, &second));
-    for (int i = 0; i < 3; i++)
-        MUST(unroll_trainer_validate(training.trainer, &first));
+    for (int i = 0; i < 3; i++) MUST(unroll_trainer_validate(training.trainer, &first));
     progress = steps(&training, 2);
     CHECK(progress.best_validation == second.loss && progress.best_step == 63 && progress.since_best == 3,
           "best %g at %d, %d since", progress.best_validation, (int)progress.best_step, (int)progress.since_best);
@@ -382,7 +376,7 @@ static void check_resume(const unroll_dataset *text, const char *optimizer, cons
     unroll_snapshot *snapshot;
     unroll_evaluation found;
 
-    config.rates = unroll_rates_default(optimizer);
+    config.rates = unroll_hyperparameters_default(optimizer);
     config.schedule = schedule;
     name_path(straight, "straight");
     name_path(stopped, "stopped");
@@ -401,7 +395,7 @@ static void check_resume(const unroll_dataset *text, const char *optimizer, cons
     end(&training);
 
     training = start(text, &config);
-    steps(&training, 1);        /* a load replaces everything */
+    steps(&training, 1); /* a load replaces everything */
     MUST(unroll_trainer_load(training.trainer, stopped));
     MUST(unroll_trainer_save(training.trainer, resumed));
     check_same_checkpoints(stopped, resumed, "save, load, save");
@@ -415,7 +409,7 @@ static void check_resume(const unroll_dataset *text, const char *optimizer, cons
 static void test_resume(const unroll_dataset *text)
 {
     check_resume(text, "adam", "cosine", 3);
-    check_resume(text, "adamw", "plateau", 70);     /* in the next epoch */
+    check_resume(text, "adamw", "plateau", 70); /* in the next epoch */
     check_resume(text, "rmsprop", "constant", 2);
     check_resume(text, "momentum", "step", 3);
     check_resume(text, "sgd", "constant", 1);
@@ -434,7 +428,7 @@ static struct training start_network(const unroll_dataset *text, int width)
     layer[0].name = layer[1].name = name;
     layer[0].level = 62;
     layer[1].level = 63;
-    layer[0].functions = "hard_sigmoid(0.25,0.5) tanh tanh";
+    layer[0].activations = "hard_sigmoid(0.25,0.5) tanh tanh";
     layer[0].width = width;
     layer[1].width = 8;
     layer[2].name = "head";
@@ -478,7 +472,7 @@ static void test_resume_of_a_network(const unroll_dataset *text)
     struct training training = start_network(text, 12);
     unroll_layer layer;
     MUST(unroll_model_layer(training.model, 0, &layer));
-    CHECK(strcmp(layer.functions, "hard_sigmoid(0.25,0.5) tanh tanh") == 0, "%s", layer.functions);
+    CHECK(strcmp(layer.activations, "hard_sigmoid(0.25,0.5) tanh tanh") == 0, "%s", layer.activations);
     unroll_progress kept = {0}, now = steps(&training, 3);
     MUST(unroll_trainer_save(training.trainer, stopped));
     MUST(unroll_checkpoint_check(stopped, &kept));
@@ -531,7 +525,8 @@ static void test_mismatches_are_refused(const unroll_dataset *text)
     } while (0)
     OTHER(config.batch = 5, text, "made with batch = 4, this training has 5");
     OTHER(config.bptt = 11, text, "made with bptt = 12, this training has 11");
-    OTHER(config.rates = unroll_rates_default("sgd"), text, "made with optimizer = adam, this training has sgd");
+    OTHER(config.rates = unroll_hyperparameters_default("sgd"), text,
+          "made with optimizer = adam, this training has sgd");
     OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
     OTHER(config.validation = 0.2, text, "items to train on, this training has ");
     OTHER(config.rates.learning_rate = 2e-2, text, "made with base_learning_rate = 0.01, this training has 0.02");
@@ -540,7 +535,7 @@ static void test_mismatches_are_refused(const unroll_dataset *text)
     OTHER((void)0, other, "made with other data");
     config = small_config();
     config.rates.learning_rate = 2e-2;
-    config.new_rates = 1;
+    config.new_hyperparameters = 1;
     training = start(text, &config);
     MUST(unroll_trainer_load(training.trainer, saved));
     end(&training);
@@ -579,14 +574,14 @@ static void test_numbers_that_spoil_weights_are_refused(const unroll_dataset *te
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
     size_t count = unroll_count(training.trainer->session, name);
-    char saved[256], sound[256];
+    char saved[256], valid[256];
     unroll_parameter p;
     float *states = allocate_zeroed(count, sizeof *states);
 
     name_path(saved, "not_finite");
-    name_path(sound, "finite");
+    name_path(valid, "finite");
     MUST(unroll_trainer_save(training.trainer, saved));
-    MUST(unroll_trainer_save(training.trainer, sound));
+    MUST(unroll_trainer_save(training.trainer, valid));
     states[5] = NAN;
     MUST(unroll_write(training.trainer->session, name, states, count));
     CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_DIVERGED, "'rnn.weight_ih_l0.opt1' holds NaN");
@@ -595,7 +590,7 @@ static void test_numbers_that_spoil_weights_are_refused(const unroll_dataset *te
     p.data[3] = INFINITY;
     MUST(unroll_session_push(training.trainer->session));
     CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_DIVERGED, "NaN or infinite");
-    check_same_checkpoints(sound, saved, "a refused save leaves what was there");
+    check_same_checkpoints(valid, saved, "a refused save leaves what was there");
     release(states);
     end(&training);
 }
@@ -625,11 +620,12 @@ static void test_mixed_files_are_refused(const unroll_dataset *text)
 
     name_path(saved, "mixed");
     snprintf(path, sizeof path, "%s/model.safetensors", saved);
-    spec.dropout = 0.1f;        /* all parameters have the same shapes */
+    spec.dropout = 0.1f; /* all parameters have the same shapes */
     MUST(unroll_trainer_save(training.trainer, saved));
     MUST(unroll_model_new(&spec, 3, &other));
     MUST(unroll_model_save(other, path));
-    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_USAGE, "was made with layers[0].dropout = 0.1, this");
+    CHECK_REFUSED(unroll_trainer_load(training.trainer, saved), UNROLL_USAGE,
+                  "was made with layers[0].dropout = 0.1, this");
     unroll_model_free(other);
     end(&training);
 }
@@ -647,17 +643,15 @@ static void test_places(const unroll_dataset *text)
     MUST(unroll_trainer_save(training.trainer, slashed));
     MUST(unroll_trainer_load(training.trainer, saved));
     CHECK(!file_exists(aside), "nothing stays aside");
-    CHECK(rename(saved, aside) == 0, "cannot rename");      /* as if killed between the renames */
+    CHECK(rename(saved, aside) == 0, "cannot rename"); /* as if killed between the renames */
     MUST(unroll_trainer_load(training.trainer, saved));
     MUST(unroll_trainer_save(training.trainer, saved));
     CHECK(file_exists(saved) && !file_exists(aside), "the next save cleans up");
     snprintf(foreign, sizeof foreign, "%s/diary", saved);
     MUST(write_file_atomically(foreign, &piece, 1));
-    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_USAGE,
-                  "'diary', which is not of a checkpoint");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, saved), UNROLL_USAGE, "'diary', which is not of a checkpoint");
     CHECK_REFUSED(unroll_trainer_save(training.trainer, foreign), UNROLL_USAGE, "is no directory");
-    CHECK_REFUSED(unroll_trainer_save(training.trainer, "/proc/nowhere/ckpt"), UNROLL_RESOURCE,
-                  "/proc/nowhere");
+    CHECK_REFUSED(unroll_trainer_save(training.trainer, "/proc/nowhere/ckpt"), UNROLL_RESOURCE, "/proc/nowhere");
     CHECK_REFUSED(unroll_trainer_save(training.trainer, "/"), UNROLL_USAGE, "no name");
     CHECK(file_exists(foreign), "what is not ours stays");
     end(&training);

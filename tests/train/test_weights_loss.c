@@ -41,14 +41,13 @@ static void train(unroll_model *model, const unroll_dataset *text)
     config.validation = 0;
     if (!MUST(unroll_trainer_new(model, text, &config, &trainer)))
         exit(check_finish("weights_loss"));
-    for (int i = 0; i < UPDATES; i++)
-        MUST(unroll_trainer_step(trainer, &progress));
+    for (int i = 0; i < UPDATES; i++) MUST(unroll_trainer_step(trainer, &progress));
     unroll_trainer_free(trainer);
 }
 
 static double loss_with(unroll_model *model, const unroll_dataset *text, const char *weights)
 {
-    unroll_evaluation found = { .loss = NAN };
+    unroll_evaluation found = {.loss = NAN};
 
     unroll_machine machine = unroll_machine_default();
     machine.threads = 1;
@@ -59,16 +58,19 @@ static double loss_with(unroll_model *model, const unroll_dataset *text, const c
 
 static void check_losses(const char *cell, const unroll_dataset *text)
 {
-    static const struct { const char *weights; double most; } limits[] = { { "bf16", 0.0005 }, { "int8", 0.005 } };
+    static const struct {
+        const char *weights;
+        double max;
+    } limits[] = {{"bf16", 0.0005}, {"int8", 0.005}};
     unroll_model *model = make_model(cell, text);
 
     train(model, text);
     double exact = loss_with(model, text, "fp32");
-    CHECK(exact < 2.5, "%s has learnt: %.4f nats", cell, exact);
+    CHECK(exact < 2.5, "%s has learned: %.4f nats", cell, exact);
     for (int i = 0; i < 2; i++) {
         double change = loss_with(model, text, limits[i].weights) / exact - 1;
         printf("%-11s %s: %+.4f%% of %.4f nats\n", cell, limits[i].weights, 100 * change, exact);
-        CHECK(fabs(change) <= limits[i].most && change != 0, "%s, %s: the loss changes by %.4f%%", cell,
+        CHECK(fabs(change) <= limits[i].max && change != 0, "%s, %s: the loss changes by %.4f%%", cell,
               limits[i].weights, 100 * change);
     }
     unroll_model_free(model);

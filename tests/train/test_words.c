@@ -1,4 +1,4 @@
-/* Tests of texts of words: where words end, which become symbols, that models remember what they read; and of
+/* Tests of texts of words: where words end, which become tokens, that models remember what they read; and of
  * what trainings do with a validation text, whole pieces and a limit of memory. */
 #include <math.h>
 #include <stdio.h>
@@ -25,10 +25,10 @@ static const char *inside(const char *name)
 
 static unroll_dataset *read_words(const char *bytes, int vocabulary)
 {
-    struct tokenizer reading = {.kind = UNROLL_WORDS, .max = vocabulary};
+    struct tokenizer tokenizer = {.kind = UNROLL_WORDS, .max = vocabulary};
     unroll_dataset *text = NULL;
 
-    MUST(text_parse(bytes, strlen(bytes), "t", &reading, &text));
+    MUST(text_parse(bytes, strlen(bytes), "t", &tokenizer, &text));
     return text;
 }
 
@@ -56,7 +56,7 @@ static void test_splitting(void)
     check_split(" one");
     check_split(" ");
     check_split("\n|\n|\n");
-    check_split("a|  | b|\t|c|  ");          /* the space before a word is its own, the rest a word */
+    check_split("a|  | b|\t|c|  "); /* the space before a word is its own, the rest a word */
     check_split("a| \n|b|\r|\n");
     check_split("    | deep");
     check_split("don't| well-known| 3.14| two_words| u.s|.| end|.");
@@ -67,16 +67,16 @@ static void test_splitting(void)
     check_split("\xe3\x80\x82|\xe6\xb5\xb7|\xe3\x80\x80|\xe3\x80\x81|x|\xc2\xa0|y");
 }
 
-/* ---- symbols ---- */
+/* ---- tokens ---- */
 
 static void check_symbols(const unroll_dataset *text, int count, const char *const *expected)
 {
     int found;
     const char *const *symbols = unroll_dataset_vocabulary(text, &found);
 
-    if (CHECK(found == count, "%d symbols, not %d", found, count))
+    if (CHECK(found == count, "%d tokens, not %d", found, count))
         for (int i = 0; i < count; i++)
-            CHECK(strcmp(symbols[i], expected[i]) == 0, "symbol %d is '%s', not '%s'", i, symbols[i], expected[i]);
+            CHECK(strcmp(symbols[i], expected[i]) == 0, "token %d is '%s', not '%s'", i, symbols[i], expected[i]);
 }
 
 static void test_vocabulary(void)
@@ -92,10 +92,11 @@ static void test_vocabulary(void)
     unroll_dataset_free(text);
     text = read_words(bytes, 4);
     check_symbols(text, 4, all);
-    CHECK(text->steps == 10 && memcmp(text->column->tokens, tokens, sizeof tokens) == 0, "rare words are symbol 0");
+    CHECK(text->steps == 10 && memcmp(text->column->tokens, tokens, sizeof tokens) == 0, "rare words are token 0");
     unroll_dataset_free(text);
     text = read_words("<unk>a", 2);
-    CHECK(text->steps == 2 && text->column->tokens[0] == 0 && text->column->tokens[1] == 1, "<unk> in a text is symbol 0");
+    CHECK(text->steps == 2 && text->column->tokens[0] == 0 && text->column->tokens[1] == 1,
+          "<unk> in a text is token 0");
     unroll_dataset_free(text);
 }
 
@@ -105,13 +106,11 @@ static void test_many_words(void)
     enum { WORDS = 5000, LENGTH = 6 };
     char *bytes = calloc(2 * WORDS, LENGTH + 1);
 
-    for (int i = 0; i < 2 * WORDS; i++)
-        sprintf(bytes + i * LENGTH, " %05d", i % WORDS);
+    for (int i = 0; i < 2 * WORDS; i++) sprintf(bytes + i * LENGTH, " %05d", i % WORDS);
     unroll_dataset *text = read_words(bytes, 1 << 20);
     bool same = text->steps == 2 * WORDS && text->column->vocabulary_size == WORDS + 1;
-    for (int i = 0; i < 2 * WORDS && same; i++)
-        same = text->column->tokens[i] == 1 + i % WORDS;
-    CHECK(same, "%zu words, %d symbols", text->steps, text->column->vocabulary_size);
+    for (int i = 0; i < 2 * WORDS && same; i++) same = text->column->tokens[i] == 1 + i % WORDS;
+    CHECK(same, "%zu words, %d tokens", text->steps, text->column->vocabulary_size);
     unroll_dataset_free(text);
     free(bytes);
 }
@@ -122,23 +121,24 @@ static void test_given_symbols(void)
     static const char *const no_unknown[] = {"a", "b"}, *const empty[] = {"<unk>", ""};
     static const char *const damaged[] = {"<unk>", "a\xff"};
     static const int32_t expected[] = {2, 0, 1, 1};
-    struct tokenizer reading = {.kind = UNROLL_WORDS, .vocabulary = good, .vocabulary_size = 3};
+    struct tokenizer tokenizer = {.kind = UNROLL_WORDS, .vocabulary = good, .vocabulary_size = 3};
     unroll_dataset *text = NULL;
 
-    if (MUST(text_parse("a b c a", 7, "t", &reading, &text))) {
-        CHECK(text->steps == 4 && memcmp(text->column->tokens, expected, sizeof expected) == 0, "numbers of the symbols");
+    if (MUST(text_parse("a b c a", 7, "t", &tokenizer, &text))) {
+        CHECK(text->steps == 4 && memcmp(text->column->tokens, expected, sizeof expected) == 0,
+              "numbers of the tokens");
         check_symbols(text, 3, good);
         unroll_dataset_free(text);
     }
-    reading.vocabulary = twice;
-    CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "symbols 1 and 2 are the same word 'a'");
-    reading.vocabulary_size = 2;
-    reading.vocabulary = no_unknown;
-    CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "have no '<unk>'");
-    reading.vocabulary = empty;
-    CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "symbol 1, '', is not a word");
-    reading.vocabulary = damaged;
-    CHECK_REFUSED(text_parse("a", 1, "t", &reading, &text), UNROLL_DATA, "is not a word in UTF-8");
+    tokenizer.vocabulary = twice;
+    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "tokens 1 and 2 are the same word 'a'");
+    tokenizer.vocabulary_size = 2;
+    tokenizer.vocabulary = no_unknown;
+    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "have no '<unk>'");
+    tokenizer.vocabulary = empty;
+    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "token 1, '', is not a word");
+    tokenizer.vocabulary = damaged;
+    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "is not a word in UTF-8");
     unroll_dataset_config config = unroll_dataset_default();
     config.options = "tokens=words,vocab=1";
     CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
@@ -147,13 +147,15 @@ static void test_given_symbols(void)
     config.options = "tokens=pieces";
     CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "choose one of chars words");
     config.options = "vocab=9,header=1";
-    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "no option 'header'; fix: its options are tokens, vocab");
+    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE,
+                  "no option 'header'; fix: its options are tokens, vocab");
     config.reader = "csb";
-    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "no reader 'csb'; fix: choose one of text");
+    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE,
+                  "no reader 'csb'; fix: choose one of text");
 }
 
 /* A failed allocation anywhere is an error and leaves nothing behind. */
-static void check_no_memory(const struct tokenizer *reading)
+static void check_no_memory(const struct tokenizer *tokenizer)
 {
     uint64_t live = memory_live();
     unroll_dataset *text;
@@ -161,7 +163,7 @@ static void check_no_memory(const struct tokenizer *reading)
 
     for (int n = 0;; n++, failures++) {
         memory_fail_after(n);
-        unroll_status status = text_parse("some text of words", 18, "t", reading, &text);
+        unroll_status status = text_parse("some text of words", 18, "t", tokenizer, &text);
         memory_fail_after(-1);
         if (status == UNROLL_OK)
             break;
@@ -222,24 +224,25 @@ static void test_model_file(const unroll_dataset *text)
 {
     unroll_model *model = new_model(text), *again = NULL;
     unroll_dataset *other = NULL;
-    unroll_dataset_config reading = unroll_dataset_default();
+    unroll_dataset_config tokenizer = unroll_dataset_default();
 
-    reading.model = model;
-    CHECK_REFUSED(unroll_dataset_open(inside("other"), &reading, &other), UNROLL_UNSUPPORTED, "has no symbols");
+    tokenizer.model = model;
+    CHECK_REFUSED(unroll_dataset_open(inside("other"), &tokenizer, &other), UNROLL_UNSUPPORTED, "has no vocabulary");
     MUST(unroll_model_set_schema(model, "lm", text));
     MUST(unroll_model_save(model, inside("model")));
     if (MUST(unroll_model_load(inside("model"), &again))) {
-        CHECK(unroll_model_symbol_kind(again) == UNROLL_WORDS, "the kind was lost");
+        CHECK(unroll_model_token_kind(again) == UNROLL_WORDS, "the kind was lost");
         write_text("other", " the sea zebra");
-        reading.model = again;
-        if (MUST(unroll_dataset_open(inside("other"), &reading, &other)))
-            CHECK(other->steps == 3 && other->column->tokens[2] == 0
-                  && strcmp(text->column->vocabulary[other->column->tokens[1]], " sea") == 0, "read with other numbers");
+        tokenizer.model = again;
+        if (MUST(unroll_dataset_open(inside("other"), &tokenizer, &other)))
+            CHECK(other->steps == 3 && other->column->tokens[2] == 0 &&
+                      strcmp(text->column->vocabulary[other->column->tokens[1]], " sea") == 0,
+                  "read with other numbers");
         unroll_dataset_free(other);
     }
     unroll_model_free(again);
-    MUST(model_set_symbols(model, text->column->vocabulary, text->column->vocabulary_size));
-    CHECK(unroll_model_symbol_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
+    MUST(model_set_vocabulary(model, text->column->vocabulary, text->column->vocabulary_size));
+    CHECK(unroll_model_token_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
     unroll_evaluation found;
     CHECK_REFUSED(unroll_evaluate(model, text, NULL, &found), UNROLL_DATA, "reads characters");
     unroll_model_free(model);
@@ -304,7 +307,8 @@ static void test_validation_data(const unroll_dataset *text)
 {
     size_t trained = text->steps - text->steps / 4;
     struct column column[2];
-    unroll_dataset first = slice(text, &column[0], 0, trained), last = slice(text, &column[1], trained, text->steps / 4);
+    unroll_dataset first = slice(text, &column[0], 0, trained),
+                   last = slice(text, &column[1], trained, text->steps / 4);
     unroll_train_config config = small_config();
     unroll_evaluation found[2] = {{.loss = 0}, {.loss = 1}};
 
@@ -335,7 +339,7 @@ static void test_bad_validation_data(const unroll_dataset *text)
     config.validation_data = &one;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "nothing to predict");
     config.validation_data = other;
-    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "symbols and the text");
+    CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "tokens and the text");
     unroll_dataset_free(other);
     unroll_model_free(model);
 }
@@ -353,8 +357,8 @@ static void test_whole_pieces(const unroll_dataset *text)
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
         MUST(unroll_trainer_step(trainer, &progress));
     CHECK(progress.steps_per_epoch == 1 && progress.epoch == 1 && progress.items == 4 * piece,
-          "%d symbols of %d in the first step", (int)progress.items, (int)(4 * piece));
-    uint64_t needed = unroll_trainer_forecast(trainer);
+          "%d tokens of %d in the first step", (int)progress.items, (int)(4 * piece));
+    uint64_t needed = unroll_trainer_memory_estimate(trainer);
     unroll_trainer_free(trainer);
     config.machine.memory = needed / 2;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_RESOURCE, "the memory limit is");

@@ -18,8 +18,8 @@ struct vector {
     unroll_session_config config;
     unroll_model *model;
     unroll_session *session;
-    const char *prefix;             /* of recurrent parameters in the file */
-    float unit;                     /* squared errors are counted by number there, by row here */
+    const char *prefix; /* of recurrent parameters in the file */
+    float unit;         /* squared errors are counted by number there, by row here */
 };
 
 static int64_t number(const struct vector *v, const char *key)
@@ -101,7 +101,7 @@ static bool open_vector(struct vector *v, const char *path, const char *isa)
     v->config.rows = (int)number(v, "B");
     v->config.lengths = 1;
     v->config.input_gradient = !v->spec.tokens;
-    v->config.machine.checkpoint_time = (v->config.steps + 1) / 2;      /* two chunks, the first done again */
+    v->config.machine.checkpoint_time = (v->config.steps + 1) / 2; /* two chunks, the first done again */
     v->config.machine.threads = 2;
     v->config.machine.precision = !isa ? "fp64" : NULL;
     v->config.machine.isa = isa;
@@ -125,8 +125,7 @@ static void compare(const struct vector *v, const char *name, const float *got, 
                     double tolerance)
 {
     double scale = 0, worst = 0;
-    for (size_t i = 0; i < count; i++)
-        scale = fmax(scale, fabs((double)expected[i]));
+    for (size_t i = 0; i < count; i++) scale = fmax(scale, fabs((double)expected[i]));
     for (size_t i = 0; i < count; i++) {
         double error = fabs((double)got[i] - (double)expected[i]) / (scale > 1e-3 ? scale : 1e-3);
         if (!(error <= worst))
@@ -146,8 +145,7 @@ static void compare_buffer(const struct vector *v, const char *buffer, const cha
     bool there = count && expected && first + count <= count_of(v, tensor);
     if (CHECK(there && unroll_read(v->session, buffer, got, count) == UNROLL_OK, "%s: %s and %s", v->path, buffer,
               tensor)) {
-        for (size_t i = 0; i < count && of_loss; i++)
-            got[i] *= v->unit;
+        for (size_t i = 0; i < count && of_loss; i++) got[i] *= v->unit;
         compare(v, tensor, got, expected + first, count, tolerance);
     }
     free(got);
@@ -201,13 +199,12 @@ static bool run_module(const struct vector *v, const unroll_batch *batch)
 /* The update would use the sums up: a tied embedding's are joined here. */
 static void join_tied(const struct vector *v)
 {
-    const char *both[] = { "d.embedding.weight", "d2.embedding.weight" };
+    const char *both[] = {"d.embedding.weight", "d2.embedding.weight"};
     size_t count = unroll_count(v->session, both[1]);
     float *one = calloc(2 * count + 1, sizeof *one), *other = one + count;
     if (count && unroll_read(v->session, both[0], one, count) == UNROLL_OK &&
         unroll_read(v->session, both[1], other, count) == UNROLL_OK) {
-        for (size_t i = 0; i < count; i++)
-            one[i] += other[i];
+        for (size_t i = 0; i < count; i++) one[i] += other[i];
         unroll_write(v->session, both[0], one, count);
     }
     free(one);
@@ -232,13 +229,13 @@ static void test_file(const char *path, const char *isa)
     struct vector v;
     if (open_vector(&v, path, isa)) {
         double near = isa ? 1e-6 : 2e-7, far = isa ? 1e-5 : 2e-7;
-        unroll_batch batch = { .lengths = data_of(&v, "lengths") };
+        unroll_batch batch = {.lengths = data_of(&v, "lengths")};
         batch.tokens = v.spec.tokens ? data_of(&v, "tokens") : NULL;
         batch.inputs = v.spec.tokens ? NULL : data_of(&v, "x");
         if (v.spec.loss && !strcmp(v.spec.loss, "xent"))
-            batch.classes = data_of(&v, "targets");
+            batch.targets = data_of(&v, "targets");
         else if (v.spec.loss)
-            batch.values = data_of(&v, "targets");
+            batch.target_values = data_of(&v, "targets");
         each_state(&v, "h0", "h0", true, 0);
         each_state(&v, "s0", "c0", true, 0);
         bool ran = v.spec.output ? run_training(&v, &batch, near) : run_module(&v, &batch);
@@ -256,7 +253,7 @@ static void test_file(const char *path, const char *isa)
 
 int main(int argc, char **argv)
 {
-    setenv("RNN_PACE", "together", 1);      /* small networks, too, are to run on all threads */
+    setenv("UNROLL_ADAPTIVE", "together", 1); /* small networks, too, are to run on all threads */
     for (int i = 1; i < argc; i++) {
         check_next_case();
         test_file(argv[i], NULL);

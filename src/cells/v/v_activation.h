@@ -31,10 +31,7 @@ CELL_CODE V v_log1p(V u)
 }
 
 /* log(1 + e^x) without overflow. */
-CELL_CODE V v_softplus(V x)
-{
-    return v_add(v_max(v_const(0), x), v_log1p(v_exp(v_sub(v_const(0), v_abs(x)))));
-}
+CELL_CODE V v_softplus(V x) { return v_add(v_max(v_const(0), x), v_log1p(v_exp(v_sub(v_const(0), v_abs(x))))); }
 
 /* The largest float instead of an infinity, so that x / x and 0 x are numbers. */
 CELL_CODE V v_finite(V x) { return v_clip(x, v_const(3.40282347e38f)); }
@@ -45,45 +42,33 @@ CELL_CODE V v_square(V x) { return v_mul(x, x); }
     CELL_CODE V v_##name##_of(V x, V alpha, V beta)       { (void)alpha, (void)beta; return value; } \
     CELL_CODE V v_##name##_slope_of(V y, V alpha, V beta) { (void)y, (void)alpha, (void)beta; return slope; }
 
-ACTIVATION(relu,     v_relu(x),                 v_relu_slope(y))
-ACTIVATION(tanh,     v_tanh(x),                 v_tanh_slope(y))
-ACTIVATION(sigmoid,  v_sigmoid(x),              v_sigmoid_slope(y))
-ACTIVATION(affine,   v_fma(alpha, x, beta),     alpha)
+ACTIVATION(relu, v_relu(x), v_relu_slope(y))
+ACTIVATION(tanh, v_tanh(x), v_tanh_slope(y))
+ACTIVATION(sigmoid, v_sigmoid(x), v_sigmoid_slope(y))
+ACTIVATION(affine, v_fma(alpha, x, beta), alpha)
 
 /* x or alpha x */
-ACTIVATION(leaky_relu,
-           v_fma(alpha, v_min(v_const(0), x), v_relu(x)),
-           v_mix(v_step(y), v_const(1), alpha))
+ACTIVATION(leaky_relu, v_fma(alpha, v_min(v_const(0), x), v_relu(x)), v_mix(v_step(y), v_const(1), alpha))
 
 /* x where x >= alpha, otherwise 0 */
-ACTIVATION(thresholded_relu,
-           v_mul(v_finite(x), v_sub(v_const(1), v_less(x, alpha))),
-           v_step(v_abs(y)))
+ACTIVATION(thresholded_relu, v_mul(v_finite(x), v_sub(v_const(1), v_less(x, alpha))), v_step(v_abs(y)))
 
 /* alpha tanh(beta x) */
-ACTIVATION(scaled_tanh,
-           v_mul(alpha, v_tanh(v_mul(beta, x))),
-           v_mul(beta, v_sub(alpha, v_div(v_square(y), alpha))))
+ACTIVATION(scaled_tanh, v_mul(alpha, v_tanh(v_mul(beta, x))), v_mul(beta, v_sub(alpha, v_div(v_square(y), alpha))))
 
 /* alpha x + beta within [0, 1] */
-ACTIVATION(hard_sigmoid,
-           v_max(v_const(0), v_min(v_const(1), v_fma(alpha, x, beta))),
+ACTIVATION(hard_sigmoid, v_max(v_const(0), v_min(v_const(1), v_fma(alpha, x, beta))),
            v_mul(alpha, v_mul(v_step(y), v_less(y, v_const(1)))))
 
 /* x or alpha (e^x - 1) */
-ACTIVATION(elu,
-           v_fma(alpha, v_expm1_of_negative(v_min(v_const(0), x)), v_relu(x)),
+ACTIVATION(elu, v_fma(alpha, v_expm1_of_negative(v_min(v_const(0), x)), v_relu(x)),
            v_mix(v_step(y), v_const(1), v_add(v_min(v_const(0), y), alpha)))
 
 /* x / (1 + |x|) */
-ACTIVATION(softsign,
-           v_div(v_finite(x), v_add(v_const(1), v_abs(v_finite(x)))),
-           v_square(v_sub(v_const(1), v_abs(y))))
+ACTIVATION(softsign, v_div(v_finite(x), v_add(v_const(1), v_abs(v_finite(x)))), v_square(v_sub(v_const(1), v_abs(y))))
 
 /* log(1 + e^x); its slope 1 - e^-y is the sigmoid of x. */
-ACTIVATION(softplus,
-           v_softplus(x),
-           v_sub(v_const(0), v_expm1_of_negative(v_sub(v_const(0), y))))
+ACTIVATION(softplus, v_softplus(x), v_sub(v_const(0), v_expm1_of_negative(v_sub(v_const(0), y))))
 
 #undef ACTIVATION
 #endif

@@ -35,8 +35,8 @@ CELL_CODE V v_step(V x) { return v_max(v_less(v_const(0), x), v_min(v_const(0), 
 
 /* Slopes from the value of the function: of the sigmoid s (1 - s), of tanh 1 - t t, of relu 0 or 1. */
 CELL_CODE V v_sigmoid_slope(V s) { return v_mul(s, v_sub(v_const(1), s)); }
-CELL_CODE V v_tanh_slope(V t)    { return v_sub(v_const(1), v_mul(t, t)); }
-CELL_CODE V v_relu_slope(V r)    { return v_step(r); }
+CELL_CODE V v_tanh_slope(V t) { return v_sub(v_const(1), v_mul(t, t)); }
+CELL_CODE V v_relu_slope(V r) { return v_step(r); }
 
 /* Slopes by x of sigmoid(v_clip(x, limit)) and tanh(v_clip(x, limit)): 0 where x was clipped, which
  * shows in a value that is exactly the function's at a limit. */

@@ -28,15 +28,14 @@
 #define V_MATH_H
 
 /* x within [low, high]; a NaN stays a NaN (see v_min in v_derived.h). */
-CELL_CODE V v_between(float low, V x, float high)
-{
-    return v_max(v_const(low), v_min(v_const(high), x));
-}
+CELL_CODE V v_between(float low, V x, float high) { return v_max(v_const(low), v_min(v_const(high), x)); }
 
 /* Adding this rounds to an integer n and leaves n + 127 in the low bits. */
 #define V_SHIFT (12582912.f + 127.f)    /* 1.5 * 2^23 + 127 */
 
-struct v_exponential { V n, scale, q; };     /* e^x = scale (1 + q), scale = 2^n */
+struct v_exponential {
+    V n, scale, q;
+}; /* e^x = scale (1 + q), scale = 2^n */
 
 /* scale is right for |x| <= 87; n and q are right for |x| <= 104. */
 CELL_CODE struct v_exponential v_exponential(V x)
@@ -44,7 +43,7 @@ CELL_CODE struct v_exponential v_exponential(V x)
     const V shift = v_const(V_SHIFT);
     V t = v_fma(x, v_const(1.44269502f), shift);
     V n = v_sub(t, shift);
-    V r = v_fma(n, v_const(-0.69140625f), x);           /* ln 2 in two parts */
+    V r = v_fma(n, v_const(-0.69140625f), x); /* ln 2 in two parts */
     r = v_fma(n, v_const(-0.0017409306f), r);
 
     V p = v_fma(v_const(0.0013926184f), r, v_const(0.00836317893f));
@@ -52,7 +51,7 @@ CELL_CODE struct v_exponential v_exponential(V x)
     p = v_fma(p, r, v_const(0.166665763f));
     p = v_fma(p, r, v_const(0.5f));
 
-    struct v_exponential e = { n, v_exponent_of_low_bits(t), v_fma(v_mul(r, r), p, r) };
+    struct v_exponential e = {n, v_exponent_of_low_bits(t), v_fma(v_mul(r, r), p, r)};
     return e;
 }
 
@@ -67,7 +66,7 @@ CELL_CODE V v_sigmoid(V x)
 
     V square = v_mul(r, r);
     V p = v_fma(v_const(0.131106287f / 32), square, v_const(-0.33331272f / 8));
-    V q = v_fma(p, square, v_const(0.5f));              /* t = r q */
+    V q = v_fma(p, square, v_const(0.5f)); /* t = r q */
     V above = v_fma(r, q, one), below = v_fnma(r, q, one);
     return v_div(above, v_fma(v_exponent_of_low_bits(n), below, above));
 }
@@ -77,7 +76,7 @@ CELL_CODE V v_tanh(V x)
 {
     const V shift = v_const(V_SHIFT);
     V x10 = v_between(-10, x, 10);
-    V n = v_fma(x10, v_const(2.88539004f), shift);      /* 2 / ln 2 */
+    V n = v_fma(x10, v_const(2.88539004f), shift); /* 2 / ln 2 */
     V r = v_fma(v_sub(n, shift), v_const(-0.34657359f), x10);
 
     V square = v_mul(r, r);
@@ -112,7 +111,7 @@ CELL_CODE V v_log_of_parts(V f, V k)
     p = v_fma(p, f, v_const(0.333333313f));
 
     V square = v_mul(f, f);
-    V small = v_mul(v_mul(square, f), p);               /* smallest terms first */
+    V small = v_mul(v_mul(square, f), p); /* smallest terms first */
     small = v_fma(k, v_const(0.0017409306f), small);
     small = v_fma(square, v_const(-0.5f), small);
     return v_fma(k, v_const(0.69140625f), v_add(f, small));

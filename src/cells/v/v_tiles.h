@@ -6,50 +6,47 @@
  * Six products of bf16 take less time than one of floats takes a multiply-add: 512 multiply-adds of bf16 a cycle
  * against 32 (Intel's optimization manual, chapter on AMX).
  *
- * A factor lies in memory as thirds: for each step of THIRDS_K k its first bf16, its second ones, its third ones.
- * Left, of rows: blocks of LEFT_ROWS rows, the last of as many as there are: [steps][3][rows][THIRDS_K] bf16. Right, of
- * columns: tiles of THIRDS_COLUMNS columns: [steps][3][THIRDS_K / 2][THIRDS_COLUMNS][2] bf16, the last part first,
- * which is the order in which they are read: memory then runs ahead by itself. Zeros where k ends.
+ * A factor lies in memory as bf16x3 splits: for each step of BF16X3_K k its first bf16, its second ones, its third
+ * ones. Left, of rows: blocks of LEFT_ROWS rows, the last of as many as there are: [steps][3][rows][BF16X3_K] bf16.
+ * Right, of columns: tiles of BF16X3_COLUMNS columns: [steps][3][BF16X3_K / 2][BF16X3_COLUMNS][2] bf16, the last part
+ * first, which is the order in which they are read: memory then runs ahead by itself. Zeros where k ends.
  *
  * A right factor that is far away and multiplied by few rows takes longer to read than to multiply. So it may lie there
- * whole, in two thirds of the bytes: tiles of [steps][THIRDS_K][THIRDS_COLUMNS] floats, which are split step by
+ * whole, in 2/3 of the bytes: tiles of [steps][BF16X3_K][BF16X3_COLUMNS] floats, which are split step by
  * step. */
 #ifndef V_TILES_H
 #define V_TILES_H
 #ifndef __AMX_BF16__
 #error "v_tiles.h needs -mamx-tile -mamx-bf16 -mavx512bf16"
 #endif
-#include "cells/thirds.h"
+#include "cells/bf16x3.h"
 #include <stdbool.h>
 #include <string.h>
 
-/* ---- thirds ---------------------------------------------------------------------------- */
+/* ---- bf16x3 splits ---------------------------------------------------------------------------- */
 
 /* 32 numbers as bf16, those of `low` first. Subnormal numbers become zeros. */
-CELL_CODE __m512i thirds_round(V low, V high)
-{
-    return (__m512i)_mm512_cvtne2ps_pbh(high, low);
-}
+CELL_CODE __m512i bf16x3_round(V low, V high) { return (__m512i)_mm512_cvtne2ps_pbh(high, low); }
 
-CELL_CODE V thirds_rest(V a, __m256i rounded)
+CELL_CODE V bf16x3_rest(V a, __m256i rounded)
 {
     return v_sub(a, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(rounded), 16)));
 }
 
 /* low[i], high[i] become part[0] + part[1] + part[2], exactly but for what is subnormal. */
-CELL_CODE void thirds_of(V low, V high, __m512i part[3])
+CELL_CODE void bf16x3_of(V low, V high, __m512i part[3])
 {
 #pragma GCC unroll 3
     for (int i = 0; i < 3; i++) {
-        part[i] = thirds_round(low, high);
-        low = thirds_rest(low, _mm512_castsi512_si256(part[i]));
-        high = thirds_rest(high, _mm512_extracti64x4_epi64(part[i], 1));
+        part[i] = bf16x3_round(low, high);
+        low = bf16x3_rest(low, _mm512_castsi512_si256(part[i]));
+        high = bf16x3_rest(high, _mm512_extracti64x4_epi64(part[i], 1));
     }
 }
 
 /* The same side by side: low[i], high[i] are a pair. Halves are rounded away from zero, in bits: a NaN whose rounding
  * overflows is still one in the last part, which is exact as it is. */
-CELL_CODE void thirds_of_pairs(V low, V high, __m512i pair[3])
+CELL_CODE void bf16x3_of_pairs(V low, V high, __m512i pair[3])
 {
     const __m512i half = _mm512_set1_epi32(0x8000), first = _mm512_set1_epi32(-0x10000);
 #pragma GCC unroll 3
@@ -57,14 +54,14 @@ CELL_CODE void thirds_of_pairs(V low, V high, __m512i pair[3])
         __m512i l = _mm512_castps_si512(low), h = _mm512_castps_si512(high);
         l = i < 2 ? _mm512_add_epi32(l, half) : l;
         h = i < 2 ? _mm512_add_epi32(h, half) : h;
-        pair[i] = _mm512_ternarylogic_epi32(_mm512_srli_epi32(l, 16), h, first, 0xf8);     /* or(l, and(h, first)) */
+        pair[i] = _mm512_ternarylogic_epi32(_mm512_srli_epi32(l, 16), h, first, 0xf8); /* or(l, and(h, first)) */
         low = v_sub(low, _mm512_castsi512_ps(_mm512_and_si512(l, first)));
         high = v_sub(high, _mm512_castsi512_ps(_mm512_and_si512(h, first)));
     }
 }
 
 /* 16 rows of 16 pairs become 16 columns. */
-CELL_CODE void thirds_transpose(__m512i row[16])
+CELL_CODE void bf16x3_transpose(__m512i row[16])
 {
     __m512i a[16];
 #pragma GCC unroll 8
@@ -96,16 +93,10 @@ CELL_CODE void thirds_transpose(__m512i row[16])
 /* ---- memory ---------------------------------------------------------------------------- */
 
 /* A line of memory past the caches, which else would read it first. */
-CELL_CODE void v_stream(float *line, V a)
-{
-    _mm512_stream_ps(line, a);
-}
+CELL_CODE void v_stream(float *line, V a) { _mm512_stream_ps(line, a); }
 
 /* Before other threads may read what was stored so. */
-CELL_CODE void v_stream_end(void)
-{
-    _mm_sfence();
-}
+CELL_CODE void v_stream_end(void) { _mm_sfence(); }
 
 /* ---- tiles ----------------------------------------------------------------------------- */
 
@@ -125,29 +116,27 @@ CELL_CODE void v_stream_end(void)
 #define TILES_READ(pointer) __asm__ volatile("" :: "r"(pointer) : "memory")
 
 /* Rows of the first tile of a block of `rows` <= LEFT_ROWS; of few rows there is no second. */
-CELL_CODE size_t tiles_first_rows(size_t rows)
-{
-    return rows <= THIRDS_ROWS ? rows : (rows + 1) / 2;
-}
+CELL_CODE size_t tiles_first_rows(size_t rows) { return rows <= BF16X3_ROWS ? rows : (rows + 1) / 2; }
 
 /* Before the products of blocks of so many rows: time is proportional to them. Clears all tiles. */
 CELL_CODE void tiles_begin(size_t rows)
 {
-    struct { uint8_t palette, start, unused[14]; uint16_t bytes[16]; uint8_t rows[16]; } config = { .palette = 1 };
+    struct {
+        uint8_t palette, start, unused[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } config = {.palette = 1};
     const size_t first = tiles_first_rows(rows), second = rows > first ? rows - first : first;
     for (int i = 0; i < 8; i++) {
         bool is_second = i == SUM_10 || i == SUM_11 || i == LEFT_1;
         config.bytes[i] = 64;
-        config.rows[i] = (uint8_t)(i >= RIGHT_0 ? THIRDS_K / 2 : is_second ? second : first);
+        config.rows[i] = (uint8_t)(i >= RIGHT_0 ? BF16X3_K / 2 : is_second ? second : first);
     }
     TILES_READ(&config);
     _tile_loadconfig(&config);
 }
 
-CELL_CODE void tiles_end(void)
-{
-    _tile_release();
-}
+CELL_CODE void tiles_end(void) { _tile_release(); }
 
 /* Both products of a right factor after each other: to take another one in lasts longer than to multiply few rows. */
 #define TILES_MULTIPLY_(second, wide)                                           \
@@ -168,9 +157,9 @@ CELL_CODE void tiles_end(void)
     } while (0)
 #define TILES_RIGHT_(part, wide)                                                \
     do {                                                                        \
-        _tile_loadd(RIGHT_0, right + RIGHT_AT(part), THIRDS_COLUMNS * 4);  \
+        _tile_loadd(RIGHT_0, right + RIGHT_AT(part), BF16X3_COLUMNS * 4);  \
         if (wide)                                                               \
-            _tile_loadd(RIGHT_1, right_1 + RIGHT_AT(part), THIRDS_COLUMNS * 4);    \
+            _tile_loadd(RIGHT_1, right_1 + RIGHT_AT(part), BF16X3_COLUMNS * 4);    \
     } while (0)
 
 /* On an Intel Xeon (model 167) a tile that is stored after a thousand cycles without one waits as long again, a third
@@ -180,7 +169,7 @@ enum { TILES_OPEN = 4 };
 
 CELL_CODE void tiles_keep_open(void)
 {
-    _Alignas(64) char nowhere[THIRDS_ROWS * LEFT_PART];
+    _Alignas(64) char nowhere[BF16X3_ROWS * LEFT_PART];
     _tile_stored(LEFT_0, nowhere, LEFT_PART);
 }
 
@@ -228,7 +217,7 @@ CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const
 
 /* A step of one or two tiles of a whole right factor, which is split while the step before it is multiplied. */
 struct tiles_split {
-    const char *from, *from_1;              /* NULL: there is none */
+    const char *from, *from_1; /* NULL: there is none */
     char *to;
     tiles_meanwhile *meanwhile;
     void *of;
@@ -236,12 +225,11 @@ struct tiles_split {
 
 CELL_CODE void tiles_split_pair(const char *from, char *to, size_t pair)
 {
-    const float *number = (const float *)(const void *)from + pair * 2 * THIRDS_COLUMNS;
+    const float *number = (const float *)(const void *)from + pair * 2 * BF16X3_COLUMNS;
     __m512i part[3];
-    thirds_of_pairs(v_load(number), v_load(number + THIRDS_COLUMNS), part);
+    bf16x3_of_pairs(v_load(number), v_load(number + BF16X3_COLUMNS), part);
 #pragma GCC unroll 3
-    for (int i = 0; i < 3; i++)
-        _mm512_store_si512(to + RIGHT_AT(i) + pair * sizeof *part, part[i]);
+    for (int i = 0; i < 3; i++) _mm512_store_si512(to + RIGHT_AT(i) + pair * sizeof *part, part[i]);
 }
 
 static __attribute__((noinline)) void tiles_split_pairs(const struct tiles_split *s, size_t pair, size_t end)
@@ -255,7 +243,7 @@ static __attribute__((noinline)) void tiles_split_pairs(const struct tiles_split
 
 CELL_CODE void tiles_split_meanwhile(void *of, int time)
 {
-    enum { PAIRS = THIRDS_K / 2, SHARE = (PAIRS + TILES_TIMES - 1) / TILES_TIMES };
+    enum { PAIRS = BF16X3_K / 2, SHARE = (PAIRS + TILES_TIMES - 1) / TILES_TIMES };
     const struct tiles_split *s = of;
     const size_t pair = (size_t)time * SHARE;
     s->meanwhile(s->of, time);
@@ -268,8 +256,8 @@ CELL_CODE void tiles_add_whole(const char *left, size_t rows, const char *whole,
                                tiles_meanwhile *meanwhile, void *of, const bool second, const bool wide)
 {
     _Alignas(64) char made[2][2 * RIGHT_BYTES];
-    struct tiles_split split = { whole, wide ? whole_1 : NULL, made[0], meanwhile, of };
-    tiles_split_pairs(&split, 0, THIRDS_K / 2);
+    struct tiles_split split = {whole, wide ? whole_1 : NULL, made[0], meanwhile, of};
+    tiles_split_pairs(&split, 0, BF16X3_K / 2);
     for (size_t i = 0; i < steps; i++, left += rows * LEFT_ROW) {
         const char *right = split.to;
         split.to = made[i % 2 == 0];
@@ -283,7 +271,8 @@ CELL_CODE void tiles_add_whole(const char *left, size_t rows, const char *whole,
 
 /* tiles_add of either right factor. */
 CELL_CODE void tiles_add_right(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
-                               const bool whole, tiles_meanwhile *meanwhile, void *of, const bool second, const bool wide)
+                               const bool whole, tiles_meanwhile *meanwhile, void *of, const bool second,
+                               const bool wide)
 {
     if (whole)
         tiles_add_whole(left, rows, right, right_1, steps, meanwhile, of, second, wide);
@@ -292,10 +281,13 @@ CELL_CODE void tiles_add_right(const char *left, size_t rows, const char *right,
 }
 
 /* Memory to bring nearer meanwhile: so many pieces of two cache lines at each step of k, `distance` bytes apart. Not
- * more than AHEAD_MOST: they keep the tiles' own loads waiting. */
-enum { AHEAD_PIECE = 128, AHEAD_MOST = 2 * TILES_TIMES };
+ * more than AHEAD_MAX: they keep the tiles' own loads waiting. */
+enum { AHEAD_PIECE = 128, AHEAD_MAX = 2 * TILES_TIMES };
 
-struct tiles_ahead { const char *at; size_t pieces, distance; };
+struct tiles_ahead {
+    const char *at;
+    size_t pieces, distance;
+};
 
 CELL_CODE void tiles_ask(void *of, int time)
 {
@@ -349,12 +341,15 @@ CELL_CODE void tiles_load(const float *c, const float *c_1, size_t c_row, size_t
 
 /* ---- weights that are bf16 ------------------------------------------------------------- */
 
-/* They need no splitting: all thirds of up to BF16_ROWS rows are the rows of one tile, each with a sum of its own, by
- * `count` tiles of columns (a constant at each use, at most TILES_SUMS) side by side: lines of pairs, so many bytes
+/* They need no splitting: all three parts of up to BF16_ROWS rows are the rows of one tile, each with a sum of its own,
+ * by `count` tiles of columns (a constant at each use, at most TILES_SUMS) side by side: lines of pairs, so many bytes
  * apart. */
-struct tiles_bf16 { const char *at; size_t lines, line; };
+struct tiles_bf16 {
+    const char *at;
+    size_t lines, line;
+};
 
-enum { TILES_SUMS = 4, TILES_LINE = 4 * THIRDS_COLUMNS };
+enum { TILES_SUMS = 4, TILES_LINE = 4 * BF16X3_COLUMNS };
 
 #define TILES_ADD_BF16_(sum, right, j)                                          \
     do {                                                                        \
@@ -364,12 +359,12 @@ enum { TILES_SUMS = 4, TILES_LINE = 4 * THIRDS_COLUMNS };
         }                                                                       \
     } while (0)
 
-/* Left: [steps][rows][THIRDS_K]. Where lines end within a step, that step is one of the last lines there are, and the
+/* Left: [steps][rows][BF16X3_K]. Where lines end within a step, that step is one of the last lines there are, and the
  * left factor has zeros for those before. */
 CELL_CODE void tiles_add_bf16(const char *left, size_t rows, const struct tiles_bf16 *w, tiles_meanwhile *meanwhile,
                               void *of, const size_t count)
 {
-    enum { LINES = THIRDS_K / 2 };
+    enum { LINES = BF16X3_K / 2 };
     TILES_FENCE();
     for (size_t line = 0; line < w->lines; line += LINES, left += rows * LEFT_PART) {
         const char *at = w->at + (line + LINES <= w->lines ? line : w->lines - LINES) * w->line;
@@ -384,21 +379,21 @@ CELL_CODE void tiles_add_bf16(const char *left, size_t rows, const struct tiles_
     }
 }
 
-/* The sums, side by side, each third [rows] of its own. */
+/* The sums, side by side, each part [rows] of its own. */
 CELL_CODE void tiles_store_bf16(float *c, size_t c_row, const size_t count)
 {
     const size_t bytes = c_row * sizeof *c;
     _tile_stored(SUM_00, c, bytes);
     if (count > 1)
-        _tile_stored(SUM_01, c + THIRDS_COLUMNS, bytes);
+        _tile_stored(SUM_01, c + BF16X3_COLUMNS, bytes);
     if (count > 2)
-        _tile_stored(SUM_10, c + 2 * THIRDS_COLUMNS, bytes);
+        _tile_stored(SUM_10, c + 2 * BF16X3_COLUMNS, bytes);
     if (count > 3)
-        _tile_stored(SUM_11, c + 3 * THIRDS_COLUMNS, bytes);
+        _tile_stored(SUM_11, c + 3 * BF16X3_COLUMNS, bytes);
     TILES_FENCE();
 }
 
-/* A sum, from those of its thirds, which are so many numbers apart. */
+/* A sum, from those of its bf16x3 splits, which are so many numbers apart. */
 CELL_CODE V tiles_sum_bf16(const float *third, size_t apart)
 {
     return v_add(v_load(third), v_add(v_load(third + apart), v_load(third + 2 * apart)));

@@ -1,13 +1,12 @@
 /* Activations of dense layers: y = f(x) number by number, or the softmax of a row; and their backward from
- * what entered. The formulas are cells/v/v_chosen.h's. Included after loss.h, whose row sums softmax has. */
+ * what entered. The formulas are cells/v/v_chosen.h's. Included after loss_kernels.h, whose row sums softmax has. */
 #include "cells/v/v_chosen.h"
 
 static void softmax_row(const real *x, real *y, size_t n)
 {
     copy_numbers(y, x, n);
     V inverse = v_const(1 / exponentials(y, n, largest(y, n)));
-    for (size_t i = 0; i < n; i += V_WIDTH)
-        store_up_to(y + i, v_mul(load_up_to(y + i, n - i), inverse), n - i);
+    for (size_t i = 0; i < n; i += V_WIDTH) store_up_to(y + i, v_mul(load_up_to(y + i, n - i), inverse), n - i);
 }
 
 static void activate_row(const struct activation *f, const real *x, real *y, size_t n)
@@ -30,8 +29,7 @@ static void activate_back_row(const struct activation *f, const real *x, const r
     activate_row(f, x, y, n);
     if (softmax) {
         real dot = 0;
-        for (size_t i = 0; i < n; i++)
-            dot += y[i] * dy[i];
+        for (size_t i = 0; i < n; i++) dot += y[i] * dy[i];
         dot_v = v_const(dot);
     }
     for (size_t i = 0; i < n; i += V_WIDTH) {
@@ -42,10 +40,7 @@ static void activate_back_row(const struct activation *f, const real *x, const r
 }
 
 /* For rows of no plan; x may be y. */
-static void activate(const struct activation *f, const void *x, void *y, size_t n)
-{
-    activate_row(f, x, y, n);
-}
+static void activate(const struct activation *f, const void *x, void *y, size_t n) { activate_row(f, x, y, n); }
 
 static unroll_status kernel_activate(const struct call *call, int me, int team, struct work *work)
 {
@@ -68,8 +63,8 @@ static unroll_status kernel_activate_back(const struct call *call, int me, int t
     const size_t rows = tensor_rows(x);
     const struct range row = my_share(rows, me, team, 1);
     for (size_t r = row.first; r < row.end; r++, comm_poll())
-        activate_back_row(&call->activation, tensor_row(x, r), tensor_row(dy, r), tensor_row(x, r),
-                          tensor_row(dx, r), tensor_width(x), adds);
+        activate_back_row(&call->activation, tensor_row(x, r), tensor_row(dy, r), tensor_row(x, r), tensor_row(dx, r),
+                          tensor_width(x), adds);
     count_slices(work, call, ACTIVATE_BACK_X, row, rows);
     count_slices(work, call, ACTIVATE_BACK_DY, row, rows);
     count_slices(work, call, ACTIVATE_BACK_DX, row, rows);

@@ -1,6 +1,6 @@
 /* Binding: what a kernel is given (struct call), made of an operation of the plan: addresses of views, its numbers, the
- * cell's kernels. Memory is instance.c's. */
-#include "device/cpu/instance_parts.h"
+ * cell's kernels. Memory is executable.c's. */
+#include "device/cpu/executable_parts.h"
 #include "device/cpu/operands.h"
 
 /* ---- views ----------------------------------------------------------------------------- */
@@ -20,7 +20,7 @@ static void set_strides(const struct buffer *b, size_t stride[BUFFER_AXES])
     }
 }
 
-static unroll_status bind_view(const struct instance *in, const struct view *v, struct tensor *x)
+static unroll_status bind_view(const struct executable *in, const struct view *v, struct tensor *x)
 {
     if (v->buffer < 0)
         return UNROLL_OK;
@@ -51,7 +51,7 @@ static void bind_steps(const struct plan *p, const struct op *op, struct call *c
     call->options = p->model->layer[op->depth - 1].options;
     call->all_units = g->whole[3];
     call->saves = p->config.mode >= MODE_TRAIN;
-    call->saves_far = call->saves && plan_is_far(p, (double)g->bytes);
+    call->saves_far = call->saves && plan_exceeds_cache(p, (double)g->bytes);
     call->int8 = p->config.weights == DTYPE_I8;
 }
 
@@ -60,35 +60,35 @@ void bind_numbers(const struct plan *p, const struct op *op, struct call *call)
     call->op = op, call->plan = p;
     call->direction = op->direction, call->choice = op->choice, call->shift = op->shift, call->stream = op->stream;
     call->probability = op->probability, call->activation = op->activation, call->tag = op->tag;
-    call->batch = p->config.B, call->shards = p->config.shards, call->quantum = p->quantum;
+    call->batch = p->config.B, call->shards = p->config.shards, call->block_steps = p->block_steps;
     if (op->group >= 0)
-        call->group = (struct members){ p->group[op->group].rank, p->group[op->group].size };
-    for (int i = 0; i < op->views; i++)
-        call->view[i].access = op->view[i].access;
+        call->group = (struct members){p->group[op->group].rank, p->group[op->group].size};
+    for (int i = 0; i < op->views; i++) call->view[i].access = op->view[i].access;
     if (op->kind == OP_RNN || op->kind == OP_RNN_BACK)
         bind_steps(p, op, call);
     if (op->kind == OP_GEMM_DW)
         call->by_tiles = p->splits_dw;
 }
 
-static bool has_thirds(const struct instance *in, const struct view *v)
+static bool has_bf16x3(const struct executable *in, const struct view *v)
 {
     return v->buffer >= 0 && layout_is_right(in->plan->buffer[v->buffer].layout);
 }
 
 /* Not where a product with a narrow x is in the step. */
-static bool has_bf16_tiles(const struct instance *in, const struct op *op)
+static bool has_bf16_tiles(const struct executable *in, const struct op *op)
 {
-    return in->isa->tiled_cells && op->view[RNN_W_X].buffer < 0 && reads_bf16_by_tiles(in->plan, op->view[RNN_W].buffer);
+    return in->isa->tiled_cells && op->view[RNN_W_X].buffer < 0 &&
+           reads_bf16_by_tiles(in->plan, op->view[RNN_W].buffer);
 }
 
-static bool is_by_tiles(const struct instance *in, const struct op *op)
+static bool is_by_tiles(const struct executable *in, const struct op *op)
 {
-    return op->kind == OP_RNN && (has_thirds(in, &op->view[RNN_W]) || has_thirds(in, &op->view[RNN_W_X]) ||
-                                  has_bf16_tiles(in, op));
+    return op->kind == OP_RNN &&
+           (has_bf16x3(in, &op->view[RNN_W]) || has_bf16x3(in, &op->view[RNN_W_X]) || has_bf16_tiles(in, op));
 }
 
-static unroll_status bind_cell(const struct instance *in, const struct op *op, struct call *call)
+static unroll_status bind_cell(const struct executable *in, const struct op *op, struct call *call)
 {
     if (op->kind != OP_RNN && op->kind != OP_RNN_BACK)
         return UNROLL_OK;
@@ -100,17 +100,15 @@ static unroll_status bind_cell(const struct instance *in, const struct op *op, s
     return UNROLL_OK;
 }
 
-unroll_status bind_op(struct instance *in, const struct op *op, enum division division, struct call *call)
+unroll_status bind_op(struct executable *in, const struct op *op, enum division division, struct call *call)
 {
-    *call = (struct call){ .isa = in->isa, .division = division, .barrier = &in->team[op->lane % in->teams].barrier };
+    *call = (struct call){.isa = in->isa, .division = division, .barrier = &in->team[op->queue % in->teams].barrier};
     if (!in->isa->kernel[op->kind])
-        return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name,
-                    kind_info(op->kind)->name);
+        return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name, kind_info(op->kind)->name);
     TRY(bind_cell(in, op, call));
     if (op->group >= 0 || op->peer >= 0)
         call->comm = in->comm;
-    for (int i = 0; i < op->views; i++)
-        TRY(bind_view(in, &op->view[i], &call->view[i]));
+    for (int i = 0; i < op->views; i++) TRY(bind_view(in, &op->view[i], &call->view[i]));
     bind_numbers(in->plan, op, call);
     return UNROLL_OK;
 }

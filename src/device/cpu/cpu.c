@@ -1,9 +1,9 @@
-/* The CPU as a device: instances of instance.h behind the functions of device.h. All its memory is the
+/* The CPU as a device: executables of executable.h behind the functions of device.h. All its memory is the
  * host's, so reading a buffer is a copy. */
-#include "device/cpu/instance.h"
+#include "device/cpu/executable.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/operands.h"
-#include "device/cpu/pace.h"
+#include "device/cpu/adaptive_threads.h"
 #include "device/device.h"
 #include <stdlib.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static unroll_status cpu_store_new(const struct plan *plan, void **store)
 static struct device_traits traits_of(const char *isa)
 {
     struct device_traits traits = cpu_traits;
-    traits.splits = cpu_isa_has_thirds(isa);
+    traits.splits = cpu_isa_has_bf16x3(isa);
     return traits;
 }
 
@@ -36,32 +36,33 @@ static struct device_traits traits_of(const char *isa)
 static bool has_use_for_tiles(const struct plan *plan)
 {
     bool bf16 = false;
-    for (int i = 0; i < plan->buffers; i++)
-        bf16 = bf16 || reads_bf16_by_tiles(plan, i);
+    for (int i = 0; i < plan->buffers; i++) bf16 = bf16 || reads_bf16_by_tiles(plan, i);
     return plan->splits || bf16 || plan->config.weights == DTYPE_I8;
 }
 
-static unroll_status cpu_instance_new(const struct plan *plan, void *store, const struct device_options *options,
-                                      void **instance)
+static unroll_status cpu_executable_new(const struct plan *plan, void *store, const struct device_options *options,
+                                        void **executable)
 {
-    struct instance_config config = { .threads = options->threads ? options->threads : cpu_count(),
-                                      .comm = options->comm, .profile = options->profile };
-    struct instance *made;
+    struct executable_config config = {.threads = options->threads ? options->threads : cpu_count(),
+                                       .comm = options->comm,
+                                       .profile = options->profile};
+    struct executable *made;
     if (options->which)
         return fail(UNROLL_USAGE, "device cpu:%s: nothing comes after cpu; fix: cpu", options->which);
-    TRY(pace_parse(getenv("RNN_PACE"), &config.chooses));
+    TRY(adaptive_parse(getenv("UNROLL_ADAPTIVE"), &config.chooses));
     TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
     config.isa = has_use_for_tiles(plan) ? config.isa : cpu_isa_without_tiles(config.isa);
-    TRY(instance_new(plan, store, &config, &made));
-    *instance = made;
+    TRY(executable_new(plan, store, &config, &made));
+    *executable = made;
     return UNROLL_OK;
 }
 
-static unroll_status find_bytes(struct instance *instance, const char *name, uint64_t first, uint64_t bytes, char **at)
+static unroll_status find_bytes(struct executable *executable, const char *name, uint64_t first, uint64_t bytes,
+                                char **at)
 {
-    const struct plan *plan = instance_plan(instance);
+    const struct plan *plan = executable_plan(executable);
     int index = plan_find_buffer(plan, name);
-    char *buffer = instance_buffer(instance, name);
+    char *buffer = executable_buffer(executable, name);
     if (index < 0 || !buffer)
         return fail(UNROLL_USAGE, "the plan has no buffer '%s' here", name);
     if (first > plan->buffer[index].bytes || bytes > plan->buffer[index].bytes - first)
@@ -70,53 +71,61 @@ static unroll_status find_bytes(struct instance *instance, const char *name, uin
     return UNROLL_OK;
 }
 
-static unroll_status cpu_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to)
+static unroll_status cpu_read(void *executable, const char *buffer, uint64_t first, uint64_t bytes, void *to)
 {
     char *at;
-    TRY(find_bytes(instance, buffer, first, bytes, &at));
+    TRY(find_bytes(executable, buffer, first, bytes, &at));
     memcpy(to, at, bytes);
     return UNROLL_OK;
 }
 
-static unroll_status cpu_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
+static unroll_status cpu_write(void *executable, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
 {
     char *at;
-    TRY(find_bytes(instance, buffer, first, bytes, &at));
+    TRY(find_bytes(executable, buffer, first, bytes, &at));
     memcpy(at, from, bytes);
     return UNROLL_OK;
 }
 
-static unroll_status cpu_run(void *instance, enum part first, enum part last)
+static unroll_status cpu_run(void *executable, enum phase first, enum phase last)
 {
-    bool overlap = first <= PART_BACKWARD && last >= PART_SUM && plan_overlaps(instance_plan(instance));
-    for (int part = (int)first; part <= (int)last; part++)
-        if (!overlap || part != PART_SUM)
-            TRY(instance_run(instance, overlap && part == PART_BACKWARD ? (enum part)PART_BACKWARD_SUM : (enum part)part));
+    bool overlap = first <= PHASE_BACKWARD && last >= PHASE_SUM && plan_overlaps(executable_plan(executable));
+    for (int phase = (int)first; phase <= (int)last; phase++)
+        if (!overlap || phase != PHASE_SUM)
+            TRY(executable_run(executable, overlap && phase == PHASE_BACKWARD ? (enum phase)PHASE_BACKWARD_SUM
+                                                                              : (enum phase)phase));
     return UNROLL_OK;
 }
 
-static uint64_t cpu_forecast(const struct plan *plan, int threads)
+static uint64_t cpu_memory_estimate(const struct plan *plan, int threads)
 {
-    return instance_forecast(plan, threads ? threads : cpu_count());
+    return executable_memory_estimate(plan, threads ? threads : cpu_count());
 }
 
-static void cpu_store_free(void *store)                       { store_free(store); }
-static void cpu_instance_free(void *instance)                 { instance_free(instance); }
-static void *cpu_host(void *instance, const char *buffer)     { return instance_buffer(instance, buffer); }
-static uint64_t cpu_bytes(const void *instance)               { return instance_bytes(instance); }
-static const char *cpu_isa_of(const void *instance)           { return instance_isa(instance)->name; }
-static const struct op_time *cpu_time(const void *instance, int op)  { return instance_time(instance, op); }
-static int cpu_threads(const void *instance)                  { return instance_threads(instance); }
+static void cpu_store_free(void *store) { store_free(store); }
+static void cpu_executable_free(void *executable) { executable_free(executable); }
+static void *cpu_host(void *executable, const char *buffer) { return executable_buffer(executable, buffer); }
+static uint64_t cpu_bytes(const void *executable) { return executable_bytes(executable); }
+static const char *cpu_isa_of(const void *executable) { return executable_isa(executable)->name; }
+static const struct op_time *cpu_time(const void *executable, int op) { return executable_time(executable, op); }
+static int cpu_threads(const void *executable) { return executable_threads(executable); }
 
-const struct device device_cpu = {
-    .name = "cpu",                          .traits = traits_of,
-    .precisions = 1 << PRECISION_FP32,
-    .skips_ended = true,                    .forks = true,      .about = cpu_about,
-    .store_new = cpu_store_new,             .store_free = cpu_store_free,
-    .instance_new = cpu_instance_new,       .instance_free = cpu_instance_free,
-    .run = cpu_run,                         .host = cpu_host,
-    .read = cpu_read,                       .write = cpu_write,
-    .forecast = cpu_forecast,               .bytes = cpu_bytes,
-    .isa = cpu_isa_of,                      .threads = cpu_threads,
-    .time = cpu_time,
-};
+const struct device device_cpu = {.name = "cpu",
+                                  .traits = traits_of,
+                                  .precisions = 1 << PRECISION_FP32,
+                                  .skips_ended = true,
+                                  .forks = true,
+                                  .about = cpu_about,
+                                  .store_new = cpu_store_new,
+                                  .store_free = cpu_store_free,
+                                  .executable_new = cpu_executable_new,
+                                  .executable_free = cpu_executable_free,
+                                  .run = cpu_run,
+                                  .host = cpu_host,
+                                  .read = cpu_read,
+                                  .write = cpu_write,
+                                  .memory_estimate = cpu_memory_estimate,
+                                  .bytes = cpu_bytes,
+                                  .isa = cpu_isa_of,
+                                  .threads = cpu_threads,
+                                  .time = cpu_time};

@@ -3,37 +3,33 @@
  * has just made. */
 #include "device/cpu/division.h"
 #include "cells/cell.h"
-#include "base/cpu.h"
+#include "base/processor.h"
 #include <string.h>
 
 /* In a nanosecond, as a core of a server with 512 or 256 bits does it: less exact than they look. */
 #define MULTIPLY_ADDS    35.0
-#define BYTES_NEAR       50.0       /* weights that stay in the core's cache between two steps */
+#define CACHE_BYTES       50.0       /* weights that stay in the core's cache between two steps */
 #define BYTES_FAR        14.0
 #define TILES_ADDED      110.0      /* likewise, as AMX does it; its weights come in long runs */
 #define TILES_FAR        25.0
-#define WHOLE_SPLIT      16.0       /* floats that become thirds on the way, wherever they come from */
+#define WHOLE_SPLIT      16.0       /* floats that become bf16x3 splits on the way, wherever they come from */
 #define BYTES_HANDED     3.5        /* from the cache of another core */
 #define GATES_OF_A_TILE  25.0       /* nanoseconds: activations of CELL_TILE units of a row */
 #define BARRIER          400.0      /* nanoseconds for two threads, more for more */
 
 unroll_status division_parse(const char *name, enum division *division)
 {
-    static const char *const names[] = { "chosen", "rows", "units", "one" };
+    static const char *const names[] = {"chosen", "rows", "units", "one"};
     *division = DIVISION_CHOSEN;
     for (int i = 0; name && i < 4; i++)
         if (!strcmp(name, names[i])) {
             *division = (enum division)i;
             return UNROLL_OK;
         }
-    return !name ? UNROLL_OK
-                 : fail(UNROLL_USAGE, "RNN_DIVISION is '%s'; fix: chosen, rows, units or one", name);
+    return !name ? UNROLL_OK : fail(UNROLL_USAGE, "UNROLL_DIVISION is '%s'; fix: chosen, rows, units or one", name);
 }
 
-static size_t part_of(size_t n, int parts)
-{
-    return (n + (size_t)parts - 1) / (size_t)parts;
-}
+static size_t part_of(size_t n, int parts) { return (n + (size_t)parts - 1) / (size_t)parts; }
 
 /* Nanoseconds of a step in the largest part. */
 static double step_time(const struct division_shape *s, struct division_parts parts)
@@ -45,7 +41,7 @@ static double step_time(const struct division_shape *s, struct division_parts pa
     bool near = bytes <= 0.75 * (double)cpu_cache_bytes();
     double product = weights * rows / (s->tiles ? TILES_ADDED : MULTIPLY_ADDS);
     bool whole = s->tiles && s->number == sizeof(float);
-    double reading = bytes / (whole ? WHOLE_SPLIT : near ? BYTES_NEAR : s->tiles ? TILES_FAR : BYTES_FAR);
+    double reading = bytes / (whole ? WHOLE_SPLIT : near ? CACHE_BYTES : s->tiles ? TILES_FAR : BYTES_FAR);
     double barriers = parts.units > 1 ? s->barriers * BARRIER * (1 + 0.1 * (parts.rows * parts.units - 2)) : 0;
     double handed = rows * (double)s->handed * (1 - 1.0 / parts.units) / BYTES_HANDED;
     return (product > reading ? product : reading) + rows * (double)tiles * GATES_OF_A_TILE + barriers + handed;
@@ -53,7 +49,7 @@ static double step_time(const struct division_shape *s, struct division_parts pa
 
 static struct division_parts by_rows(const struct division_shape *s, int team)
 {
-    return (struct division_parts){ s->rows < (size_t)team ? (int)s->rows : team, 1 };
+    return (struct division_parts){s->rows < (size_t)team ? (int)s->rows : team, 1};
 }
 
 /* More threads have to be worth their barriers. */
@@ -61,13 +57,13 @@ static struct division_parts best_of(const struct division_shape *s, int team)
 {
     const double enough = 0.9;
     struct division_parts best = by_rows(s, team);
-    double least = step_time(s, best);
+    double min = step_time(s, best);
     for (int units = 2; units <= team && !s->rows_only; units++) {
-        struct division_parts parts = { team / units, units };
-        if (team % units || parts.rows > (int)s->rows || step_time(s, parts) > enough * least)
+        struct division_parts parts = {team / units, units};
+        if (team % units || parts.rows > (int)s->rows || step_time(s, parts) > enough * min)
             continue;
         best = parts;
-        least = step_time(s, parts);
+        min = step_time(s, parts);
     }
     return best;
 }
@@ -75,8 +71,8 @@ static struct division_parts best_of(const struct division_shape *s, int team)
 struct division_parts division_of(const struct division_shape *s, int team, enum division forced)
 {
     if (team == 1 || s->rows == 0 || forced == DIVISION_ONE)
-        return (struct division_parts){ 1, 1 };
+        return (struct division_parts){1, 1};
     if (forced == DIVISION_UNITS && !s->rows_only)
-        return (struct division_parts){ 1, team };
+        return (struct division_parts){1, team};
     return forced == DIVISION_CHOSEN ? best_of(s, team) : by_rows(s, team);
 }

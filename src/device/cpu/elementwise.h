@@ -3,21 +3,24 @@
 
 /* ---- dropout --------------------------------------------------------------------------- */
 
-enum { RUN_SEED, RUN_STEP };            /* of the I64 view DROPOUT_RUN */
+enum { RUN_SEED, RUN_STEP }; /* of the I64 view DROPOUT_RUN */
 
 /* What decides over one row of units: its place in the whole tensor, the step, the seed and the stream. */
-struct mask { uint32_t key[2], counter[4]; float probability; real factor[2]; };    /* of dropped, of kept */
+struct mask {
+    uint32_t key[2], counter[4];
+    float probability;
+    real factor[2];
+}; /* of dropped, of kept */
 
 static struct mask mask_of(const struct call *call)
 {
     const int64_t *run = call->view[DROPOUT_RUN].at;
     const uint64_t seed = (uint64_t)run[RUN_SEED];
     const float p = call->probability;
-    return (struct mask){
-        .key = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)call->stream },
-        .counter = { 0, 0, 0, (uint32_t)run[RUN_STEP] },
-        .probability = p, .factor = { 0, (real)(1.0 / (1.0 - (double)p)) },
-    };
+    return (struct mask){.key = {(uint32_t)seed, (uint32_t)(seed >> 32) ^ (uint32_t)call->stream},
+                         .counter = {0, 0, 0, (uint32_t)run[RUN_STEP]},
+                         .probability = p,
+                         .factor = {0, (real)(1.0 / (1.0 - (double)p))}};
 }
 
 /* y = x / (1 - p) where the mask keeps, otherwise 0; unit: the number of x[0] in the whole row. Four
@@ -113,13 +116,13 @@ static unroll_status kernel_tree(const struct call *call, int me, int team, stru
 
 /* 16 sums: fewer would wait for themselves. */
 enum { NORM_LANES = 16, NORM_SOME = 8 };
-typedef real   norm_numbers __attribute__((vector_size(NORM_SOME * sizeof(real))));
+typedef real norm_numbers __attribute__((vector_size(NORM_SOME * sizeof(real))));
 typedef double norm_squares __attribute__((vector_size(NORM_SOME * sizeof(double))));
 
 /* Sum of squares in double: 16 sums by column modulo 16, then a tree, on every ISA. */
 static double squares_of_row(const real *x, size_t n)
 {
-    norm_squares half[NORM_LANES / NORM_SOME] = { { 0 } };
+    norm_squares half[NORM_LANES / NORM_SOME] = {{0}};
     double lane[NORM_LANES];
     size_t i = 0;
     for (; i + NORM_LANES <= n; i += NORM_LANES)
@@ -130,11 +133,9 @@ static double squares_of_row(const real *x, size_t n)
             half[j] += wide * wide;
         }
     memcpy(lane, half, sizeof lane);
-    for (size_t l = 0; i + l < n; l++)
-        lane[l] += (double)x[i + l] * (double)x[i + l];
+    for (size_t l = 0; i + l < n; l++) lane[l] += (double)x[i + l] * (double)x[i + l];
     for (size_t distance = NORM_LANES / 2; distance > 0; distance /= 2)
-        for (size_t l = 0; l < distance; l++)
-            lane[l] += lane[l + distance];
+        for (size_t l = 0; l < distance; l++) lane[l] += lane[l + distance];
     return lane[0];
 }
 
@@ -162,7 +163,7 @@ static void pack_unit(const struct call *call, enum dtype dtype, void *to, size_
 {
     bool narrow = dtype == DTYPE_BF16 || dtype == DTYPE_I8;
     if (narrow && row)
-        call->isa->pack_narrow(dtype, to, distance, row, width);
+        call->isa->pack_lowp(dtype, to, distance, row, width);
     else
         for (size_t i = 0; i < cells_of(dtype, width); i++)
             ((real *)to)[i * distance] = row ? ((const real *)row)[i] : 0;
@@ -186,8 +187,8 @@ static void pack_panels(const struct call *call, int me, int team, struct work *
                       u < n ? tensor_row(from, gate * units + unit + u) : NULL, width);
         done += n;
     }
-    count_slices(work, call, PACK_FROM, (struct range){ 0, done }, rows);
-    count_slices(work, call, PACK_TO, (struct range){ 0, done }, rows);
+    count_slices(work, call, PACK_FROM, (struct range){0, done}, rows);
+    count_slices(work, call, PACK_TO, (struct range){0, done}, rows);
 }
 
 /* Likewise to columns. */
@@ -215,7 +216,7 @@ static const real *lane_row(const struct tensor *from, size_t tile, size_t lane)
     return unit < units ? tensor_row(from, gate * units + unit) : NULL;
 }
 
-/* A tile of all gates side by side, by blocks of k that stay near while their lines fill. */
+/* A tile of all gates side by side, by blocks of k that stay in cache while their lines fill. */
 static void pack_tile(const struct tensor *from, size_t tile, real *to)
 {
     enum { BLOCK = 64 };
@@ -223,8 +224,7 @@ static void pack_tile(const struct tensor *from, size_t tile, real *to)
     for (size_t k = 0; k < width; k += BLOCK)
         for (size_t lane = 0; lane < lanes; lane++) {
             const real *row = lane_row(from, tile, lane);
-            for (size_t i = k; i < width && i < k + BLOCK; i++)
-                to[i * lanes + lane] = row ? row[i] : 0;
+            for (size_t i = k; i < width && i < k + BLOCK; i++) to[i * lanes + lane] = row ? row[i] : 0;
         }
 }
 
@@ -245,7 +245,7 @@ static void pack_gates(const struct call *call, int me, int team, struct work *w
                 pack_unit(call, dtype, to + lane * cell_bytes(dtype), lanes, lane_row(from, n, lane), width);
     }
     size_t end = tile.end * CELL_TILE < units ? tile.end * CELL_TILE : units;
-    struct range taken = { tile.first * CELL_TILE < end ? tile.first * CELL_TILE : end, end };
+    struct range taken = {tile.first * CELL_TILE < end ? tile.first * CELL_TILE : end, end};
     count_slices(work, call, PACK_FROM, taken, units);
     count_slices(work, call, PACK_TO, taken, units);
 }

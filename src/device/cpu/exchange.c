@@ -5,12 +5,11 @@
 #include "plan/traffic.h"
 #include <string.h>
 
-struct piece { _Alignas(64) char at[PIECE_BYTES]; };
+struct piece {
+    _Alignas(64) char at[PIECE_BYTES];
+};
 
-static char *piece_kept(void)
-{
-    return IN_WORKSPACE(struct piece, PRODUCT_WORKSPACE, KERNEL_WORKSPACE)->at;
-}
+static char *piece_kept(void) { return IN_WORKSPACE(struct piece, PRODUCT_WORKSPACE, KERNEL_WORKSPACE)->at; }
 
 /* Between a piece and elements [first, first + count) of a view, row by row. */
 static void copy_piece(const struct tensor *x, size_t first, size_t count, char *piece, bool pack)
@@ -31,11 +30,11 @@ typedef unroll_status exchange(const struct call *call, void *data, size_t count
 static unroll_status by_pieces(const struct call *call, exchange *pass, bool reads, bool writes)
 {
     const struct tensor *x = &call->view[COMM_X];
-    size_t size = dtype_size(x->dtype), most = PIECE_BYTES / size, all = tensor_rows(x) * tensor_width(x);
+    size_t size = dtype_size(x->dtype), max = PIECE_BYTES / size, all = tensor_rows(x) * tensor_width(x);
     bool contiguous = view_is_contiguous(call->plan, &call->op->view[COMM_X]);
     char *piece = piece_kept();
-    for (size_t done = 0; done < all; done += most) {
-        size_t n = all - done < most ? all - done : most;
+    for (size_t done = 0; done < all; done += max) {
+        size_t n = all - done < max ? all - done : max;
         char *data = contiguous ? (char *)x->at + done * size : piece;
         if (!contiguous && reads)
             copy_piece(x, done, n, piece, true);
@@ -50,14 +49,12 @@ static unroll_status by_pieces(const struct call *call, exchange *pass, bool rea
 
 static unroll_status send_piece(const struct call *call, void *data, size_t count)
 {
-    return comm_send(call->comm, call->op->peer, call->tag, data,
-                     count * dtype_size(call->view[COMM_X].dtype));
+    return comm_send(call->comm, call->op->peer, call->tag, data, count * dtype_size(call->view[COMM_X].dtype));
 }
 
 static unroll_status recv_piece(const struct call *call, void *data, size_t count)
 {
-    return comm_recv(call->comm, call->op->peer, call->tag, data,
-                     count * dtype_size(call->view[COMM_X].dtype));
+    return comm_recv(call->comm, call->op->peer, call->tag, data, count * dtype_size(call->view[COMM_X].dtype));
 }
 
 static struct sum sum_of(const struct call *call, void *data, size_t count)
@@ -96,7 +93,8 @@ static unroll_status check_type(const struct call *call)
 {
     enum dtype dtype = call->view[COMM_X].dtype;
     return dtype == DTYPE_F32 || dtype == DTYPE_F64
-               ? UNROLL_OK : fail(UNROLL_UNSUPPORTED, "ranks can add up f32 and f64, not %s", dtype_name(dtype));
+               ? UNROLL_OK
+               : fail(UNROLL_UNSUPPORTED, "ranks can add up f32 and f64, not %s", dtype_name(dtype));
 }
 
 unroll_status kernel_all_reduce(const struct call *call, int me, int team, struct work *work)
@@ -106,7 +104,7 @@ unroll_status kernel_all_reduce(const struct call *call, int me, int team, struc
         return UNROLL_OK;
     TRY(check_type(call));
     count_view(work, call, COMM_X, me);
-    if (!view_is_contiguous(call->plan, &call->op->view[COMM_X]))       /* here and on all others: views are alike */
+    if (!view_is_contiguous(call->plan, &call->op->view[COMM_X])) /* here and on all others: views are alike */
         return by_pieces(call, sum_piece, true, true);
     return sum_piece(call, call->view[COMM_X].at, sum_numbers(call->plan, call->op));
 }
@@ -117,8 +115,7 @@ static unroll_status run_bucket(const struct call *call, int me, struct work *wo
     if (me > 0)
         return UNROLL_OK;
     TRY(check_type(call));
-    for (int k = 0; k < call->op->views; k++)
-        count_view(work, call, COMM_X + k, me);
+    for (int k = 0; k < call->op->views; k++) count_view(work, call, COMM_X + k, me);
     struct sum sum = sum_of(call, call->view[COMM_X].at, sum_numbers(call->plan, call->op));
     return step(call->comm, &sum);
 }
@@ -136,24 +133,24 @@ unroll_status kernel_sum_end(const struct call *call, int me, int team, struct w
 }
 
 /* Of the share of a member of the group along one axis, a view of its own. */
-static struct tensor share_of(const struct call *call, int member)
+static struct tensor shard_of(const struct call *call, int member)
 {
     struct tensor x = call->view[COMM_X];
     int dim = call->choice;
     uint32_t first, count;
-    share(x.count[dim], call->group.size, member, 1, &first, &count);
+    shard_range(x.count[dim], call->group.size, member, 1, &first, &count);
     x.at = (char *)x.at + first * x.stride[dim] * dtype_size(x.dtype);
     x.count[dim] = count;
     return x;
 }
 
 /* Between a share and a rank, by pieces: both ends count the same elements. */
-static unroll_status move_share(const struct call *call, const struct tensor *x, int rank, bool sends)
+static unroll_status move_shard(const struct call *call, const struct tensor *x, int rank, bool sends)
 {
-    size_t most = PIECE_BYTES / dtype_size(x->dtype), all = tensor_rows(x) * tensor_width(x);
+    size_t max = PIECE_BYTES / dtype_size(x->dtype), all = tensor_rows(x) * tensor_width(x);
     char *piece = piece_kept();
-    for (size_t done = 0; done < all; done += most) {
-        size_t n = all - done < most ? all - done : most, bytes = n * dtype_size(x->dtype);
+    for (size_t done = 0; done < all; done += max) {
+        size_t n = all - done < max ? all - done : max, bytes = n * dtype_size(x->dtype);
         if (sends)
             copy_piece(x, done, n, piece, true);
         TRY(sends ? comm_send(call->comm, rank, call->tag, piece, bytes)
@@ -172,16 +169,15 @@ unroll_status kernel_all_gather(const struct call *call, int me, int team, struc
     if (me > 0)
         return UNROLL_OK;
     count_view(work, call, COMM_X, me);
-    while (group->rank[here] != comm_rank(call->comm))
-        here++;
-    const struct tensor mine = share_of(call, here);
+    while (group->rank[here] != comm_rank(call->comm)) here++;
+    const struct tensor mine = shard_of(call, here);
     for (int i = 0; i < group->size; i++)
         if (i != here)
-            TRY(move_share(call, &mine, group->rank[i], true));
+            TRY(move_shard(call, &mine, group->rank[i], true));
     for (int i = 0; i < group->size; i++) {
-        const struct tensor its = share_of(call, i);
+        const struct tensor its = shard_of(call, i);
         if (i != here)
-            TRY(move_share(call, &its, group->rank[i], false));
+            TRY(move_shard(call, &its, group->rank[i], false));
     }
     return UNROLL_OK;
 }

@@ -2,13 +2,15 @@
  * They divide and walk; the arithmetic is the ISA's product. Gradients of weights: gemm_dw.h. */
 
 /* Of a tensor [.., (G), U]: gates, units, and the distance of gates. `leading` axes come before. */
-struct gates { size_t count, units, stride; };
+struct gates {
+    size_t count, units, stride;
+};
 
 static struct gates gates_of(const struct tensor *x, int leading)
 {
     bool has_gates = x->rank == leading + 2;
-    return (struct gates){ has_gates ? x->count[leading] : 1, tensor_width(x),
-                           has_gates ? x->stride[leading] : tensor_width(x) };
+    return (struct gates){has_gates ? x->count[leading] : 1, tensor_width(x),
+                          has_gates ? x->stride[leading] : tensor_width(x)};
 }
 
 /* ---- gemm ------------------------------------------------------------------------------ */
@@ -16,10 +18,10 @@ static struct gates gates_of(const struct tensor *x, int leading)
 struct gemm {
     struct steps x, y;
     const char *w;
-    enum dtype type;                                        /* of w */
-    bool thirds;                                            /* w is a right factor */
+    enum dtype type; /* of w */
+    bool bf16x3;     /* w is a right factor */
     const real *bias;
-    size_t k, gates, units, y_gate, bias_gate, panels;      /* panels of one gate */
+    size_t k, gates, units, y_gate, bias_gate, panels; /* panels of one gate */
 };
 
 /* Gates that fill their panels and lie side by side are one wide gate. */
@@ -29,20 +31,26 @@ static struct gemm gemm_of(const struct call *call)
     struct gates g = gates_of(y, 2);
     size_t bias_gate = bias->at ? gates_of(bias, 0).stride : g.units;
     if (g.units % PANEL == 0 && g.stride == g.units && bias_gate == g.units)
-        g = (struct gates){ 1, g.count * g.units, g.count * g.units };
-    return (struct gemm){
-        .x = steps_of(x), .y = steps_of(y), .w = call->view[GEMM_W].at, .type = call->view[GEMM_W].dtype,
-        .thirds = call->view[GEMM_W].layout == LAYOUT_THIRDS,
-        .bias = bias->at, .k = tensor_width(&call->view[GEMM_W]), .gates = g.count, .units = g.units, .y_gate = g.stride,
-        .bias_gate = bias_gate, .panels = panels(g.units),
-    };
+        g = (struct gates){1, g.count * g.units, g.count * g.units};
+    return (struct gemm){.x = steps_of(x),
+                         .y = steps_of(y),
+                         .w = call->view[GEMM_W].at,
+                         .type = call->view[GEMM_W].dtype,
+                         .bf16x3 = call->view[GEMM_W].layout == LAYOUT_BF16X3,
+                         .bias = bias->at,
+                         .k = tensor_width(&call->view[GEMM_W]),
+                         .gates = g.count,
+                         .units = g.units,
+                         .y_gate = g.stride,
+                         .bias_gate = bias_gate,
+                         .panels = panels(g.units)};
 }
 
-/* Of thirds, from one unit of a gate on. */
+/* Of bf16x3 splits, from one unit of a gate on. */
 static const char *right_of_gate(const struct gemm *g, size_t gate, size_t unit)
 {
-    const size_t tile = gate * thirds_tiles(g->units) + unit / THIRDS_COLUMNS;
-    return g->w + tile * thirds_steps(g->k) * RIGHT_BYTES;
+    const size_t tile = gate * bf16x3_tiles(g->units) + unit / BF16X3_COLUMNS;
+    return g->w + tile * bf16x3_steps(g->k) * RIGHT_BYTES;
 }
 
 /* The last panel of a gate may have fewer columns. */
@@ -54,7 +62,10 @@ static size_t columns_in(const struct gemm *g, struct range panel)
 }
 
 /* Rows of the operand at even distances. */
-struct gemm_rows { const void *at; size_t distance, first, count; };
+struct gemm_rows {
+    const void *at;
+    size_t distance, first, count;
+};
 
 /* They by panels of one gate. */
 static void gemm_run(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
@@ -62,13 +73,19 @@ static void gemm_run(const struct call *call, const struct gemm *g, const struct
     size_t gate = panel.first / g->panels, unit = panel.first % g->panels * PANEL;
     size_t bytes = panel_bytes(g->type, g->k);
     real *y = steps_at(&g->y, x->first) + gate * g->y_gate + unit;
-    product_with(call->isa, g->type)(&(struct product){
-        .m = x->count, .n = columns_in(g, panel), .k = g->k,
-        .a = x->at, .a_row = x->distance, .a_col = 1,
-        .b = g->w + panel.first * bytes, .b_row = PANEL, .b_panel = bytes / cell_bytes(g->type),
-        .c = y, .c_row = g->y.b, .start = ZERO,
-        .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL,
-    });
+    product_with(call->isa, g->type)(&(struct product){.m = x->count,
+                                                       .n = columns_in(g, panel),
+                                                       .k = g->k,
+                                                       .a = x->at,
+                                                       .a_row = x->distance,
+                                                       .a_col = 1,
+                                                       .b = g->w + panel.first * bytes,
+                                                       .b_row = PANEL,
+                                                       .b_panel = bytes / cell_bytes(g->type),
+                                                       .c = y,
+                                                       .c_row = g->y.b,
+                                                       .start = ZERO,
+                                                       .bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL});
 }
 
 /* Where the gate of a panel ends, or all that is wanted. */
@@ -82,45 +99,54 @@ static void gemm_panels(const struct call *call, const struct gemm *g, const str
 {
     for (size_t p = panel.first, next; p < panel.end; p = next) {
         next = gate_end(g, p, panel.end);
-        gemm_run(call, g, x, (struct range){ p, next });
+        gemm_run(call, g, x, (struct range){p, next});
     }
 }
 
 /* With int8 weights the rows become bytes first, as many at a time as there is room for. */
 static void gemm_int8(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
-    enum { LINE = 16 };                     /* cells: tiles read rows that begin with a line at once */
-    struct operand_room { _Alignas(64) uint32_t cells[OPERAND_ROOM]; };
+    enum { LINE = 16 }; /* cells: tiles read rows that begin with a line at once */
+    struct operand_room {
+        _Alignas(64) uint32_t cells[OPERAND_ROOM];
+    };
     uint32_t *cells = KERNEL_KEEPS(struct operand_room)->cells;
-    const size_t row = (operand_cells(g->k) + LINE - 1) / LINE * LINE, most = OPERAND_ROOM / row;
-    struct gemm_rows bytes = { cells, row, x->first, 0 };
+    const size_t row = (operand_cells(g->k) + LINE - 1) / LINE * LINE, max = OPERAND_ROOM / row;
+    struct gemm_rows bytes = {cells, row, x->first, 0};
     for (size_t done = 0; done < x->count; done += bytes.count) {
         bytes.first = x->first + done;
-        bytes.count = x->count - done < most ? x->count - done : most;
+        bytes.count = x->count - done < max ? x->count - done : max;
         for (size_t r = 0; r < bytes.count; r++)
             call->isa->quantize((const real *)x->at + (done + r) * x->distance, g->k, cells + r * row);
         gemm_panels(call, g, &bytes, panel);
     }
 }
 
-/* With thirds: some of k at a time, whose left factors stay near. */
-static void gemm_thirds(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
+/* With bf16x3 splits: some of k at a time, whose left factors stay in cache. */
+static void gemm_bf16x3(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
     char *left = KERNEL_KEEPS(struct left_room)->at;
-    const size_t steps = thirds_steps(g->k);
+    const size_t steps = bf16x3_steps(g->k);
     for (size_t first = 0, some; first < steps; first += some) {
-        some = take_left(call, &(struct left_rows){ .at = x->at, .row = x->distance, .rows = x->count, .k = g->k }, first, left);
+        some = take_left(call, &(struct left_rows){.at = x->at, .row = x->distance, .rows = x->count, .k = g->k}, first,
+                         left);
         for (size_t p = panel.first, next; p < panel.end; p = next) {
             next = gate_end(g, p, panel.end);
             const size_t gate = p / g->panels, unit = p % g->panels * PANEL;
-            call->isa->product_thirds(&(struct product_thirds){
-                .m = x->count, .n = columns_in(g, (struct range){ p, next }), .steps = some,
-                .left = left, .left_steps = some,
-                .right = right_of_gate(g, gate, unit), .right_first = first, .right_steps = steps,
-                .c = (float *)(void *)(steps_at(&g->y, x->first) + gate * g->y_gate + unit), .c_row = g->y.b,
-                .bias = g->bias && first == 0 ? (const float *)(const void *)(g->bias + gate * g->bias_gate + unit) : NULL,
-                .start = first == 0 ? ZERO : AS_IS,
-            });
+            call->isa->product_bf16x3(&(struct product_bf16x3){
+                .m = x->count,
+                .n = columns_in(g, (struct range){p, next}),
+                .steps = some,
+                .left = left,
+                .left_steps = some,
+                .right = right_of_gate(g, gate, unit),
+                .right_first = first,
+                .right_steps = steps,
+                .c = (float *)(void *)(steps_at(&g->y, x->first) + gate * g->y_gate + unit),
+                .c_row = g->y.b,
+                .bias =
+                    g->bias && first == 0 ? (const float *)(const void *)(g->bias + gate * g->bias_gate + unit) : NULL,
+                .start = first == 0 ? ZERO : AS_IS});
         }
     }
 }
@@ -128,15 +154,15 @@ static void gemm_thirds(const struct call *call, const struct gemm *g, const str
 /* So few rows at a time that they are still in the cache when the bias is in. */
 static void gemm_part(const struct call *call, const struct gemm *g, struct range row, struct range panel)
 {
-    enum { ROWS = 96, FEW_INPUTS = 4 };     /* of few inputs memory is the limit: it likes whole rows */
-    const bool is_packed = g->thirds || g->type == DTYPE_I8;        /* its rows are made anew, so that tiles read them */
-    const size_t most = is_packed ? left_taken(g->k) : g->k <= FEW_INPUTS ? 1 : ROWS;
+    enum { ROWS = 96, FEW_INPUTS = 4 }; /* of few inputs memory is the limit: it likes whole rows */
+    const bool is_packed = g->bf16x3 || g->type == DTYPE_I8; /* its rows are made anew, so that tiles read them */
+    const size_t max = is_packed ? left_taken(g->k) : g->k <= FEW_INPUTS ? 1 : ROWS;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&g->x, &g->y, r, row.end);
-        rows = rows < most ? rows : most;
-        struct gemm_rows x = { steps_at(&g->x, r), g->x.b, r, rows };
-        if (g->thirds)
-            gemm_thirds(call, g, &x, panel);
+        rows = rows < max ? rows : max;
+        struct gemm_rows x = {steps_at(&g->x, r), g->x.b, r, rows};
+        if (g->bf16x3)
+            gemm_bf16x3(call, g, &x, panel);
         else if (g->type == DTYPE_I8)
             gemm_int8(call, g, &x, panel);
         else
@@ -145,32 +171,40 @@ static void gemm_part(const struct call *call, const struct gemm *g, struct rang
 }
 
 /* The rows that count of a ragged batch. */
-static void gemm_lasting(const struct call *call, const struct gemm *g, struct lasting *rows,
-                         struct range panel)
+static void gemm_lasting(const struct call *call, const struct gemm *g, struct lasting *rows, struct range panel)
 {
     const real *x[LEFT_TAKEN];
     real *y[LEFT_TAKEN], *to[LEFT_TAKEN];
     const size_t bytes = panel_bytes(g->type, g->k);
-    for (size_t m; (m = lasting_take(rows, &g->x, &g->y, g->thirds ? left_taken(g->k) : GATHERED, x, y)) > 0;)
+    for (size_t m; (m = lasting_take(rows, &g->x, &g->y, g->bf16x3 ? left_taken(g->k) : GATHERED, x, y)) > 0;)
         for (size_t p = panel.first, next; p < panel.end; p = next) {
             size_t gate = p / g->panels, unit = p % g->panels * PANEL;
             next = gate_end(g, p, panel.end);
-            for (size_t i = 0; i < m; i++)
-                to[i] = y[i] + gate * g->y_gate + unit;
-            const size_t columns = columns_in(g, (struct range){ p, next });
+            for (size_t i = 0; i < m; i++) to[i] = y[i] + gate * g->y_gate + unit;
+            const size_t columns = columns_in(g, (struct range){p, next});
             const real *bias = g->bias ? g->bias + gate * g->bias_gate + unit : NULL;
-            if (g->thirds) {
-                product_gathered_thirds(call, &(struct gathered_thirds){
-                    .m = m, .n = columns, .k = g->k, .right = right_of_gate(g, gate, unit),
-                    .right_steps = thirds_steps(g->k), .bias = bias, .start = ZERO,
-                }, x, to);
+            if (g->bf16x3) {
+                product_gathered_bf16x3(call,
+                                        &(struct gathered_bf16x3){.m = m,
+                                                                  .n = columns,
+                                                                  .k = g->k,
+                                                                  .right = right_of_gate(g, gate, unit),
+                                                                  .right_steps = bf16x3_steps(g->k),
+                                                                  .bias = bias,
+                                                                  .start = ZERO},
+                                        x, to);
                 continue;
             }
-            product_gathered(call, &(struct product){
-                .m = m, .n = columns, .k = g->k,
-                .b = g->w + p * bytes, .b_row = PANEL, .b_panel = bytes / cell_bytes(g->type), .start = ZERO,
-                .bias = bias,
-            }, g->type, x, to);
+            product_gathered(call,
+                             &(struct product){.m = m,
+                                               .n = columns,
+                                               .k = g->k,
+                                               .b = g->w + p * bytes,
+                                               .b_row = PANEL,
+                                               .b_panel = bytes / cell_bytes(g->type),
+                                               .start = ZERO,
+                                               .bias = bias},
+                             g->type, x, to);
         }
 }
 
@@ -184,15 +218,15 @@ static unroll_status kernel_gemm(const struct call *call, int me, int team, stru
     const double products = (double)rows.count;
     if (rows.lengths) {
         gemm_lasting(call, &g, &rows, part.column);
-        if (y->rank < 4)                /* of gates, rnn reads those rows alone that take part */
+        if (y->rank < 4) /* of gates, rnn reads those rows alone that take part */
             clear_ended(&rows, &g.y, g.gates, g.y_gate, g.units, me, team);
     } else {
         gemm_part(call, &g, part.row, part.column);
     }
 
     size_t columns = columns_in(&g, part.column);
-    size_t before = columns_in(&g, (struct range){ 0, part.column.first });
-    part.column = (struct range){ before, before + columns };
+    size_t before = columns_in(&g, (struct range){0, part.column.first});
+    part.column = (struct range){before, before + columns};
     part.columns = g.gates * g.units;
     count_portion(work, call, &part, GEMM_X, GEMM_W, GEMM_Y, me);
     if (part.by_rows)
@@ -212,75 +246,84 @@ struct gemm_dx {
     struct gates g;
     const real *w;
     size_t sums;
-    bool adds, thirds;                      /* thirds: w is a right factor */
+    bool adds, bf16x3; /* bf16x3 splits: w is a right factor */
 };
 
 static struct gemm_dx gemm_dx_of(const struct call *call)
 {
     struct gates g = gates_of(&call->view[GEMM_DX_DY], 2);
     const size_t sums = g.count * g.units;
-    const bool thirds = call->view[GEMM_DX_W].layout == LAYOUT_THIRDS_BACK;
-    if (g.stride == g.units && (!thirds || g.units % THIRDS_K == 0))
-        g = (struct gates){ 1, sums, sums };
-    return (struct gemm_dx){
-        .dy = steps_of(&call->view[GEMM_DX_DY]), .dx = steps_of(&call->view[GEMM_DX_DX]), .g = g, .thirds = thirds,
-        .w = call->view[GEMM_DX_W].at, .sums = sums, .adds = call->view[GEMM_DX_DX].access == ADD,
-    };
+    const bool bf16x3 = call->view[GEMM_DX_W].layout == LAYOUT_BF16X3_BACK;
+    if (g.stride == g.units && (!bf16x3 || g.units % BF16X3_K == 0))
+        g = (struct gates){1, sums, sums};
+    return (struct gemm_dx){.dy = steps_of(&call->view[GEMM_DX_DY]),
+                            .dx = steps_of(&call->view[GEMM_DX_DX]),
+                            .g = g,
+                            .bf16x3 = bf16x3,
+                            .w = call->view[GEMM_DX_W].at,
+                            .sums = sums,
+                            .adds = call->view[GEMM_DX_DX].access == ADD};
 }
 
 /* Of one gate, without its rows. */
 static struct product gemm_dx_gate(const struct gemm_dx *d, size_t gate, struct range column)
 {
-    return (struct product){
-        .n = column.end - column.first, .k = d->g.units, .a_row = d->dy.b, .a_col = 1,
-        .b = d->w + column.first * d->sums + gate * d->g.units * PANEL,
-        .b_row = PANEL, .b_panel = d->sums * PANEL,
-        .c_row = d->dx.b, .start = d->adds || gate ? AS_IS : ZERO,
-    };
+    return (struct product){.n = column.end - column.first,
+                            .k = d->g.units,
+                            .a_row = d->dy.b,
+                            .a_col = 1,
+                            .b = d->w + column.first * d->sums + gate * d->g.units * PANEL,
+                            .b_row = PANEL,
+                            .b_panel = d->sums * PANEL,
+                            .c_row = d->dx.b,
+                            .start = d->adds || gate ? AS_IS : ZERO};
 }
 
 /* The right factor of one gate begins at this step; they are so long in all. */
-static size_t right_steps(const struct gemm_dx *d, size_t gates)
-{
-    return gates * thirds_steps(d->g.units);
-}
+static size_t right_steps(const struct gemm_dx *d, size_t gates) { return gates * bf16x3_steps(d->g.units); }
 
 static const char *right_of_column(const struct gemm_dx *d, size_t column)
 {
-    return (const char *)d->w + column / THIRDS_COLUMNS * right_steps(d, d->g.count) * RIGHT_BYTES;
+    return (const char *)d->w + column / BF16X3_COLUMNS * right_steps(d, d->g.count) * RIGHT_BYTES;
 }
 
 /* Some rows of one gate at even distances. */
-static void gemm_dx_thirds(const struct call *call, const struct gemm_dx *d, size_t gate, size_t column, struct product p)
+static void gemm_dx_bf16x3(const struct call *call, const struct gemm_dx *d, size_t gate, size_t column,
+                           struct product p)
 {
     char *left = KERNEL_KEEPS(struct left_room)->at;
-    const size_t steps = thirds_steps(p.k);
+    const size_t steps = bf16x3_steps(p.k);
     for (size_t first = 0, some; first < steps; first += some, p.start = AS_IS) {
-        some = take_left(call, &(struct left_rows){ .at = p.a, .row = p.a_row, .rows = p.m, .k = p.k }, first, left);
-        call->isa->product_thirds(&(struct product_thirds){
-            .m = p.m, .n = p.n, .steps = some, .left = left, .left_steps = some,
-            .right = right_of_column(d, column), .right_first = right_steps(d, gate) + first,
-            .right_steps = right_steps(d, d->g.count), .c = p.c, .c_row = p.c_row, .start = p.start,
-        });
+        some = take_left(call, &(struct left_rows){.at = p.a, .row = p.a_row, .rows = p.m, .k = p.k}, first, left);
+        call->isa->product_bf16x3(&(struct product_bf16x3){.m = p.m,
+                                                           .n = p.n,
+                                                           .steps = some,
+                                                           .left = left,
+                                                           .left_steps = some,
+                                                           .right = right_of_column(d, column),
+                                                           .right_first = right_steps(d, gate) + first,
+                                                           .right_steps = right_steps(d, d->g.count),
+                                                           .c = p.c,
+                                                           .c_row = p.c_row,
+                                                           .start = p.start});
     }
 }
 
-static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struct range row,
-                         struct range column)
+static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struct range row, struct range column)
 {
-    enum { ROWS = 96 };                     /* of a narrow product: they stay near over its blocks of k */
+    enum { ROWS = 96 }; /* of a narrow product: they stay in cache over its blocks of k */
     const bool narrow = column.end - column.first <= PANEL;
     for (size_t r = row.first, rows; r < row.end; r += rows) {
         rows = steps_even(&d->dy, &d->dx, r, row.end);
         rows = narrow && rows > ROWS ? ROWS : rows;
-        rows = d->thirds && rows > left_taken(d->g.units) ? left_taken(d->g.units) : rows;
+        rows = d->bf16x3 && rows > left_taken(d->g.units) ? left_taken(d->g.units) : rows;
         for (size_t gate = 0; gate < d->g.count; gate++) {
             struct product p = gemm_dx_gate(d, gate, column);
             p.m = rows;
             p.a = steps_at(&d->dy, r) + gate * d->g.stride;
             p.c = steps_at(&d->dx, r) + column.first;
-            if (d->thirds)
-                gemm_dx_thirds(call, d, gate, column.first, p);
+            if (d->bf16x3)
+                gemm_dx_bf16x3(call, d, gate, column.first, p);
             else
                 call->isa->product(&p);
         }
@@ -288,12 +331,11 @@ static void gemm_dx_part(const struct call *call, const struct gemm_dx *d, struc
 }
 
 /* The rows that count of a ragged batch. */
-static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, struct lasting *rows,
-                            struct range column)
+static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, struct lasting *rows, struct range column)
 {
     const real *dy[LEFT_TAKEN];
     real *dx[LEFT_TAKEN];
-    for (size_t m; (m = lasting_take(rows, &d->dy, &d->dx, d->thirds ? left_taken(d->g.units) : GATHERED, dy, dx)) > 0;)
+    for (size_t m; (m = lasting_take(rows, &d->dy, &d->dx, d->bf16x3 ? left_taken(d->g.units) : GATHERED, dy, dx)) > 0;)
         for (size_t gate = 0; gate < d->g.count; gate++) {
             struct product p = gemm_dx_gate(d, gate, column);
             p.m = m;
@@ -301,11 +343,16 @@ static void gemm_dx_lasting(const struct call *call, const struct gemm_dx *d, st
                 dy[i] += gate ? d->g.stride : 0;
                 dx[i] += gate ? 0 : column.first;
             }
-            if (d->thirds)
-                product_gathered_thirds(call, &(struct gathered_thirds){
-                    .m = m, .n = p.n, .k = p.k, .right = right_of_column(d, column.first),
-                    .right_first = right_steps(d, gate), .right_steps = right_steps(d, d->g.count), .start = p.start,
-                }, dy, dx);
+            if (d->bf16x3)
+                product_gathered_bf16x3(call,
+                                        &(struct gathered_bf16x3){.m = m,
+                                                                  .n = p.n,
+                                                                  .k = p.k,
+                                                                  .right = right_of_column(d, column.first),
+                                                                  .right_first = right_steps(d, gate),
+                                                                  .right_steps = right_steps(d, d->g.count),
+                                                                  .start = p.start},
+                                        dy, dx);
             else
                 product_gathered(call, &p, call->isa->real, dy, dx);
         }

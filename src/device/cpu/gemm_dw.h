@@ -1,19 +1,19 @@
-/* gemm_dw: dW += dy^T x over rows of the batch and steps, in the leaves of leaves.h. x is at the step
- * or the state that enters it. Rows that count are copied side by side, so the product sees plain
- * matrices whatever the views, the shards, the resets and the ends of rows are. */
+/* gemm_dw: dW += dy^T x over rows of the batch and steps, in the accumulation blocks of accumulation blocks.h. x is at
+ * the step or the state that enters it. Rows that count are copied side by side, so the product sees plain matrices
+ * whatever the views, the shards, the resets and the ends of rows are. */
 
 /* What stays in the L2 cache: units and columns of a block of dW, rows of dy and x, and the sums that wait there
- * while a leaf of more rows goes by. */
+ * while an accumulation block of more rows goes by. */
 enum { DW_UNITS = 96, DW_COLUMNS = 16 * PANEL, DW_ROWS = 256, DW_WAITING = 2 * DW_UNITS * DW_COLUMNS };
 
 struct dw {
     const struct call *call;
     struct steps dy, x;
-    struct gates gates;                     /* of dy; side by side they are one */
+    struct gates gates; /* of dy; side by side they are one */
     size_t dw_row, dw_gate;
     struct lasting rows;
     const uint8_t *reset;
-    const real    *init;
+    const real *init;
     size_t reset_t, init_b;
 };
 
@@ -23,13 +23,19 @@ static struct dw dw_of(const struct call *call)
     const size_t row = dw->stride[dw->rank - 2], gate = dw->rank == 4 ? dw->stride[1] : 0;
     struct gates g = gates_of(&v[GEMM_DW_DY], 2);
     if (g.stride == g.units && (g.count == 1 || gate == g.units * row))
-        g = (struct gates){ 1, g.count * g.units, 0 };
+        g = (struct gates){1, g.count * g.units, 0};
     return (struct dw){
-        .call = call, .dy = steps_of(&v[GEMM_DW_DY]), .x = steps_of(&v[GEMM_DW_X]),
-        .gates = g, .dw_row = row, .dw_gate = gate,
+        .call = call,
+        .dy = steps_of(&v[GEMM_DW_DY]),
+        .x = steps_of(&v[GEMM_DW_X]),
+        .gates = g,
+        .dw_row = row,
+        .dw_gate = gate,
         .rows = lasting_of(&v[GEMM_DW_X], v[GEMM_DW_LENGTHS].at),
-        .reset = v[GEMM_DW_RESET].at, .init = v[GEMM_DW_INIT].at,
-        .reset_t = v[GEMM_DW_RESET].stride[0], .init_b = v[GEMM_DW_INIT].stride[0],
+        .reset = v[GEMM_DW_RESET].at,
+        .init = v[GEMM_DW_INIT].at,
+        .reset_t = v[GEMM_DW_RESET].stride[0],
+        .init_b = v[GEMM_DW_INIT].stride[0],
     };
 }
 
@@ -48,15 +54,14 @@ static const real *entering(const struct dw *d, size_t t, size_t b)
     return d->x.at + (d->call->direction ? t + 1 : t - 1) * d->x.t + b * d->x.b;
 }
 
-/* How many rows of a leaf count. */
-static size_t leaf_size(const struct dw *d, const struct leaf *leaf)
+/* How many rows of an accumulation block count. */
+static size_t acc_block_size(const struct dw *d, const struct acc_block *acc_block)
 {
     size_t n = 0;
     if (!d->rows.lengths)
-        return (leaf->step.end - leaf->step.first) * (leaf->row.end - leaf->row.first);
-    for (size_t t = leaf->step.first; t < leaf->step.end; t++)
-        for (size_t b = leaf->row.first; b < leaf->row.end; b++)
-            n += lasts(&d->rows, t, b);
+        return (acc_block->step.end - acc_block->step.first) * (acc_block->row.end - acc_block->row.first);
+    for (size_t t = acc_block->step.first; t < acc_block->step.end; t++)
+        for (size_t b = acc_block->row.first; b < acc_block->row.end; b++) n += lasts(&d->rows, t, b);
     return n;
 }
 
@@ -66,7 +71,8 @@ struct dw_found {
     const real *dy[DW_ROWS], *x[DW_ROWS];
 };
 
-/* Of several whole leaves, a chain for each, or some of one leaf; and columns of their x in panels. */
+/* Of several whole accumulation blocks, a chain for each, or some of one accumulation block; and columns of their x in
+ * panels. */
 struct dw_rows {
     struct dw_found at;
     size_t chains, end[DW_ROWS];
@@ -82,18 +88,17 @@ struct dw_kept {
     _Alignas(64) real sum[DW_WAITING], units[DW_UNITS / STRIP * STRIP_NUMBERS];
 };
 
-/* From the place (*t, *b) in a leaf on, as many as there is room for; false: there are none. */
-static bool find_rows(const struct dw *d, const struct leaf *leaf, size_t *t, size_t *b, struct dw_found *r)
+/* From the place (*t, *b) in an accumulation block on, as many as there is room for; false: there are none. */
+static bool find_rows(const struct dw *d, const struct acc_block *acc_block, size_t *t, size_t *b, struct dw_found *r)
 {
-    for (; *t < leaf->step.end; ++*t, *b = leaf->row.first)
-        for (; *b < leaf->row.end; ++*b) {
+    for (; *t < acc_block->step.end; ++*t, *b = acc_block->row.first)
+        for (; *b < acc_block->row.end; ++*b) {
             if (!lasts(&d->rows, *t, *b))
                 continue;
             if (r->count == DW_ROWS)
                 return true;
             r->dy[r->count] = d->dy.at + *t * d->dy.t + *b * d->dy.b;
-            r->x[r->count++] = d->call->shift ? entering(d, *t, *b)
-                                                  : d->x.at + *t * d->x.t + *b * d->x.b;
+            r->x[r->count++] = d->call->shift ? entering(d, *t, *b) : d->x.at + *t * d->x.t + *b * d->x.b;
         }
     return r->count > 0;
 }
@@ -121,7 +126,7 @@ static struct range next_units(const struct dw *d, size_t n, size_t end)
 {
     size_t gate_end = (n / d->gates.units + 1) * d->gates.units;
     end = end < gate_end ? end : gate_end;
-    return (struct range){ n, end - n < DW_UNITS ? end : n + DW_UNITS };
+    return (struct range){n, end - n < DW_UNITS ? end : n + DW_UNITS};
 }
 
 static size_t dy_at(const struct dw *d, size_t unit)
@@ -134,8 +139,12 @@ static size_t dw_at(const struct dw *d, size_t unit)
     return unit / d->gates.units * d->dw_gate + unit % d->gates.units * d->dw_row;
 }
 
-/* The rows at hand, if they fill a range of memory: which comes after them depends on the order of leaves. */
-struct dy_range { const real *low; size_t row; };
+/* The rows at hand, if they fill a range of memory: which comes after them depends on the order of accumulation blocks.
+ */
+struct dy_range {
+    const real *low;
+    size_t row;
+};
 
 static struct dy_range range_of(const struct dw_rows *r)
 {
@@ -145,15 +154,15 @@ static struct dy_range range_of(const struct dw_rows *r)
         high = r->at.dy[i] > high ? r->at.dy[i] : high;
     }
     size_t row = r->at.count > 1 ? (size_t)(high - low) / (r->at.count - 1) : 0;
-    return (struct dy_range){ low, (size_t)(high - low) == row * (r->at.count - 1) ? row : 0 };
+    return (struct dy_range){low, (size_t)(high - low) == row * (r->at.count - 1) ? row : 0};
 }
 
 /* Where rows are short, this block's share of the next rows is asked for while its units are summed: all of them as
  * they lie, which takes the least time. Else dy's next units; after the last ones, the first of the next rows. */
-static void ask_for_units(const struct dw *d, const struct dw_rows *r, const struct dy_range *dy,
-                          struct range unit, struct range done, bool rising, struct product *p)
+static void ask_for_units(const struct dw *d, const struct dw_rows *r, const struct dy_range *dy, struct range unit,
+                          struct range done, bool rising, struct product *p)
 {
-    enum { SHORT = 2048 };                  /* bytes */
+    enum { SHORT = 2048 }; /* bytes */
     bool last = done.end >= unit.end;
     struct range next = next_units(d, last ? unit.first : done.end, unit.end);
     const ptrdiff_t on = rising ? (ptrdiff_t)r->at.count : -(ptrdiff_t)r->at.count, rows = last ? on : 0;
@@ -193,8 +202,8 @@ static ptrdiff_t near_distance(const struct dw_rows *r)
 }
 
 /* dy^T x of the rows at hand, for a range of units and the columns that are in the panels. */
-static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns,
-                     enum start start, real *to, size_t to_row, bool dense)
+static void dw_units(const struct dw *d, const struct dw_rows *r, struct range unit, size_t columns, enum start start,
+                     real *to, size_t to_row, bool dense)
 {
     real *a = KERNEL_KEEPS(struct dw_kept)->units;
     const struct dy_range dy = range_of(r);
@@ -205,32 +214,41 @@ static void dw_units(const struct dw *d, const struct dw_rows *r, struct range u
         const size_t count = n.end - n.first, from = dy_at(d, n.first);
         if (!distance)
             take_units(r, from, count, a);
-        struct product p = {
-            .m = count, .n = columns, .k = r->at.count,
-            .a = distance ? r->at.dy[0] + from : a, .a_row = 1,
-            .a_col = distance ? distance : STRIP, .a_strip = distance ? 0 : STRIP_NUMBERS,
-            .b = r->panel, .b_row = PANEL, .b_panel = DW_ROWS * PANEL,
-            .c = to + (dense ? (n.first - unit.first) * to_row : dw_at(d, n.first)), .c_row = to_row,
-            .start = start, .end = r->end, .chains = start == ZERO_THEN_ADD ? r->chains : 0,
-        };
+        struct product p = {.m = count,
+                            .n = columns,
+                            .k = r->at.count,
+                            .a = distance ? r->at.dy[0] + from : a,
+                            .a_row = 1,
+                            .a_col = distance ? distance : STRIP,
+                            .a_strip = distance ? 0 : STRIP_NUMBERS,
+                            .b = r->panel,
+                            .b_row = PANEL,
+                            .b_panel = DW_ROWS * PANEL,
+                            .c = to + (dense ? (n.first - unit.first) * to_row : dw_at(d, n.first)),
+                            .c_row = to_row,
+                            .start = start,
+                            .end = r->end,
+                            .chains = start == ZERO_THEN_ADD ? r->chains : 0};
         ask_for_units(d, r, &dy, unit, n, rising, &p);
         d->call->isa->product(&p);
     }
 }
 
-/* A leaf of more rows than are taken at once: its sums wait beside dW until it is whole. `rows` are empty. */
-static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_rows *rows,
-                         const struct portion *part, real *dw)
+/* An accumulation block of more rows than are taken at once: its sums wait beside dW until it is whole. `rows` are
+ * empty. */
+static void dw_long_acc_block(const struct dw *d, const struct acc_block *acc_block, struct dw_rows *rows,
+                              const struct portion *part, real *dw)
 {
     real *sum = KERNEL_KEEPS(struct dw_kept)->sum;
     for (size_t c = part->column.first; c < part->column.end; c += DW_COLUMNS) {
-        struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
+        struct range column = {c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS};
         const size_t columns = column.end - column.first, row = (columns + PANEL - 1) / PANEL * PANEL;
         const size_t units = DW_WAITING / row;
         for (size_t n = part->row.first; n < part->row.end; n += units) {
-            struct range unit = { n, part->row.end - n < units ? part->row.end : n + units };
-            size_t t = leaf->step.first, b = leaf->row.first;
-            for (enum start start = ZERO; find_rows(d, leaf, &t, &b, &rows->at); start = AS_IS, rows->at.count = 0) {
+            struct range unit = {n, part->row.end - n < units ? part->row.end : n + units};
+            size_t t = acc_block->step.first, b = acc_block->row.first;
+            for (enum start start = ZERO; find_rows(d, acc_block, &t, &b, &rows->at);
+                 start = AS_IS, rows->at.count = 0) {
                 take_columns(rows, column);
                 dw_units(d, rows, unit, columns, start, sum, row, true);
             }
@@ -240,35 +258,35 @@ static void dw_long_leaf(const struct dw *d, const struct leaf *leaf, struct dw_
     }
 }
 
-/* Whole leaves, each a chain that is added to dW at once. */
-static void dw_short_leaves(const struct dw *d, struct dw_rows *rows, const struct portion *part, real *dw)
+/* Whole accumulation blocks, each a chain that is added to dW at once. */
+static void dw_short_acc_blocks(const struct dw *d, struct dw_rows *rows, const struct portion *part, real *dw)
 {
     for (size_t c = part->column.first; c < part->column.end && rows->at.count; c += DW_COLUMNS) {
-        struct range column = { c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS };
+        struct range column = {c, part->column.end - c < DW_COLUMNS ? part->column.end : c + DW_COLUMNS};
         take_columns(rows, column);
         dw_units(d, rows, part->row, column.end - column.first, ZERO_THEN_ADD, dw + c, d->dw_row, false);
     }
     rows->at.count = rows->chains = 0;
 }
 
-/* This thread's part of dW [(G), U, K] of one shard: leaf by leaf, short ones together. */
-static void dw_shard(const struct dw *d, struct leaves *leaves, const struct portion *part, real *dw)
+/* This thread's part of dW [(G), U, K] of one shard: accumulation block by accumulation block, short ones together. */
+static void dw_shard(const struct dw *d, struct acc_blocks *acc_blocks, const struct portion *part, real *dw)
 {
     struct dw_rows *rows = &KERNEL_KEEPS(struct dw_kept)->rows;
     rows->at.count = rows->chains = 0;
-    while (leaf_next(leaves)) {
-        const struct leaf *leaf = &leaves->at;
-        size_t size = leaf_size(d, leaf), t = leaf->step.first, b = leaf->row.first;
+    while (next_acc_block(acc_blocks)) {
+        const struct acc_block *acc_block = &acc_blocks->at;
+        size_t size = acc_block_size(d, acc_block), t = acc_block->step.first, b = acc_block->row.first;
         if (rows->at.count + size > DW_ROWS)
-            dw_short_leaves(d, rows, part, dw);
+            dw_short_acc_blocks(d, rows, part, dw);
         if (size > DW_ROWS) {
-            dw_long_leaf(d, leaf, rows, part, dw);
+            dw_long_acc_block(d, acc_block, rows, part, dw);
         } else if (size > 0) {
-            find_rows(d, leaf, &t, &b, &rows->at);
+            find_rows(d, acc_block, &t, &b, &rows->at);
             rows->end[rows->chains++] = rows->at.count;
         }
     }
-    dw_short_leaves(d, rows, part, dw);
+    dw_short_acc_blocks(d, rows, part, dw);
 }
 
 /* ---- few columns ----------------------------------------------------------------------- */
@@ -280,52 +298,54 @@ enum { DW_NARROW = 2, DW_NARROW_UNITS = 512 };
 static void narrow_rows(const struct dw *d, size_t t, size_t b, size_t rows, struct range unit, size_t columns,
                         real *sum, enum start start)
 {
-    d->call->isa->product(&(struct product){
-        .m = columns, .n = unit.end - unit.first, .k = rows,
-        .a = d->x.at + t * d->x.t + b * d->x.b, .a_row = 1, .a_col = (ptrdiff_t)d->x.b,
-        .b = d->dy.at + t * d->dy.t + b * d->dy.b + dy_at(d, unit.first), .b_row = d->dy.b, .b_panel = PANEL,
-        .c = sum, .c_row = DW_NARROW_UNITS, .start = start,
-    });
+    d->call->isa->product(&(struct product){.m = columns,
+                                            .n = unit.end - unit.first,
+                                            .k = rows,
+                                            .a = d->x.at + t * d->x.t + b * d->x.b,
+                                            .a_row = 1,
+                                            .a_col = (ptrdiff_t)d->x.b,
+                                            .b = d->dy.at + t * d->dy.t + b * d->dy.b + dy_at(d, unit.first),
+                                            .b_row = d->dy.b,
+                                            .b_panel = PANEL,
+                                            .c = sum,
+                                            .c_row = DW_NARROW_UNITS,
+                                            .start = start});
 }
 
-/* One leaf of some units of one gate: run by run of rows at equal distances that count. */
-static void narrow_leaf(const struct dw *d, const struct leaf *leaf, struct range unit, size_t columns,
-                        real *dw)
+/* One accumulation block of some units of one gate: run by run of rows at equal distances that count. */
+static void narrow_acc_block(const struct dw *d, const struct acc_block *acc_block, struct range unit, size_t columns,
+                             real *dw)
 {
     real sum[DW_NARROW * DW_NARROW_UNITS];
-    const size_t rows = leaf->row.end - leaf->row.first;
+    const size_t rows = acc_block->row.end - acc_block->row.first;
     bool even = !d->rows.lengths && d->x.t == rows * d->x.b && d->dy.t == rows * d->dy.b;
     enum start start = ZERO;
-    for (size_t t = leaf->step.first; t < leaf->step.end; t += even ? leaf->step.end - t : 1)
-        for (size_t b = leaf->row.first, end; b < leaf->row.end; b = end) {
-            for (end = b; end < leaf->row.end && lasts(&d->rows, t, end) == lasts(&d->rows, t, b); end++) {}
+    for (size_t t = acc_block->step.first; t < acc_block->step.end; t += even ? acc_block->step.end - t : 1)
+        for (size_t b = acc_block->row.first, end; b < acc_block->row.end; b = end) {
+            for (end = b; end < acc_block->row.end && lasts(&d->rows, t, end) == lasts(&d->rows, t, b); end++) {}
             if (!lasts(&d->rows, t, b))
                 continue;
-            narrow_rows(d, t, b, even ? rows * (leaf->step.end - t) : end - b, unit, columns, sum, start);
+            narrow_rows(d, t, b, even ? rows * (acc_block->step.end - t) : end - b, unit, columns, sum, start);
             start = AS_IS;
         }
     for (size_t u = unit.first; u < unit.end && start == AS_IS; u++)
-        for (size_t k = 0; k < columns; k++)
-            dw[dw_at(d, u) + k] += sum[k * DW_NARROW_UNITS + u - unit.first];
+        for (size_t k = 0; k < columns; k++) dw[dw_at(d, u) + k] += sum[k * DW_NARROW_UNITS + u - unit.first];
 }
 
-static void dw_narrow(const struct dw *d, struct leaves *leaves, const struct portion *part, size_t columns,
+static void dw_narrow(const struct dw *d, struct acc_blocks *acc_blocks, const struct portion *part, size_t columns,
                       real *dw)
 {
-    while (leaf_next(leaves))
+    while (next_acc_block(acc_blocks))
         for (size_t n = part->row.first, end; n < part->row.end; n = end) {
             end = (n / d->gates.units + 1) * d->gates.units;
             end = end < part->row.end ? end : part->row.end;
             end = end - n < DW_NARROW_UNITS ? end : n + DW_NARROW_UNITS;
-            narrow_leaf(d, &leaves->at, (struct range){ n, end }, columns, dw);
+            narrow_acc_block(d, &acc_blocks->at, (struct range){n, end}, columns, dw);
         }
 }
 
 /* Is dW set, not added to? Then it is read nowhere. */
-static bool dw_is_set(const struct call *call)
-{
-    return call->view[GEMM_DW_DW].access == WRITE;
-}
+static bool dw_is_set(const struct call *call) { return call->view[GEMM_DW_DW].access == WRITE; }
 
 static void clear_portion(const struct dw *d, const struct portion *part, real *dw)
 {
@@ -352,14 +372,14 @@ static unroll_status kernel_gemm_dw(const struct call *call, int me, int team, s
     const bool narrow = width <= DW_NARROW && !call->shift;
     struct portion part = my_portion(g.count * g.units, width, PANEL, me, team);
     for (uint32_t s = 0; s < dw->count[0]; s++) {
-        struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));
+        struct acc_blocks acc_blocks = acc_blocks_of(call, dy, shard_rows(call, dy, dw, s));
         real *to = (real *)dw->at + s * dw->stride[0];
         if (dw_is_set(call))
             clear_portion(&d, &part, to);
         if (!narrow)
-            dw_shard(&d, &leaves, &part, to);
+            dw_shard(&d, &acc_blocks, &part, to);
         else if (part.column.first < part.column.end)
-            dw_narrow(&d, &leaves, &part, width, to);
+            dw_narrow(&d, &acc_blocks, &part, width, to);
     }
     count_dw(work, call, &part, d.rows.count, me);
     return UNROLL_OK;

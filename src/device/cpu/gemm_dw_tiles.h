@@ -1,13 +1,14 @@
-/* gemm_dw on tiles: dW^T += x^T dy, both factors as thirds of floats (cells/v/v_tiles.h). x, of which there is less
- * than of dy, is the left factor: its columns become rows. dy is the right one, whose rows lie as tiles want them.
- * An element of dW is one chain that begins with what dW holds: leaf by leaf as leaves.h orders them, each leaf in
- * steps of THIRDS_K of its rows, zeros where it ends. A leaf never spans chunks of time, so neither chunks nor threads
- * nor how many rows are at hand show in the bits. */
+/* gemm_dw on tiles: dW^T += x^T dy, both factors as bf16x3 splits of floats (cells/v/v_tiles.h). x, of which there is
+ * less than of dy, is the left factor: its columns become rows. dy is the right one, whose rows lie as tiles want them.
+ * An element of dW is one chain that begins with what dW holds: accumulation block by accumulation block as
+ * accumulation blocks.h orders them, each accumulation block in steps of BF16X3_K of its rows, zeros where it ends. An
+ * accumulation block never spans chunks of time, so neither chunks nor threads nor how many rows are at hand show in
+ * the bits. */
 
 /* What stays in the L2 cache while all rows of a call go by: the left factor of DW_LEFT columns of x, and DW_SUMS
  * numbers of dW. */
-enum { DW_STEPS = DW_ROWS / THIRDS_K, DW_LEFT = 256, DW_SUMS = DW_LEFT * 512 };
-enum { DW_BLOCK = 2 * THIRDS_COLUMNS };     /* units that are multiplied at a time, of one gate */
+enum { DW_STEPS = DW_ROWS / BF16X3_K, DW_LEFT = 256, DW_SUMS = DW_LEFT * 512 };
+enum { DW_BLOCK = 2 * BF16X3_COLUMNS }; /* units that are multiplied at a time, of one gate */
 
 struct dw_room {
     _Alignas(64) char left[DW_LEFT * DW_STEPS * LEFT_ROW];
@@ -22,7 +23,7 @@ struct dw_part {
     struct dw_room *room;
 };
 
-static const real dw_zeros[THIRDS_COLUMNS];
+static const real dw_zeros[BF16X3_COLUMNS];
 
 /* Numbers of a row; zeros where there is none. */
 CELL_CODE V dw_load(const real *row, size_t from, __mmask16 which)
@@ -32,42 +33,40 @@ CELL_CODE V dw_load(const real *row, size_t from, __mmask16 which)
 
 /* ---- the left factor -------------------------------------------------------------------- */
 
-/* Each second row from k on, THIRDS_ROWS of them, becomes a column. */
+/* Each second row from k on, BF16X3_ROWS of them, becomes a column. */
 CELL_CODE void dw_left_turn(const struct dw_found *r, size_t k, size_t column, __mmask16 which,
-                            __m512i turned[THIRDS_ROWS])
+                            __m512i turned[BF16X3_ROWS])
 {
 #pragma GCC unroll 16
-    for (size_t i = 0; i < THIRDS_ROWS; i++)
-        turned[i] = _mm512_castps_si512(dw_load(r->x[k + 2 * i], column, which));
-    thirds_transpose(turned);
+    for (size_t i = 0; i < BF16X3_ROWS; i++) turned[i] = _mm512_castps_si512(dw_load(r->x[k + 2 * i], column, which));
+    bf16x3_transpose(turned);
 }
 
-/* A step of rows by at most THIRDS_ROWS columns, of a block of so many. */
+/* A step of rows by at most BF16X3_ROWS columns, of a block of so many. */
 static void dw_left_piece(const struct dw_found *r, size_t k, size_t column, size_t columns, char *to, size_t of_block)
 {
-    __m512i even[THIRDS_ROWS], odd[THIRDS_ROWS];
+    __m512i even[BF16X3_ROWS], odd[BF16X3_ROWS];
     dw_left_turn(r, k, column, v_first(columns), even);
     dw_left_turn(r, k + 1, column, v_first(columns), odd);
     for (size_t c = 0; c < columns; c++) {
         __m512i pair[3];
-        thirds_of_pairs(_mm512_castsi512_ps(even[c]), _mm512_castsi512_ps(odd[c]), pair);
+        bf16x3_of_pairs(_mm512_castsi512_ps(even[c]), _mm512_castsi512_ps(odd[c]), pair);
 #pragma GCC unroll 3
-        for (size_t i = 0; i < 3; i++)
-            _mm512_store_si512(to + (i * of_block + c) * LEFT_PART, pair[i]);
+        for (size_t i = 0; i < 3; i++) _mm512_store_si512(to + (i * of_block + c) * LEFT_PART, pair[i]);
     }
 }
 
 static void dw_left(const struct dw_part *p, const struct dw_found *r)
 {
     const size_t columns = p->column.end - p->column.first;
-    for (size_t k = 0; k < r->count; k += THIRDS_K)
-        for (size_t c = 0; c < columns; c += THIRDS_ROWS) {
+    for (size_t k = 0; k < r->count; k += BF16X3_K)
+        for (size_t c = 0; c < columns; c += BF16X3_ROWS) {
             const size_t at = p->column.first + c, block = c / LEFT_ROWS * LEFT_ROWS;
             const size_t of_block = at_most(columns - block, LEFT_ROWS);
-            char *to = p->room->left + (block * r->count / THIRDS_K + k / THIRDS_K * of_block) * LEFT_ROW;
-            for (size_t i = k + THIRDS_K; i < k + 2 * THIRDS_K && i < r->count; i++)
+            char *to = p->room->left + (block * r->count / BF16X3_K + k / BF16X3_K * of_block) * LEFT_ROW;
+            for (size_t i = k + BF16X3_K; i < k + 2 * BF16X3_K && i < r->count; i++)
                 _mm_prefetch(r->x[i] ? r->x[i] + at : dw_zeros, _MM_HINT_T0);
-            dw_left_piece(r, k, at, at_most(columns - c, THIRDS_ROWS), to + (c - block) * LEFT_PART, of_block);
+            dw_left_piece(r, k, at, at_most(columns - c, BF16X3_ROWS), to + (c - block) * LEFT_PART, of_block);
         }
 }
 
@@ -77,10 +76,10 @@ static void dw_left(const struct dw_part *p, const struct dw_found *r)
  * multiplied, in equal shares, and so is asking for that block's next sums: L2 answers slower than they are needed. */
 struct dw_right {
     const struct dw_found *rows;
-    size_t unit, units;                     /* in dy, and how many */
+    size_t unit, units; /* in dy, and how many */
     size_t pairs, made, due, shares;
     char *to;
-    const real *sums;                       /* that are wanted next, and how many tile rows to ask for at a time */
+    const real *sums; /* that are wanted next, and how many tile rows to ask for at a time */
     size_t asked;
 };
 
@@ -91,7 +90,7 @@ enum { DW_AHEAD = 8 };
 CELL_CODE void dw_right_ask(const struct dw_right *r, size_t k)
 {
     const real *const *dy = r->rows->dy + k;
-    for (size_t u = r->unit; u < r->unit + r->units; u += THIRDS_COLUMNS) {
+    for (size_t u = r->unit; u < r->unit + r->units; u += BF16X3_COLUMNS) {
         _mm_prefetch(dy[0] ? dy[0] + u : dw_zeros, _MM_HINT_T0);
         _mm_prefetch(dy[1] ? dy[1] + u : dw_zeros, _MM_HINT_T0);
     }
@@ -101,28 +100,26 @@ static __attribute__((noinline)) void dw_right_pair(struct dw_right *r)
 {
     const size_t k = 2 * r->made++;
     const real *const *dy = r->rows->dy + k;
-    char *to = r->to + k / THIRDS_K * RIGHT_BYTES + k % THIRDS_K / 2 * sizeof(__m512i);
+    char *to = r->to + k / BF16X3_K * RIGHT_BYTES + k % BF16X3_K / 2 * sizeof(__m512i);
     if (k + DW_AHEAD < r->rows->count)
         dw_right_ask(r, k + DW_AHEAD);
-    for (size_t u = 0; u < r->units; u += THIRDS_COLUMNS, to += r->rows->count / THIRDS_K * RIGHT_BYTES) {
-        const __mmask16 which = v_first(at_most(r->units - u, THIRDS_COLUMNS));
+    for (size_t u = 0; u < r->units; u += BF16X3_COLUMNS, to += r->rows->count / BF16X3_K * RIGHT_BYTES) {
+        const __mmask16 which = v_first(at_most(r->units - u, BF16X3_COLUMNS));
         __m512i pair[3];
-        thirds_of_pairs(dw_load(dy[0], r->unit + u, which), dw_load(dy[1], r->unit + u, which), pair);
+        bf16x3_of_pairs(dw_load(dy[0], r->unit + u, which), dw_load(dy[1], r->unit + u, which), pair);
 #pragma GCC unroll 3
-        for (int i = 0; i < 3; i++)
-            _mm512_store_si512(to + RIGHT_AT(i), pair[i]);
+        for (int i = 0; i < 3; i++) _mm512_store_si512(to + RIGHT_AT(i), pair[i]);
     }
 }
 
-enum { DW_ASKING = 4 };                     /* of the TILES_TIMES of a step: the last sums come early enough */
+enum { DW_ASKING = 4 }; /* of the TILES_TIMES of a step: the last sums come early enough */
 
 CELL_CODE void dw_right_share(void *of, int time)
 {
     struct dw_right *r = of;
-    for (size_t i = 0; i < r->asked && time < DW_ASKING; i++, r->sums += THIRDS_COLUMNS)
+    for (size_t i = 0; i < r->asked && time < DW_ASKING; i++, r->sums += BF16X3_COLUMNS)
         _mm_prefetch(r->sums, _MM_HINT_T0);
-    for (r->due += r->pairs; r->due >= r->shares; r->due -= r->shares)
-        dw_right_pair(r);
+    for (r->due += r->pairs; r->due >= r->shares; r->due -= r->shares) dw_right_pair(r);
 }
 
 /* ---- sums ------------------------------------------------------------------------------- */
@@ -131,13 +128,13 @@ CELL_CODE void dw_right_share(void *of, int time)
 static struct range next_block(const struct dw *d, size_t n, size_t end)
 {
     const size_t gate_end = (n / d->gates.units + 1) * d->gates.units;
-    return (struct range){ n, at_most(at_most(end, gate_end), n + DW_BLOCK) };
+    return (struct range){n, at_most(at_most(end, gate_end), n + DW_BLOCK)};
 }
 
 /* Blocks of units whose sums find room. */
 static struct range next_part(const struct dw *d, size_t n, size_t end, size_t columns)
 {
-    struct range part = { n, n };
+    struct range part = {n, n};
     for (size_t room = DW_SUMS / (columns * DW_BLOCK); room > 0 && part.end < end; room--)
         part.end = next_block(d, part.end, end).end;
     return part;
@@ -146,16 +143,16 @@ static struct range next_part(const struct dw *d, size_t n, size_t end, size_t c
 /* dW [unit][column] from or to a tile of sums [column][unit]. */
 static void dw_turn_tile(real *tile, real *dw, size_t dw_row, size_t units, size_t columns, bool back)
 {
-    __m512i row[THIRDS_ROWS];
-    for (size_t i = 0; i < THIRDS_ROWS; i++)
+    __m512i row[BF16X3_ROWS];
+    for (size_t i = 0; i < BF16X3_ROWS; i++)
         if (back)
-            row[i] = i < columns ? _mm512_load_si512(tile + i * THIRDS_COLUMNS) : _mm512_setzero_si512();
+            row[i] = i < columns ? _mm512_load_si512(tile + i * BF16X3_COLUMNS) : _mm512_setzero_si512();
         else
             row[i] = i < units ? _mm512_maskz_loadu_epi32(v_first(columns), dw + i * dw_row) : _mm512_setzero_si512();
-    thirds_transpose(row);
-    for (size_t i = 0; i < THIRDS_ROWS; i++)
+    bf16x3_transpose(row);
+    for (size_t i = 0; i < BF16X3_ROWS; i++)
         if (!back && i < columns)
-            _mm512_store_si512(tile + i * THIRDS_COLUMNS, row[i]);
+            _mm512_store_si512(tile + i * BF16X3_COLUMNS, row[i]);
         else if (back && i < units)
             _mm512_mask_storeu_epi32(dw + i * dw_row, v_first(columns), row[i]);
 }
@@ -171,10 +168,10 @@ static void dw_turn(const struct dw_part *p, real *dw, bool back)
             const size_t units = unit.end - unit.first;
             real *at = dw + dw_at(p->d, unit.first) + c;
             rows = at_most(p->column.end - c, LEFT_ROWS);
-            for (size_t u = 0; u < units; u += THIRDS_COLUMNS)
-                for (size_t i = 0; i < rows; i += THIRDS_ROWS)
-                    dw_turn_tile(sums + u * rows + i * THIRDS_COLUMNS, at + u * dw_row + i, dw_row,
-                                 at_most(units - u, THIRDS_COLUMNS), at_most(rows - i, THIRDS_ROWS), back);
+            for (size_t u = 0; u < units; u += BF16X3_COLUMNS)
+                for (size_t i = 0; i < rows; i += BF16X3_ROWS)
+                    dw_turn_tile(sums + u * rows + i * BF16X3_COLUMNS, at + u * dw_row + i, dw_row,
+                                 at_most(units - u, BF16X3_COLUMNS), at_most(rows - i, BF16X3_ROWS), back);
         }
 }
 
@@ -201,20 +198,19 @@ static void dw_right_begin(struct dw_right *r, const struct dw *d, const struct 
     r->made = r->due = 0;
     r->shares = shares;
     r->to = to;
-    for (size_t k = 0; k < DW_AHEAD && k < rows->count; k += 2)
-        dw_right_ask(r, k);
+    for (size_t k = 0; k < DW_AHEAD && k < rows->count; k += 2) dw_right_ask(r, k);
 }
 
 /* Columns of x, of which there may be two tiles, by one tile of units or two. */
 CELL_CODE void dw_tiles(const char *left, size_t rows, const char *right, size_t steps, real *sums,
                         struct dw_right *next, const bool second, const bool wide)
 {
-    real *sums_1 = sums + rows * THIRDS_COLUMNS;
-    tiles_load(sums, sums_1, THIRDS_COLUMNS, rows, second, wide);
-    next->sums = sums + 2 * rows * THIRDS_COLUMNS;
+    real *sums_1 = sums + rows * BF16X3_COLUMNS;
+    tiles_load(sums, sums_1, BF16X3_COLUMNS, rows, second, wide);
+    next->sums = sums + 2 * rows * BF16X3_COLUMNS;
     next->asked = (2 * rows + DW_ASKING * steps - 1) / (DW_ASKING * steps);
     tiles_add(left, rows, right, right + steps * RIGHT_BYTES, steps, dw_right_share, next, second, wide);
-    tiles_store(sums, sums_1, THIRDS_COLUMNS, rows, second, wide);
+    tiles_store(sums, sums_1, BF16X3_COLUMNS, rows, second, wide);
 }
 
 /* A block of units by all columns of a part; returns the sums of the next one. */
@@ -227,11 +223,11 @@ static real *dw_block(const struct dw_part *p, const char *right, bool wide, siz
         rows = at_most(columns - c, LEFT_ROWS);
         if (rows != configured)
             tiles_begin(configured = rows);
-        if (wide && rows > THIRDS_ROWS)
+        if (wide && rows > BF16X3_ROWS)
             dw_tiles(left, rows, right, steps, sums, next, true, true);
         else if (wide)
             dw_tiles(left, rows, right, steps, sums, next, false, true);
-        else if (rows > THIRDS_ROWS)
+        else if (rows > BF16X3_ROWS)
             dw_tiles(left, rows, right, steps, sums, next, true, false);
         else
             dw_tiles(left, rows, right, steps, sums, next, false, false);
@@ -242,10 +238,10 @@ static real *dw_block(const struct dw_part *p, const char *right, bool wide, siz
 }
 
 /* Adds some rows to the sums of a part. `right` is of their first block of units, then of that of the next rows. */
-static void dw_thirds_rows(const struct dw_part *p, const struct dw_found *r, const struct dw_found *next,
+static void dw_bf16x3_rows(const struct dw_part *p, const struct dw_found *r, const struct dw_found *next,
                            struct dw_right *right)
 {
-    const size_t steps = r->count / THIRDS_K, blocks = (p->column.end - p->column.first + LEFT_ROWS - 1) / LEFT_ROWS;
+    const size_t steps = r->count / BF16X3_K, blocks = (p->column.end - p->column.first + LEFT_ROWS - 1) / LEFT_ROWS;
     struct range unit = next_block(p->d, p->unit.first, p->unit.end);
     const struct range first = unit;
     real *sums = p->room->sums;
@@ -254,44 +250,42 @@ static void dw_thirds_rows(const struct dw_part *p, const struct dw_found *r, co
         const struct range after = next_block(p->d, unit.end, p->unit.end);
         const bool is_last = unit.end == p->unit.end;
         const char *made = right->to;
-        while (right->made < right->pairs)
-            dw_right_pair(right);
+        while (right->made < right->pairs) dw_right_pair(right);
         dw_right_begin(right, p->d, is_last ? next : r, is_last ? first : after, blocks * steps * TILES_TIMES,
                        p->room->right[made == p->room->right[0]]);
-        sums = dw_block(p, made, unit.end - unit.first > THIRDS_COLUMNS, steps, right, sums);
+        sums = dw_block(p, made, unit.end - unit.first > BF16X3_COLUMNS, steps, right, sums);
         comm_poll();
         unit = after;
     }
     tiles_end();
 }
 
-/* Where the rows of a part are looked for: in which leaf, and where in it. */
+/* Where the rows of a part are looked for: in which accumulation block, and where in it. */
 struct dw_walk {
-    struct leaves leaves;
+    struct acc_blocks acc_blocks;
     size_t t, b;
-    bool in_leaf;
+    bool in_acc_block;
 };
 
 /* The next DW_ROWS rows, or as many as there are. */
 static void dw_walk_on(const struct dw *d, struct dw_walk *w, struct dw_found *r)
 {
-    const struct leaf *leaf = &w->leaves.at;
+    const struct acc_block *acc_block = &w->acc_blocks.at;
     r->count = 0;
-    while (r->count < DW_ROWS && (w->in_leaf || leaf_next(&w->leaves))) {
-        if (!w->in_leaf)
-            w->t = leaf->step.first, w->b = leaf->row.first;
-        find_rows(d, leaf, &w->t, &w->b, r);
-        w->in_leaf = w->t < leaf->step.end;
-        for (; !w->in_leaf && r->count % THIRDS_K; r->count++)
-            r->dy[r->count] = r->x[r->count] = NULL;
+    while (r->count < DW_ROWS && (w->in_acc_block || next_acc_block(&w->acc_blocks))) {
+        if (!w->in_acc_block)
+            w->t = acc_block->step.first, w->b = acc_block->row.first;
+        find_rows(d, acc_block, &w->t, &w->b, r);
+        w->in_acc_block = w->t < acc_block->step.end;
+        for (; !w->in_acc_block && r->count % BF16X3_K; r->count++) r->dy[r->count] = r->x[r->count] = NULL;
     }
 }
 
-static void dw_thirds_part(const struct dw_part *p, const struct leaves *leaves, real *dw)
+static void dw_bf16x3_part(const struct dw_part *p, const struct acc_blocks *acc_blocks, real *dw)
 {
-    struct dw_walk walk = { .leaves = *leaves };
+    struct dw_walk walk = {.acc_blocks = *acc_blocks};
     struct dw_found rows[2];
-    struct dw_right right = { .rows = NULL };
+    struct dw_right right = {.rows = NULL};
     if (dw_is_set(p->d->call))
         dw_clear(p);
     else
@@ -300,38 +294,39 @@ static void dw_thirds_part(const struct dw_part *p, const struct leaves *leaves,
     dw_right_begin(&right, p->d, &rows[0], next_block(p->d, p->unit.first, p->unit.end), 1, p->room->right[0]);
     for (int i = 0; rows[i].count > 0; i = !i) {
         dw_walk_on(p->d, &walk, &rows[!i]);
-        dw_thirds_rows(p, &rows[i], &rows[!i], &right);
+        dw_bf16x3_rows(p, &rows[i], &rows[!i], &right);
     }
     dw_turn(p, dw, true);
 }
 
 /* This thread's portion of dW [(G), U, K] of one shard. */
-static void dw_thirds_shard(const struct dw *d, const struct leaves *leaves, const struct portion *portion, real *dw)
+static void dw_bf16x3_shard(const struct dw *d, const struct acc_blocks *acc_blocks, const struct portion *portion,
+                            real *dw)
 {
-    struct dw_part p = { .d = d, .room = KERNEL_KEEPS(struct dw_room) };
+    struct dw_part p = {.d = d, .room = KERNEL_KEEPS(struct dw_room)};
     for (size_t c = portion->column.first; c < portion->column.end; c = p.column.end) {
-        p.column = (struct range){ c, at_most(portion->column.end, c + DW_LEFT) };
+        p.column = (struct range){c, at_most(portion->column.end, c + DW_LEFT)};
         for (size_t u = portion->row.first; u < portion->row.end; u = p.unit.end) {
             p.unit = next_part(d, u, portion->row.end, p.column.end - c);
-            dw_thirds_part(&p, leaves, dw);
+            dw_bf16x3_part(&p, acc_blocks, dw);
         }
     }
 }
 
-/* Thirds have tiles of columns: of fewer ones most of a tile is nothing. */
-static unroll_status kernel_gemm_dw_thirds(const struct call *call, int me, int team, struct work *work)
+/* bf16x3 splits have tiles of columns: of fewer ones most of a tile is nothing. */
+static unroll_status kernel_gemm_dw_bf16x3(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *dy = &call->view[GEMM_DW_DY], *dw = &call->view[GEMM_DW_DW];
     const size_t width = tensor_width(dw);
-    if (!call->by_tiles || width < THIRDS_COLUMNS)
+    if (!call->by_tiles || width < BF16X3_COLUMNS)
         return kernel_gemm_dw(call, me, team, work);
     const struct dw d = dw_of(call);
     const size_t units = d.gates.count * d.gates.units;
-    const bool by_units = units >= width || width < (size_t)team * PANEL;       /* all threads make the other factor */
+    const bool by_units = units >= width || width < (size_t)team * PANEL; /* all threads make the other factor */
     struct portion part = portion_by(by_units, units, width, PANEL, me, team);
     for (uint32_t s = 0; s < dw->count[0]; s++) {
-        struct leaves leaves = leaves_of(call, dy, shard_rows(call, dy, dw, s));
-        dw_thirds_shard(&d, &leaves, &part, (real *)dw->at + s * dw->stride[0]);
+        struct acc_blocks acc_blocks = acc_blocks_of(call, dy, shard_rows(call, dy, dw, s));
+        dw_bf16x3_shard(&d, &acc_blocks, &part, (real *)dw->at + s * dw->stride[0]);
     }
     count_dw(work, call, &part, d.rows.count, me);
     return UNROLL_OK;

@@ -17,7 +17,7 @@ _Thread_local char *workspace_of_thread;
 static const struct cpu_isa *const tables[] = {
     &cpu_scalar, &cpu_double,
 #if defined(__x86_64__)
-    &cpu_avx2, &cpu_avx512, &cpu_avx512_vnni, &cpu_amx,
+    &cpu_avx2,   &cpu_avx512, &cpu_avx512_vnni, &cpu_amx,
 #elif defined(__aarch64__)
     &cpu_neon,
 #endif
@@ -43,12 +43,12 @@ static int64_t draw_seed;
 
 static void choose_draw_seed(void)
 {
-    const char *given = getenv("RNN_ISA_SEED");
+    const char *given = getenv("UNROLL_ISA_SEED");
     draw_seed = (int64_t)time(NULL) * 65536 + (int64_t)getpid();
     if (given && number_whole_integer(given, 0, INT64_MAX, &draw_seed) != NUMBER_OK)
-        fprintf(stderr, "RNN_ISA_SEED is '%s', not a whole number from 0 to %lld: another is drawn\n", given,
+        fprintf(stderr, "UNROLL_ISA_SEED is '%s', not a whole number from 0 to %lld: another is drawn\n", given,
                 (long long)INT64_MAX);
-    fprintf(stderr, "debug build: ISAs are drawn; RNN_ISA_SEED=%lld draws the same\n", (long long)draw_seed);
+    fprintf(stderr, "debug build: ISAs are drawn; UNROLL_ISA_SEED=%lld draws the same\n", (long long)draw_seed);
 }
 
 /* One of those that the machine has, so that tests run what users of lesser machines will run. */
@@ -63,18 +63,15 @@ static enum isa isa_unless_given(void)
     for (int isa = 0; isa < ISA_COUNT; isa++)
         if (cpu_isa_find((enum isa)isa, DTYPE_F32))
             choice[count++] = (enum isa)isa;
-    philox((uint32_t[2]){ (uint32_t)draw_seed, (uint32_t)(draw_seed >> 32) },
-           (uint32_t[4]){ atomic_fetch_add(&draws, 1) }, word);
+    philox((uint32_t[2]){(uint32_t)draw_seed, (uint32_t)(draw_seed >> 32)}, (uint32_t[4]){atomic_fetch_add(&draws, 1)},
+           word);
     return choice[word[0] % count];
 }
 #else
-static enum isa isa_unless_given(void)
-{
-    return isa_best();
-}
+static enum isa isa_unless_given(void) { return isa_best(); }
 #endif
 
-bool cpu_isa_has_thirds(const char *name)
+bool cpu_isa_has_bf16x3(const char *name)
 {
 #ifdef UNROLL_DEBUG
     if (!name)
@@ -82,7 +79,7 @@ bool cpu_isa_has_thirds(const char *name)
 #endif
     enum isa isa = isa_best();
     const struct cpu_isa *found = name && !isa_parse(name, &isa) ? NULL : cpu_isa_find(isa, DTYPE_F32);
-    return found && found->product_thirds;
+    return found && found->product_bf16x3;
 }
 
 const struct cpu_isa *cpu_isa_without_tiles(const struct cpu_isa *isa)
@@ -95,14 +92,16 @@ unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu
     bool in_double = real == DTYPE_F64;
     enum isa isa = in_double || name ? ISA_SCALAR : isa_unless_given();
     if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE, "there is no isa '%s'; fix: choose one of scalar, avx2, avx512, avx512_vnni, amx, neon",
-                    name);
+        return fail(UNROLL_USAGE,
+                    "there is no isa '%s'; fix: choose one of scalar, avx2, avx512, avx512_vnni, amx, neon", name);
     if (in_double && isa != ISA_SCALAR)
         return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");
     const struct cpu_isa *found = cpu_isa_find(isa, real);
     if (!found)
-        return fail(UNROLL_UNSUPPORTED, "this machine or this build has no '%s'; fix: leave the isa out, which takes the best "
-                    "there is", isa_name(isa));
+        return fail(UNROLL_UNSUPPORTED,
+                    "this machine or this build has no '%s'; fix: leave the isa out, which takes the best "
+                    "there is",
+                    isa_name(isa));
     *chosen = found;
     return UNROLL_OK;
 }

@@ -3,10 +3,10 @@
  * makes these of an operation. */
 #ifndef DEVICE_CPU_KERNEL_H
 #define DEVICE_CPU_KERNEL_H
-#include "base/cpu.h"
+#include "base/processor.h"
 #include "base/team.h"
 #include "cells/cell.h"
-#include "cells/thirds.h"
+#include "cells/bf16x3.h"
 #include "comm/comm.h"
 #include "comm/poll.h"
 #include "base/share.h"
@@ -17,68 +17,64 @@
 
 /* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..]. */
 struct tensor {
-    void      *at;                      /* NULL: the view is absent */
-    int        rank;
-    uint32_t   count[BUFFER_AXES];
-    size_t     stride[BUFFER_AXES];     /* in elements; the last is 1. LAYOUT_PANELS: see panels() */
+    void *at; /* NULL: the view is absent */
+    int rank;
+    uint32_t count[BUFFER_AXES];
+    size_t stride[BUFFER_AXES]; /* in elements; the last is 1. LAYOUT_PANELS: see panels() */
     enum layout layout;
     enum access access;
-    uint32_t   origin[BUFFER_AXES];     /* global index of element (0, 0, ..): for masks, labels, lengths */
+    uint32_t origin[BUFFER_AXES]; /* global index of element (0, 0, ..): for masks, labels, lengths */
     enum dtype dtype;
 };
 
 /* Panels of one first index of LAYOUT_PANELS [.., U, K]: panel p of index g begins
  * panel_bytes * (g * panels(U) + p) after the first. Such views are whole in U and K. Panel p of
  * LAYOUT_COLUMNS [(G), U, K] begins G * U * PANEL * p elements after the first; such views are whole. */
-static inline size_t panels(size_t units)
-{
-    return (units + PANEL - 1) / PANEL;
-}
+static inline size_t panels(size_t units) { return (units + PANEL - 1) / PANEL; }
 
-static inline size_t panel_bytes(enum dtype dtype, size_t k)
-{
-    return cells_of(dtype, k) * PANEL * cell_bytes(dtype);
-}
+static inline size_t panel_bytes(enum dtype dtype, size_t k) { return cells_of(dtype, k) * PANEL * cell_bytes(dtype); }
 
 /* Numbers in memory of a row of k floats as an operand of int8 weights: bytes q + 128, 128 where k ends, then the
  * row's scale; in cells of 4 bytes. */
-static inline size_t operand_cells(size_t k)
-{
-    return (k + 3) / 4 + 1;
-}
+static inline size_t operand_cells(size_t k) { return (k + 3) / 4 + 1; }
 
 /* What a kernel has done, counted where it is done: products by the standard count, and the bytes
  * of its views, each once (twice if updated or added to). A view that the team divides counts with
  * each thread's share, one that all threads read counts for thread 0. */
-struct work { double flops, bytes; };
+struct work {
+    double flops, bytes;
+};
 
-struct members { const int *rank; int size; };      /* of a group of ranks; size 0: there is none */
+struct members {
+    const int *rank;
+    int size;
+}; /* of a group of ranks; size 0: there is none */
 
 struct call {
     const struct cpu_isa *isa;
-    struct tensor         view[OP_VIEWS];
-    struct barrier       *barrier;      /* of the team, for kernels that need one inside */
+    struct tensor view[OP_VIEWS];
+    struct barrier *barrier; /* of the team, for kernels that need one inside */
 
-    int                   direction, choice, shift, stream;     /* as in struct op */
-    float                 probability;
-    struct activation     activation;
+    int direction, choice, shift, stream; /* as in struct op */
+    float probability;
+    struct activation activation;
 
-    uint32_t              batch, shards, quantum;   /* of sums of weights' gradients (leaves.h) */
-    bool                  by_tiles;     /* steps of an rnn, or a product for gradients of weights, multiply by tiles */
+    uint32_t batch, shards, block_steps; /* of sums of weights' gradients (acc_blocks.h) */
+    bool by_tiles;                       /* steps of an rnn, or a product for gradients of weights, multiply by tiles */
 
-    const struct cell_kernels *cell;    /* of an rnn, what follows */
-    struct cell_options   options;
-    uint32_t              all_units;    /* of all ranks */
-    bool                  saves;        /* values for a backward .. */
-    bool                  saves_far;    /* .. so many that caches hold none of them when it comes */
-    bool                  int8;         /* weights */
-    enum division         division;     /* of steps over the team, where it is forced */
+    const struct cell_kernels *cell; /* of an rnn, what follows */
+    struct cell_options options;
+    uint32_t all_units;     /* of all ranks */
+    bool saves;             /* values for a backward .. */
+    bool saves_far;         /* .. so many that caches hold none of them when it comes */
+    bool int8;              /* weights */
+    enum division division; /* of steps over the team, where it is forced */
 
-    struct unroll_comm   *comm;         /* of an operation that exchanges, what follows; else NULL */
-    uint32_t              tag;
-    struct members        group;
-    const struct op      *op;           /* of what does nothing but exchange (exchange.c) */
-    const struct plan    *plan;
+    struct unroll_comm *comm; /* of an operation that exchanges, what follows; else NULL */
+    uint32_t tag;
+    struct members group;
+    const struct op *op; /* of what does nothing but exchange (exchange.c) */
+    const struct plan *plan;
 };
 
 /* me is 0 .. team-1. All threads of the team call it; the executor puts a barrier after it.
@@ -104,13 +100,19 @@ enum { STRIP = 12 };
 
 struct product {
     size_t m, n, k;
-    const void *a;  size_t a_row, a_strip;  ptrdiff_t a_col;    /* below zero: rows of a^T that fall in memory */
-    const void *b;  size_t b_row, b_panel;
-    void       *c;  size_t c_row;
+    const void *a;
+    size_t a_row, a_strip;
+    ptrdiff_t a_col; /* below zero: rows of a^T that fall in memory */
+    const void *b;
+    size_t b_row, b_panel;
+    void *c;
+    size_t c_row;
     const void *bias;
     enum start start;
-    const size_t *end;   size_t chains;         /* 0: one chain of all k */
-    const void *wanted;  size_t wanted_bytes, wanted_row;       /* NULL: nothing */
+    const size_t *end;
+    size_t chains; /* 0: one chain of all k */
+    const void *wanted;
+    size_t wanted_bytes, wanted_row; /* NULL: nothing */
 };
 
 /* The product with narrow weights, for start AS_IS or ZERO: b is always in panels, b_panel counts cells, and
@@ -123,40 +125,46 @@ typedef void product_kernel(const struct product *);
 /* Cells of the rows of operands that a kernel keeps at a time: a row of the largest k of int8 has room. */
 enum { OPERAND_ROOM = 32768 };
 
-/* Thirds of rows of operands that a step keeps at a time. */
-enum { SPLIT_ROOM = 384 << 10 };            /* bytes */
-struct split_room { _Alignas(64) char at[SPLIT_ROOM]; };
+/* bf16x3 splits of rows of operands that a step keeps at a time. */
+enum { SPLIT_ROOM = 384 << 10 }; /* bytes */
+struct split_room {
+    _Alignas(64) char at[SPLIT_ROOM];
+};
 
-/* Rows of k floats become thirds of the left factor (cells/thirds.h): rows of blocks that are `steps` long, from the
- * step `first` on. Row i lies at at + i * row, or at + list[i] * row; `row` counts numbers. */
+/* Rows of k floats become bf16x3 splits of the left factor (cells/bf16x3.h): rows of blocks that are `steps` long, from
+ * the step `first` on. Row i lies at at + i * row, or at + list[i] * row; `row` counts numbers. */
 struct left_rows {
     char *to;
-    bool of_bf16;                           /* for bf16 weights: blocks of BF16_ROWS, and steps as tiles_add_bf16 reads them */
+    bool of_bf16; /* for bf16 weights: blocks of BF16_ROWS, and steps as tiles_add_bf16 reads them */
     size_t steps, first;
     const void *at;
     size_t row;
-    const uint32_t *list;                   /* NULL: all, one after the other */
-    const void *const *each;                /* or where each begins; NULL: as said */
+    const uint32_t *list;    /* NULL: all, one after the other */
+    const void *const *each; /* or where each begins; NULL: as said */
     size_t rows, k;
-    size_t from;                            /* numbers of each row that are passed over */
+    size_t from; /* numbers of each row that are passed over */
 };
 
-enum { WANTED_PIECE = 128 };                /* bytes */
+enum { WANTED_PIECE = 128 }; /* bytes */
 
 /* c[m][n] = start or bias[n] + left x right: each sum of one step of k after the other, whatever the blocks are. The
  * left factor has blocks of `left_steps`, of which `steps` from left_first on are multiplied; the right one likewise.
  * ZERO_THEN_ADD is not among the starts. */
-struct product_thirds {
+struct product_bf16x3 {
     size_t m, n, steps;
-    const char *left;   size_t left_first, left_steps;
-    const char *right;  size_t right_first, right_steps;
-    float *c;           size_t c_row;
-    void *const *each;                      /* or rows of c that lie anywhere: where each begins */
-    const float *bias;                      /* in place of ZERO; NULL: none */
+    const char *left;
+    size_t left_first, left_steps;
+    const char *right;
+    size_t right_first, right_steps;
+    float *c;
+    size_t c_row;
+    void *const *each; /* or rows of c that lie anywhere: where each begins */
+    const float *bias; /* in place of ZERO; NULL: none */
     enum start start;
-    bool reverse;                           /* columns from the last to the first */
-    bool whole;                             /* the right factor, which is split on the way */
-    const char *wanted; size_t wanted_pieces, wanted_distance;  /* WANTED_PIECE each, that are brought nearer */
+    bool reverse; /* columns from the last to the first */
+    bool whole;   /* the right factor, which is split on the way */
+    const char *wanted;
+    size_t wanted_pieces, wanted_distance; /* WANTED_PIECE each, that are brought nearer */
 };
 
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.
@@ -164,20 +172,20 @@ struct product_thirds {
  * the same bits as cpu_scalar. */
 struct cpu_isa {
     const char *name;
-    enum isa    isa;
-    enum dtype  real;
+    enum isa isa;
+    enum dtype real;
     const struct cell_kernels *const *cells;
-    const struct cell_kernels *const *int8_cells;   /* for steps with int8 weights; NULL: the same */
-    product_kernel *product, *product_bf16, *product_int8;      /* the last two: of floats only */
-    void (*quantize)(const void *row, size_t k, void *cells);   /* a row of floats for product_int8 */
+    const struct cell_kernels *const *int8_cells;             /* for steps with int8 weights; NULL: the same */
+    product_kernel *product, *product_bf16, *product_int8;    /* the last two: of floats only */
+    void (*quantize)(const void *row, size_t k, void *cells); /* a row of floats for product_int8 */
     /* A row of weights into its cells, `row` cells apart: of bf16 or int8. Not in double. */
-    void (*pack_narrow)(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k);
-    void (*activate)(const struct activation *, const void *x, void *y, size_t n);      /* a row; x may be y */
-    uint64_t (*peak)(uint64_t rounds, void *sink);      /* see peak.h */
-    /* Of an ISA whose products may multiply thirds; else NULL. */
+    void (*pack_lowp)(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k);
+    void (*activate)(const struct activation *, const void *x, void *y, size_t n); /* a row; x may be y */
+    uint64_t (*peak)(uint64_t rounds, void *sink);                                 /* see peak.h */
+    /* Of an ISA whose products may multiply bf16x3 splits; else NULL. */
     void (*left_rows)(const struct left_rows *);
-    void (*product_thirds)(const struct product_thirds *);
-    const struct cell_kernels *const *tiled_cells;      /* of steps whose weights tiles multiply */
+    void (*product_bf16x3)(const struct product_bf16x3 *);
+    const struct cell_kernels *const *tiled_cells; /* of steps whose weights tiles multiply */
     kernel *kernel[OP_KIND_MAX];
 };
 
@@ -193,8 +201,8 @@ const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real);
 /* The cell of that name for steps with weights of this type, or by tiles; NULL: there is none. */
 const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name, enum dtype weights, bool by_tiles);
 
-/* Will the ISA that is chosen by this name have products of thirds? One that is drawn by lot: no. */
-bool cpu_isa_has_thirds(const char *name);
+/* Will the ISA that is chosen by this name have bf16x3 products? One that is drawn by lot: no. */
+bool cpu_isa_has_bf16x3(const char *name);
 
 /* What multiplies as this ISA does where it has no use for tiles. */
 const struct cpu_isa *cpu_isa_without_tiles(const struct cpu_isa *);

@@ -3,19 +3,19 @@
 #include "cells/v/v_avx512.h"
 
 typedef float real;
-#include "device/cpu/narrow.h"
+#include "device/cpu/low_precision.h"
 #include "device/cpu/product_simd.h"
-#include "device/cpu/product_narrow.h"
+#include "device/cpu/product_low_precision.h"
 #include "device/cpu/kernels_on_v.h"
 
-void product_avx512(const struct product *p)
-{
-    product(p);
-}
+void product_avx512(const struct product *p) { product(p); }
 
-const struct cpu_isa cpu_avx512 = {
-    .name = "avx512", .isa = ISA_AVX512, .real = DTYPE_F32, .cells = cells_avx512, .product = product,
-    .peak = peak, .activate = activate,
-    NARROW,
-    .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
-};
+const struct cpu_isa cpu_avx512 = {.name = "avx512",
+                                   .isa = ISA_AVX512,
+                                   .real = DTYPE_F32,
+                                   .cells = cells_avx512,
+                                   .product = product,
+                                   .peak = peak,
+                                   .activate = activate,
+                                   LOWP,
+                                   .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

@@ -7,16 +7,19 @@
 #include "cells/v/v_avx512.h"
 
 typedef float real;
-#include "device/cpu/narrow.h"
+#include "device/cpu/low_precision.h"
 #define PRODUCT_ELSEWHERE product_avx512
 #include "device/cpu/product_simd.h"
-#include "device/cpu/product_narrow.h"
+#include "device/cpu/product_low_precision.h"
 #include "device/cpu/kernels_on_v.h"
 
-const struct cpu_isa cpu_avx512_vnni = {
-    .name = "avx512_vnni", .isa = ISA_AVX512_VNNI, .real = DTYPE_F32,
-    .cells = cells_avx512, .int8_cells = cells_avx512_vnni, .product = product_avx512,
-    .peak = peak, .activate = activate,
-    NARROW,
-    .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
-};
+const struct cpu_isa cpu_avx512_vnni = {.name = "avx512_vnni",
+                                        .isa = ISA_AVX512_VNNI,
+                                        .real = DTYPE_F32,
+                                        .cells = cells_avx512,
+                                        .int8_cells = cells_avx512_vnni,
+                                        .product = product_avx512,
+                                        .peak = peak,
+                                        .activate = activate,
+                                        LOWP,
+                                        .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

@@ -7,8 +7,11 @@ typedef double real;
 #include "device/cpu/product_reference.h"
 #include "device/cpu/kernels_on_v.h"
 
-const struct cpu_isa cpu_double = {
-    .name = "double", .isa = ISA_SCALAR, .real = DTYPE_F64, .cells = cells_f64, .product = product,
-    .peak = peak, .activate = activate,
-    .kernel = { KERNELS, [OP_RNN] = kernel_rnn_f64, [OP_RNN_BACK] = kernel_rnn_back_f64 },
-};
+const struct cpu_isa cpu_double = {.name = "double",
+                                   .isa = ISA_SCALAR,
+                                   .real = DTYPE_F64,
+                                   .cells = cells_f64,
+                                   .product = product,
+                                   .peak = peak,
+                                   .activate = activate,
+                                   .kernel = {KERNELS, [OP_RNN] = kernel_rnn_f64, [OP_RNN_BACK] = kernel_rnn_back_f64}};

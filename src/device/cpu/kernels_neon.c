@@ -3,14 +3,17 @@
 #include "cells/v/v_neon.h"
 
 typedef float real;
-#include "device/cpu/narrow.h"
+#include "device/cpu/low_precision.h"
 #include "device/cpu/product_simd.h"
-#include "device/cpu/product_narrow.h"
+#include "device/cpu/product_low_precision.h"
 #include "device/cpu/kernels_on_v.h"
 
-const struct cpu_isa cpu_neon = {
-    .name = "neon", .isa = ISA_NEON, .real = DTYPE_F32, .cells = cells_neon, .product = product,
-    .peak = peak, .activate = activate,
-    NARROW,
-    .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
-};
+const struct cpu_isa cpu_neon = {.name = "neon",
+                                 .isa = ISA_NEON,
+                                 .real = DTYPE_F32,
+                                 .cells = cells_neon,
+                                 .product = product,
+                                 .peak = peak,
+                                 .activate = activate,
+                                 LOWP,
+                                 .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

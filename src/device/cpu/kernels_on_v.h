@@ -1,8 +1,8 @@
 /* All kernels but the recurrence and the exchange, for one V and one type of number: each ISA's file
  * includes this once, after its V header, `real` and a product, and fills its table with KERNELS. */
 #include "device/cpu/exchange.h"
-#include "device/cpu/leaves.h"
-#include "device/cpu/rnn.h"
+#include "device/cpu/acc_blocks.h"
+#include "device/cpu/rnn_kernels.h"
 #include "device/cpu/tensor.h"
 #include <math.h>
 #include <string.h>
@@ -11,22 +11,22 @@
 #include "device/cpu/steps.h"
 #include "device/cpu/gemm.h"
 #include "device/cpu/gemm_dw.h"
-#include "device/cpu/rows.h"
-#include "device/cpu/pick.h"
+#include "device/cpu/bias_grad.h"
+#include "device/cpu/gather_columns.h"
 #include "device/cpu/elementwise.h"
-#include "device/cpu/loss.h"
+#include "device/cpu/loss_kernels.h"
 #include "device/cpu/activate.h"
 #include "device/cpu/update.h"
 #include "device/cpu/peak.h"
 
-#ifdef V_TILES_H                        /* tiles multiply, too */
+#ifdef V_TILES_H /* tiles multiply, too */
 #include "device/cpu/product_tiles.h"
 #include "device/cpu/product_tiles_bf16.h"
 #include "device/cpu/product_tiles_int8.h"
 #include "device/cpu/gemm_dw_tiles.h"
 #include "device/cpu/pack_tiles.h"
-#define KERNEL_GEMM_DW kernel_gemm_dw_thirds
-#define KERNEL_PACK    kernel_pack_with_thirds
+#define KERNEL_GEMM_DW kernel_gemm_dw_bf16x3
+#define KERNEL_PACK    kernel_pack_with_bf16x3
 #define PRODUCT_BF16   product_bf16_of_tiles
 #define PRODUCT_INT8   product_int8_of_tiles
 #else
@@ -39,8 +39,8 @@
 #define KERNELS                                                         \
     [OP_EMBED] = kernel_embed,          [OP_EMBED_GRAD] = kernel_embed_grad, \
     [OP_GEMM] = kernel_gemm,            [OP_GEMM_DX] = kernel_gemm_dx,  \
-    [OP_GEMM_DW] = KERNEL_GEMM_DW,      [OP_SUM_ROWS] = kernel_sum_rows, \
-    [OP_PICK] = kernel_pick,            [OP_PICK_GRAD] = kernel_pick_grad, \
+    [OP_GEMM_DW] = KERNEL_GEMM_DW,      [OP_BIAS_GRAD] = kernel_bias_grad, \
+    [OP_GATHER_COLUMNS] = kernel_gather_columns,            [OP_SCATTER_ADD] = kernel_scatter_add, \
     [OP_DROPOUT] = kernel_dropout,      [OP_LOSS] = kernel_loss,        \
     [OP_ACTIVATE] = kernel_activate,    [OP_ACTIVATE_BACK] = kernel_activate_back, \
     [OP_COPY] = kernel_copy,            [OP_FILL] = kernel_fill,        \

@@ -4,14 +4,17 @@
 
 typedef float real;
 #define REAL_FMA fmaf
-#include "device/cpu/narrow.h"
+#include "device/cpu/low_precision.h"
 #include "device/cpu/product_reference.h"
-#include "device/cpu/product_narrow_reference.h"
+#include "device/cpu/product_low_precision_reference.h"
 #include "device/cpu/kernels_on_v.h"
 
-const struct cpu_isa cpu_scalar = {
-    .name = "scalar", .isa = ISA_SCALAR, .real = DTYPE_F32, .cells = cells_scalar, .product = product,
-    .peak = peak, .activate = activate,
-    NARROW,
-    .kernel = { KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back },
-};
+const struct cpu_isa cpu_scalar = {.name = "scalar",
+                                   .isa = ISA_SCALAR,
+                                   .real = DTYPE_F32,
+                                   .cells = cells_scalar,
+                                   .product = product,
+                                   .peak = peak,
+                                   .activate = activate,
+                                   LOWP,
+                                   .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

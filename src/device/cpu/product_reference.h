@@ -4,8 +4,7 @@
 
 static real chain(const struct product *p, const real *a, const real *b, size_t first, size_t end, real sum)
 {
-    for (size_t k = first; k < end; k++)
-        sum = REAL_FMA(a[(ptrdiff_t)k * p->a_col], b[k * p->b_row], sum);
+    for (size_t k = first; k < end; k++) sum = REAL_FMA(a[(ptrdiff_t)k * p->a_col], b[k * p->b_row], sum);
     return sum;
 }
 
@@ -20,8 +19,8 @@ static void product(const struct product *p)
             if (bias)
                 start += bias[n];
             for (size_t i = 0; i < chains; i++, start = 0) {
-                real sum = chain(p, a + m / STRIP * strip + m % STRIP * p->a_row, b + n / PANEL * p->b_panel + n % PANEL,
-                                 i ? end[i - 1] : 0, end[i], start);
+                real sum = chain(p, a + m / STRIP * strip + m % STRIP * p->a_row,
+                                 b + n / PANEL * p->b_panel + n % PANEL, i ? end[i - 1] : 0, end[i], start);
                 *c = p->start == ZERO_THEN_ADD ? *c + sum : sum;
             }
         }

@@ -13,12 +13,12 @@ enum { TILE_ROWS = 6, TILE_VECTORS = 4 };
 #endif
 enum {
     TILE_COLUMNS = TILE_VECTORS * V_WIDTH,
-    MASKS_ARE_FREE = V_WIDTH == 16,         /* some numbers are loaded and stored as fast as a vector of them */
-    SOME_COLUMNS = MASKS_ARE_FREE ? TILE_COLUMNS : V_WIDTH,     /* at most, where a tile has not all of its columns */
+    MASKS_ARE_FREE = V_WIDTH == 16, /* some numbers are loaded and stored as fast as a vector of them */
+    SOME_COLUMNS = MASKS_ARE_FREE ? TILE_COLUMNS : V_WIDTH, /* at most, where a tile has not all of its columns */
     BLOCK_ROWS = 8 * TILE_ROWS * (V_WIDTH == 16 ? 1 : 2),   /* a block of a stays in the L2 cache .. */
-    BLOCK_K = 512,                          /* .. with BLOCK_K rows of a panel of b, 64 KB: c is read as seldom */
-    SPARE = 16,                             /* numbers between rows of a copy of a */
-    WIDE_VECTORS = 8                        /* few rows: more columns, to have enough chains */
+    BLOCK_K = 512,   /* .. with BLOCK_K rows of a panel of b, 64 KB: c is read as seldom */
+    SPARE = 16,      /* numbers between rows of a copy of a */
+    WIDE_VECTORS = 8 /* few rows: more columns, to have enough chains */
 };
 
 /* Else the compiler would compute one pointer from another again. */
@@ -26,37 +26,36 @@ enum {
 
 /* Memory to ask for ahead of its use: a look at each k, `step` bytes apart. The next tile's looks begin `tile`
  * bytes after this one's. */
-struct ahead { const char *at; size_t step, tile; };
+struct ahead {
+    const char *at;
+    size_t step, tile;
+};
 
 /* One tile. While it is summed, memory is asked for c's rows and for some of the next panel of b, or of what
  * the caller wants next where b is near enough. */
 struct tile {
     size_t k;
-    const size_t *end;  size_t chains;      /* the last ends before k */
-    const real *a;  size_t a_row, a_strip;  ptrdiff_t a_col;
-    const real *b;  size_t b_row, b_panel;
-    real       *c;  size_t c_row;
+    const size_t *end;
+    size_t chains; /* the last ends before k */
+    const real *a;
+    size_t a_row, a_strip;
+    ptrdiff_t a_col;
+    const real *b;
+    size_t b_row, b_panel;
+    real *c;
+    size_t c_row;
     const real *bias;
     enum start start;
     struct ahead ahead;
 };
 
 /* rows and vectors are constants at each use. The last vector has `last` columns. */
-CELL_CODE size_t tile_width(size_t j, const size_t vectors, size_t last)
-{
-    return j + 1 < vectors ? V_WIDTH : last;
-}
+CELL_CODE size_t tile_width(size_t j, const size_t vectors, size_t last) { return j + 1 < vectors ? V_WIDTH : last; }
 
 /* Do n columns need no mask? Where masks are free there is no code for both. */
-CELL_CODE bool tile_is_whole(size_t n)
-{
-    return n == V_WIDTH && (!MASKS_ARE_FREE || __builtin_constant_p(n));
-}
+CELL_CODE bool tile_is_whole(size_t n) { return n == V_WIDTH && (!MASKS_ARE_FREE || __builtin_constant_p(n)); }
 
-CELL_CODE V tile_load(const real *at, size_t n)
-{
-    return tile_is_whole(n) ? v_load(at) : v_load_some(at, n);
-}
+CELL_CODE V tile_load(const real *at, size_t n) { return tile_is_whole(n) ? v_load(at) : v_load_some(at, n); }
 
 CELL_CODE void tile_store(real *at, V a, size_t n)
 {
@@ -71,38 +70,30 @@ struct product_kept {
     _Alignas(64) real panel[BLOCK_K * PANEL], rows[BLOCK_ROWS * (BLOCK_K + SPARE)];
 };
 
-static size_t tiles_over(size_t n, size_t tile)
-{
-    return (n + tile - 1) / tile;
-}
+static size_t tiles_over(size_t n, size_t tile) { return (n + tile - 1) / tile; }
 
-#ifdef PRODUCT_ELSEWHERE                /* another file has compiled all the rest for the same V */
-static void product(const struct product *p)
-{
-    PRODUCT_ELSEWHERE(p);
-}
+#ifdef PRODUCT_ELSEWHERE /* another file has compiled all the rest for the same V */
+static void product(const struct product *p) { PRODUCT_ELSEWHERE(p); }
 #else
 
 /* The passes over c's rows: each walks anew, so that no addresses are kept through the sums. */
-CELL_CODE void tile_load_all(V to[][WIDE_VECTORS], const real *c, size_t c_row, const size_t rows,
-                             const size_t vectors, const size_t last)
+CELL_CODE void tile_load_all(V to[][WIDE_VECTORS], const real *c, size_t c_row, const size_t rows, const size_t vectors,
+                             const size_t last)
 {
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++, c += c_row)
 #pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++)
-            to[r][j] = tile_load(c + j * V_WIDTH, tile_width(j, vectors, last));
+        for (size_t j = 0; j < vectors; j++) to[r][j] = tile_load(c + j * V_WIDTH, tile_width(j, vectors, last));
 }
 
-CELL_CODE void tile_store_all(real *c, size_t c_row, V from[][WIDE_VECTORS], const size_t rows,
-                              const size_t vectors, const size_t last)
+CELL_CODE void tile_store_all(real *c, size_t c_row, V from[][WIDE_VECTORS], const size_t rows, const size_t vectors,
+                              const size_t last)
 {
     HIDE_ORIGIN(c);
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++, c += c_row)
 #pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++)
-            tile_store(c + j * V_WIDTH, from[r][j], tile_width(j, vectors, last));
+        for (size_t j = 0; j < vectors; j++) tile_store(c + j * V_WIDTH, from[r][j], tile_width(j, vectors, last));
 }
 
 /* In place: sum += from; a row distance of zero adds the same to all. */
@@ -124,8 +115,7 @@ CELL_CODE void tile_ask(const real *c, size_t c_row, const size_t rows, const si
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++, c += c_row)
 #pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++)
-            __builtin_prefetch(c + j * V_WIDTH, 1);
+        for (size_t j = 0; j < vectors; j++) __builtin_prefetch(c + j * V_WIDTH, 1);
 }
 
 CELL_CODE void tile_clear(V sum[][WIDE_VECTORS], const size_t rows, const size_t vectors)
@@ -133,31 +123,29 @@ CELL_CODE void tile_clear(V sum[][WIDE_VECTORS], const size_t rows, const size_t
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++)
 #pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++)
-            sum[r][j] = v_const(0);
+        for (size_t j = 0; j < vectors; j++) sum[r][j] = v_const(0);
 }
 
 /* The sums of one k. Rows of a in fours: three pointers and two distances then reach all 12 without using
  * up the address registers. */
-CELL_CODE void tile_add(V sum[][WIDE_VECTORS], const real *const a[], size_t a_row, const real *b,
-                        size_t b_panel, const size_t rows, const size_t vectors, const size_t last)
+CELL_CODE void tile_add(V sum[][WIDE_VECTORS], const real *const a[], size_t a_row, const real *b, size_t b_panel,
+                        const size_t rows, const size_t vectors, const size_t last)
 {
     V column[WIDE_VECTORS];
 #pragma GCC unroll 8
     for (size_t j = 0; j < vectors; j++)
-        column[j] = tile_load(b + j * V_WIDTH / PANEL * b_panel + j * V_WIDTH % PANEL,
-                              tile_width(j, vectors, last));
+        column[j] = tile_load(b + j * V_WIDTH / PANEL * b_panel + j * V_WIDTH % PANEL, tile_width(j, vectors, last));
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++) {
         V row = v_const(a[r / 4][r % 4 * a_row]);
 #pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++)
-            sum[r][j] = v_fma(row, column[j], sum[r][j]);
+        for (size_t j = 0; j < vectors; j++) sum[r][j] = v_fma(row, column[j], sum[r][j]);
     }
 }
 
-/* Chains of one product each, as the leaves of a lone row of at most 64 steps are: c stays in registers. */
-CELL_CODE void tile_add_leaves(const struct tile *t, const size_t rows, const size_t vectors, const size_t last)
+/* Chains of one product each, as the accumulation blocks of a lone row of at most 64 steps are: c stays in registers.
+ */
+CELL_CODE void tile_add_acc_blocks(const struct tile *t, const size_t rows, const size_t vectors, const size_t last)
 {
     V sum[TILE_ROWS][WIDE_VECTORS], column[WIDE_VECTORS];
     const real *b = t->b;
@@ -165,16 +153,15 @@ CELL_CODE void tile_add_leaves(const struct tile *t, const size_t rows, const si
     for (size_t k = 0; k < t->k; k++, b += t->b_row) {
 #pragma GCC unroll 8
         for (size_t j = 0; j < vectors; j++)
-            column[j] = tile_load(b + j * V_WIDTH / PANEL * t->b_panel + j * V_WIDTH % PANEL,
-                                  tile_width(j, vectors, last));
+            column[j] =
+                tile_load(b + j * V_WIDTH / PANEL * t->b_panel + j * V_WIDTH % PANEL, tile_width(j, vectors, last));
         const real *a = t->a + (ptrdiff_t)k * t->a_col;
         HIDE_ORIGIN(a);
 #pragma GCC unroll 16
         for (size_t r = 0; r < rows; r++, a += t->a_row) {
             V row = v_const(*a);
 #pragma GCC unroll 8
-            for (size_t j = 0; j < vectors; j++)
-                sum[r][j] = v_add(v_fma(row, column[j], v_const(0)), sum[r][j]);
+            for (size_t j = 0; j < vectors; j++) sum[r][j] = v_add(v_fma(row, column[j], v_const(0)), sum[r][j]);
         }
     }
     tile_store_all(t->c, t->c_row, sum, rows, vectors, last);
@@ -201,14 +188,12 @@ static void tile_of_short_chains(const struct tile *tile)
             __builtin_prefetch(ahead, 0, 2);
             tile_add(sum, a, t.a_row, b, t.b_panel, ROWS, TILE_VECTORS, V_WIDTH);
 #pragma GCC unroll 4
-            for (size_t i = 0; i < (ROWS + 3) / 4; i++)
-                a[i] += t.a_col;
+            for (size_t i = 0; i < (ROWS + 3) / 4; i++) a[i] += t.a_col;
         }
 #pragma GCC unroll 16
         for (size_t r = 0; r < ROWS; r++)
 #pragma GCC unroll 8
-            for (size_t j = 0; j < TILE_VECTORS; j++)
-                c[r][j] = v_add(c[r][j], sum[r][j]);
+            for (size_t j = 0; j < TILE_VECTORS; j++) c[r][j] = v_add(c[r][j], sum[r][j]);
     }
     tile_store_all(t.c, t.c_row, c, ROWS, TILE_VECTORS, V_WIDTH);
 }
@@ -219,7 +204,7 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
     V sum[TILE_ROWS][WIDE_VECTORS];
 
     if (t.start == ZERO_THEN_ADD && t.chains == t.k) {
-        tile_add_leaves(&t, rows, vectors, last);
+        tile_add_acc_blocks(&t, rows, vectors, last);
         return;
     }
 
@@ -244,8 +229,7 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
             __builtin_prefetch(ahead, 0, 2);
             tile_add(sum, a, t.a_row, b, t.b_panel, rows, vectors, last);
 #pragma GCC unroll 4
-            for (size_t i = 0; i < (rows + 3) / 4; i++)
-                a[i] += t.a_col;
+            for (size_t i = 0; i < (rows + 3) / 4; i++) a[i] += t.a_col;
         }
         if (t.start == ZERO_THEN_ADD)
             tile_add_all(sum, t.c, t.c_row, rows, vectors, last);
@@ -275,8 +259,8 @@ static void tile_wide_2(const struct tile *t) { tile_of(t, 2, WIDE_VECTORS / 2, 
 
 #define TILE_NAME(rows)      tile_##rows,
 #define TILE_SOME_NAME(rows) tile_some_##rows,
-static void (*const tile_whole[])(const struct tile *) = { NULL, TILE_HEIGHTS(TILE_NAME) };
-static void (*const tile_some[])(const struct tile *, size_t) = { NULL, TILE_HEIGHTS(TILE_SOME_NAME) };
+static void (*const tile_whole[])(const struct tile *) = {NULL, TILE_HEIGHTS(TILE_NAME)};
+static void (*const tile_some[])(const struct tile *, size_t) = {NULL, TILE_HEIGHTS(TILE_SOME_NAME)};
 
 /* How many rows the next tile has: as equal as can be, but of strips as many as they have. */
 static size_t next_height(const struct tile *t, size_t rows)
@@ -327,8 +311,7 @@ static void copy_panel(real *to, const real *from, size_t from_row, size_t k, si
         __builtin_prefetch(from + 16 * from_row);
         __builtin_prefetch(from + 16 * from_row + PANEL / 2);
 #pragma GCC unroll 8
-        for (size_t j = 0; j < PANEL; j += V_WIDTH)
-            v_store(to + j, v_load(from + j));
+        for (size_t j = 0; j < PANEL; j += V_WIDTH) v_store(to + j, v_load(from + j));
     }
     for (; k > 0; k--, to += PANEL, from += from_row)
         for (size_t j = 0; j < columns; j += V_WIDTH)
@@ -359,33 +342,32 @@ static struct ahead next_panel(const struct product *p, const struct tile *t, co
 {
     bool packed = p->b_row == PANEL;
     size_t step = packed ? PANEL * sizeof(real) / tiles : 0;
-    return (struct ahead){ (const char *)(b + (packed ? n / PANEL * p->b_panel + n % PANEL : 0)), step, t->k * step };
+    return (struct ahead){(const char *)(b + (packed ? n / PANEL * p->b_panel + n % PANEL : 0)), step, t->k * step};
 }
 
 /* Where one tile is as wide as b, each row of a is read once: the tiles ask for the next one's rows. */
 static struct ahead next_rows_of_a(const struct product *p, const struct tile *t)
 {
     size_t bytes = TILE_ROWS * t->a_row * sizeof(real);
-    return (struct ahead){ (const char *)t->a + bytes, p->a_col == 1 ? bytes / (t->k + 1) : 0, bytes };
+    return (struct ahead){(const char *)t->a + bytes, p->a_col == 1 ? bytes / (t->k + 1) : 0, bytes};
 }
 
 /* What the caller wants, spread over all tiles: a part for each k of each of them, or a column of all rows for
- * each; nothing if b is too large to stay near. */
+ * each; nothing if b is too large to stay in cache. */
 static struct ahead wanted_by_caller(const struct product *p, size_t depth)
 {
-    enum { NEAR = 1 << 20 };                /* bytes of b, as much as a small L2 cache has */
+    enum { NEAR = 1 << 20 }; /* bytes of b, as much as a small L2 cache has */
     size_t tiles = tiles_over(p->m, TILE_ROWS) * tiles_over(p->n, TILE_COLUMNS) + 1;
     size_t step = tiles_over(p->wanted_bytes, tiles * p->k + 1);
     if (!p->wanted || p->n * p->k * sizeof(real) > NEAR)
-        return (struct ahead){ NULL, 0, 0 };
+        return (struct ahead){NULL, 0, 0};
     if (p->wanted_row)
-        return (struct ahead){ p->wanted, p->wanted_row, tiles_over(p->wanted_bytes, tiles) };
-    return (struct ahead){ p->wanted, step, depth * step };
+        return (struct ahead){p->wanted, p->wanted_row, tiles_over(p->wanted_bytes, tiles)};
+    return (struct ahead){p->wanted, step, depth * step};
 }
 
 /* All columns of a block of rows and of k. The tiles of one panel of b ask for the next. */
-static void product_block(const struct product *p, struct tile *t, size_t rows,
-                          const struct ahead *wanted)
+static void product_block(const struct product *p, struct tile *t, size_t rows, const struct ahead *wanted)
 {
     const real *b = t->b, *bias = t->bias;
     real *c = t->c;
@@ -449,9 +431,8 @@ static void product_lone(const struct product *p)
     for (; k + STEPS <= p->k; k += STEPS, a += STEPS, b += STEPS * PANEL)
 #pragma GCC unroll 8
         for (size_t i = 0; i < STEPS; i++)
-            tile_add(sum, &(const real *){ a + i }, 0, b + i * PANEL, 0, 1, TILE_VECTORS, V_WIDTH);
-    for (; k < p->k; k++, a++, b += PANEL)
-        tile_add(sum, &(const real *){ a }, 0, b, 0, 1, TILE_VECTORS, V_WIDTH);
+            tile_add(sum, &(const real *){a + i}, 0, b + i * PANEL, 0, 1, TILE_VECTORS, V_WIDTH);
+    for (; k < p->k; k++, a++, b += PANEL) tile_add(sum, &(const real *){a}, 0, b, 0, 1, TILE_VECTORS, V_WIDTH);
     tile_store_all(p->c, 0, sum, 1, TILE_VECTORS, V_WIDTH);
 }
 
@@ -468,23 +449,30 @@ static void product(const struct product *p)
         product_lone(p);
         return;
     }
-    size_t k = 0, most = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
+    size_t k = 0, max = p->start == ZERO_THEN_ADD ? p->k : BLOCK_K, columns = tiles_over(p->n, TILE_COLUMNS);
     const char *wanted = p->wanted;
     const bool copies = copies_rows(p);
-    do {                                            /* once at least: k may be 0, and c must be set then */
-        size_t depth = p->k - k < most ? p->k - k : most;
+    do { /* once at least: k may be 0, and c must be set then */
+        size_t depth = p->k - k < max ? p->k - k : max;
         struct ahead ahead = wanted_by_caller(p, depth);
         for (size_t m = 0; m < p->m; m += BLOCK_ROWS) {
             size_t rows = p->m - m < BLOCK_ROWS ? p->m - m : BLOCK_ROWS;
-            struct tile t = {
-                .k = depth, .end = p->chains ? p->end : &depth, .chains = p->chains ? p->chains : 1,
-                .a = (const real *)p->a + (p->a_strip ? m / STRIP * p->a_strip : m * p->a_row) + (ptrdiff_t)k * p->a_col,
-                .a_row = p->a_row, .a_col = p->a_col, .a_strip = p->a_strip,
-                .b = (const real *)p->b + k * p->b_row, .b_row = p->b_row, .b_panel = p->b_panel,
-                .c = (real *)p->c + m * p->c_row, .c_row = p->c_row,
-                .bias = k == 0 ? p->bias : NULL, .start = k == 0 ? p->start : AS_IS,
-                .ahead.at = p->b,
-            };
+            struct tile t = {.k = depth,
+                             .end = p->chains ? p->end : &depth,
+                             .chains = p->chains ? p->chains : 1,
+                             .a = (const real *)p->a + (p->a_strip ? m / STRIP * p->a_strip : m * p->a_row) +
+                                  (ptrdiff_t)k * p->a_col,
+                             .a_row = p->a_row,
+                             .a_col = p->a_col,
+                             .a_strip = p->a_strip,
+                             .b = (const real *)p->b + k * p->b_row,
+                             .b_row = p->b_row,
+                             .b_panel = p->b_panel,
+                             .c = (real *)p->c + m * p->c_row,
+                             .c_row = p->c_row,
+                             .bias = k == 0 ? p->bias : NULL,
+                             .start = k == 0 ? p->start : AS_IS,
+                             .ahead.at = p->b};
             if (ahead.at)
                 ahead.at = wanted;
             (copies && depth <= BLOCK_K ? product_block_of_copy : product_block)(p, &t, rows, &ahead);

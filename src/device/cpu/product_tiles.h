@@ -1,4 +1,4 @@
-/* Products of thirds on AMX (cells/v/v_tiles.h): rows that become left factors, weights that become right ones, and the
+/* bf16x3 products on AMX (cells/v/v_tiles.h): rows that become left factors, weights that become right ones, and the
  * product of both in blocks of two by two tiles. Walks over steps, gates and batches are others' business. Included
  * after v_tiles.h. */
 
@@ -8,7 +8,7 @@
 CELL_CODE void load_step(const float *row, size_t k, size_t end, V *low, V *high)
 {
     const size_t left = end - k;
-    if (left >= THIRDS_K) {
+    if (left >= BF16X3_K) {
         *low = v_load(row + k);
         *high = v_load(row + k + V_WIDTH);
         return;
@@ -20,35 +20,34 @@ CELL_CODE void load_step(const float *row, size_t k, size_t end, V *low, V *high
 /* The last numbers of a row as tiles_add_bf16 wants them: pairs end with the step. */
 static void load_last_pairs(const float *row, size_t k, size_t end, V *low, V *high)
 {
-    float step[THIRDS_K] = { 0 };
+    float step[BF16X3_K] = {0};
     const size_t left = end - k;
-    memcpy(step + THIRDS_K - (left + left % 2), row + k, left * sizeof *step);
-    load_step(step, 0, THIRDS_K, low, high);
+    memcpy(step + BF16X3_K - (left + left % 2), row + k, left * sizeof *step);
+    load_step(step, 0, BF16X3_K, low, high);
 }
 
 /* One row of a block of `rows`, from its place in the first step on. */
 static void left_row(char *to, size_t rows, const float *row, size_t k, bool of_bf16)
 {
-    for (size_t at = 0; at < k; at += THIRDS_K, to += rows * LEFT_ROW) {
+    for (size_t at = 0; at < k; at += BF16X3_K, to += rows * LEFT_ROW) {
         __m512i part[3];
         V low, high;
-        if (of_bf16 && k - at < THIRDS_K)
+        if (of_bf16 && k - at < BF16X3_K)
             load_last_pairs(row, at, k, &low, &high);
         else
             load_step(row, at, k, &low, &high);
-        thirds_of(low, high, part);
+        bf16x3_of(low, high, part);
 #pragma GCC unroll 3
-        for (size_t i = 0; i < 3; i++)
-            _mm512_store_si512(to + i * rows * LEFT_PART, part[i]);
+        for (size_t i = 0; i < 3; i++) _mm512_store_si512(to + i * rows * LEFT_PART, part[i]);
     }
 }
 
 static void left_rows(const struct left_rows *l)
 {
-    const size_t most = l->of_bf16 ? BF16_ROWS : LEFT_ROWS;
+    const size_t max = l->of_bf16 ? BF16_ROWS : LEFT_ROWS;
     for (size_t r = 0; r < l->rows; r++) {
-        const size_t block = r / most * most;
-        const size_t rows = l->rows - block < most ? l->rows - block : most;
+        const size_t block = r / max * max;
+        const size_t rows = l->rows - block < max ? l->rows - block : max;
         char *to = l->to + block * l->steps * LEFT_ROW + l->first * rows * LEFT_ROW + (r - block) * LEFT_PART;
         const float *row = l->each ? l->each[r] : (const float *)l->at + (l->list ? l->list[r] : r) * l->row;
         left_row(to, rows, row + l->from, l->k, l->of_bf16);
@@ -57,16 +56,14 @@ static void left_rows(const struct left_rows *l)
 
 /* ---- right factors --------------------------------------------------------------------- */
 
-/* A step of one tile from its numbers, k by k: as thirds, or whole. Returns where the next one goes. */
-static char *store_right(char *to, const V number[THIRDS_K], bool whole)
+/* A step of one tile from its numbers, k by k: as bf16x3 splits, or whole. Returns where the next one goes. */
+static char *store_right(char *to, const V number[BF16X3_K], bool whole)
 {
-    for (size_t k = 0; k < THIRDS_K && whole; k++)
-        v_store((float *)(void *)to + k * THIRDS_COLUMNS, number[k]);
-    for (size_t k = 0; k < THIRDS_K && !whole; k += 2) {
+    for (size_t k = 0; k < BF16X3_K && whole; k++) v_store((float *)(void *)to + k * BF16X3_COLUMNS, number[k]);
+    for (size_t k = 0; k < BF16X3_K && !whole; k += 2) {
         __m512i pair[3];
-        thirds_of_pairs(number[k], number[k + 1], pair);
-        for (size_t i = 0; i < 3; i++)
-            _mm512_store_si512(to + RIGHT_AT(i) + k / 2 * sizeof *pair, pair[i]);
+        bf16x3_of_pairs(number[k], number[k + 1], pair);
+        for (size_t i = 0; i < 3; i++) _mm512_store_si512(to + RIGHT_AT(i) + k / 2 * sizeof *pair, pair[i]);
     }
     return to + right_bytes(whole);
 }
@@ -75,7 +72,7 @@ static char *store_right(char *to, const V number[THIRDS_K], bool whole)
  * are so far apart that memory does not run ahead by itself. */
 CELL_CODE void ask_for_place(const char *to, size_t sixteenth, bool whole)
 {
-    const size_t lines = right_bytes(whole) / sizeof(V) / THIRDS_COLUMNS;
+    const size_t lines = right_bytes(whole) / sizeof(V) / BF16X3_COLUMNS;
     for (size_t i = lines * sixteenth; i < lines * (sixteenth + 1); i++)
         __builtin_prefetch(to + right_bytes(whole) + i * sizeof(V), 1);
 }
@@ -83,18 +80,18 @@ CELL_CODE void ask_for_place(const char *to, size_t sixteenth, bool whole)
 /* Of W [n, k] dense: column i of a tile is row i, k numbers long. */
 static void right_of_rows(char *to, const float *w, size_t row, size_t columns, size_t k, bool whole)
 {
-    for (size_t at = 0; at < k; at += THIRDS_K) {
-        V number[THIRDS_K];
-        for (size_t i = 0; i < THIRDS_COLUMNS; i++) {
-            number[i] = number[i + THIRDS_COLUMNS] = v_const(0);
+    for (size_t at = 0; at < k; at += BF16X3_K) {
+        V number[BF16X3_K];
+        for (size_t i = 0; i < BF16X3_COLUMNS; i++) {
+            number[i] = number[i + BF16X3_COLUMNS] = v_const(0);
             if (i < columns)
-                load_step(w + i * row, at, k, &number[i], &number[i + THIRDS_COLUMNS]);
+                load_step(w + i * row, at, k, &number[i], &number[i + BF16X3_COLUMNS]);
             ask_for_place(to, i, whole);
-            _mm_prefetch(w + (i + THIRDS_COLUMNS) * row + at, _MM_HINT_T0);
-            _mm_prefetch(w + (i + THIRDS_COLUMNS) * row + at + V_WIDTH, _MM_HINT_T0);
+            _mm_prefetch(w + (i + BF16X3_COLUMNS) * row + at, _MM_HINT_T0);
+            _mm_prefetch(w + (i + BF16X3_COLUMNS) * row + at + V_WIDTH, _MM_HINT_T0);
         }
-        thirds_transpose((__m512i *)number);
-        thirds_transpose((__m512i *)(number + THIRDS_COLUMNS));
+        bf16x3_transpose((__m512i *)number);
+        bf16x3_transpose((__m512i *)(number + BF16X3_COLUMNS));
         to = store_right(to, number, whole);
     }
 }
@@ -102,11 +99,11 @@ static void right_of_rows(char *to, const float *w, size_t row, size_t columns, 
 /* Of W [k, n] dense: column i of a tile is column i. */
 static void right_of_columns(char *to, const float *w, size_t row, size_t columns, size_t k, bool whole)
 {
-    for (size_t at = 0; at < k; at += THIRDS_K) {
-        V number[THIRDS_K];
-        for (size_t i = 0; i < THIRDS_K; i++) {
+    for (size_t at = 0; at < k; at += BF16X3_K) {
+        V number[BF16X3_K];
+        for (size_t i = 0; i < BF16X3_K; i++) {
             number[i] = v_load_some(w + (at + i) * row, at + i < k ? columns : 0);
-            _mm_prefetch(w + (at + i + THIRDS_K) * row, _MM_HINT_T0);
+            _mm_prefetch(w + (at + i + BF16X3_K) * row, _MM_HINT_T0);
             if (i % 2)
                 ask_for_place(to, i / 2, whole);
         }
@@ -122,7 +119,7 @@ struct tiles_block {
     size_t rows, columns, steps;
     float *c;
     size_t c_row;
-    void *const *each;          /* or its rows, which begin so many columns before the block */
+    void *const *each; /* or its rows, which begin so many columns before the block */
     size_t column;
     const float *bias;
     enum start start;
@@ -135,7 +132,7 @@ CELL_CODE float *block_row(const struct tiles_block *b, size_t r)
 }
 
 /* Tiles of c where columns are missing or rows lie anywhere wait here. */
-enum { WAITING_ROW = 2 * THIRDS_COLUMNS };
+enum { WAITING_ROW = 2 * BF16X3_COLUMNS };
 
 /* What the sums begin with. */
 static void begin_block(const struct tiles_block *b, float *c)
@@ -158,7 +155,7 @@ static void end_block(const struct tiles_block *b, const float *c)
 struct tiles_wanted {
     struct tiles_ahead ahead;
     const struct tiles_block *block;
-    size_t row, some;                       /* how many rows are asked for already, and for how many at a time */
+    size_t row, some; /* how many rows are asked for already, and for how many at a time */
 };
 
 CELL_CODE void ask_meanwhile(void *of, int time)
@@ -177,19 +174,23 @@ CELL_CODE void ask_meanwhile(void *of, int time)
 CELL_CODE void multiply_block(const struct tiles_block *b, const bool second, const bool wide, const bool whole)
 {
     _Alignas(64) float waiting[LEFT_ROWS * WAITING_ROW];
-    const bool full = b->columns == (wide ? 2 * THIRDS_COLUMNS : THIRDS_COLUMNS), scatters = !full || b->each;
+    const bool full = b->columns == (wide ? 2 * BF16X3_COLUMNS : BF16X3_COLUMNS), scatters = !full || b->each;
     const bool begins = b->bias || b->start == AS_IS, gathers = begins && (!full || (b->each && !b->bias));
     if (gathers)
         begin_block(b, waiting);
     const float *begin = gathers ? waiting : b->bias ? b->bias : b->c;
     if (begins)
-        tiles_load(begin, begin + THIRDS_COLUMNS, gathers ? WAITING_ROW : b->bias ? 0 : b->c_row, b->rows, second, wide);
+        tiles_load(begin, begin + BF16X3_COLUMNS,
+                   gathers   ? WAITING_ROW
+                   : b->bias ? 0
+                             : b->c_row,
+                   b->rows, second, wide);
     else
         tiles_clear(second, wide);
-    struct tiles_wanted wanted = { b->ahead, b, 0, 1 + b->rows / (b->steps * TILES_TIMES) };
+    struct tiles_wanted wanted = {b->ahead, b, 0, 1 + b->rows / (b->steps * TILES_TIMES)};
     tiles_add_right(b->left, b->rows, b->right, b->right_1, b->steps, whole, ask_meanwhile, &wanted, second, wide);
     float *c = scatters ? waiting : b->c;
-    tiles_store(c, c + THIRDS_COLUMNS, scatters ? WAITING_ROW : b->c_row, b->rows, second, wide);
+    tiles_store(c, c + BF16X3_COLUMNS, scatters ? WAITING_ROW : b->c_row, b->rows, second, wide);
     if (scatters)
         end_block(b, waiting);
 }
@@ -205,52 +206,54 @@ MULTIPLY_BLOCK(two_wide, true, true)
 
 /* Whether the right factor is whole, whether there are two tiles of rows, and of columns. */
 static void (*const multiply_blocks[2][2][2])(const struct tiles_block *) = {
-    { { multiply_one_narrow, multiply_one_wide }, { multiply_two_narrow, multiply_two_wide } },
-    { { multiply_whole_one_narrow, multiply_whole_one_wide }, { multiply_whole_two_narrow, multiply_whole_two_wide } },
-};
+    {{multiply_one_narrow, multiply_one_wide}, {multiply_two_narrow, multiply_two_wide}},
+    {{multiply_whole_one_narrow, multiply_whole_one_wide}, {multiply_whole_two_narrow, multiply_whole_two_wide}}};
 
 /* For `blocks` blocks to ask for: the right factor of the columns after those from n on, or what the caller wants. */
-static struct tiles_ahead ahead_of(const struct product_thirds *p, size_t n, size_t blocks)
+static struct tiles_ahead ahead_of(const struct product_bf16x3 *p, size_t n, size_t blocks)
 {
-    const size_t next = p->reverse ? n - 2 * THIRDS_COLUMNS : n + 2 * THIRDS_COLUMNS, steps = blocks * p->steps;
-    struct tiles_ahead ahead = { p->right + next / THIRDS_COLUMNS * p->right_steps * RIGHT_BYTES,
-                                 (2 * p->steps * RIGHT_BYTES / AHEAD_PIECE + steps - 1) / steps, AHEAD_PIECE };
-    if (next >= p->n)                       /* also before the first */
-        ahead = (struct tiles_ahead){ p->wanted, (p->wanted_pieces + steps - 1) / steps, p->wanted_distance };
+    const size_t next = p->reverse ? n - 2 * BF16X3_COLUMNS : n + 2 * BF16X3_COLUMNS, steps = blocks * p->steps;
+    struct tiles_ahead ahead = {p->right + next / BF16X3_COLUMNS * p->right_steps * RIGHT_BYTES,
+                                (2 * p->steps * RIGHT_BYTES / AHEAD_PIECE + steps - 1) / steps, AHEAD_PIECE};
+    if (next >= p->n) /* also before the first */
+        ahead = (struct tiles_ahead){p->wanted, (p->wanted_pieces + steps - 1) / steps, p->wanted_distance};
     else if (p->right_steps != p->steps || p->whole)
         ahead.pieces = 0;
-    ahead.pieces = ahead.pieces > AHEAD_MOST ? 0 : ahead.pieces;
+    ahead.pieces = ahead.pieces > AHEAD_MAX ? 0 : ahead.pieces;
     return ahead;
 }
 
 /* All columns of the blocks of rows [row, row_end), which are of one height: those of a tile of columns after each
  * other, so that its right factor, which comes from farther away, is read once. */
-static void product_of_height(const struct product_thirds *p, size_t row, size_t row_end, size_t height)
+static void product_of_height(const struct product_bf16x3 *p, size_t row, size_t row_end, size_t height)
 {
     tiles_begin(height);
-    const size_t pairs = (p->n + 2 * THIRDS_COLUMNS - 1) / (2 * THIRDS_COLUMNS);
+    const size_t pairs = (p->n + 2 * BF16X3_COLUMNS - 1) / (2 * BF16X3_COLUMNS);
     const size_t bytes = right_bytes(p->whole);
     for (size_t i = 0; i < pairs; i++) {
-        const size_t n = (p->reverse ? pairs - 1 - i : i) * 2 * THIRDS_COLUMNS;
-        const size_t columns = p->n - n < 2 * THIRDS_COLUMNS ? p->n - n : 2 * THIRDS_COLUMNS;
-        struct tiles_block b = {
-            .rows = height, .columns = columns, .steps = p->steps, .c_row = p->c_row, .column = n, .start = p->start,
-            .right = p->right + (n / THIRDS_COLUMNS * p->right_steps + p->right_first) * bytes,
-            .bias = p->bias ? p->bias + n : NULL,
-        };
+        const size_t n = (p->reverse ? pairs - 1 - i : i) * 2 * BF16X3_COLUMNS;
+        const size_t columns = p->n - n < 2 * BF16X3_COLUMNS ? p->n - n : 2 * BF16X3_COLUMNS;
+        struct tiles_block b = {.rows = height,
+                                .columns = columns,
+                                .steps = p->steps,
+                                .c_row = p->c_row,
+                                .column = n,
+                                .start = p->start,
+                                .right = p->right + (n / BF16X3_COLUMNS * p->right_steps + p->right_first) * bytes,
+                                .bias = p->bias ? p->bias + n : NULL};
         b.right_1 = b.right + p->right_steps * bytes;
         b.ahead = ahead_of(p, n, (row_end - row) / height);
         for (size_t m = row; m < row_end; m += height, b.ahead.at += p->steps * b.ahead.pieces * b.ahead.distance) {
             b.left = p->left + m * p->left_steps * LEFT_ROW + p->left_first * height * LEFT_ROW;
             b.c = p->each ? NULL : p->c + m * p->c_row + n;
             b.each = p->each ? p->each + m : NULL;
-            multiply_blocks[p->whole][height > THIRDS_ROWS][columns > THIRDS_COLUMNS](&b);
+            multiply_blocks[p->whole][height > BF16X3_ROWS][columns > BF16X3_COLUMNS](&b);
         }
         comm_poll();
     }
 }
 
-static void product_thirds(const struct product_thirds *p)
+static void product_bf16x3(const struct product_bf16x3 *p)
 {
     const size_t whole = p->m / LEFT_ROWS * LEFT_ROWS;
     if (whole)
@@ -260,20 +263,19 @@ static void product_thirds(const struct product_thirds *p)
     tiles_end();
 }
 
-/* As peak.h's, of products of floats as sums of six of their thirds: that is the least that six multiplications of
+/* As peak.h's, of products of floats as sums of six of their parts: that is the least that six multiplications of
  * tiles take. */
 static uint64_t peak_of_tiles(uint64_t rounds, void *sink)
 {
     enum { PRODUCTS = 6, TILES = 4 };
-    float c[THIRDS_ROWS * THIRDS_COLUMNS] = { 0 };
+    float c[BF16X3_ROWS * BF16X3_COLUMNS] = {0};
     tiles_begin(LEFT_ROWS);
     for (uint64_t round = 0; round < rounds; round++)
 #pragma GCC unroll 6
-        for (int i = 0; i < PRODUCTS; i++)
-            TILES_MULTIPLY_(true, true);
+        for (int i = 0; i < PRODUCTS; i++) TILES_MULTIPLY_(true, true);
     _tile_stored(SUM_00, c, LEFT_PART);
     tiles_end();
     TILES_FENCE();
     *(float *)sink = c[0];
-    return rounds * TILES * THIRDS_ROWS * THIRDS_COLUMNS * THIRDS_K * 2;
+    return rounds * TILES * BF16X3_ROWS * BF16X3_COLUMNS * BF16X3_K * 2;
 }

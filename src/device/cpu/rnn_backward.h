@@ -3,27 +3,29 @@
  * near. Included after rnn_parts.h, not a header of its own.
  *
  * Planes: values of the states entering and leaving a step, where views do not have them in one place;
- * gradients of the states, changed in place from step to step; gradients of the links; the gradient of a
+ * gradients of the states, changed in place from step to step; gradients of the intermediates; the gradient of a
  * projected output or a sum over ranks; a spare one; then planes where products find the gradients of the sums, and as
  * many for the next step. There those rows lie side by side that take part, at distances that do not share their places
- * in a cache, as rows of 4 KB would; for products of thirds as left factors. */
+ * in a cache, as rows of 4 KB would; for bf16x3 products as left factors. */
 
 /* The rows that take part in a step; the plane where their gradients are gathered. */
-struct rows { size_t t, first, end, count, gathered; };
+struct rows {
+    size_t t, first, end, count, gathered;
+};
 
 struct back {
     struct rnn r;
-    size_t block;                           /* units done at once */
-    bool   reverse;                         /* blocks are walked from the last to the first */
-    bool   in_views;                        /* values of states are read where views have them */
-    struct rows rows, before;               /* of this step, and of the step done before; count 0: none */
-    size_t state, next, d_state, d_link;    /* the first of their planes */
+    size_t block;                                /* units done at once */
+    bool reverse;                                /* blocks are walked from the last to the first */
+    bool in_views;                               /* values of states are read where views have them */
+    struct rows rows, before;                    /* of this step, and of the step done before; count 0: none */
+    size_t state, next, d_state, d_intermediate; /* the first of their planes */
     size_t d_whole, spare;
-    size_t gathers_in;                      /* planes of the gathered rows of one step */
-    bool   thirds;                          /* products multiply thirds */
-    bool   at_once;                         /* a step's products end before its cells begin: one gathered step will do */
-    struct product lone;                    /* of a lone row that is done at once, but for its sums; m 0: it is not so */
-    struct cell_step step, ahead;           /* as the cell sees them: addresses and rows change from step to step */
+    size_t gathers_in;            /* planes of the gathered rows of one step */
+    bool bf16x3;                  /* products multiply bf16x3 splits */
+    bool at_once;                 /* a step's products end before its cells begin: one gathered step will do */
+    struct product lone;          /* of a lone row that is done at once, but for its sums; m 0: it is not so */
+    struct cell_step step, ahead; /* as the cell sees them: addresses and rows change from step to step */
 };
 
 /* The plane of the gradient of state s that is carried: with a projection the cell's own h is not. */
@@ -35,7 +37,7 @@ static size_t carried_plane(const struct back *k, size_t s)
 /* at may be NULL. */
 static real *from_unit(const real *at, size_t unit)
 {
-    return at ? (real *)at + unit : NULL;               /* of which some are only read */
+    return at ? (real *)at + unit : NULL; /* of which some are only read */
 }
 
 /* ---- rows ------------------------------------------------------------------------------ */
@@ -45,7 +47,7 @@ static void find_rows(struct back *k, size_t t)
 {
     const struct rnn *r = &k->r;
     size_t gathered = k->spare + 1;
-    struct rows rows = { .t = t, .first = r->row_end, .end = r->row_end, .gathered = gathered };
+    struct rows rows = {.t = t, .first = r->row_end, .end = r->row_end, .gathered = gathered};
     rows.gathered += k->before.gathered == gathered && !k->at_once ? k->gathers_in : 0;
     for (size_t b = r->row, n; (n = next_rows(r, t, &b)) > 0; b += n) {
         rows.first = rows.count ? rows.first : b;
@@ -56,15 +58,12 @@ static void find_rows(struct back *k, size_t t)
 }
 
 /* Rows that take part have others between them. */
-static bool scattered(const struct rows *rows)
-{
-    return rows->count != rows->end - rows->first;
-}
+static bool scattered(const struct rows *rows) { return rows->count != rows->end - rows->first; }
 
 /* Numbers from one gathered row to the next. */
 static size_t gathered_row(const struct rnn *r)
 {
-    enum { SHARED = 256, APART = 16 };      /* numbers: at multiples of 1 KB rows are moved apart */
+    enum { SHARED = 256, APART = 16 }; /* numbers: at multiples of 1 KB rows are moved apart */
     size_t row = (size_t)r->cell->inputs * r->sums;
     return row % SHARED ? row : row + APART;
 }
@@ -82,10 +81,7 @@ static real *at_own_gathered(const struct rnn *r, const struct rows *rows, size_
 }
 
 /* Steps of k of the sums of one input, and of all. */
-static size_t steps_of_sums(const struct rnn *r, size_t inputs)
-{
-    return inputs * thirds_steps(r->sums);
-}
+static size_t steps_of_sums(const struct rnn *r, size_t inputs) { return inputs * bf16x3_steps(r->sums); }
 
 /* The left factor of the gathered rows, in whole cache lines. */
 static char *at_left(const struct rnn *r, const struct rows *rows)
@@ -108,18 +104,21 @@ static void gather_left(const struct back *k, size_t unit, size_t units, int pha
                 list[n++] = (uint32_t)b;
         for (size_t i = 0; i < inputs; i++)
             if (r->cell->input[i].phase == phase)
-                r->call->isa->left_rows(&(struct left_rows){
-                    .to = at_left(r, &k->rows) + place * steps_of_sums(r, inputs) * LEFT_ROW,
-                    .steps = steps_of_sums(r, inputs), .first = steps_of_sums(r, i) + unit / THIRDS_K,
-                    .at = at_step(r, RNN_G, k->rows.t, 0) + i * r->view[RNN_G].stride[2] + unit,
-                    .row = r->view[RNN_G].stride[1], .list = list, .rows = n, .k = units,
-                });
+                r->call->isa->left_rows(
+                    &(struct left_rows){.to = at_left(r, &k->rows) + place * steps_of_sums(r, inputs) * LEFT_ROW,
+                                        .steps = steps_of_sums(r, inputs),
+                                        .first = steps_of_sums(r, i) + unit / BF16X3_K,
+                                        .at = at_step(r, RNN_G, k->rows.t, 0) + i * r->view[RNN_G].stride[2] + unit,
+                                        .row = r->view[RNN_G].stride[1],
+                                        .list = list,
+                                        .rows = n,
+                                        .k = units});
     }
 }
 
 /* Columns of a plane, of the rows that take part, to their places in the spare plane or back. */
-static void move_columns(const struct back *k, const struct rows *rows, size_t plane, size_t column,
-                         size_t columns, bool back)
+static void move_columns(const struct back *k, const struct rows *rows, size_t plane, size_t column, size_t columns,
+                         bool back)
 {
     const struct rnn *r = &k->r;
     size_t place = r->row;
@@ -182,8 +181,7 @@ static void place_values(const struct rnn *r, size_t t, size_t b, size_t unit, s
         value->state.at = from_unit(at_step(r, RNN_S, before, b), unit);
         return;
     }
-    value->state = (struct fields){ from_unit(at_state(r, RNN_H0, RNN_S0, 1, b), unit), s0->stride[0],
-                                    s0->stride[1] };
+    value->state = (struct fields){from_unit(at_state(r, RNN_H0, RNN_S0, 1, b), unit), s0->stride[0], s0->stride[1]};
     if (!r->projected) {
         value->first_state.at = (real *)h0->at + b * h0->stride[0] + r->first_unit + unit;
         value->first_state.row = h0->stride[0];
@@ -197,14 +195,16 @@ static struct cell_step prepare_cell(const struct back *k)
 {
     const struct rnn *r = &k->r;
     const struct fields in = step_fields(r, RNN_G), plane = plane_fields(r);
-    const struct fields h = { .row = r->view[r->projected ? RNN_M : RNN_Y].stride[1] };
-    struct cell_step step = {
-        .value = { .saved = in, .state = plane, .next = plane, .vector = vector_fields(r) },
-        .gradient = { .in = in, .state = plane, .next = plane, .first_next = step_fields(r, RNN_DY), .link = plane,
-                      .vector = step_fields(r, RNN_DV) },
-        .copy = { .field = r->sums, .row = gathered_row(r) },
-        .options = r->call->options,
-    };
+    const struct fields h = {.row = r->view[r->projected ? RNN_M : RNN_Y].stride[1]};
+    struct cell_step step = {.value = {.saved = in, .state = plane, .next = plane, .vector = vector_fields(r)},
+                             .gradient = {.in = in,
+                                          .state = plane,
+                                          .next = plane,
+                                          .first_next = step_fields(r, RNN_DY),
+                                          .intermediate = plane,
+                                          .vector = step_fields(r, RNN_DV)},
+                             .copy = {.field = r->sums, .row = gathered_row(r)},
+                             .options = r->call->options};
     if (k->in_views) {
         step.value.first_next = h;
         step.value.next = step_fields(r, RNN_S);
@@ -222,7 +222,8 @@ static void place_cell(const struct back *k, struct cell_step *step, size_t t, s
     step->value.saved.at = step->gradient.in.at = at_step(r, RNN_G, t, b) + unit;
     step->value.vector.at = from_unit(r->view[RNN_VECTOR].at, unit);
     step->gradient.state.at = step->gradient.next.at = at_plane(r, k->d_state, b) + unit;
-    step->gradient.link.at = at_plane(r, k->d_link, b) + (r->group && !r->gathers ? r->first_unit : unit);
+    step->gradient.intermediate.at =
+        at_plane(r, k->d_intermediate, b) + (r->group && !r->gathers ? r->first_unit : unit);
     step->gradient.vector.at = from_unit(at_step(r, RNN_DV, t, b), unit);
     step->gradient.first_next.at = r->projected ? NULL : from_unit(at_step(r, RNN_DY, t, b), r->first_unit + unit);
     if (k->in_views) {
@@ -237,7 +238,7 @@ static void place_cell(const struct back *k, struct cell_step *step, size_t t, s
 static void place_gathering(struct back *k, size_t place, size_t b, size_t n, size_t unit, size_t units)
 {
     place_cell(k, &k->step, k->rows.t, b, n, unit, units);
-    k->step.copy.at = k->thirds ? NULL : at_own_gathered(&k->r, &k->rows, place) + unit;
+    k->step.copy.at = k->bf16x3 ? NULL : at_own_gathered(&k->r, &k->rows, place) + unit;
 }
 
 /* The last phase runs first and sets the gradients of the states entering; another adds to them. */
@@ -252,7 +253,7 @@ static void run_cell_back(struct back *k, size_t unit, size_t units, int phase, 
         place_gathering(k, place, b, n, unit, units);
         r->call->cell->backward[phase](step);
     }
-    if (k->thirds)
+    if (k->bf16x3)
         gather_left(k, unit, units, phase);
 }
 
@@ -269,14 +270,14 @@ static const real *columns_after(const struct back *k, size_t column)
 }
 
 /* One row or two want many columns to have enough chains, and read so little else that memory guesses it. */
-static bool is_lone(const struct back *k)
-{
-    return !k->r.group && !k->r.projected && k->r.row_end - k->r.row <= 2;
-}
+static bool is_lone(const struct back *k) { return !k->r.group && !k->r.projected && k->r.row_end - k->r.row <= 2; }
 
 /* What a block's product asks for on the way: the weights of the next block; where all of them are near, its share of
  * the saved values of the step that is done next, which lie far apart for a cell that asks unit by unit. */
-struct wanted { const real *at; size_t bytes; };
+struct wanted {
+    const real *at;
+    size_t bytes;
+};
 
 static struct wanted wanted_after(const struct back *k, size_t column)
 {
@@ -287,31 +288,38 @@ static struct wanted wanted_after(const struct back *k, size_t column)
     const size_t blocks = (r->unit_end - r->unit + k->block - 1) / k->block;
     const size_t share = (r->row_end - r->row) * g->stride[1] / blocks;
     if (panel * panels(w->count[2]) > NEAR || !k->in_views || is_lone(k))
-        return (struct wanted){ columns_after(k, column), panel };
+        return (struct wanted){columns_after(k, column), panel};
     if (t == step_at(r, 0))
-        return (struct wanted){ 0 };
+        return (struct wanted){0};
     const real *next = at_step(r, RNN_G, r->call->direction ? t + 1 : t - 1, r->row);
-    return (struct wanted){ next + (column - r->unit) / k->block * share, share * sizeof(real) };
+    return (struct wanted){next + (column - r->unit) / k->block * share, share * sizeof(real)};
 }
 
-static void multiply_thirds(const struct back *k, const struct rows *rows, struct block of, struct product p,
+static void multiply_bf16x3(const struct back *k, const struct rows *rows, struct block of, struct product p,
                             size_t column)
 {
     const struct rnn *r = &k->r;
     const struct tensor *w = &r->view[RNN_W];
     const size_t steps = steps_of_sums(r, w->count[0]);
     const bool whole = layout_is_whole(w->layout), wants = k->in_views && (p.n == PANEL || p.n == r->units);
-    r->call->isa->product_thirds(&(struct product_thirds){
-        .m = p.m, .n = p.n, .steps = steps_of_sums(r, of.count),
-        .left = at_left(r, rows), .left_first = steps_of_sums(r, of.input),
+    r->call->isa->product_bf16x3(&(struct product_bf16x3){
+        .m = p.m,
+        .n = p.n,
+        .steps = steps_of_sums(r, of.count),
+        .left = at_left(r, rows),
+        .left_first = steps_of_sums(r, of.input),
         .left_steps = steps_of_sums(r, (size_t)r->cell->inputs),
-        .right = (const char *)w->at + column / THIRDS_COLUMNS * steps * right_bytes(whole), .whole = whole,
-        .right_first = steps_of_sums(r, of.weight), .right_steps = steps,
-        .c = p.c, .c_row = p.c_row, .start = p.start, .reverse = k->reverse,
+        .right = (const char *)w->at + column / BF16X3_COLUMNS * steps * right_bytes(whole),
+        .whole = whole,
+        .right_first = steps_of_sums(r, of.weight),
+        .right_steps = steps,
+        .c = p.c,
+        .c_row = p.c_row,
+        .start = p.start,
+        .reverse = k->reverse,
         .wanted = (const char *)(at_step(r, RNN_G, k->rows.t, r->row) + column),
         .wanted_pieces = wants ? p.m * (size_t)r->cell->inputs * p.n * sizeof(real) / WANTED_PIECE : 0,
-        .wanted_distance = p.n < r->units ? r->view[RNN_G].stride[2] * sizeof(real) : WANTED_PIECE,
-    });
+        .wanted_distance = p.n < r->units ? r->view[RNN_G].stride[2] * sizeof(real) : WANTED_PIECE});
 }
 
 /* That of some sums through the weights, some columns. */
@@ -321,14 +329,18 @@ static struct product operand_product(const struct back *k, const struct rows *r
     const struct rnn *r = &k->r;
     const struct tensor *w = &r->view[RNN_W];
     const size_t panel = w->count[0] * w->stride[0];
-    return (struct product){
-        .m = rows->count, .n = columns, .k = of.count * r->sums,
-        .a = at_gathered(r, rows, 0) + of.input * r->sums, .a_row = gathered_row(r), .a_col = 1,
-        .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
-        .b_row = PANEL, .b_panel = panel,
-        .c = sum + column, .c_row = r->scratch_row,
-        .start = start,
-    };
+    return (struct product){.m = rows->count,
+                            .n = columns,
+                            .k = of.count * r->sums,
+                            .a = at_gathered(r, rows, 0) + of.input * r->sums,
+                            .a_row = gathered_row(r),
+                            .a_col = 1,
+                            .b = (const real *)w->at + column / PANEL * panel + of.weight * w->stride[0],
+                            .b_row = PANEL,
+                            .b_panel = panel,
+                            .c = sum + column,
+                            .c_row = r->scratch_row,
+                            .start = start};
 }
 
 /* Columns of the gradient of the operand that `source` multiplied: added to a plane, or set. */
@@ -340,13 +352,13 @@ static void add_operand_gradient(const struct back *k, const struct rows *rows, 
     const struct wanted wanted = wanted_after(k, column);
     if (moves && start == AS_IS)
         move_columns(k, rows, plane, column, columns, false);
-    for (struct block of = { 0 }; next_block(r, source, true, &of); start = AS_IS) {
+    for (struct block of = {0}; next_block(r, source, true, &of); start = AS_IS) {
         real *sum = moves ? at_plane(r, k->spare, r->row) : at_plane(r, plane, rows->first);
         struct product p = operand_product(k, rows, of, sum, column, columns, start);
         p.wanted = wanted.at;
         p.wanted_bytes = wanted.bytes;
-        if (k->thirds)
-            multiply_thirds(k, rows, of, p, column);
+        if (k->bf16x3)
+            multiply_bf16x3(k, rows, of, p, column);
         else
             r->call->isa->product(&p);
     }
@@ -359,13 +371,18 @@ static void project_back(const struct back *k)
 {
     const struct rnn *r = &k->r;
     const struct tensor *w = &r->view[RNN_PROJ];
-    struct product p = {
-        .m = k->rows.end - k->rows.first, .n = r->units, .k = r->width,
-        .a = at_plane(r, k->d_whole, k->rows.first), .a_row = r->scratch_row, .a_col = 1,
-        .b = w->at, .b_row = w->stride[0], .b_panel = PANEL,
-        .c = at_plane(r, k->d_state, k->rows.first), .c_row = r->scratch_row,
-        .start = ZERO,
-    };
+    struct product p = {.m = k->rows.end - k->rows.first,
+                        .n = r->units,
+                        .k = r->width,
+                        .a = at_plane(r, k->d_whole, k->rows.first),
+                        .a_row = r->scratch_row,
+                        .a_col = 1,
+                        .b = w->at,
+                        .b_row = w->stride[0],
+                        .b_panel = PANEL,
+                        .c = at_plane(r, k->d_state, k->rows.first),
+                        .c_row = r->scratch_row,
+                        .start = ZERO};
     r->call->isa->product(&p);
 }
 
@@ -389,12 +406,12 @@ static void receive_projected(const struct back *k)
 static unroll_status recur_over_ranks(const struct back *k, const struct rows *rows)
 {
     const struct rnn *r = &k->r;
-    struct block any = { 0 };
+    struct block any = {0};
     if (!next_block(r, FROM_H, true, &any))
         return UNROLL_OK;
     add_operand_gradient(k, rows, FROM_H, k->d_whole, 0, r->width, ZERO);
     for (size_t b = rows->first, n; (n = next_rows(r, rows->t, &b)) > 0; b += n)
-        TRY(sum_over_ranks(r, k->d_whole, b, b + n));       /* what others carry is whole already */
+        TRY(sum_over_ranks(r, k->d_whole, b, b + n)); /* what others carry is whole already */
     for (size_t b = rows->first; b < rows->end && !r->projected; b++)
         if (takes_part(r, rows->t, b))
             add(at_plane(r, k->d_state, b), at_plane(r, k->d_whole, b) + r->first_unit, r->units);
@@ -424,10 +441,9 @@ static unroll_status gather_phase(const struct back *k, int phase)
     size_t inputs = 0, other = k->spare + 1;
     if (!r->gathers || rows->count == 0)
         return UNROLL_OK;
-    for (int i = 0; i < r->cell->inputs; i++)
-        inputs += r->cell->input[i].phase == phase;
+    for (int i = 0; i < r->cell->inputs; i++) inputs += r->cell->input[i].phase == phase;
     other += rows->gathered == other ? k->gathers_in : 0;
-    const struct slice own = { (uint32_t)r->first_unit, (uint32_t)r->units };
+    const struct slice own = {(uint32_t)r->first_unit, (uint32_t)r->units};
     real *sent = at_plane(r, other, 0), *received = sent + rows->count * inputs * own.count;
     const int me = comm_rank(r->call->comm);
     copy_sums(k, phase, own, sent, true);
@@ -481,12 +497,13 @@ static unroll_status end_step(const struct back *k, size_t unit, size_t units)
     return UNROLL_OK;
 }
 
-static unroll_status link_gradient(const struct back *k, size_t unit, size_t units)
+static unroll_status intermediate_gradient(const struct back *k, size_t unit, size_t units)
 {
     const struct rnn *r = &k->r;
     bool sums = r->group && !r->gathers;
-    add_operand_gradient(k, &k->rows, FROM_LINK, k->d_link, sums ? 0 : unit, sums ? r->width : units, ZERO);
-    return sums ? sum_over_ranks(r, k->d_link, k->rows.first, k->rows.end) : UNROLL_OK;
+    add_operand_gradient(k, &k->rows, FROM_INTERMEDIATE, k->d_intermediate, sums ? 0 : unit, sums ? r->width : units,
+                         ZERO);
+    return sums ? sum_over_ranks(r, k->d_intermediate, k->rows.first, k->rows.end) : UNROLL_OK;
 }
 
 /* ---- one step -------------------------------------------------------------------------- */
@@ -548,7 +565,7 @@ static unroll_status backward_step(struct back *k, size_t t)
     meet(&k->r);
     for (size_t i = 0; last > 0 && next_units(k, i, &unit, &units); i++) {
         if (k->rows.count)
-            TRY(link_gradient(k, unit, units));
+            TRY(intermediate_gradient(k, unit, units));
         run_cell_back(k, unit, units, 0, NULL);
     }
     if (last > 0)
@@ -566,10 +583,10 @@ static unroll_status backward_step(struct back *k, size_t t)
 static void prepare_lone(struct back *k)
 {
     const struct rnn *r = &k->r;
-    const struct rows rows = { .first = r->row, .end = r->row_end, .count = 1, .gathered = k->spare + 1 };
+    const struct rows rows = {.first = r->row, .end = r->row_end, .count = 1, .gathered = k->spare + 1};
     const size_t units = r->unit_end - r->unit;
-    struct block all = { 0 };
-    if (!is_lone(k) || r->row_end - r->row != 1 || !k->in_views || k->thirds || r->meets || r->cell->phases > 1 ||
+    struct block all = {0};
+    if (!is_lone(k) || r->row_end - r->row != 1 || !k->in_views || k->bf16x3 || r->rendezvous || r->cell->phases > 1 ||
         units == 0 || units > k->block || present(r, RNN_DG) || present(r, RNN_LENGTHS) ||
         !next_block(r, FROM_H, true, &all) || all.count < (size_t)r->cell->inputs)
         return;
@@ -634,8 +651,8 @@ static void divide_back(struct back *k, int me, int team)
     k->block = r->group || r->projected ? r->units : PANEL;
     if (is_lone(k))
         k->block = 4 * PANEL;
-    k->at_once = k->thirds && !r->meets;
-    if (k->thirds && !r->projected)
+    k->at_once = k->bf16x3 && !r->rendezvous;
+    if (k->bf16x3 && !r->projected)
         k->block = r->unit_end - r->unit > 0 ? r->unit_end - r->unit : 1;
 }
 
@@ -643,16 +660,16 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
 {
     /* Against time a row's first step may come late, and enters from another view than the others'. */
     const bool ends = call->view[RNN_LENGTHS].at && call->direction;
-    struct back k = { .in_views = !ends && !call->view[RNN_RESET].at };
+    struct back k = {.in_views = !ends && !call->view[RNN_RESET].at};
     TRY(begin(&k.r, call, me, team, 4));
     size_t states = k.r.states;
     k.state = 0;
     k.next = states;
     k.d_state = 2 * states;
-    k.d_link = 3 * states;
-    k.d_whole = k.d_link + k.r.links;
+    k.d_intermediate = 3 * states;
+    k.d_whole = k.d_intermediate + k.r.intermediates;
     k.spare = k.d_whole + 1;
-    k.thirds = is_of_thirds(&call->view[RNN_W]);
+    k.bf16x3 = is_of_bf16x3(&call->view[RNN_W]);
     k.gathers_in = (call->view[RNN_SCRATCH].count[0] - k.spare - 1) / 2;
     if (call->view[RNN_SCRATCH].count[0] <= k.spare + 2 * ((size_t)k.r.cell->inputs + 1))
         return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
@@ -666,8 +683,7 @@ unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct 
         else
             TRY(backward_step(&k, step_at(&k.r, i)));
     size_t unit, units;
-    for (size_t i = 0; next_units(&k, i, &unit, &units); i++)
-        TRY(end_step(&k, unit, units));
+    for (size_t i = 0; next_units(&k, i, &unit, &units); i++) TRY(end_step(&k, unit, units));
     end_gradients(&k);
     count_work(&k.r, me, work);
     return UNROLL_OK;

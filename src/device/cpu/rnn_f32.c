@@ -1,6 +1,6 @@
 /* The recurrence in floats, for every ISA: the ISA's product and cells do the arithmetic.
  * The kernels themselves are in rnn_forward.h and rnn_backward.h. */
-#include "device/cpu/rnn.h"
+#include "device/cpu/rnn_kernels.h"
 
 typedef float real;
 #define KERNEL_RNN      kernel_rnn

@@ -1,6 +1,6 @@
 /* The recurrence in doubles: the reference that finite differences are taken of.
  * The kernels themselves are in rnn_forward.h and rnn_backward.h. */
-#include "device/cpu/rnn.h"
+#include "device/cpu/rnn_kernels.h"
 
 typedef double real;
 #define KERNEL_RNN      kernel_rnn_f64

@@ -2,30 +2,24 @@
  * the views that are kept beside the states. Included after rnn_parts.h, not a header of its own.
  *
  * Planes: the states entering a step and those leaving it, which change places (the first is the whole h; of
- * the others the own units are used), the links, two for messages or for the transposes of a projection. */
+ * the others the own units are used), the intermediates, two for messages or for the transposes of a projection. */
 
 struct forward {
     struct rnn r;
-    size_t state, next;                     /* the first of their planes */
-    struct fused_step step;                 /* as the kernel sees it: addresses and rows change from step to step */
+    size_t state, next;     /* the first of their planes */
+    struct fused_step step; /* as the kernel sees it: addresses and rows change from step to step */
 };
 
-static size_t link_plane(const struct rnn *r)
-{
-    return 2 * r->states;
-}
+static size_t intermediate_plane(const struct rnn *r) { return 2 * r->states; }
 
-static size_t spare_plane(const struct rnn *r)
-{
-    return link_plane(r) + r->links;
-}
+static size_t spare_plane(const struct rnn *r) { return intermediate_plane(r) + r->intermediates; }
 
 /* Numbers of state s that this thread moves: its units, or all of h where whole rows of it are made. */
 static struct range own_numbers(const struct rnn *r, size_t s)
 {
     if (s == 0 && (r->group || r->projected))
-        return (struct range){ 0, r->width };
-    return (struct range){ r->unit, r->unit_end };
+        return (struct range){0, r->width};
+    return (struct range){r->unit, r->unit_end};
 }
 
 /* They lie in a plane from here on. */
@@ -44,8 +38,7 @@ static void enter(const struct rnn *r, size_t plane)
 {
     for (size_t s = 0; s < r->states; s++)
         for (size_t b = r->row; b < r->row_end; b++)
-            put(at_own(r, plane, s, b), at_state(r, RNN_H0, RNN_S0, s, b) + own_numbers(r, s).first,
-                own_count(r, s));
+            put(at_own(r, plane, s, b), at_state(r, RNN_H0, RNN_S0, s, b) + own_numbers(r, s).first, own_count(r, s));
 }
 
 static void leave(const struct rnn *r, size_t plane)
@@ -73,11 +66,18 @@ static void forget(const struct rnn *r, size_t plane, size_t t)
 static struct fused_weights weights_of(const struct tensor *w, const struct tensor *bias)
 {
     if (!w->at)
-        return (struct fused_weights){ 0 };
+        return (struct fused_weights){0};
     return (struct fused_weights){
-        .at = w->at, .k = w->count[2], .gates = w->count[0], .bias = bias->at, .bias_gate = bias->stride[0],
-        .cell = layout_is_whole(w->layout) ? FUSED_WHOLE : is_of_thirds(w) ? FUSED_THIRDS
-                : w->dtype == DTYPE_I8 ? FUSED_INT8 : w->dtype == DTYPE_BF16 ? FUSED_BF16 : FUSED_REAL,
+        .at = w->at,
+        .k = w->count[2],
+        .gates = w->count[0],
+        .bias = bias->at,
+        .bias_gate = bias->stride[0],
+        .cell = layout_is_whole(w->layout) ? FUSED_WHOLE
+                : is_of_bf16x3(w)          ? FUSED_BF16X3
+                : w->dtype == DTYPE_I8     ? FUSED_INT8
+                : w->dtype == DTYPE_BF16   ? FUSED_BF16
+                                           : FUSED_REAL,
         .units = w->count[1],
     };
 }
@@ -98,14 +98,19 @@ static struct fused_step prepare_step(const struct rnn *r)
     const struct fields in = step_fields(r, RNN_G), plane = plane_fields(r);
     const struct tensor *made = &r->view[r->projected ? RNN_M : RNN_Y];
     return (struct fused_step){
-        .unit = r->unit, .unit_end = r->unit_end, .far = saves_far(r),
-        .x.row = r->view[RNN_X].stride[1], .h.row = r->scratch_row, .link.row = r->scratch_row,
+        .unit = r->unit,
+        .unit_end = r->unit_end,
+        .far = saves_far(r),
+        .x.row = r->view[RNN_X].stride[1],
+        .h.row = r->scratch_row,
+        .intermediate.row = r->scratch_row,
         .of_x = weights_of(&r->view[RNN_W_X], &r->view[RNN_BIAS_X]),
         .of_h = weights_of(&r->view[RNN_W], &r->view[RNN_BIAS]),
-        .value = { .in = in, .saved = in, .state = plane, .next = plane, .link = plane, .vector = vector_fields(r) },
-        .output = { .row = made->stride[1] }, .others = step_fields(r, RNN_S),
-        .options = r->call->options,
-    };
+        .value =
+            {.in = in, .saved = in, .state = plane, .next = plane, .intermediate = plane, .vector = vector_fields(r)},
+        .output = {.row = made->stride[1]},
+        .others = step_fields(r, RNN_S),
+        .options = r->call->options};
 }
 
 /* Step t from row `first` on; rows are set by the caller. */
@@ -113,15 +118,15 @@ static void place_step(struct forward *f, size_t t, size_t first)
 {
     const struct rnn *r = &f->r;
     struct fused_step *step = &f->step;
-    real *state = at_plane(r, f->state, first), *link = at_plane(r, link_plane(r), first);
+    real *state = at_plane(r, f->state, first), *intermediate = at_plane(r, intermediate_plane(r), first);
     step->x.at = at_step(r, RNN_X, t, first);
     step->h.at = state;
-    step->link.at = link;
+    step->intermediate.at = intermediate;
     step->value.in.at = at_step(r, RNN_G, t, first);
     step->value.saved.at = r->call->saves ? step->value.in.at : NULL;
     step->value.state.at = state + r->first_unit;
     step->value.next.at = at_plane(r, f->next, first) + r->first_unit;
-    step->value.link.at = link + r->first_unit;
+    step->value.intermediate.at = intermediate + r->first_unit;
     step->output.at = !r->group || r->projected ? at_step(r, r->projected ? RNN_M : RNN_Y, t, first) : NULL;
     step->others.at = at_step(r, RNN_S, t, first);
 }
@@ -135,7 +140,7 @@ static void quantize_rows(const struct rnn *r, const struct fused_step *step, st
         size_t b = step->row ? step->row[i] : i;
         r->call->isa->quantize((const real *)a->at + b * a->row, k, cells + b * row);
     }
-    *a = (struct fused_operand){ cells, row };
+    *a = (struct fused_operand){cells, row};
 }
 
 static bool phase_reads(const struct rnn *r, int phase, unsigned source)
@@ -150,35 +155,47 @@ static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 static void run_int8(const struct rnn *r, struct fused_step own, int phase)
 {
     struct fused_step *step = &own;
-    struct operand_rooms { uint32_t cells[3][OPERAND_ROOM / 2]; };  /* with int8 x is narrow here: no wider than h */
+    struct operand_rooms {
+        uint32_t cells[3][OPERAND_ROOM / 2];
+    }; /* with int8 x is narrow here: no wider than h */
     uint32_t (*cells)[OPERAND_ROOM / 2] = KERNEL_KEEPS(struct operand_rooms)->cells;
     if (step->of_x.at && phase_reads(r, phase, FROM_X))
         quantize_rows(r, step, &step->x, step->of_x.k, cells[0]);
     if (phase_reads(r, phase, FROM_H))
         quantize_rows(r, step, &step->h, r->width, cells[1]);
-    if (phase_reads(r, phase, FROM_LINK))
-        quantize_rows(r, step, &step->link, r->width, cells[2]);
+    if (phase_reads(r, phase, FROM_INTERMEDIATE))
+        quantize_rows(r, step, &step->intermediate, r->width, cells[2]);
     r->call->cell->fused[phase](step);
 }
 
-/* Rows of k numbers of one operand as the left factor of thirds, in the order of their places. Gives where it ends. */
+/* Rows of k numbers of one operand as the left factor of bf16x3 splits, in the order of their places. Gives where it
+ * ends. */
 static char *split_rows(const struct rnn *r, const struct fused_step *step, struct fused_operand *a, size_t k, char *to)
 {
-    const size_t steps = thirds_steps(k);
-    r->call->isa->left_rows(&(struct left_rows){ .to = to, .of_bf16 = step->of_h.cell == FUSED_BF16, .steps = steps,
-                                                 .at = a->at, .row = a->row, .list = step->row, .rows = step->rows, .k = k });
-    *a = (struct fused_operand){ to, 0 };
+    const size_t steps = bf16x3_steps(k);
+    r->call->isa->left_rows(&(struct left_rows){.to = to,
+                                                .of_bf16 = step->of_h.cell == FUSED_BF16,
+                                                .steps = steps,
+                                                .at = a->at,
+                                                .row = a->row,
+                                                .list = step->row,
+                                                .rows = step->rows,
+                                                .k = k});
+    *a = (struct fused_operand){to, 0};
     return to + step->rows * steps * LEFT_ROW;
 }
 
 /* Operands of one phase that its products read. */
-struct operands { bool x, h, link; };
+struct operands {
+    bool x, h, intermediate;
+};
 
 static struct operands operands_of(const struct rnn *r, int phase)
 {
     const bool recurs = present(r, RNN_W);
-    return (struct operands){ present(r, RNN_W_X) && phase_reads(r, phase, FROM_X),
-                              recurs && phase_reads(r, phase, FROM_H), recurs && phase_reads(r, phase, FROM_LINK) };
+    return (struct operands){present(r, RNN_W_X) && phase_reads(r, phase, FROM_X),
+                             recurs && phase_reads(r, phase, FROM_H),
+                             recurs && phase_reads(r, phase, FROM_INTERMEDIATE)};
 }
 
 /* Each thread splits the operands for itself, as with int8. */
@@ -191,22 +208,23 @@ static void run_by_tiles(const struct rnn *r, struct fused_step own, int phase)
         to = split_rows(r, step, &step->x, step->of_x.k, to);
     if (reads.h)
         to = split_rows(r, step, &step->h, r->width, to);
-    if (reads.link)
-        split_rows(r, step, &step->link, r->width, to);
+    if (reads.intermediate)
+        split_rows(r, step, &step->intermediate, r->width, to);
     r->call->cell->fused[phase](step);
 }
 
-/* Rows whose operands have room as thirds in any phase: whole blocks where it is one or more. */
+/* Rows whose operands have room as bf16x3 splits in any phase: whole blocks where it is one or more. */
 static size_t rows_with_room(const struct rnn *r)
 {
-    size_t most = 1;
+    size_t max = 1;
     for (int phase = 0; phase < r->cell->phases; phase++) {
         const struct operands reads = operands_of(r, phase);
-        size_t steps = (reads.x ? thirds_steps(r->view[RNN_W_X].count[2]) : 0) +
-                       (size_t)(reads.h + reads.link) * thirds_steps(r->width);
-        most = steps > most ? steps : most;
+        size_t steps = (reads.x ? bf16x3_steps(r->view[RNN_W_X].count[2]) : 0) +
+                       (size_t)(reads.h + reads.intermediate) * bf16x3_steps(r->width);
+        max = steps > max ? steps : max;
     }
-    const size_t rows = SPLIT_ROOM / (most * LEFT_ROW), block = r->view[RNN_W].dtype == DTYPE_BF16 ? BF16_ROWS : LEFT_ROWS;
+    const size_t rows = SPLIT_ROOM / (max * LEFT_ROW),
+                 block = r->view[RNN_W].dtype == DTYPE_BF16 ? BF16_ROWS : LEFT_ROWS;
     return rows >= block ? rows / block * block : rows;
 }
 
@@ -228,8 +246,9 @@ static size_t rows_together(const struct rnn *r)
     if (rows <= 1)
         return rows;
     if (comm_wants_polls()) {
-        const double flops = 2.0 * (double)(r->width + inputs) * (double)(r->unit_end - r->unit) * (double)r->cell->inputs;
-        size_t few = (size_t)(10e6 / (flops + 1));              /* a fraction of a millisecond */
+        const double flops =
+            2.0 * (double)(r->width + inputs) * (double)(r->unit_end - r->unit) * (double)r->cell->inputs;
+        size_t few = (size_t)(10e6 / (flops + 1)); /* a fraction of a millisecond */
         rows = rows < few ? rows : few > 0 ? few : 1;
     }
     if (r->call->by_tiles) {
@@ -248,11 +267,11 @@ static void run_phase(struct forward *f, size_t t, int phase, bool reverse)
     enum { LISTED = 256 };
     const struct rnn *r = &f->r;
     bool all = !present(r, RNN_LENGTHS);
-    size_t most = rows_together(r);
+    size_t max = rows_together(r);
     uint32_t list[LISTED];
-    most = all || most < LISTED ? most : LISTED;
-    for (size_t first = r->row; first < r->row_end && r->unit < r->unit_end; first += most) {
-        size_t end = r->row_end - first < most ? r->row_end : first + most;
+    max = all || max < LISTED ? max : LISTED;
+    for (size_t first = r->row; first < r->row_end && r->unit < r->unit_end; first += max) {
+        size_t end = r->row_end - first < max ? r->row_end : first + max;
         struct fused_step *step = &f->step;
         place_step(f, t, first);
         step->reverse = reverse;
@@ -272,8 +291,7 @@ static void run_phase(struct forward *f, size_t t, int phase, bool reverse)
 static void transpose(real *to, size_t to_row, const real *from, size_t from_row, size_t rows, size_t columns)
 {
     for (size_t j = 0; j < columns; j++)
-        for (size_t i = 0; i < rows; i++)
-            to[j * to_row + i] = from[i * from_row + j];
+        for (size_t i = 0; i < rows; i++) to[j * to_row + i] = from[i * from_row + j];
 }
 
 /* h = P m in place, for n <= PANEL rows: as h^T = P m^T, because P is dense by rows. Of own units alone it is a
@@ -282,11 +300,18 @@ static void project_rows(const struct rnn *r, size_t plane, size_t b, size_t n)
 {
     real *h = at_plane(r, plane, b);
     real *m = at_plane(r, spare_plane(r), b), *made = at_plane(r, spare_plane(r) + 1, b);
-    struct product p = {
-        .m = r->width, .n = n, .k = r->units,
-        .a = r->view[RNN_PROJ].at, .a_row = r->view[RNN_PROJ].stride[0], .a_col = 1,
-        .b = m, .b_row = n, .b_panel = PANEL, .c = made, .c_row = n, .start = ZERO,
-    };
+    struct product p = {.m = r->width,
+                        .n = n,
+                        .k = r->units,
+                        .a = r->view[RNN_PROJ].at,
+                        .a_row = r->view[RNN_PROJ].stride[0],
+                        .a_col = 1,
+                        .b = m,
+                        .b_row = n,
+                        .b_panel = PANEL,
+                        .c = made,
+                        .c_row = n,
+                        .start = ZERO};
     transpose(m, n, h + r->first_unit, r->scratch_row, n, r->units);
     r->call->isa->product(&p);
     transpose(h, r->scratch_row, made, n, r->width, n);
@@ -320,7 +345,7 @@ static unroll_status exchange(const struct rnn *r, size_t plane)
     uint32_t tag = r->call->tag;
     size_t rows = r->row_end - r->row;
     real *sent = at_plane(r, spare_plane(r), r->row), *received = at_plane(r, spare_plane(r) + 1, r->row);
-    struct slice own = { (uint32_t)r->first_unit, (uint32_t)r->units };
+    struct slice own = {(uint32_t)r->first_unit, (uint32_t)r->units};
     copy_slice(r, plane, own, sent, true);
     for (int i = 0; i < r->group->size; i++)
         if (r->group->rank[i] != comm_rank(comm))
@@ -348,12 +373,12 @@ static void pass_by(const struct forward *f, size_t i, size_t b)
     clear(at_step(r, RNN_Y, t, b) + own_numbers(r, 0).first, own_count(r, 0));
 }
 
-/* What the kernel did not write itself: whole rows of h, and links. */
+/* What the kernel did not write itself: whole rows of h, and intermediates. */
 static void keep(const struct forward *f, size_t i)
 {
     const struct rnn *r = &f->r;
-    const struct tensor *link = &r->view[RNN_LINK];
-    struct range own = r->group ? (struct range){ 0, r->width } : (struct range){ r->unit, r->unit_end };
+    const struct tensor *intermediate = &r->view[RNN_INTERMEDIATE];
+    struct range own = r->group ? (struct range){0, r->width} : (struct range){r->unit, r->unit_end};
     const size_t t = step_at(r, i);
     for (size_t b = r->row; b < r->row_end; b++)
         if (!takes_part(r, t, b)) {
@@ -361,9 +386,9 @@ static void keep(const struct forward *f, size_t i)
         } else {
             if (r->group || r->projected)
                 put(at_step(r, RNN_Y, t, b), at_plane(r, f->next, b), r->width);
-            for (size_t l = 0; link->at && l < r->links; l++)
-                put(at_step(r, RNN_LINK, t, b) + l * link->stride[2] + own.first,
-                    at_plane(r, link_plane(r) + l, b) + own.first, own.end - own.first);
+            for (size_t l = 0; intermediate->at && l < r->intermediates; l++)
+                put(at_step(r, RNN_INTERMEDIATE, t, b) + l * intermediate->stride[2] + own.first,
+                    at_plane(r, intermediate_plane(r) + l, b) + own.first, own.end - own.first);
         }
 }
 
@@ -378,8 +403,8 @@ static unroll_status forward_step(struct forward *f, size_t i)
         run_phase(f, t, 0, reverse);
     if (r->cell->phases == 2) {
         if (any)
-            TRY(exchange(r, link_plane(r)));
-        meet(r);                            /* all of the link is there */
+            TRY(exchange(r, intermediate_plane(r)));
+        meet(r); /* all of the intermediate is there */
         if (any)
             run_phase(f, t, 1, reverse);
     }
@@ -394,7 +419,7 @@ static unroll_status forward_step(struct forward *f, size_t i)
 /* Is a step a call of the kernel and nothing else? */
 static bool is_plain(const struct rnn *r)
 {
-    return r->cell->phases == 1 && r->links == 0 && !r->group && !r->projected && !r->meets &&
+    return r->cell->phases == 1 && r->intermediates == 0 && !r->group && !r->projected && !r->rendezvous &&
            !present(r, RNN_LENGTHS) && !present(r, RNN_RESET) && rows_together(r) == r->row_end - r->row &&
            r->row < r->row_end && r->unit < r->unit_end;
 }
@@ -433,9 +458,9 @@ static unroll_status any_steps(struct forward *f)
         size_t t = step_at(r, i), kept = f->state;
         if (i == 0)
             forget(r, f->state, t);
-        if (r->meets)
+        if (r->rendezvous)
             ask_for_others(r, f->state);
-        meet(r);                            /* all of h is there */
+        meet(r); /* all of h is there */
         TRY(forward_step(f, i));
         if (i + 1 < r->steps)
             forget(r, f->next, step_at(r, i + 1));
@@ -463,7 +488,7 @@ unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work 
 {
     struct forward f;
     TRY(begin(&f.r, call, me, team, 2));
-    divide(&f.r, me, team, f.r.cell->phases, (1 + f.r.links) * f.r.width * sizeof(real));
+    divide(&f.r, me, team, f.r.cell->phases, (1 + f.r.intermediates) * f.r.width * sizeof(real));
     f.state = 0;
     f.next = f.r.states;
     f.step = prepare_step(&f.r);

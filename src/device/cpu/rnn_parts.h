@@ -3,36 +3,35 @@
 #include "device/cpu/tensor.h"
 #include <string.h>
 
-struct slice { uint32_t first, count; };    /* units of h that a rank owns */
+struct slice {
+    uint32_t first, count;
+}; /* units of h that a rank owns */
 
 /* One call as one thread sees it. Rows keep their number in the batch everywhere. */
 struct rnn {
     const struct call *call;
-    const struct tensor *view;              /* by enum RNN_.. */
+    const struct tensor *view; /* by enum RNN_.. */
     const struct cell_declaration *cell;
-    size_t states, links;
-    size_t units, width;                    /* U: own units; K: width of the whole h */
-    size_t first_unit;                      /* own units are [first_unit, first_unit + units) of K */
-    bool   projected;
-    size_t steps, origin;                   /* of this chunk; its first step in the whole sequence */
-    size_t row, row_end;                    /* of this thread */
-    size_t unit, unit_end;                  /* of this thread, of the own units */
-    bool   meets;                           /* the team divides units: its threads meet in every step */
-    bool   counts;                          /* this thread counts the work of its rows */
-    size_t scratch_row, plane;              /* numbers in a row and in a plane of scratch */
-    size_t active, active_end;              /* rows between which all lie that take part in this step */
-    double row_steps;                       /* done so far, for the count of work */
-    const struct members *group;              /* NULL: this rank has all units */
-    bool   gathers;                         /* gradients of sums, to add up over all units in order */
-    size_t sums;                            /* units of a gathered row: of all ranks, or own */
+    size_t states, intermediates;
+    size_t units, width; /* U: own units; K: width of the whole h */
+    size_t first_unit;   /* own units are [first_unit, first_unit + units) of K */
+    bool projected;
+    size_t steps, origin;        /* of this chunk; its first step in the whole sequence */
+    size_t row, row_end;         /* of this thread */
+    size_t unit, unit_end;       /* of this thread, of the own units */
+    bool rendezvous;             /* the team divides units: its threads meet in every step */
+    bool counts;                 /* this thread counts the work of its rows */
+    size_t scratch_row, plane;   /* numbers in a row and in a plane of scratch */
+    size_t active, active_end;   /* rows between which all lie that take part in this step */
+    double row_steps;            /* done so far, for the count of work */
+    const struct members *group; /* NULL: this rank has all units */
+    bool gathers;                /* gradients of sums, to add up over all units in order */
+    size_t sums;                 /* units of a gathered row: of all ranks, or own */
 };
 
 /* ---- addresses ------------------------------------------------------------------------- */
 
-static bool present(const struct rnn *r, int slot)
-{
-    return r->view[slot].at != NULL;
-}
+static bool present(const struct rnn *r, int slot) { return r->view[slot].at != NULL; }
 
 /* Of a [T, B, ..] view; NULL: absent. */
 static real *at_step(const struct rnn *r, int slot, size_t t, size_t b)
@@ -59,26 +58,20 @@ static real *at_plane(const struct rnn *r, size_t plane, size_t b)
 static struct fields step_fields(const struct rnn *r, int slot)
 {
     const struct tensor *x = &r->view[slot];
-    return (struct fields){ NULL, x->stride[2], x->stride[1] };
+    return (struct fields){NULL, x->stride[2], x->stride[1]};
 }
 
 /* .. and of consecutive planes. */
-static struct fields plane_fields(const struct rnn *r)
-{
-    return (struct fields){ NULL, r->plane, r->scratch_row };
-}
+static struct fields plane_fields(const struct rnn *r) { return (struct fields){NULL, r->plane, r->scratch_row}; }
 
 /* Weights per unit: the same for all rows. */
 static struct fields vector_fields(const struct rnn *r)
 {
     const struct tensor *x = &r->view[RNN_VECTOR];
-    return (struct fields){ x->at, x->stride[0], 0 };
+    return (struct fields){x->at, x->stride[0], 0};
 }
 
-static void clear(real *to, size_t n)
-{
-    memset(to, 0, n * sizeof *to);
-}
+static void clear(real *to, size_t n) { memset(to, 0, n * sizeof *to); }
 
 /* from may be NULL: zeros. */
 static void put(real *to, const real *from, size_t n)
@@ -95,19 +88,14 @@ static void add(real *restrict to, const real *restrict from, size_t n)
     enum { BLOCK = 16 };
     size_t i = 0;
     for (; i + BLOCK <= n; i += BLOCK)
-        for (size_t j = 0; j < BLOCK; j++)
-            to[i + j] += from[i + j];
-    for (; i < n; i++)
-        to[i] += from[i];
+        for (size_t j = 0; j < BLOCK; j++) to[i + j] += from[i + j];
+    for (; i < n; i++) to[i] += from[i];
 }
 
 /* ---- time and rows --------------------------------------------------------------------- */
 
 /* The step that is done i-th. */
-static size_t step_at(const struct rnn *r, size_t i)
-{
-    return r->call->direction ? r->steps - 1 - i : i;
-}
+static size_t step_at(const struct rnn *r, size_t i) { return r->call->direction ? r->steps - 1 - i : i; }
 
 static bool takes_part(const struct rnn *r, size_t t, size_t b)
 {
@@ -126,11 +114,9 @@ static size_t next_rows(const struct rnn *r, size_t t, size_t *b)
 {
     if (!present(r, RNN_LENGTHS))
         return r->row_end - *b;
-    while (*b < r->row_end && !takes_part(r, t, *b))
-        ++*b;
+    while (*b < r->row_end && !takes_part(r, t, *b)) ++*b;
     size_t end = *b;
-    while (end < r->row_end && takes_part(r, t, end))
-        end++;
+    while (end < r->row_end && takes_part(r, t, end)) end++;
     return end - *b;
 }
 
@@ -150,21 +136,21 @@ static void find_active(struct rnn *r, size_t t)
 /* ---- products -------------------------------------------------------------------------- */
 
 /* Gate inputs with the same sources, side by side in g and in the recurrent weights. */
-struct block { size_t input, count, weight; };
+struct block {
+    size_t input, count, weight;
+};
 
 /* The next block that has one of the sources. Begin with zeros. */
 static bool next_block(const struct rnn *r, unsigned sources, bool join, struct block *k)
 {
     const struct cell_input *input = r->cell->input;
     size_t inputs = (size_t)r->cell->inputs, i = k->input + k->count, weight = k->weight + k->count;
-    for (; i < inputs && !(input[i].from & sources); i++)
-        weight += (input[i].from & (FROM_H | FROM_LINK)) != 0;
+    for (; i < inputs && !(input[i].from & sources); i++) weight += (input[i].from & (FROM_H | FROM_INTERMEDIATE)) != 0;
     if (i == inputs)
         return false;
     size_t end = i + 1;
-    while (join && end < inputs && input[end].from == input[i].from)
-        end++;
-    *k = (struct block){ .input = i, .count = end - i, .weight = weight };
+    while (join && end < inputs && input[end].from == input[i].from) end++;
+    *k = (struct block){.input = i, .count = end - i, .weight = weight};
     return true;
 }
 
@@ -174,15 +160,15 @@ static bool next_block(const struct rnn *r, unsigned sources, bool join, struct 
 static struct slice slice_of(const struct rnn *r, int member)
 {
     struct slice s;
-    share(r->call->all_units, r->group->size, member, 1, &s.first, &s.count);
+    shard_range(r->call->all_units, r->group->size, member, 1, &s.first, &s.count);
     return s;
 }
 
 /* Sums rows of a plane of partial sums over the ranks. */
 static unroll_status sum_over_ranks(const struct rnn *r, size_t plane, size_t row, size_t end)
 {
-    return comm_all_reduce(r->call->comm, r->group->rank, r->group->size, r->call->tag,
-                           at_plane(r, plane, row), (end - row) * r->scratch_row, sizeof(real) == sizeof(double));
+    return comm_all_reduce(r->call->comm, r->group->rank, r->group->size, r->call->tag, at_plane(r, plane, row),
+                           (end - row) * r->scratch_row, sizeof(real) == sizeof(double));
 }
 
 /* ---- begin and count ------------------------------------------------------------------- */
@@ -192,23 +178,27 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
     const struct tensor *g = &call->view[RNN_G], *scratch = &call->view[RNN_SCRATCH];
     const struct cell_declaration *cell = call->cell->declaration;
     uint32_t first = 0, rows = g->count[1];
-    *r = (struct rnn){
-        .call = call, .view = call->view, .cell = cell,
-        .states = (size_t)cell->states, .links = (size_t)cell->links,
-        .units = g->count[3], .width = call->view[RNN_Y].count[2],
-        .projected = call->view[RNN_PROJ].at != NULL,
-        .steps = g->count[0], .origin = g->origin[0],
-        .scratch_row = scratch->stride[1], .plane = scratch->stride[0],
-        .group = call->group.size ? &call->group : NULL,
-    };
-    size_t planes = planes_per_state * r->states + r->links + 2;
+    *r = (struct rnn){.call = call,
+                      .view = call->view,
+                      .cell = cell,
+                      .states = (size_t)cell->states,
+                      .intermediates = (size_t)cell->intermediates,
+                      .units = g->count[3],
+                      .width = call->view[RNN_Y].count[2],
+                      .projected = call->view[RNN_PROJ].at != NULL,
+                      .steps = g->count[0],
+                      .origin = g->origin[0],
+                      .scratch_row = scratch->stride[1],
+                      .plane = scratch->stride[0],
+                      .group = call->group.size ? &call->group : NULL};
+    size_t planes = planes_per_state * r->states + r->intermediates + 2;
     if (scratch->count[0] < planes)
         return fail(UNROLL_FAILURE, "the scratch of a %s has %u planes; fix: give it %zu", cell->name,
                     (unsigned)scratch->count[0], planes);
     if (!r->group)
-        share(g->count[1], team, me, 1, &first, &rows);
+        shard_range(g->count[1], team, me, 1, &first, &rows);
     else if (me > 0)
-        rows = 0;                           /* the exchange of each step is for one thread */
+        rows = 0; /* the exchange of each step is for one thread */
     r->row = first;
     r->row_end = first + rows;
     r->unit_end = r->sums = r->units;
@@ -216,8 +206,8 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
     if (!r->group || rows == 0)
         return UNROLL_OK;
     r->first_unit = g->origin[3];
-    if (present(r, RNN_LINK) && r->view[RNN_LINK].count[3] != r->width)
-        return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its link is not kept whole",
+    if (present(r, RNN_INTERMEDIATE) && r->view[RNN_INTERMEDIATE].count[3] != r->width)
+        return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its intermediate is not kept whole",
                     cell->name);
     r->gathers = call->choice;
     if (r->gathers)
@@ -238,10 +228,9 @@ static size_t steps_of_row(const struct rnn *r, size_t b)
 static struct range rows_of_part(const struct rnn *r, size_t part, size_t parts)
 {
     const size_t rows = r->view[RNN_G].count[1];
-    struct range mine = { 0, 0 };
+    struct range mine = {0, 0};
     size_t all = 0, before = 0;
-    for (size_t b = 0; b < rows; b++)
-        all += steps_of_row(r, b);
+    for (size_t b = 0; b < rows; b++) all += steps_of_row(r, b);
     for (size_t b = 0; b < rows; b++) {
         size_t steps = steps_of_row(r, b), its = (2 * before + steps) * parts / (2 * all);
         mine.first += its < part;
@@ -251,15 +240,12 @@ static struct range rows_of_part(const struct rnn *r, size_t part, size_t parts)
     return mine;
 }
 
-static bool is_of_thirds(const struct tensor *w)
-{
-    return layout_is_right(w->layout);
-}
+static bool is_of_bf16x3(const struct tensor *w) { return layout_is_right(w->layout); }
 
 /* Bytes of a recurrent weight as steps read it. */
 static size_t weight_bytes(const struct tensor *w)
 {
-    if (is_of_thirds(w) && !layout_is_whole(w->layout))
+    if (is_of_bf16x3(w) && !layout_is_whole(w->layout))
         return 3 * sizeof(uint16_t);
     return w->at ? dtype_size(w->dtype) : sizeof(real);
 }
@@ -269,8 +255,7 @@ static double taking_part(const struct rnn *r)
 {
     const size_t rows = r->view[RNN_G].count[1];
     size_t all = 0;
-    for (size_t b = 0; b < rows; b++)
-        all += steps_of_row(r, b);
+    for (size_t b = 0; b < rows; b++) all += steps_of_row(r, b);
     return (double)all / (double)((r->steps + 1) * rows);
 }
 
@@ -281,46 +266,51 @@ static void divide(struct rnn *r, int me, int team, int barriers, size_t handed)
     if (r->group)
         return;
     const struct tensor *g = &r->view[RNN_G], *w = &r->view[RNN_W];
-    struct division_shape shape = {
-        .rows = g->count[1], .units = r->units, .gates = w->at ? w->count[0] : 0, .width = r->width,
-        .taking_part = taking_part(r), .number = weight_bytes(w), .handed = handed, .tiles = is_of_thirds(w) || r->call->by_tiles,
-        .barriers = barriers, .rows_only = r->projected,
-    };
+    struct division_shape shape = {.rows = g->count[1],
+                                   .units = r->units,
+                                   .gates = w->at ? w->count[0] : 0,
+                                   .width = r->width,
+                                   .taking_part = taking_part(r),
+                                   .number = weight_bytes(w),
+                                   .handed = handed,
+                                   .tiles = is_of_bf16x3(w) || r->call->by_tiles,
+                                   .barriers = barriers,
+                                   .rows_only = r->projected};
     struct division_parts parts = division_of(&shape, team, r->call->division);
-    struct range row = { 0, 0 };
+    struct range row = {0, 0};
     uint32_t unit = 0, units = 0;
     if (me < parts.rows * parts.units) {
         row = rows_of_part(r, (size_t)(me / parts.units), (size_t)parts.rows);
-        share((uint32_t)r->units, parts.units, me % parts.units, PANEL, &unit, &units);
+        shard_range((uint32_t)r->units, parts.units, me % parts.units, PANEL, &unit, &units);
     }
     r->row = row.first;
     r->row_end = row.end;
     r->unit = unit;
     r->unit_end = unit + units;
-    r->meets = parts.units > 1;
+    r->rendezvous = parts.units > 1;
     r->counts = me % parts.units == 0;
 }
 
 static void meet(const struct rnn *r)
 {
-    if (r->meets)
+    if (r->rendezvous)
         barrier_wait(r->call->barrier);
 }
 
 /* Which axis of each view the team divides; -1: all threads read the view. */
 static const signed char batch_axis[RNN_BACK_VIEWS] = {
-    [RNN_G] = 1, [RNN_W] = -1, [RNN_BIAS] = -1, [RNN_VECTOR] = -1, [RNN_PROJ] = -1, [RNN_H0] = 0,
-    [RNN_S0] = 1, [RNN_Y] = 1, [RNN_S] = 1, [RNN_LINK] = 1, [RNN_M] = 1, [RNN_LENGTHS] = 0, [RNN_RESET] = 1,
-    [RNN_SCRATCH] = 1, [RNN_HN] = 0, [RNN_SN] = 1, [RNN_X] = 1, [RNN_W_X] = -1, [RNN_BIAS_X] = -1, [RNN_DY] = 1,
-    [RNN_DHN] = 0, [RNN_DSN] = 1, [RNN_DH0] = 0, [RNN_DS0] = 1, [RNN_DV] = 1, [RNN_DP] = 1, [RNN_DG] = 1,
+    [RNN_G] = 1,       [RNN_W] = -1,      [RNN_BIAS] = -1, [RNN_VECTOR] = -1,      [RNN_PROJ] = -1, [RNN_H0] = 0,
+    [RNN_S0] = 1,      [RNN_Y] = 1,       [RNN_S] = 1,     [RNN_INTERMEDIATE] = 1, [RNN_M] = 1,     [RNN_LENGTHS] = 0,
+    [RNN_RESET] = 1,   [RNN_SCRATCH] = 1, [RNN_HN] = 0,    [RNN_SN] = 1,           [RNN_X] = 1,     [RNN_W_X] = -1,
+    [RNN_BIAS_X] = -1, [RNN_DY] = 1,      [RNN_DHN] = 0,   [RNN_DSN] = 1,          [RNN_DH0] = 0,   [RNN_DS0] = 1,
+    [RNN_DV] = 1,      [RNN_DP] = 1,      [RNN_DG] = 1,
 };
 
 static double elements(const struct rnn *r, int slot, size_t rows)
 {
     const struct tensor *x = &r->view[slot];
     double n = x->at != NULL;
-    for (int i = 0; i < x->rank; i++)
-        n *= i == batch_axis[slot] ? (double)rows : (double)x->count[i];
+    for (int i = 0; i < x->rank; i++) n *= i == batch_axis[slot] ? (double)rows : (double)x->count[i];
     return n;
 }
 

@@ -1,20 +1,17 @@
 /* The axes T and B of a tensor as one list of rows, and of a ragged batch those rows that count: the ones before
- * their length. These lie anywhere: a product gathers them and puts its results back, one of thirds writes them
+ * their length. These lie anywhere: a product gathers them and puts its results back, one of bf16x3 splits writes them
  * there. */
 
-static size_t at_most(size_t n, size_t most)
-{
-    return n < most ? n : most;
-}
+static size_t at_most(size_t n, size_t max) { return n < max ? n : max; }
 
 struct steps {
-    real  *at;
+    real *at;
     size_t t, b, batch;
 };
 
 static struct steps steps_of(const struct tensor *x)
 {
-    return (struct steps){ x->at, x->stride[0], x->stride[1], x->count[1] };
+    return (struct steps){x->at, x->stride[0], x->stride[1], x->count[1]};
 }
 
 static real *steps_at(const struct steps *s, size_t row)
@@ -34,9 +31,9 @@ static size_t steps_even(const struct steps *s, const struct steps *other, size_
 
 /* A walk over them, steps rising, rows rising in a step. */
 struct lasting {
-    const int32_t *lengths;                 /* NULL: all rows count */
-    size_t origin, steps, batch;            /* the first step's number in the whole sequence */
-    size_t t, b, count;                     /* where the walk is, and how many rows it still has */
+    const int32_t *lengths;      /* NULL: all rows count */
+    size_t origin, steps, batch; /* the first step's number in the whole sequence */
+    size_t t, b, count;          /* where the walk is, and how many rows it still has */
 };
 
 static bool lasts(const struct lasting *l, size_t t, size_t b)
@@ -46,7 +43,7 @@ static bool lasts(const struct lasting *l, size_t t, size_t b)
 
 static struct lasting lasting_of(const struct tensor *x, const void *lengths)
 {
-    struct lasting l = { lengths, x->origin[0], x->count[0], x->count[1], 0, 0, 0 };
+    struct lasting l = {lengths, x->origin[0], x->count[0], x->count[1], 0, 0, 0};
     for (size_t b = 0; b < l.batch; b++) {
         int64_t left = l.lengths ? l.lengths[b] - (int64_t)l.origin : (int64_t)l.steps;
         left = left < 0 ? 0 : left;
@@ -84,8 +81,8 @@ static void lasting_share(struct lasting *l, int me, int team)
 }
 
 /* The others become zeros: this thread's share of `gates` of them, `width` numbers each. */
-static void clear_ended(const struct lasting *l, const struct steps *y, size_t gates, size_t gate, size_t width,
-                        int me, int team)
+static void clear_ended(const struct lasting *l, const struct steps *y, size_t gates, size_t gate, size_t width, int me,
+                        int team)
 {
     const struct range step = my_share(l->steps, me, team, 1);
     for (size_t t = step.first; t < step.end && l->lengths; t++)
@@ -98,12 +95,12 @@ static void clear_ended(const struct lasting *l, const struct steps *y, size_t g
 
 enum { GATHERED = 96, GATHERED_K = 256, GATHERED_COLUMNS = 16 * PANEL };
 
-/* The walk's next rows in both, at most `most`: how many. */
-static size_t lasting_take(struct lasting *l, const struct steps *x, const struct steps *y, size_t most,
+/* The walk's next rows in both, at most `max`: how many. */
+static size_t lasting_take(struct lasting *l, const struct steps *x, const struct steps *y, size_t max,
                            const real **from, real **to)
 {
     size_t n = 0;
-    for (size_t t, b; n < most && lasting_next(l, &t, &b); n++) {
+    for (size_t t, b; n < max && lasting_next(l, &t, &b); n++) {
         from[n] = x->at + t * x->t + b * x->b;
         to[n] = y->at + t * y->t + b * y->b;
     }
@@ -114,37 +111,40 @@ static size_t lasting_take(struct lasting *l, const struct steps *x, const struc
 static void product_gathered_int8(const struct call *call, const struct product *p, const real *const *from,
                                   real *const *to)
 {
-    struct gathered_bytes { uint32_t a[OPERAND_ROOM]; _Alignas(64) real c[GATHERED * GATHERED_COLUMNS]; };
+    struct gathered_bytes {
+        uint32_t a[OPERAND_ROOM];
+        _Alignas(64) real c[GATHERED * GATHERED_COLUMNS];
+    };
     uint32_t *a = KERNEL_KEEPS(struct gathered_bytes)->a;
     real *c = KERNEL_KEEPS(struct gathered_bytes)->c;
-    const size_t row = operand_cells(p->k), most = OPERAND_ROOM / row;
+    const size_t row = operand_cells(p->k), max = OPERAND_ROOM / row;
     struct product q = *p;
     q.a = a, q.a_row = row, q.c = c, q.c_row = GATHERED_COLUMNS;
     for (size_t first = 0; first < p->m; first += q.m) {
-        q.m = p->m - first < most ? p->m - first : most;
-        for (size_t m = 0; m < q.m; m++)
-            call->isa->quantize(from[first + m], p->k, a + m * row);
+        q.m = p->m - first < max ? p->m - first : max;
+        for (size_t m = 0; m < q.m; m++) call->isa->quantize(from[first + m], p->k, a + m * row);
         for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
             q.n = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
             q.b = (const char *)p->b + n / PANEL * p->b_panel * cell_bytes(DTYPE_I8);
             q.bias = p->bias ? (const real *)p->bias + n : NULL;
             call->isa->product_int8(&q);
-            for (size_t m = 0; m < q.m; m++)
-                copy_numbers(to[first + m] + n, c + m * GATHERED_COLUMNS, q.n);
+            for (size_t m = 0; m < q.m; m++) copy_numbers(to[first + m] + n, c + m * GATHERED_COLUMNS, q.n);
         }
     }
 }
 
 /* p with weights of this type, but rows a[m] and c[m] begin at from[m] and to[m]; p's a and c are ignored.
  * m <= GATHERED. */
-static void product_gathered(const struct call *call, const struct product *p, enum dtype type,
-                             const real *const *from, real *const *to)
+static void product_gathered(const struct call *call, const struct product *p, enum dtype type, const real *const *from,
+                             real *const *to)
 {
     if (type == DTYPE_I8) {
         product_gathered_int8(call, p, from, to);
         return;
     }
-    struct gathered { _Alignas(64) real a[GATHERED * GATHERED_K], c[GATHERED * GATHERED_COLUMNS]; };
+    struct gathered {
+        _Alignas(64) real a[GATHERED * GATHERED_K], c[GATHERED * GATHERED_COLUMNS];
+    };
     real *a = KERNEL_KEEPS(struct gathered)->a, *c = KERNEL_KEEPS(struct gathered)->c;
     for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
         struct product q = *p;
@@ -152,31 +152,30 @@ static void product_gathered(const struct call *call, const struct product *p, e
         q.a = a, q.a_row = GATHERED_K, q.a_col = 1;
         q.c = c, q.c_row = GATHERED_COLUMNS;
         q.bias = p->bias ? (const real *)p->bias + n : NULL;
-        for (size_t m = 0; m < p->m && p->start == AS_IS; m++)
-            copy_numbers(c + m * GATHERED_COLUMNS, to[m] + n, q.n);
+        for (size_t m = 0; m < p->m && p->start == AS_IS; m++) copy_numbers(c + m * GATHERED_COLUMNS, to[m] + n, q.n);
         for (size_t k = 0; k < p->k; k += GATHERED_K, q.start = AS_IS, q.bias = NULL) {
             q.k = p->k - k < GATHERED_K ? p->k - k : GATHERED_K;
             q.b = (const char *)p->b + (n / PANEL * p->b_panel + cells_of(type, k) * p->b_row) * cell_bytes(type);
-            for (size_t m = 0; m < p->m; m++)
-                copy_numbers(a + m * GATHERED_K, from[m] + k, q.k);
+            for (size_t m = 0; m < p->m; m++) copy_numbers(a + m * GATHERED_K, from[m] + k, q.k);
             product_with(call->isa, type)(&q);
         }
-        for (size_t m = 0; m < p->m; m++)
-            copy_numbers(to[m] + n, c + m * GATHERED_COLUMNS, q.n);
+        for (size_t m = 0; m < p->m; m++) copy_numbers(to[m] + n, c + m * GATHERED_COLUMNS, q.n);
     }
 }
 
-/* ---- operands of products of thirds ----------------------------------------------------- */
+/* ---- operands of bf16x3 products ----------------------------------------------------- */
 
 /* So many rows by so many steps of k at a time: their left factors stay in the L2 cache, and many rows share what is
  * read of the right ones. */
 enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_ROOM = LEFT_TAKEN * LEFT_STEPS * LEFT_ROW };
-struct left_room { _Alignas(64) char at[LEFT_ROOM]; };
+struct left_room {
+    _Alignas(64) char at[LEFT_ROOM];
+};
 
 /* Rows at a time, of so many k: half as many where all k of those have room, whose sums then never wait in memory. */
 static size_t left_taken(size_t k)
 {
-    const size_t steps = thirds_steps(k);
+    const size_t steps = bf16x3_steps(k);
     return steps > LEFT_STEPS && steps <= 2 * LEFT_STEPS ? LEFT_TAKEN / 2 : LEFT_TAKEN;
 }
 
@@ -184,16 +183,16 @@ static size_t left_taken(size_t k)
 static size_t take_left(const struct call *call, const struct left_rows *rows, size_t step, char *to)
 {
     struct left_rows l = *rows;
-    const size_t left = rows->k - step * THIRDS_K, most = LEFT_ROOM / (left_taken(rows->k) * LEFT_ROW) * THIRDS_K;
-    l.from = step * THIRDS_K;
-    l.k = left < most ? left : most;
+    const size_t left = rows->k - step * BF16X3_K, max = LEFT_ROOM / (left_taken(rows->k) * LEFT_ROW) * BF16X3_K;
+    l.from = step * BF16X3_K;
+    l.k = left < max ? left : max;
     l.to = to;
-    l.steps = thirds_steps(l.k);
+    l.steps = bf16x3_steps(l.k);
     call->isa->left_rows(&l);
     return l.steps;
 }
 
-struct gathered_thirds {
+struct gathered_bf16x3 {
     size_t m, n, k;
     const char *right;
     size_t right_first, right_steps;
@@ -202,19 +201,25 @@ struct gathered_thirds {
 };
 
 /* As product_gathered: rows of the left factor and of c begin at from[m] and to[m]. m <= left_taken(k). */
-static void product_gathered_thirds(const struct call *call, const struct gathered_thirds *p, const real *const *from,
+static void product_gathered_bf16x3(const struct call *call, const struct gathered_bf16x3 *p, const real *const *from,
                                     real *const *to)
 {
     char *left = KERNEL_KEEPS(struct left_room)->at;
-    const struct left_rows rows = { .each = (const void *const *)from, .rows = p->m, .k = p->k };
-    const size_t steps = thirds_steps(p->k);
+    const struct left_rows rows = {.each = (const void *const *)from, .rows = p->m, .k = p->k};
+    const size_t steps = bf16x3_steps(p->k);
     for (size_t first = 0, some; first < steps; first += some) {
         some = take_left(call, &rows, first, left);
-        call->isa->product_thirds(&(struct product_thirds){
-            .m = p->m, .n = p->n, .steps = some, .left = left, .left_steps = some,
-            .right = p->right, .right_first = p->right_first + first, .right_steps = p->right_steps,
-            .each = (void *const *)to, .bias = first == 0 ? (const float *)(const void *)p->bias : NULL,
-            .start = first == 0 ? p->start : AS_IS,
-        });
+        call->isa->product_bf16x3(
+            &(struct product_bf16x3){.m = p->m,
+                                     .n = p->n,
+                                     .steps = some,
+                                     .left = left,
+                                     .left_steps = some,
+                                     .right = p->right,
+                                     .right_first = p->right_first + first,
+                                     .right_steps = p->right_steps,
+                                     .each = (void *const *)to,
+                                     .bias = first == 0 ? (const float *)(const void *)p->bias : NULL,
+                                     .start = first == 0 ? p->start : AS_IS});
     }
 }

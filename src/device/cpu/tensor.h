@@ -5,16 +5,12 @@
 #include "device/cpu/kernel.h"
 
 /* A row is all there is along the last axis. */
-static inline uint32_t tensor_width(const struct tensor *x)
-{
-    return x->count[x->rank - 1];
-}
+static inline uint32_t tensor_width(const struct tensor *x) { return x->count[x->rank - 1]; }
 
 static inline size_t tensor_rows(const struct tensor *x)
 {
     size_t rows = 1;
-    for (int i = 0; i < x->rank - 1; i++)
-        rows *= x->count[i];
+    for (int i = 0; i < x->rank - 1; i++) rows *= x->count[i];
     return rows;
 }
 
@@ -30,26 +26,28 @@ static inline void *tensor_row(const struct tensor *x, size_t row)
 }
 
 /* This thread's range of 0 .. size-1, its limits multiples of grain. */
-struct range { size_t first, end; };
+struct range {
+    size_t first, end;
+};
 
 static inline struct range my_share(size_t size, int me, int team, uint32_t grain)
 {
     uint32_t first, count;
-    share((uint32_t)size, team, me, grain, &first, &count);
-    return (struct range){ first, first + count };
+    shard_range((uint32_t)size, team, me, grain, &first, &count);
+    return (struct range){first, first + count};
 }
 
 /* This thread's part of a matrix of results: rows if there are enough for all threads, otherwise columns. */
 struct portion {
     struct range row, column;
-    size_t rows, columns;       /* of the whole matrix */
-    bool   by_rows;
+    size_t rows, columns; /* of the whole matrix */
+    bool by_rows;
 };
 
 static inline struct portion portion_by(bool by_rows, size_t rows, size_t columns, uint32_t column_grain, int me,
                                         int team)
 {
-    struct portion p = { { 0, rows }, { 0, columns }, rows, columns, by_rows };
+    struct portion p = {{0, rows}, {0, columns}, rows, columns, by_rows};
     if (by_rows)
         p.row = my_share(rows, me, team, 1);
     else
@@ -83,8 +81,7 @@ static inline void count_view(struct work *work, const struct call *call, int sl
 }
 
 /* A view of `of` equal slices, of which this thread took those of a range. */
-static inline void count_slices(struct work *work, const struct call *call, int slot, struct range taken,
-                                size_t of)
+static inline void count_slices(struct work *work, const struct call *call, int slot, struct range taken, size_t of)
 {
     const struct tensor *x = &call->view[slot];
     if (!x->at || of == 0)
@@ -94,8 +91,8 @@ static inline void count_slices(struct work *work, const struct call *call, int 
 }
 
 /* The operands of a matrix of results: one goes with its rows, one with its columns. */
-static inline void count_portion(struct work *work, const struct call *call, const struct portion *p,
-                              int of_rows, int of_columns, int result, int me)
+static inline void count_portion(struct work *work, const struct call *call, const struct portion *p, int of_rows,
+                                 int of_columns, int result, int me)
 {
     if (p->by_rows) {
         count_slices(work, call, of_rows, p->row, p->rows);

@@ -3,7 +3,7 @@
 #include "optim/optim.h"
 #include "optim/optim_table.h"
 
-_Static_assert(UPDATE_STATE + OPTIMIZER_STATES_MOST <= OP_VIEWS, "an update has more states than views");
+_Static_assert(UPDATE_STATE + OPTIMIZER_STATES_MAX <= OP_VIEWS, "an update has more states than views");
 
 typedef void update_row(const V *number, real scale, real *w, real *g, real *const *state, size_t n);
 
@@ -21,8 +21,7 @@ static double gradient_scale(const struct call *call)
     const double *squares = norm->at, weight = *(const double *)call->view[UPDATE_WEIGHT].at;
     const double clip = ((const double *)call->view[UPDATE_RUN].at)[RATE_CLIP];
     double sum = 0;
-    for (uint32_t i = 0; i < norm->count[0]; i++)
-        sum += squares[i];
+    for (uint32_t i = 0; i < norm->count[0]; i++) sum += squares[i];
     if (!isfinite(sum) || !isfinite(weight) || weight == 0)
         return 0;
     double length = sqrt(sum) / weight;
@@ -30,8 +29,8 @@ static double gradient_scale(const struct call *call)
 }
 
 /* Of one that was added the numbers stay in double. */
-static void update_any(int choice, const double *made, const V *number, real scale, real *w, real *g, real *const *state,
-                       size_t n)
+static void update_any(int choice, const double *made, const V *number, real scale, real *w, real *g,
+                       real *const *state, size_t n)
 {
     const struct optimizer *added = optimizer_at(choice);
     if (optimizer_is_compiled(choice))
@@ -45,25 +44,25 @@ static unroll_status kernel_update(const struct call *call, int me, int team, st
     const struct tensor *w = &call->view[UPDATE_W], *g = &call->view[UPDATE_GRAD];
     const double *made = (const double *)call->view[UPDATE_RUN].at + RATE_NUMBERS;
     const int states = optimizer_at(call->choice)->states;
-    V number[OPTIMIZER_NUMBERS_MOST];
+    V number[OPTIMIZER_NUMBERS_MAX];
     const double scale = gradient_scale(call);
     const struct portion part = my_portion(tensor_rows(w), tensor_width(w), 16, me, team);
     const size_t column = part.column.first, n = part.column.end - column;
-    for (int i = 0; i < OPTIMIZER_NUMBERS_MOST; i++)
-        number[i] = v_const((v_element)made[i]);
+    for (int i = 0; i < OPTIMIZER_NUMBERS_MAX; i++) number[i] = v_const((v_element)made[i]);
     for (size_t row = part.row.first; row < part.row.end; row++, comm_poll()) {
-        real *state[OPTIMIZER_STATES_MOST] = { NULL };
-        for (int k = 0; k < states; k++)
-            state[k] = (real *)tensor_row(&call->view[UPDATE_STATE + k], row) + column;
+        real *state[OPTIMIZER_STATES_MAX] = {NULL};
+        for (int k = 0; k < states; k++) state[k] = (real *)tensor_row(&call->view[UPDATE_STATE + k], row) + column;
         real *gradient = (real *)tensor_row(g, row) + column;
         if (scale == 0)
             memset(gradient, 0, n * sizeof *gradient);
         else
-            update_any(call->choice, made, number, (real)scale, (real *)tensor_row(w, row) + column, gradient, state, n);
+            update_any(call->choice, made, number, (real)scale, (real *)tensor_row(w, row) + column, gradient, state,
+                       n);
     }
     for (int slot = UPDATE_W; slot < UPDATE_STATE + states; slot++)
         if (slot <= UPDATE_GRAD || slot >= UPDATE_STATE)
-            count_slices(work, call, slot, part.by_rows ? part.row : part.column, part.by_rows ? part.rows : part.columns);
+            count_slices(work, call, slot, part.by_rows ? part.row : part.column,
+                         part.by_rows ? part.rows : part.columns);
     count_view(work, call, UPDATE_RUN, me);
     count_view(work, call, UPDATE_NORM, me);
     count_view(work, call, UPDATE_WEIGHT, me);

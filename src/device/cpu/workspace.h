@@ -1,6 +1,7 @@
-/* Memory of a thread for what kernels keep while they run. No large array lies on the stack: that is the caller's, and may
- * have 256 KB. An instance has such memory for each of its threads, a stream of many rows for its one; whoever calls
- * kernels says on each thread where it lies. What operations hand to each other lies elsewhere: the plan places it. */
+/* Memory of a thread for what kernels keep while they run. No large array lies on the stack: that is the caller's, and
+ * may have 256 KB. An executable has such memory for each of its threads, a stream of many rows for its one; whoever
+ * calls kernels says on each thread where it lies. What operations hand to each other lies elsewhere: the plan places
+ * it. */
 #ifndef DEVICE_CPU_WORKSPACE_H
 #define DEVICE_CPU_WORKSPACE_H
 #include "base/dtype.h"

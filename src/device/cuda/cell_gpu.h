@@ -20,8 +20,8 @@ KERNEL(CELL_(gpu_forward), struct cell_forward_args)
 #if CELL_PHASES == 1
     end_forward(a, row, unit, part, CELL_(states));
 #else
-    for (size_t l = 0; l < CELL_(links) && a.kept_link.at; l++)
-        *field_at(a.kept_link, l, row, unit) = part ? *field_at(a.link, l, row, unit) : 0;
+    for (size_t l = 0; l < CELL_(intermediates) && a.kept_intermediate.at; l++)
+        *field_at(a.kept_intermediate, l, row, unit) = part ? *field_at(a.intermediate, l, row, unit) : 0;
 #endif
 }
 

@@ -90,7 +90,7 @@ KERNEL(gpu_receive, struct receive_args)
 
 GPU_CODE struct fields row_fields(const struct gpu_fields &f, size_t row)
 {
-    return f.at ? fields{ f.at + row * f.row, f.field, 0 } : fields{ NULL, 0, 0 };
+    return f.at ? fields{f.at + row * f.row, f.field, 0} : fields{NULL, 0, 0};
 }
 
 GPU_CODE struct cell_step forward_step(const struct cell_forward_args &a, size_t row)
@@ -100,8 +100,8 @@ GPU_CODE struct cell_step forward_step(const struct cell_forward_args &a, size_t
     s.value.in = s.value.saved = row_fields(a.g, row);
     s.value.state = row_fields(a.state, row);
     s.value.next = row_fields(a.next, row);
-    s.value.link = row_fields(a.link, row);
-    s.value.vector = fields{ (void *)a.vector, a.vector_field, 0 };
+    s.value.intermediate = row_fields(a.intermediate, row);
+    s.value.vector = fields{(void *)a.vector, a.vector_field, 0};
     s.options = a.options;
     return s;
 }
@@ -125,8 +125,7 @@ GPU_CODE void end_forward(const struct cell_forward_args &a, size_t row, size_t 
 
 GPU_CODE void clear_fields(const struct gpu_fields &f, size_t fields, size_t row, size_t unit)
 {
-    for (size_t i = 0; f.at && i < fields; i++)
-        *field_at(f, i, row, unit) = 0;
+    for (size_t i = 0; f.at && i < fields; i++) *field_at(f, i, row, unit) = 0;
 }
 
 GPU_CODE const float *entering(const struct cell_backward_args &a, size_t state, size_t row, bool zero)
@@ -149,16 +148,16 @@ GPU_CODE struct cell_step backward_step(const struct cell_backward_args &a, size
     struct cell_step s = {};
     s.width = a.units;
     s.value.saved = s.gradient.in = row_fields(a.g, row);
-    s.value.first_state = fields{ (void *)(h ? h : a.zeros), 0, 0 };
-    s.value.first_next = fields{ a.y.at + row * a.y.row, 0, 0 };
-    s.value.state = fields{ (void *)(s0 ? s0 : a.zeros), s0 ? s_field : 0, 0 };
+    s.value.first_state = fields{(void *)(h ? h : a.zeros), 0, 0};
+    s.value.first_next = fields{a.y.at + row * a.y.row, 0, 0};
+    s.value.state = fields{(void *)(s0 ? s0 : a.zeros), s0 ? s_field : 0, 0};
     s.value.next = row_fields(a.s, row);
-    s.value.vector = fields{ (void *)a.vector, a.vector_field, 0 };
+    s.value.vector = fields{(void *)a.vector, a.vector_field, 0};
     s.gradient.state = s.gradient.next = row_fields(a.d_state, row);
-    s.gradient.link = row_fields(a.d_link, row);
+    s.gradient.intermediate = row_fields(a.d_intermediate, row);
     s.gradient.vector = row_fields(a.dv, row);
     if (a.dy && !a.projected)
-        s.gradient.first_next = fields{ (void *)(a.dy + row * a.dy_row), 0, 0 };
+        s.gradient.first_next = fields{(void *)(a.dy + row * a.dy_row), 0, 0};
     s.options = a.options;
     s.sets_state = last;
     return s;
@@ -169,8 +168,7 @@ GPU_CODE void forget_gradients(const struct cell_backward_args &a, size_t row, s
 {
     if (!forgotten(a.ends, a.resets, a.done, row))
         return;
-    for (size_t s = a.projected ? 1 : 0; s < states; s++)
-        *field_at(a.d_state, s, row, unit) = 0;
+    for (size_t s = a.projected ? 1 : 0; s < states; s++) *field_at(a.d_state, s, row, unit) = 0;
 }
 
 #define CELLS_WITHOUT_CHOICE

@@ -8,19 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cuda_kernel { struct cuda_kernel *next; cu_function function; char name[64]; };
+struct cuda_kernel {
+    struct cuda_kernel *next;
+    cu_function function;
+    char name[64];
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cuda_context *open_contexts;
 
-enum { OLDEST_CAPABILITY = 80, MODULES_MOST = 16, GPUS_MAX = 1024 };
+enum { OLDEST_CAPABILITY = 80, MODULES_MAX = 16, GPUS_MAX = 1024 };
 
 /* ---- the kernels' images ------------------------------------------------------------------ */
 
-/* RNN_CUDA_KERNELS in the environment names a file to take in the place of the built-in images. */
+/* UNROLL_CUDA_KERNELS in the environment names a file to take in the place of the built-in images. */
 static const char *named_image(void)
 {
-    const char *path = getenv("RNN_CUDA_KERNELS");
+    const char *path = getenv("UNROLL_CUDA_KERNELS");
     return path && *path ? path : NULL;
 }
 
@@ -38,7 +42,7 @@ static unroll_status read_image(const char *path, char **image)
         return UNROLL_OK;
     release(*image);
     *image = NULL;
-    return fail(UNROLL_DATA, "the kernels that RNN_CUDA_KERNELS names ('%s') cannot be read", path);
+    return fail(UNROLL_DATA, "the kernels that UNROLL_CUDA_KERNELS names ('%s') cannot be read", path);
 }
 
 static unroll_status load_module(struct cuda_context *c, const void *image)
@@ -46,9 +50,10 @@ static unroll_status load_module(struct cuda_context *c, const void *image)
     cu_result result = cu.cuModuleLoadData(&c->module[c->modules], image);
     if (result == CU_NO_BINARY_FOR_GPU || result == CU_UNSUPPORTED_PTX || result == CU_INVALID_IMAGE ||
         result == CU_INVALID_PTX)
-        return fail(UNROLL_UNSUPPORTED, "the CUDA driver can't use the kernels of this build on %s (sm_%d): they are "
-                    "of CUDA %d.%d, the driver serves %d.%d; fix: a newer driver, or build with an older nvcc", c->name,
-                    c->capability, cuda_images_toolkit / 1000, cuda_images_toolkit % 1000 / 10,
+        return fail(UNROLL_UNSUPPORTED,
+                    "the CUDA driver can't use the kernels of this build on %s (sm_%d): they are "
+                    "of CUDA %d.%d, the driver serves %d.%d; fix: a newer driver, or build with an older nvcc",
+                    c->name, c->capability, cuda_images_toolkit / 1000, cuda_images_toolkit % 1000 / 10,
                     cuda_driver_version() / 1000, cuda_driver_version() % 1000 / 10);
     TRY(cuda_check(result, "loading the kernels"));
     c->modules++;
@@ -68,17 +73,18 @@ static unroll_status check_images(void)
 {
     if (named_image() || cuda_images[0].data)
         return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED, "this build has no kernels for GPUs; fix: install the CUDA toolkit (nvcc) and build "
+    return fail(UNROLL_UNSUPPORTED,
+                "this build has no kernels for GPUs; fix: install the CUDA toolkit (nvcc) and build "
                 "again with 'make CUDA=1'");
 }
 
 static unroll_status load_modules(struct cuda_context *c)
 {
     TRY(check_images());
-    TRY(ALLOCATE(c->module, MODULES_MOST, "for the kernels' table"));
+    TRY(ALLOCATE(c->module, MODULES_MAX, "for the kernels' table"));
     if (named_image())
         return load_named(c, named_image());
-    for (int i = 0; cuda_images[i].data && i < MODULES_MOST; i++)
+    for (int i = 0; cuda_images[i].data && i < MODULES_MAX; i++)
         if (c->capability >= cuda_images[i].oldest)
             TRY(load_module(c, cuda_images[i].data));
     return UNROLL_OK;
@@ -88,8 +94,7 @@ unroll_status cuda_find_kernel(struct cuda_context *c, const char *name, cu_func
 {
     pthread_mutex_lock(&lock);
     struct cuda_kernel *k = c->kernels;
-    while (k && strcmp(k->name, name))
-        k = k->next;
+    while (k && strcmp(k->name, name)) k = k->next;
     for (int i = 0; !k && i < c->modules; i++) {
         cu_function found;
         if (cu.cuModuleGetFunction(&found, c->module[i], name) != 0 || !(k = allocate_zeroed(1, sizeof *k)))
@@ -183,8 +188,7 @@ static unroll_status fill_context(struct cuda_context *c)
 static void drop_context(struct cuda_context *c)
 {
     if (c->context && cuda_enter(c) == UNROLL_OK) {
-        for (int i = 0; i < c->modules; i++)
-            (void)cu.cuModuleUnload(c->module[i]);
+        for (int i = 0; i < c->modules; i++) (void)cu.cuModuleUnload(c->module[i]);
         cuda_leave();
     }
     if (c->context)
@@ -197,7 +201,7 @@ static unroll_status open_new(int index, struct cuda_context **context)
 {
     struct cuda_context *c;
     TRY(ALLOCATE(c, 1, "for a GPU's context"));
-    c->gpu = (struct gpu){ .driver = &gpu_driver_cuda, .index = index };
+    c->gpu = (struct gpu){.driver = &gpu_driver_cuda, .index = index};
     unroll_status status = fill_context(c);
     if (status != UNROLL_OK) {
         drop_context(c);
@@ -214,8 +218,7 @@ unroll_status cuda_context_open(const char *which, struct cuda_context **context
     TRY(parse_index(which, &index));
     pthread_mutex_lock(&lock);
     struct cuda_context *c = open_contexts;
-    while (c && c->gpu.index != index)
-        c = c->next;
+    while (c && c->gpu.index != index) c = c->next;
     unroll_status status = UNROLL_OK;
     if (c)
         *context = c;
@@ -228,16 +231,23 @@ unroll_status cuda_context_open(const char *which, struct cuda_context **context
 /* As an H200 SXM describes itself; 7, not 8, clusters of 16, since some GPCs have fewer multiprocessors than 16. */
 void cuda_context_known(struct cuda_context *c)
 {
-    *c = (struct cuda_context){
-        .gpu = { .driver = &gpu_driver_cuda, .isa = "sm_90" }, .name = "an H200 that is not here", .capability = 90,
-        .processors = 132, .shared_per_block = 227 << 10, .registers = 65536, .memory = (size_t)143771 << 20, .l2 = 60 << 20, .clusters = true, .cooperative = true,
-        .clusters_known = true, .clusters_at_once = { 132, 66, 32, 16, 7 },
-    };
+    *c = (struct cuda_context){.gpu = {.driver = &gpu_driver_cuda, .isa = "sm_90"},
+                               .name = "an H200 that is not here",
+                               .capability = 90,
+                               .processors = 132,
+                               .shared_per_block = 227 << 10,
+                               .registers = 65536,
+                               .memory = (size_t)143771 << 20,
+                               .l2 = 60 << 20,
+                               .clusters = true,
+                               .cooperative = true,
+                               .clusters_known = true,
+                               .clusters_at_once = {132, 66, 32, 16, 7}};
 }
 
 unroll_status cuda_describe(char *text, size_t size)
 {
-    struct cuda_context c = { 0 };
+    struct cuda_context c = {0};
     int count;
     size_t used = 0;
     TRY(parse_index(NULL, &count));

@@ -1,30 +1,30 @@
 /* One GPU of this machine, opened once in a process: its context, its kernels by name, cuBLASLt; and what the driver
- * gives the common room (src/device/gpu). */
+ * gives the common module (src/device/gpu). */
 #ifndef DEVICE_CUDA_CONTEXT_H
 #define DEVICE_CUDA_CONTEXT_H
 #include "device/cuda/driver.h"
 #include "device/gpu/gpu_launch.h"
 
-enum { CUDA_CLUSTER_SIZES = 5, CUDA_PORTABLE_CLUSTER = 8 };     /* larger clusters exist on some GPUs */
+enum { CUDA_CLUSTER_SIZES = 5, CUDA_PORTABLE_CLUSTER = 8 }; /* larger clusters exist on some GPUs */
 
 struct cuda_context {
-    struct gpu gpu;                     /* first: what the common room knows of it */
+    struct gpu gpu; /* first: what the common module knows of it */
     struct cuda_context *next;
-    cu_device  device;
+    cu_device device;
     cu_context context;
-    lt_handle  lt;
-    char       name[96];
-    int        capability;              /* 90: sm_90 */
-    int        processors;              /* multiprocessors */
-    int        shared_per_block;        /* the most that a launch may ask for */
-    int        registers;               /* of a multiprocessor */
-    size_t     memory, l2;
-    bool       clusters, cooperative;
-    bool       clusters_known;          /* of 1, 2, .. 16 blocks with a multiprocessor each, how many run at once: */
-    int        clusters_at_once[CUDA_CLUSTER_SIZES];
-    struct cuda_kernel *kernels;        /* found so far */
+    lt_handle lt;
+    char name[96];
+    int capability;       /* 90: sm_90 */
+    int processors;       /* multiprocessors */
+    int shared_per_block; /* the most that a launch may ask for */
+    int registers;        /* of a multiprocessor */
+    size_t memory, l2;
+    bool clusters, cooperative;
+    bool clusters_known; /* of 1, 2, .. 16 blocks with a multiprocessor each, how many run at once: */
+    int clusters_at_once[CUDA_CLUSTER_SIZES];
+    struct cuda_kernel *kernels; /* found so far */
     cu_module *module;
-    int        modules;
+    int modules;
 };
 
 /* which: "1" for the second GPU; NULL: the first. It stays open. */
@@ -37,14 +37,14 @@ void cuda_context_known(struct cuda_context *);
 unroll_status cuda_describe(char *text, size_t size);
 
 /* The GPU that a walk is for. */
-static inline struct cuda_context *cuda_of(const struct walker *w) { return (struct cuda_context *)w->gpu; }
+static inline struct cuda_context *cuda_of(const struct recorder *w) { return (struct cuda_context *)w->gpu; }
 
 /* The context becomes that of this thread, and the one before comes back. */
 unroll_status cuda_enter(struct cuda_context *);
 void cuda_leave(void);
 
-extern const struct gpu_driver gpu_driver_cuda;             /* cuda_driver.c */
-extern const struct gpu_ranks_driver nccl_ranks;            /* ranks.c */
+extern const struct gpu_driver gpu_driver_cuda;  /* cuda_driver.c */
+extern const struct gpu_ranks_driver nccl_ranks; /* cuda_ranks.c */
 
 /* A kernel by its name, of any module. */
 unroll_status cuda_find_kernel(struct cuda_context *, const char *name, cu_function *);

@@ -18,7 +18,11 @@ static unroll_status open_gpu(const char *which, struct gpu **gpu)
 }
 
 static unroll_status enter_gpu(struct gpu *gpu) { return cuda_enter(context_of(gpu)); }
-static void leave_gpu(struct gpu *gpu)          { (void)gpu; cuda_leave(); }
+static void leave_gpu(struct gpu *gpu)
+{
+    (void)gpu;
+    cuda_leave();
+}
 
 static unroll_status alloc_memory(struct gpu *gpu, uint64_t bytes, const char *what, const char *fix, gpu_address *at)
 {
@@ -90,8 +94,9 @@ static unroll_status record_event(gpu_event event, gpu_stream stream)
 
 static unroll_status time_event(gpu_event event, gpu_stream stream, bool recorded)
 {
-    return cuda_check(cu.cuEventRecordWithFlags((cu_event)event, (cu_stream)stream,
-                                                recorded ? CU_EVENT_RECORD_EXTERNAL : 0), "taking the time");
+    return cuda_check(
+        cu.cuEventRecordWithFlags((cu_event)event, (cu_stream)stream, recorded ? CU_EVENT_RECORD_EXTERNAL : 0),
+        "taking the time");
 }
 
 static unroll_status seconds_between(gpu_event first, gpu_event last, double *seconds)
@@ -172,11 +177,17 @@ static unroll_status launch_kernel(gpu_stream stream, gpu_kernel kernel, const c
                                    const void *args, size_t bytes)
 {
     struct cu_launch_attribute attribute[2];
-    struct cu_launch l = { .grid_x = (unsigned)s->x, .grid_y = (unsigned)s->y, .grid_z = 1, .block_x = s->threads,
-                           .block_y = 1, .block_z = 1, .shared_bytes = s->shared_bytes, .stream = (cu_stream)stream,
-                           .attribute = attribute };
+    struct cu_launch l = {.grid_x = (unsigned)s->x,
+                          .grid_y = (unsigned)s->y,
+                          .grid_z = 1,
+                          .block_x = s->threads,
+                          .block_y = 1,
+                          .block_z = 1,
+                          .shared_bytes = s->shared_bytes,
+                          .stream = (cu_stream)stream,
+                          .attribute = attribute};
     char doing[96];
-    (void)bytes;                        /* the driver knows it from the kernel */
+    (void)bytes; /* the driver knows it from the kernel */
     memset(attribute, 0, sizeof attribute);
     if (s->cluster > 1) {
         attribute[l.attributes].id = CU_LAUNCH_CLUSTER;
@@ -188,25 +199,41 @@ static unroll_status launch_kernel(gpu_stream stream, gpu_kernel kernel, const c
         attribute[l.attributes].id = CU_LAUNCH_COOPERATIVE;
         attribute[l.attributes++].value.cooperative = 1;
     }
-    void *arguments[] = { (void *)args };
+    void *arguments[] = {(void *)args};
     snprintf(doing, sizeof doing, "launching %s", name);
     return cuda_check(cu.cuLaunchKernelEx(&l, (cu_function)kernel, arguments, NULL), doing);
 }
 
-const struct gpu_driver gpu_driver_cuda = {
-    .workspace_bytes = CUBLASLT_WORKSPACE,      .bias_alignment = CUBLASLT_BIAS_ALIGNMENT,
-    .blocks_x = 0x7fffffff,                     .blocks_y = 65535,
-    .open = open_gpu,                           .enter = enter_gpu,             .leave = leave_gpu,
-    .alloc = alloc_memory,                      .free = free_memory,
-    .host_alloc = alloc_pinned,                 .host_free = free_pinned,
-    .copy_in = copy_in,                         .copy_out = copy_out,
-    .stream_new = new_stream,                   .stream_free = free_stream,
-    .stream_wait = wait_stream,                 .stream_after = order_stream,
-    .event_new = new_event,                     .event_free = free_event,
-    .event_record = record_event,               .event_time = time_event,       .event_seconds = seconds_between,
-    .graph_begin = begin_graph,                 .graph_end = end_graph,
-    .graph_launch = launch_graph,               .graph_free = free_graph,
-    .kernel_find = find_kernel,                 .kernel_prepare = allow_shared, .kernel_launch = launch_kernel,
-    .product = cublaslt_product,                .products_free = cublaslt_products_free,
-    .rnn = rnn_persistent,                      .ranks = &nccl_ranks,
-};
+const struct gpu_driver gpu_driver_cuda = {.workspace_bytes = CUBLASLT_WORKSPACE,
+                                           .bias_alignment = CUBLASLT_BIAS_ALIGNMENT,
+                                           .blocks_x = 0x7fffffff,
+                                           .blocks_y = 65535,
+                                           .open = open_gpu,
+                                           .enter = enter_gpu,
+                                           .leave = leave_gpu,
+                                           .alloc = alloc_memory,
+                                           .free = free_memory,
+                                           .host_alloc = alloc_pinned,
+                                           .host_free = free_pinned,
+                                           .copy_in = copy_in,
+                                           .copy_out = copy_out,
+                                           .stream_new = new_stream,
+                                           .stream_free = free_stream,
+                                           .stream_wait = wait_stream,
+                                           .stream_after = order_stream,
+                                           .event_new = new_event,
+                                           .event_free = free_event,
+                                           .event_record = record_event,
+                                           .event_time = time_event,
+                                           .event_seconds = seconds_between,
+                                           .graph_begin = begin_graph,
+                                           .graph_end = end_graph,
+                                           .graph_launch = launch_graph,
+                                           .graph_free = free_graph,
+                                           .kernel_find = find_kernel,
+                                           .kernel_prepare = allow_shared,
+                                           .kernel_launch = launch_kernel,
+                                           .product = cublaslt_product,
+                                           .products_free = cublaslt_products_free,
+                                           .rnn = rnn_persistent,
+                                           .ranks = &nccl_ranks};

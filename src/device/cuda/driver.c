@@ -9,11 +9,11 @@ struct cuda_driver cu;
 struct cublaslt lt;
 struct nccl nccl;
 
-enum { OLDEST_DRIVER = 12000 };         /* cuLaunchKernelEx and clusters are of CUDA 11.8; tested against 12's */
+enum { OLDEST_DRIVER = 12000 }; /* cuLaunchKernelEx and clusters are of CUDA 11.8; tested against 12's */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool driver_loaded, cublaslt_loaded, nccl_loaded;
-static int version, found_version;      /* of the driver, of NCCL */
+static int version, found_version; /* of the driver, of NCCL */
 static char found_cublaslt[LIBRARY_PATH], found_nccl[LIBRARY_PATH];
 
 /* A row of symbols for each function of a list. */
@@ -36,19 +36,21 @@ static unroll_status start_driver(void)
     cu_result result = cu.cuInit(0);
     if (result == CU_NO_DEVICE)
         return fail(UNROLL_UNSUPPORTED, "the CUDA driver found no GPU on this machine, or none that it may use "
-                    "(CUDA_VISIBLE_DEVICES)");
+                                        "(CUDA_VISIBLE_DEVICES)");
     TRY(cuda_check(result, "starting the driver"));
     TRY(cuda_check(cu.cuDriverGetVersion(&version), "asking for the driver's version"));
     if (version < OLDEST_DRIVER)
-        return fail(UNROLL_UNSUPPORTED, "the CUDA driver is too old: it serves CUDA %d.%d, at least 12.0 is needed; "
-                    "fix: install driver 525 or newer", version / 1000, version % 1000 / 10);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the CUDA driver is too old: it serves CUDA %d.%d, at least 12.0 is needed; "
+                    "fix: install driver 525 or newer",
+                    version / 1000, version % 1000 / 10);
     return UNROLL_OK;
 }
 
 static unroll_status load_driver(void)
 {
 #define LOADED cu
-    static const struct symbol symbols[] = { CUDA_FUNCTIONS(SYMBOL) };
+    static const struct symbol symbols[] = {CUDA_FUNCTIONS(SYMBOL)};
 #undef LOADED
     TRY(library_open(LIBRARY_CUDA, symbols, sizeof symbols / sizeof *symbols, NULL));
     return start_driver();
@@ -82,9 +84,8 @@ unroll_status cuda_check(cu_result result, const char *doing)
 static unroll_status load_cublaslt(void)
 {
 #define LOADED lt
-    static const struct symbol symbols[] = {
-        CUBLASLT_FUNCTIONS(SYMBOL) SYMBOL(cublasLtGetVersion, ,) SYMBOL(cublasLtGetStatusString, ,)
-    };
+    static const struct symbol symbols[] = {CUBLASLT_FUNCTIONS(SYMBOL) SYMBOL(cublasLtGetVersion, , )
+                                                SYMBOL(cublasLtGetStatusString, , )};
 #undef LOADED
     return library_open(LIBRARY_CUBLASLT, symbols, sizeof symbols / sizeof *symbols, found_cublaslt);
 }
@@ -103,14 +104,13 @@ unroll_status cublaslt_check(int result, const char *doing)
 
 /* ---- NCCL -------------------------------------------------------------------------------- */
 
-enum { OLDEST_NCCL = 21400 };           /* communicators that do not block */
+enum { OLDEST_NCCL = 21400 }; /* communicators that do not block */
 
 static unroll_status load_nccl(void)
 {
 #define LOADED nccl
-    static const struct symbol symbols[] = {
-        NCCL_FUNCTIONS(SYMBOL) SYMBOL(ncclGetErrorString, ,) SYMBOL(ncclGetLastError, ,)
-    };
+    static const struct symbol symbols[] = {NCCL_FUNCTIONS(SYMBOL) SYMBOL(ncclGetErrorString, , )
+                                                SYMBOL(ncclGetLastError, , )};
 #undef LOADED
     TRY(library_open(LIBRARY_NCCL, symbols, sizeof symbols / sizeof *symbols, found_nccl));
     if (nccl.ncclGetVersion(&found_version) == NCCL_OK && found_version >= OLDEST_NCCL)

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* clang-format off */     /* tables and small structs, a line each */
+
 /* ---- the driver's types and numbers ----------------------------------------------------- */
 
 typedef int      cu_result;                     /* 0: success */
@@ -201,7 +203,7 @@ struct nccl {
 /* ---- loaded ------------------------------------------------------------------------------ */
 
 /* The functions, once cuda_load returned UNROLL_OK. Libraries are loaded once in a process and stay.
- * RNN_CUDA_DRIVER, RNN_CUBLASLT and RNN_NCCL in the environment name files to take in their place. */
+ * UNROLL_CUDA_DRIVER, UNROLL_CUBLASLT and UNROLL_NCCL in the environment name files to take in their place. */
 extern struct cuda_driver cu;
 extern struct cublaslt lt;
 extern struct nccl nccl;

@@ -1,10 +1,10 @@
 /* Explains how a plan would run on a GPU, for `unroll plan`: the way of each recurrence with its tiling, and memory.
- * The planner and the layout are those of an instance; where there is no GPU, facts of a known one serve. */
+ * The planner and the layout are those of an executable; where there is no GPU, facts of a known one serve. */
 #include "base/memory.h"
 #include "device/cuda/explain.h"
 #include "device/cuda/product.h"
 #include "device/cuda/rnn_persistent.h"
-#include "device/gpu/gpu_instance.h"
+#include "device/gpu/gpu_executable.h"
 #include <jansson.h>
 #include <string.h>
 
@@ -13,14 +13,14 @@ struct choice {
     int op;
     char label[80];
     struct tiling tiling;
-    const char *why;                    /* it goes step by step */
-    double cycles, portable_cycles;     /* of a step, by the planner's model */
+    const char *why;                /* it goes step by step */
+    double cycles, portable_cycles; /* of a step, by the planner's model */
 };
 
 struct explanation {
     const struct plan *plan;
     struct cuda_context *context, facts;
-    bool is_here;                       /* a GPU of this machine; else the facts of one */
+    bool is_here; /* a GPU of this machine; else the facts of one */
     struct gpu_layout layout;
     struct choice *choice;
     int choices;
@@ -28,7 +28,7 @@ struct explanation {
 
 /* ---- choosing ----------------------------------------------------------------------------- */
 
-static unroll_status choose_one(struct explanation *e, struct walker *w, int index)
+static unroll_status choose_one(struct explanation *e, struct recorder *w, int index)
 {
     const struct op *op = &e->plan->op[index];
     struct choice *c = &e->choice[e->choices++];
@@ -45,10 +45,10 @@ static unroll_status choose_one(struct explanation *e, struct walker *w, int ind
 
 static unroll_status choose_all(struct explanation *e)
 {
-    struct walker w = { .driver = &gpu_driver_cuda, .gpu = &e->context->gpu, .plan = e->plan };
+    struct recorder w = {.driver = &gpu_driver_cuda, .gpu = &e->context->gpu, .plan = e->plan};
     TRY(ALLOCATE(e->choice, (size_t)e->plan->ops + 1, "to explain a plan"));
     for (int i = 0; i < SEG_N; i++)
-        w.base[i] = (char *)(uintptr_t)SCRATCH_ALIGNMENT;          /* nobody follows these addresses */
+        w.base[i] = (char *)(uintptr_t)SCRATCH_ALIGNMENT; /* nobody follows these addresses */
     for (int i = 0; i < e->plan->ops; i++)
         if (e->plan->op[i].kind == OP_RNN || e->plan->op[i].kind == OP_RNN_BACK)
             TRY(choose_one(e, &w, i));
@@ -68,32 +68,32 @@ static unroll_status choose_with_context(struct explanation *e)
 
 /* ---- lines -------------------------------------------------------------------------------- */
 
-static const char *const way_names[] = { [WAY_CLUSTER] = "clusters", [WAY_GRID] = "a grid" };
+static const char *const algorithm_names[] = {[ALGORITHM_CLUSTER] = "clusters", [ALGORITHM_GRID] = "a grid"};
 
 /* Of each thread, all phases together: 8 for each slot. */
 static unsigned weight_registers(const struct tiling *t)
 {
     unsigned slots = 0;
-    for (uint32_t i = 0; i < t->phases; i++)
-        slots += t->product[i].in_registers;
+    for (uint32_t i = 0; i < t->phases; i++) slots += t->product[i].in_registers;
     return 8 * slots;
 }
 
 static void print_choice(const struct choice *c, FILE *file)
 {
     const struct tiling *t = &c->tiling;
-    if (t->way == WAY_PORTABLE) {
+    if (t->algorithm == ALGORITHM_PORTABLE) {
         fprintf(file, "%5d  %-24s step by step: %s", c->op, c->label, c->why);
         if (c->portable_cycles > 0)
             fprintf(file, "; %.0f cycles a step", c->portable_cycles);
         fputc('\n', file);
         return;
     }
-    fprintf(file, "%5d  %-24s %s: %u x %u blocks, each of %u units and %u x %u rows; weights in %u registers of a thread"
-            " and %.1f kB, shared memory %.1f kB; %.0f cycles a step, step by step %.0f\n", c->op, c->label,
-            way_names[t->way], t->groups, t->cluster, t->units, t->chunks, t->chunk_rows, weight_registers(t),
-            TILING_WARPS * t->shared_slots * (double)TILING_SLOT_BYTES / 1e3, t->shared_bytes / 1e3, c->cycles,
-            c->portable_cycles);
+    fprintf(file,
+            "%5d  %-24s %s: %u x %u blocks, each of %u units and %u x %u rows; weights in %u registers of a thread"
+            " and %.1f kB, shared memory %.1f kB; %.0f cycles a step, step by step %.0f\n",
+            c->op, c->label, algorithm_names[t->algorithm], t->groups, t->cluster, t->units, t->chunks, t->chunk_rows,
+            weight_registers(t), TILING_WARPS * t->shared_slots * (double)TILING_SLOT_BYTES / 1e3,
+            t->shared_bytes / 1e3, c->cycles, c->portable_cycles);
 }
 
 static void print_lines(const struct explanation *e, FILE *file)
@@ -102,23 +102,25 @@ static void print_lines(const struct explanation *e, FILE *file)
     const struct gpu_layout *l = &e->layout;
     fprintf(file, "recurrences on %s (sm_%d, %d processors, %.0f kB of shared memory for a block), estimated:\n",
             c->name, c->capability, c->processors, c->shared_per_block / 1024.0);
-    for (int i = 0; i < e->choices; i++)
-        print_choice(&e->choice[i], file);
-    fprintf(file, "on the GPU: %.1f MB in one piece, of them %d x %.1f MB for cuBLASLt and %d x %.1f MB scratch; "
-            "%.1f MB pinned\n", (double)l->total / 1e6, e->plan->config.lanes, CUBLASLT_WORKSPACE / 1e6,
-            e->plan->config.lanes, (double)(l->scratch + l->kept) / 1e6, (double)l->host / 1e6);
+    for (int i = 0; i < e->choices; i++) print_choice(&e->choice[i], file);
+    fprintf(file,
+            "on the GPU: %.1f MB in one piece, of them %d x %.1f MB for cuBLASLt and %d x %.1f MB scratch; "
+            "%.1f MB pinned\n",
+            (double)l->total / 1e6, e->plan->config.queues, CUBLASLT_WORKSPACE / 1e6, e->plan->config.queues,
+            (double)(l->scratch + l->kept) / 1e6, (double)l->host / 1e6);
 }
 
 /* ---- JSON --------------------------------------------------------------------------------- */
 
 static json_t *choice_to_json(const struct choice *c)
 {
-    static const char *const ways[] = { [WAY_PORTABLE] = "portable", [WAY_CLUSTER] = "cluster", [WAY_GRID] = "grid" };
+    static const char *const ways[] = {
+        [ALGORITHM_PORTABLE] = "portable", [ALGORITHM_CLUSTER] = "cluster", [ALGORITHM_GRID] = "grid"};
     const struct tiling *t = &c->tiling;
-    json_t *j = json_pack("{s:i, s:s, s:s, s:f, s:f}", "operation", c->op, "name", c->label, "way", ways[t->way],
-                          "cycles_a_step", t->way == WAY_PORTABLE ? c->portable_cycles : c->cycles,
+    json_t *j = json_pack("{s:i, s:s, s:s, s:f, s:f}", "operation", c->op, "name", c->label, "way", ways[t->algorithm],
+                          "cycles_a_step", t->algorithm == ALGORITHM_PORTABLE ? c->portable_cycles : c->cycles,
                           "portable_cycles_a_step", c->portable_cycles);
-    if (j && t->way == WAY_PORTABLE)
+    if (j && t->algorithm == ALGORITHM_PORTABLE)
         json_object_set_new(j, "why", json_string(c->why));
     else if (j)
         json_object_update_new(j, json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "groups", (int)t->groups, "blocks",
@@ -132,26 +134,26 @@ static unroll_status add_json(const struct explanation *e, json_t *json)
 {
     const struct gpu_layout *l = &e->layout;
     json_t *all = json_array();
-    for (int i = 0; i < e->choices; i++)
-        json_array_append_new(all, choice_to_json(&e->choice[i]));
-    json_t *gpu = json_pack("{s:s, s:b, s:i, s:i, s:o, s:I, s:I, s:I, s:I}", "gpu", e->context->name, "is_here",
-                            e->is_here, "capability", e->context->capability, "processors", e->context->processors,
-                            "recurrences", all, "arena_bytes", (json_int_t)l->total, "workspace_bytes",
-                            (json_int_t)CUBLASLT_WORKSPACE * e->plan->config.lanes, "scratch_bytes",
-                            (json_int_t)(l->scratch + l->kept) * e->plan->config.lanes, "pinned_bytes", (json_int_t)l->host);
+    for (int i = 0; i < e->choices; i++) json_array_append_new(all, choice_to_json(&e->choice[i]));
+    json_t *gpu =
+        json_pack("{s:s, s:b, s:i, s:i, s:o, s:I, s:I, s:I, s:I}", "gpu", e->context->name, "is_here", e->is_here,
+                  "capability", e->context->capability, "processors", e->context->processors, "recurrences", all,
+                  "arena_bytes", (json_int_t)l->total, "workspace_bytes",
+                  (json_int_t)CUBLASLT_WORKSPACE * e->plan->config.queues, "scratch_bytes",
+                  (json_int_t)(l->scratch + l->kept) * e->plan->config.queues, "pinned_bytes", (json_int_t)l->host);
     return json_object_set_new(json, "cuda", gpu) == 0 ? UNROLL_OK
-        : fail(UNROLL_RESOURCE, "no memory to explain the plan");
+                                                       : fail(UNROLL_RESOURCE, "no memory to explain the plan");
 }
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
 unroll_status cuda_explain(const struct plan *plan, const char *which, FILE *file, json_t *json)
 {
-    struct explanation e = { .plan = plan };
+    struct explanation e = {.plan = plan};
     unroll_status opened = cuda_context_open(which, &e.context);
     e.is_here = opened == UNROLL_OK;
     if (!e.is_here && which)
-        return opened;                                  /* that GPU was asked for; the sentence is said */
+        return opened; /* that GPU was asked for; the sentence is said */
     if (!e.is_here) {
         cuda_context_known(&e.facts);
         e.context = &e.facts;

@@ -9,6 +9,8 @@
 
 #ifndef __CUDACC__
 #include "fake_cuda/gpu_host.h"
+
+/* clang-format off */     /* tables and small structs, a line each */
 #else
 
 #define GPU_CODE static __device__ __forceinline__

@@ -6,7 +6,7 @@
 
 struct cuda_image {
     const void *data;
-    int64_t     oldest;                 /* capability that it needs: 90 for kernels of clusters; older GPUs go without */
+    int64_t oldest; /* capability that it needs: 90 for kernels of clusters; older GPUs go without */
 };
 extern const struct cuda_image cuda_images[] __attribute__((visibility("hidden")));
 /* 13000: of CUDA 13.0; 0: without nvcc */

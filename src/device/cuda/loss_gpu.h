@@ -11,7 +11,7 @@ KERNEL(LOSS_(gpu_loss), struct loss_args)
         return;
     }
     for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) {
-        struct point p = { z[i], y[i], 0, 0 };
+        struct point p = {z[i], y[i], 0, 0};
         LOSS_(point)(&p);
         sum += (double)p.loss;
         z[i] = scale * (p.slope * share);

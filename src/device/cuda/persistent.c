@@ -5,7 +5,10 @@
 const char *operand_name(enum gpu_operand o)
 {
     static const char *const name[GPU_OPERANDS] = {
-        [OPERAND_F32] = "fp32", [OPERAND_TF32] = "tf32", [OPERAND_BF16] = "bf16", [OPERAND_F16] = "fp16",
+        [OPERAND_F32] = "fp32",
+        [OPERAND_TF32] = "tf32",
+        [OPERAND_BF16] = "bf16",
+        [OPERAND_F16] = "fp16",
     };
     return name[o];
 }
@@ -19,23 +22,23 @@ void persistent_describe(const struct cell_declaration *cell, struct tiling_prob
 {
     p->phases = (uint32_t)cell->phases;
     p->states = (uint32_t)cell->states;
-    p->links = (uint32_t)cell->links;
+    p->intermediates = (uint32_t)cell->intermediates;
     p->fields[0] = p->fields[1] = 0;
     for (int i = 0; i < cell->inputs; i++) {
         p->fields[0] += (cell->input[i].from & FROM_H) != 0;
-        p->fields[1] += (cell->input[i].from & FROM_LINK) != 0;
+        p->fields[1] += (cell->input[i].from & FROM_INTERMEDIATE) != 0;
     }
 }
 
 void persistent_gates(const struct cell_declaration *cell, uint8_t gate[TILING_PHASES][TILING_FIELDS])
 {
-    uint8_t weight = 0, fields[TILING_PHASES] = { 0, 0 };
+    uint8_t weight = 0, fields[TILING_PHASES] = {0, 0};
     for (int i = 0; i < cell->inputs; i++) {
         unsigned from = cell->input[i].from;
         if ((from & FROM_H) != 0 && fields[0] < TILING_FIELDS)
             gate[0][fields[0]++] = weight;
-        if ((from & FROM_LINK) != 0 && fields[1] < TILING_FIELDS)
+        if ((from & FROM_INTERMEDIATE) != 0 && fields[1] < TILING_FIELDS)
             gate[1][fields[1]++] = weight;
-        weight += (from & (FROM_H | FROM_LINK)) != 0;
+        weight += (from & (FROM_H | FROM_INTERMEDIATE)) != 0;
     }
 }

@@ -14,8 +14,8 @@
 
 /* Cell j of a thread is number j * PERSISTENT_THREADS + thread of [row of the chunk][unit of the block]. */
 struct cells {
-    uint32_t place[TILING_CELLS];   /* row << 16 | unit */
-    uint32_t count;                 /* of the block */
+    uint32_t place[TILING_CELLS]; /* row << 16 | unit */
+    uint32_t count;               /* of the block */
 };
 
 GPU_CODE struct cells cells_of(const struct tiling &t)
@@ -32,11 +32,11 @@ GPU_CODE struct cells cells_of(const struct tiling &t)
 
 /* One of them in a step. */
 struct spot {
-    uint32_t index, n, u, row, unit;    /* in the block: number, row, unit; in the operation */
-    bool real, part;                    /* it exists; its row takes part */
+    uint32_t index, n, u, row, unit; /* in the block: number, row, unit; in the operation */
+    bool real, part;                 /* it exists; its row takes part */
 };
 
-GPU_CODE int32_t *lengths_of(const struct tiling &t)    /* of rows in this operation; then the longest of each chunk */
+GPU_CODE int32_t *lengths_of(const struct tiling &t) /* of rows in this operation; then the longest of each chunk */
 {
     return (int32_t *)(dynamic_shared() + t.at_lengths);
 }
@@ -73,31 +73,30 @@ GPU_CODE bool starts_anew(const struct persistent_args &a, uint32_t step, uint32
 }
 
 /* State s of the views that hold the first and the others. */
-GPU_CODE float *state_of(const struct persistent_view &h, const struct persistent_view &others, uint32_t s, uint32_t step,
-                         const struct spot &p)
+GPU_CODE float *state_of(const struct persistent_view &h, const struct persistent_view &others, uint32_t s,
+                         uint32_t step, const struct spot &p)
 {
     const struct persistent_view &f = s ? others : h;
     return f.at ? field_at(f, step, p) + (s ? (size_t)(s - 1) * f.field : 0) : NULL;
 }
 
 /* The sums of a cell, field by field of the product: those of its splits in their order. */
-template <int FIELDS> struct sums { float of[FIELDS]; };
+template <int FIELDS> struct sums {
+    float of[FIELDS];
+};
 
-template <int FIELDS>
-GPU_CODE struct sums<FIELDS> sums_of(const struct tiling &t, int phase, const struct spot &p)
+template <int FIELDS> GPU_CODE struct sums<FIELDS> sums_of(const struct tiling &t, int phase, const struct spot &p)
 {
     const struct tiling_product &m = t.product[phase];
     const float *at = (const float *)(dynamic_shared() + t.at_sums) + p.n * m.sums_row + p.u;
     struct sums<FIELDS> s;
 #pragma unroll
-    for (int q = 0; q < FIELDS; q++)
-        s.of[q] = at[q * t.units];
+    for (int q = 0; q < FIELDS; q++) s.of[q] = at[q * t.units];
 #pragma unroll 1
     for (uint32_t i = 1; i < m.splits; i++) {
         at += t.chunk_rows * m.sums_row;
 #pragma unroll
-        for (int q = 0; q < FIELDS; q++)
-            s.of[q] += at[q * t.units];
+        for (int q = 0; q < FIELDS; q++) s.of[q] += at[q * t.units];
     }
     return s;
 }
@@ -108,8 +107,7 @@ GPU_CODE struct sums<FIELDS> biased_sums(const struct tiling &t, int phase, cons
     const float *bias = (const float *)(dynamic_shared() + t.at_bias) + first_bias * t.units + p.u;
     struct sums<FIELDS> s = sums_of<FIELDS>(t, phase, p);
 #pragma unroll
-    for (int q = 0; q < FIELDS; q++)
-        s.of[q] += bias[q * t.units];
+    for (int q = 0; q < FIELDS; q++) s.of[q] += bias[q * t.units];
     return s;
 }
 
@@ -124,12 +122,11 @@ template <int O> GPU_CODE void stage_at(const struct staged<O> &s, uint32_t q, f
     s.at[q * s.field] = operand_of<O>::make(value);
 }
 
-template <int O>
-GPU_CODE struct staged<O> staged_of(const struct tiling &t, int phase, const struct spot &p)
+template <int O> GPU_CODE struct staged<O> staged_of(const struct tiling &t, int phase, const struct spot &p)
 {
     struct staged<O> s;
-    s.at = (typename operand_of<O>::number *)(dynamic_shared() + t.at_staged)
-           + p.n * t.product[phase].fields * t.units + p.u;
+    s.at = (typename operand_of<O>::number *)(dynamic_shared() + t.at_staged) +
+           p.n * t.product[phase].fields * t.units + p.u;
     s.field = t.units;
     return s;
 }
@@ -149,11 +146,10 @@ GPU_CODE struct seat take_seat(const struct persistent_args &a)
 
 GPU_CODE void clear_operands(const struct tiling &t)
 {
-    const uint32_t bytes = (t.way == WAY_GRID ? 1 : 2 * t.chunks) * t.operand_buffer;
+    const uint32_t bytes = (t.algorithm == ALGORITHM_GRID ? 1 : 2 * t.chunks) * t.operand_buffer;
     uint4 *at = (uint4 *)(dynamic_shared() + t.at_operand);
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < bytes / 16; i += PERSISTENT_THREADS)
-        at[i] = make_uint4(0, 0, 0, 0);
+    for (uint32_t i = threadIdx.x; i < bytes / 16; i += PERSISTENT_THREADS) at[i] = make_uint4(0, 0, 0, 0);
 }
 
 GPU_CODE void load_lengths(const struct persistent_args &a, const struct seat &s)
@@ -171,8 +167,7 @@ GPU_CODE void load_lengths(const struct persistent_args &a, const struct seat &s
     for (uint32_t c = threadIdx.x; c < t.chunks; c += PERSISTENT_THREADS) {
         int32_t longest = 0;
 #pragma unroll 1
-        for (uint32_t n = 0; n < t.chunk_rows; n++)
-            longest = max(longest, length[c * t.chunk_rows + n]);
+        for (uint32_t n = 0; n < t.chunk_rows; n++) longest = max(longest, length[c * t.chunk_rows + n]);
         length[rows + c] = longest;
     }
 }
@@ -196,16 +191,17 @@ GPU_CODE void load_states(const struct persistent_args &a, const struct seat &s,
 }
 
 /* Of the gates in the order of their phases. */
-GPU_CODE void load_bias(const struct persistent_args &a, const struct seat &s, uint32_t fields_h, uint32_t fields_link)
+GPU_CODE void load_bias(const struct persistent_args &a, const struct seat &s, uint32_t fields_h,
+                        uint32_t fields_intermediate)
 {
     const struct tiling &t = a.tiling;
     float *bias = (float *)(dynamic_shared() + t.at_bias);
     for (uint32_t phase = 0; phase < t.phases; phase++)
-        for (uint32_t q = 0; q < (phase ? fields_link : fields_h); q++)
+        for (uint32_t q = 0; q < (phase ? fields_intermediate : fields_h); q++)
 #pragma unroll 1
             for (uint32_t u = threadIdx.x; u < t.units; u += PERSISTENT_THREADS)
-                bias[(phase * fields_h + q) * t.units + u] = a.bias && s.unit0 + u < a.units
-                    ? a.bias[a.gate[phase][q] * a.units + s.unit0 + u] : 0;
+                bias[(phase * fields_h + q) * t.units + u] =
+                    a.bias && s.unit0 + u < a.units ? a.bias[a.gate[phase][q] * a.units + s.unit0 + u] : 0;
 }
 
 /* The first operand of a forward walk: h0, as each block reads it. */
@@ -217,8 +213,8 @@ GPU_CODE void enter_operand(const struct persistent_args &a, const struct seat &
 #pragma unroll 1
     for (uint32_t n = 0; n < t.chunk_rows; n++) {
         const uint32_t row = s.row0 + chunk * t.chunk_rows + n;
-        const bool known = row < a.rows && a.h0.at && !(starts_anew(a, step, row)
-                                                        && (int32_t)step < lengths_of(t)[chunk * t.chunk_rows + n]);
+        const bool known = row < a.rows && a.h0.at &&
+                           !(starts_anew(a, step, row) && (int32_t)step < lengths_of(t)[chunk * t.chunk_rows + n]);
         number *to = (number *)(operand_at(t, chunk, 0) + n * t.product[0].operand_row);
 #pragma unroll 1
         for (uint32_t k = threadIdx.x; k < t.members * t.units; k += PERSISTENT_THREADS)
@@ -230,17 +226,14 @@ GPU_CODE void enter_operand(const struct persistent_args &a, const struct seat &
 /* ---- forward ----------------------------------------------------------------------------- */
 
 /* A row that takes no part: its outputs, and what backward would read, are zeros. */
-template <class C>
-GPU_CODE void pass_by(const struct persistent_args &a, uint32_t step, const struct spot &p)
+template <class C> GPU_CODE void pass_by(const struct persistent_args &a, uint32_t step, const struct spot &p)
 {
     if (a.y.at)
         *field_at(a.y, step, p) = 0;
-    for (uint32_t i = 1; a.s.at && i < C::states; i++)
-        field_at(a.s, step, p)[(size_t)(i - 1) * a.s.field] = 0;
-    for (uint32_t i = 0; a.link.at && i + 1 <= C::links; i++)
-        field_at(a.link, step, p)[(size_t)i * a.link.field] = 0;
-    for (uint32_t i = 0; a.trained && i < C::inputs; i++)
-        field_at(a.g, step, p)[(size_t)i * a.g.field] = 0;
+    for (uint32_t i = 1; a.s.at && i < C::states; i++) field_at(a.s, step, p)[(size_t)(i - 1) * a.s.field] = 0;
+    for (uint32_t i = 0; a.intermediate.at && i + 1 <= C::intermediates; i++)
+        field_at(a.intermediate, step, p)[(size_t)i * a.intermediate.field] = 0;
+    for (uint32_t i = 0; a.trained && i < C::inputs; i++) field_at(a.g, step, p)[(size_t)i * a.g.field] = 0;
 }
 
 /* A cell of a row that takes part; v has what was loaded of its inputs. */
@@ -254,7 +247,7 @@ GPU_CODE void forward_cell(const struct persistent_args &a, uint32_t chunk, uint
     if (starts_anew(a, step, p.row))
         C::forget(v);
     C::set_constants(v, a, p.unit);
-    const auto sums = biased_sums<PHASE ? C::fields_link : C::fields_h>(t, PHASE, p, PHASE * C::fields_h);
+    const auto sums = biased_sums<PHASE ? C::fields_intermediate : C::fields_h>(t, PHASE, p, PHASE * C::fields_h);
     float *g = field_at(a.g, step, p);
     C::add_sums(v, sums, PHASE);
     C::run_forward(v, PHASE);
@@ -262,8 +255,8 @@ GPU_CODE void forward_cell(const struct persistent_args &a, uint32_t chunk, uint
     if (a.trained)
         C::put_saved(v, g, a.g.field, PHASE);
     if (PHASE + 1 < C::phases) {
-        if (a.link.at)
-            C::put_links(v, field_at(a.link, step, p), a.link.field);
+        if (a.intermediate.at)
+            C::put_intermediates(v, field_at(a.intermediate, step, p), a.intermediate.field);
         return;
     }
     C::put_next(v, states, count);
@@ -273,17 +266,17 @@ GPU_CODE void forward_cell(const struct persistent_args &a, uint32_t chunk, uint
         field_at(a.s, step, p)[(size_t)(i - 1) * a.s.field] = states[i * count];
 }
 
-/* What the cell gives to the next operand: its link, or the h that enters the next step. */
+/* What the cell gives to the next operand: its intermediate, or the h that enters the next step. */
 template <class C, int PHASE>
 GPU_CODE float operand_from(const struct persistent_args &a, uint32_t chunk, uint32_t step, const struct spot &p,
                             const typename C::unit &v)
 {
     const struct tiling &t = a.tiling;
     if (PHASE + 1 < C::phases)
-        return p.part ? C::link(v) : 0;
+        return p.part ? C::intermediate(v) : 0;
     const uint32_t next = a.direction ? step - 1 : step + 1;
-    const bool forgets = p.real && next < a.steps && starts_anew(a, next, p.row)
-                         && (int32_t)next < lengths_of(t)[chunk * t.chunk_rows + p.n];
+    const bool forgets = p.real && next < a.steps && starts_anew(a, next, p.row) &&
+                         (int32_t)next < lengths_of(t)[chunk * t.chunk_rows + p.n];
     return forgets ? 0 : states_at(t, chunk, p)[0];
 }
 
@@ -305,7 +298,7 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
         enter_operand<O>(a, s, chunk, step);
     else
         wait_for_operand(a, s, chunk, round, PHASE, number);
-    if (threadIdx.x == 0 && !last && t.way != WAY_GRID)
+    if (threadIdx.x == 0 && !last && t.algorithm != ALGORITHM_GRID)
         expect_operand(t, chunk, round + 1, next, number);
     multiply<O>(t, PHASE, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
     __syncthreads();
@@ -376,8 +369,7 @@ GPU_CODE void settle(const struct persistent_args &a, const struct seat &s, cons
     load_weights<O, BACK>(a, s.unit0, w);
 }
 
-template <class C, int O>
-GPU_CODE void forward_walk(const struct persistent_args &a)
+template <class C, int O> GPU_CODE void forward_walk(const struct persistent_args &a)
 {
     const struct tiling &t = a.tiling;
     const struct seat s = take_seat(a);
@@ -385,13 +377,12 @@ GPU_CODE void forward_walk(const struct persistent_args &a)
     const bool member = s.rank < t.members;
     weight_registers w;
     if (member) {
-        load_bias(a, s, C::fields_h, C::fields_link);
+        load_bias(a, s, C::fields_h, C::fields_intermediate);
         settle<O, false>(a, s, cells, a.h0, a.s0, w);
     }
     begin_exchange(t);
     for (uint32_t i = 0; member && i < a.steps; i++)
-        for (uint32_t c = 0; c < t.chunks; c++)
-            forward_step<C, O>(a, s, cells, w, c, i);
+        for (uint32_t c = 0; c < t.chunks; c++) forward_step<C, O>(a, s, cells, w, c, i);
     if (member)
         leave_states(a, s, cells);
     end_exchange(t);
@@ -404,9 +395,8 @@ template <class C>
 GPU_CODE float get_values(const struct persistent_args &a, uint32_t chunk, uint32_t step, const struct spot &p,
                           typename C::unit &v, int phase)
 {
-    const uint32_t before = a.direction ? step + 1 : step - 1;      /* in the order of forward */
-    const bool inside = before < a.steps
-                        && (int32_t)before < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
+    const uint32_t before = a.direction ? step + 1 : step - 1; /* in the order of forward */
+    const bool inside = before < a.steps && (int32_t)before < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
     const bool anew = starts_anew(a, step, p.row);
     const struct persistent_view &h = inside ? a.y : a.h0, &others = inside ? a.s : a.s0;
     C::get_saved(v, field_at(a.g, step, p), a.g.field, phase);
@@ -418,8 +408,7 @@ GPU_CODE float get_values(const struct persistent_args &a, uint32_t chunk, uint3
 /* The row started anew in the step that was done before: nothing goes from there to what came earlier. */
 GPU_CODE bool is_cut_off(const struct persistent_args &a, uint32_t chunk, uint32_t step, const struct spot &p)
 {
-    return starts_anew(a, step, p.row)
-           && (int32_t)step < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
+    return starts_anew(a, step, p.row) && (int32_t)step < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
 }
 
 /* The gradient of the states that leave a step: what lies in shared memory, and for h the product's. */
@@ -433,8 +422,7 @@ GPU_CODE void receive_gradient(const struct persistent_args &a, uint32_t chunk, 
     const bool cut = is_cut_off(a, chunk, before, p);
     d[0] = cut ? 0 : d[0] + sums_of<1>(t, 0, p).of[0];
 #pragma unroll 1
-    for (uint32_t i = 1; i < t.states && cut; i++)
-        d[i * count] = 0;
+    for (uint32_t i = 1; i < t.states && cut; i++) d[i * count] = 0;
 }
 
 template <class C, int O, int HALF>
@@ -448,7 +436,7 @@ GPU_CODE void backward_cell(const struct persistent_args &a, uint32_t chunk, uin
     C::set_constants(v, a, p.unit);
     C::get_gradients(d, states, count, dy, HALF == 0);
     if (HALF == 1)
-        C::set_link(d, sums_of<1>(t, HALF, p).of[0]);
+        C::set_intermediate(d, sums_of<1>(t, HALF, p).of[0]);
     C::run_backward(v, d, phase);
     C::put_gradients(d, states, count);
     C::put_inputs(d, g, a.g.field, phase);
@@ -473,7 +461,7 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
     }
     if (round > 0)
         wait_for_operand(a, s, chunk, round, HALF, number);
-    if (threadIdx.x == 0 && t.way != WAY_GRID)
+    if (threadIdx.x == 0 && t.algorithm != ALGORITHM_GRID)
         expect_operand(t, chunk, round + 1, next, number);
     if (round > 0)
         multiply<O>(t, HALF, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
@@ -486,8 +474,7 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
         if (p.part)
             backward_cell<C, O, HALF>(a, chunk, step, cells.count, p, v[j], dy[j]);
         else if (p.index < cells.count)
-            for (uint32_t q = 0; q < t.product[next].fields; q++)
-                stage_at(staged_of<O>(t, next, p), q, 0);
+            for (uint32_t q = 0; q < t.product[next].fields; q++) stage_at(staged_of<O>(t, next, p), q, 0);
         if (p.real && !p.part && HALF == 0)
             C::clear_vectors(a, step, p);
     }
@@ -546,8 +533,7 @@ GPU_CODE void leave_gradients(const struct persistent_args &a, const struct seat
     __syncthreads();
 }
 
-template <class C, int O>
-GPU_CODE void backward_walk(const struct persistent_args &a)
+template <class C, int O> GPU_CODE void backward_walk(const struct persistent_args &a)
 {
     const struct tiling &t = a.tiling;
     const struct seat s = take_seat(a);
@@ -558,10 +544,8 @@ GPU_CODE void backward_walk(const struct persistent_args &a)
         settle<O, true>(a, s, cells, a.dhn, a.dsn, w);
     begin_exchange(t);
     for (uint32_t i = 0; member && i < a.steps; i++)
-        for (uint32_t c = 0; c < t.chunks; c++)
-            backward_step<C, O>(a, s, cells, w, c, i);
-    for (uint32_t c = 0; member && c < t.chunks; c++)
-        leave_gradients<C, O>(a, s, cells, w, c);
+        for (uint32_t c = 0; c < t.chunks; c++) backward_step<C, O>(a, s, cells, w, c, i);
+    for (uint32_t c = 0; member && c < t.chunks; c++) leave_gradients<C, O>(a, s, cells, w, c);
     end_exchange(t);
 }
 

@@ -11,18 +11,18 @@ constexpr uint32_t bits_below(uint32_t mask, int bit)
 }
 
 #define BIT_FROM_H(name, from)      | (((from) & FROM_H) != 0 ? 1u << CELL_(in_##name) : 0u)
-#define BIT_FROM_LINK(name, from)   | (((from) & FROM_LINK) != 0 ? 1u << CELL_(in_##name) : 0u)
+#define BIT_FROM_INTERMEDIATE(name, from)   | (((from) & FROM_INTERMEDIATE) != 0 ? 1u << CELL_(in_##name) : 0u)
 
 #define GET_INPUT(name, from)                                                                              \
     v.in.name = ((from) & FROM_X) != 0 || keeps_sum(from, phase) ? g[(size_t)CELL_(in_##name) * field] : 0;
 #define FIELD_OF_H(name, from)      h_##name = bits_below(h_mask, CELL_(in_##name)),
-#define FIELD_OF_LINK(name, from)   link_##name = bits_below(link_mask, CELL_(in_##name)),
+#define FIELD_OF_INTERMEDIATE(name, from)   intermediate_##name = bits_below(intermediate_mask, CELL_(in_##name)),
 #define ADD_SUM(name, from)                                                                                \
     if (((from) & FROM_H) != 0)                                                                            \
         v.in.name = v_add(v.in.name, sums.of[h_##name]);
-#define ADD_LINK_SUM(name, from)                                                                           \
-    if (((from) & FROM_LINK) != 0)                                                                         \
-        v.in.name = v_add(v.in.name, sums.of[link_##name]);
+#define ADD_INTERMEDIATE_SUM(name, from)                                                                           \
+    if (((from) & FROM_INTERMEDIATE) != 0)                                                                         \
+        v.in.name = v_add(v.in.name, sums.of[intermediate_##name]);
 #define KEEP_SUM(name, from)                                                                               \
     if (((from) & FROM_H) != 0)                                                                            \
         g[(size_t)CELL_(in_##name) * field] = v_add(((from) & FROM_X) != 0                                 \
@@ -32,7 +32,7 @@ constexpr uint32_t bits_below(uint32_t mask, int bit)
 #define FORGET_STATE(name)          v.state.name = 0;
 #define PUT_NEXT(name)              at[CELL_(state_##name) * count] = v.next.name;
 #define PUT_SAVED(name)             g[(size_t)CELL_(saved_##name) * field] = v.saved.name;
-#define PUT_LINK(name)              at[(size_t)CELL_(link_##name) * field] = v.link.name;
+#define PUT_INTERMEDIATE(name)              at[(size_t)CELL_(intermediate_##name) * field] = v.intermediate.name;
 #define GET_OPTION(name)            v.option.name = a.name;
 #define GET_VECTOR(name)            v.vector.name = a.vector.at[(size_t)CELL_(vector_##name) * a.vector.field + unit];
 
@@ -51,14 +51,14 @@ constexpr uint32_t bits_below(uint32_t mask, int bit)
 #define STAGE_INPUT(name, from)                                                                            \
     if (((from) & FROM_H) != 0)                                                                            \
         stage_at(stage, h_##name, d.in.name);
-#define STAGE_LINK_INPUT(name, from)                                                                       \
-    if (((from) & FROM_LINK) != 0)                                                                         \
-        stage_at(stage, link_##name, d.in.name);
+#define STAGE_INTERMEDIATE_INPUT(name, from)                                                                       \
+    if (((from) & FROM_INTERMEDIATE) != 0)                                                                         \
+        stage_at(stage, intermediate_##name, d.in.name);
 #define STAGE_KEPT_INPUT(name, from)                                                                       \
     if (((from) & FROM_H) != 0)                                                                            \
         stage_at(stage, h_##name, g[(size_t)CELL_(in_##name) * field]);
-#define LINK_OF(name)               value = v.link.name;
-#define SET_LINK(name)              d.link.name = value;
+#define INTERMEDIATE_OF(name)               value = v.intermediate.name;
+#define SET_INTERMEDIATE(name)              d.intermediate.name = value;
 
 /* A sum of the second phase that the first one made waits in the place of the input. */
 #define keeps_sum(from, phase)      ((phase) == 1 && ((from) & FROM_H) != 0)
@@ -66,13 +66,23 @@ constexpr uint32_t bits_below(uint32_t mask, int bit)
 
 struct CELL_(persistent) {
     typedef struct CELL_(unit) unit;
-    enum : uint32_t { h_mask = 0u GATE_INPUTS(BIT_FROM_H) GATE_INPUTS_2(BIT_FROM_H),
-                      link_mask = 0u GATE_INPUTS(BIT_FROM_LINK) GATE_INPUTS_2(BIT_FROM_LINK) };
-    enum : uint32_t { phases = CELL_PHASES, inputs = CELL_(inputs), states = CELL_(states), links = CELL_(links),
-                      fields_h = bits_below(h_mask, inputs), fields_link = bits_below(link_mask, inputs) };
+    enum : uint32_t {
+        h_mask = 0u GATE_INPUTS(BIT_FROM_H) GATE_INPUTS_2(BIT_FROM_H),
+        intermediate_mask = 0u GATE_INPUTS(BIT_FROM_INTERMEDIATE) GATE_INPUTS_2(BIT_FROM_INTERMEDIATE)
+    };
+    enum : uint32_t {
+        phases = CELL_PHASES,
+        inputs = CELL_(inputs),
+        states = CELL_(states),
+        intermediates = CELL_(intermediates),
+        fields_h = bits_below(h_mask, inputs),
+        fields_intermediate = bits_below(intermediate_mask, inputs)
+    };
     /* Which field of its product an input is. */
-    enum : uint32_t { GATE_INPUTS(FIELD_OF_H) GATE_INPUTS_2(FIELD_OF_H)
-                      GATE_INPUTS(FIELD_OF_LINK) GATE_INPUTS_2(FIELD_OF_LINK) };
+    enum : uint32_t {
+        GATE_INPUTS(FIELD_OF_H) GATE_INPUTS_2(FIELD_OF_H) GATE_INPUTS(FIELD_OF_INTERMEDIATE)
+            GATE_INPUTS_2(FIELD_OF_INTERMEDIATE)
+    };
 
     GPU_CODE void set_constants(unit &v, const struct persistent_args &a, uint32_t unit)
     {
@@ -95,7 +105,7 @@ struct CELL_(persistent) {
         if (phase == 0) {
             GATE_INPUTS(ADD_SUM)
         } else {
-            GATE_INPUTS_2(ADD_LINK_SUM)
+            GATE_INPUTS_2(ADD_INTERMEDIATE_SUM)
         }
     }
     /* Sums of h that the second phase reads. */
@@ -117,10 +127,10 @@ struct CELL_(persistent) {
 #endif
         CELL_(forward)(&v);
     }
-    GPU_CODE void get_states(unit &v, const float *at, uint32_t count) { STATES(GET_STATE) }
-    GPU_CODE void forget(unit &v)                                      { STATES(FORGET_STATE) }
-    GPU_CODE void put_next(unit &v, float *at, uint32_t count)         { STATES(PUT_NEXT) }
-    GPU_CODE void put_saved(unit &v, float *g, uint32_t field, int phase)
+    GPU_CODE void get_states(unit &v, const float *at, uint32_t count){STATES(GET_STATE)} GPU_CODE
+        void forget(unit &v){STATES(FORGET_STATE)} GPU_CODE
+        void put_next(unit &v, float *at, uint32_t count){STATES(PUT_NEXT)} GPU_CODE
+        void put_saved(unit &v, float *g, uint32_t field, int phase)
     {
         if (phase == 0) {
             SAVED(PUT_SAVED)
@@ -129,15 +139,15 @@ struct CELL_(persistent) {
         }
         (void)v, (void)g, (void)field;
     }
-    GPU_CODE void put_links(unit &v, float *at, uint32_t field)
+    GPU_CODE void put_intermediates(unit &v, float *at, uint32_t field)
     {
-        LINKS(PUT_LINK)
+        INTERMEDIATES(PUT_INTERMEDIATE)
         (void)v, (void)at, (void)field;
     }
-    GPU_CODE float link(const unit &v)
+    GPU_CODE float intermediate(const unit &v)
     {
         float value = 0;
-        LINKS(LINK_OF)
+        INTERMEDIATES(INTERMEDIATE_OF)
         (void)v;
         return value;
     }
@@ -151,26 +161,21 @@ struct CELL_(persistent) {
         }
         (void)v, (void)g, (void)field;
     }
-    GPU_CODE void get_entering(unit &v, const struct persistent_view &h, const struct persistent_view &others, uint32_t step,
-                               const struct spot &p, bool anew)
+    GPU_CODE void get_entering(unit &v, const struct persistent_view &h, const struct persistent_view &others,
+                               uint32_t step, const struct spot &p, bool anew)
     {
         const float *at;
         STATES(GET_ENTERING)
     }
-    GPU_CODE void get_leaving(unit &v, const struct persistent_view &h, const struct persistent_view &others, uint32_t step,
-                              const struct spot &p)
-    {
-        STATES(GET_LEAVING)
-    }
+    GPU_CODE void get_leaving(unit &v, const struct persistent_view &h, const struct persistent_view &others,
+                              uint32_t step, const struct spot &p){STATES(GET_LEAVING)}
     /* leaving: at has gradients of the states that leave; otherwise of those that enter, so far. */
-    GPU_CODE void get_gradients(unit &d, const float *at, uint32_t count, float dy, bool leaving)
+    GPU_CODE void get_gradients(unit &d, const float *at, uint32_t count, float dy,
+                                bool leaving){STATES(GET_GRADIENT)} GPU_CODE
+        void put_gradients(unit &d, float *at, uint32_t count){STATES(PUT_GRADIENT)} GPU_CODE
+        void set_intermediate(unit &d, float value)
     {
-        STATES(GET_GRADIENT)
-    }
-    GPU_CODE void put_gradients(unit &d, float *at, uint32_t count)    { STATES(PUT_GRADIENT) }
-    GPU_CODE void set_link(unit &d, float value)
-    {
-        LINKS(SET_LINK)
+        INTERMEDIATES(SET_INTERMEDIATE)
         (void)d, (void)value;
     }
     GPU_CODE void run_backward(const unit &v, unit &d, int phase)
@@ -205,12 +210,12 @@ struct CELL_(persistent) {
         VECTORS(CLEAR_VECTOR)
         (void)at;
     }
-    /* After the second phase: what multiplied the link; after the first: what multiplied h, in both phases. */
+    /* After the second phase: what multiplied the intermediate; after the first: what multiplied h, in both phases. */
     template <class STAGE>
     GPU_CODE void stage_inputs(unit &d, const float *g, uint32_t field, const STAGE &stage, int phase)
     {
         if (phase == 1) {
-            GATE_INPUTS_2(STAGE_LINK_INPUT)
+            GATE_INPUTS_2(STAGE_INTERMEDIATE_INPUT)
         } else {
             GATE_INPUTS(STAGE_INPUT)
             GATE_INPUTS_2(STAGE_KEPT_INPUT)

@@ -10,13 +10,13 @@
 
 /* What a thread knows of its block. */
 struct seat {
-    uint32_t group, rank;           /* of the block among the members of its group */
-    uint32_t unit0, row0;           /* first unit of the block, first row of the group */
+    uint32_t group, rank; /* of the block among the members of its group */
+    uint32_t unit0, row0; /* first unit of the block, first row of the group */
 };
 
 GPU_CODE unsigned char *operand_at(const struct tiling &t, uint32_t chunk, uint32_t round)
 {
-    const uint32_t buffer = t.way == WAY_GRID ? 0 : chunk * 2 + round % 2;
+    const uint32_t buffer = t.algorithm == ALGORITHM_GRID ? 0 : chunk * 2 + round % 2;
     return dynamic_shared() + t.at_operand + buffer * t.operand_buffer;
 }
 
@@ -29,8 +29,7 @@ GPU_CODE unsigned char *exchanged_at(const struct persistent_args &a, const stru
                                      uint32_t round)
 {
     const struct tiling &t = a.tiling;
-    return (unsigned char *)a.exchange
-           + ((size_t)(s.group * t.chunks + chunk) * 2 + round % 2) * t.operand_buffer;
+    return (unsigned char *)a.exchange + ((size_t)(s.group * t.chunks + chunk) * 2 + round % 2) * t.operand_buffer;
 }
 
 /* ---- pieces: 16 bytes of what a block makes --------------------------------------------- */
@@ -101,14 +100,13 @@ GPU_CODE void send_to_cluster(const struct tiling &t, const struct seat &s, uint
 /* Begins: barriers of all blocks are there, nothing is sent before. */
 GPU_CODE void begin_exchange(const struct tiling &t)
 {
-    if (t.way == WAY_GRID) {
+    if (t.algorithm == ALGORITHM_GRID) {
         __syncthreads();
         return;
     }
     if (threadIdx.x == 0) {
 #pragma unroll 1
-        for (uint32_t i = 0; i < 2 * t.chunks; i++)
-            mbarrier_init(barrier_at(t, 0, 0) + i, 1);
+        for (uint32_t i = 0; i < 2 * t.chunks; i++) mbarrier_init(barrier_at(t, 0, 0) + i, 1);
         mbarrier_init_fence();
     }
     __syncthreads();
@@ -125,7 +123,7 @@ GPU_CODE void fetch_operand(const struct persistent_args &a, const struct seat &
     const unsigned char *from = exchanged_at(a, s, chunk, round);
 #pragma unroll 1
     for (uint32_t rank = threadIdx.x / 32; rank < t.members; rank += TILING_WARPS) {
-        const uint32_t beside = (rank - s.rank) * t.units * number;         /* the table is of this block's part */
+        const uint32_t beside = (rank - s.rank) * t.units * number; /* the table is of this block's part */
         wait_at_least(a.flags + flag_at(t, s, chunk, rank), round);
 #pragma unroll 2
         for (uint32_t i = threadIdx.x % 32; i < pieces; i += 32)
@@ -140,7 +138,7 @@ GPU_CODE void fetch_operand(const struct persistent_args &a, const struct seat &
 GPU_CODE void wait_for_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
                                int phase, uint32_t number)
 {
-    if (a.tiling.way == WAY_GRID)
+    if (a.tiling.algorithm == ALGORITHM_GRID)
         fetch_operand(a, s, chunk, round, phase, number);
     else
         mbarrier_wait(barrier_at(a.tiling, chunk, round), (round - 1) / 2 % 2);
@@ -153,7 +151,7 @@ GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s
 {
     const struct tiling &t = a.tiling;
     const uint32_t pieces = pieces_of(t, phase, number);
-    if (t.way != WAY_GRID) {
+    if (t.algorithm != ALGORITHM_GRID) {
         send_to_cluster(t, s, chunk, round, phase, number, threadIdx.x % pieces, threadIdx.x / pieces,
                         PERSISTENT_THREADS / pieces, PERSISTENT_THREADS % pieces);
         return;
@@ -162,8 +160,7 @@ GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s
     const uint32_t *table = piece_table(t, phase, number);
     unsigned char *to = exchanged_at(a, s, chunk, round);
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < pieces; i += PERSISTENT_THREADS)
-        *(uint4 *)(to + table[i]) = staged[i];
+    for (uint32_t i = threadIdx.x; i < pieces; i += PERSISTENT_THREADS) *(uint4 *)(to + table[i]) = staged[i];
     __syncthreads();
     if (threadIdx.x == 0)
         store_release(a.flags + flag_at(t, s, chunk, s.rank), round);
@@ -172,7 +169,7 @@ GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s
 /* Nobody's memory is written after this. */
 GPU_CODE void end_exchange(const struct tiling &t)
 {
-    if (t.way != WAY_GRID)
+    if (t.algorithm != ALGORITHM_GRID)
         cluster_sync();
 }
 

@@ -2,7 +2,7 @@
  * which take the GPU's own 2^x and 1 / x: 4 and 5 instructions in the place of more than 20. By NVIDIA's bounds for
  * those, about 2^-22 relative, the sigmoid is within 3e-7 of its value, tanh within 3e-7 absolutely: a thousandth of
  * what rounding an operand to bf16 changes. Not for fp32. */
-#define V_DERIVED_H                 /* comes when the two functions are there */
+#define V_DERIVED_H /* comes when the two functions are there */
 #ifdef __CUDACC__
 #include "cells/v/v_cuda.h"
 #else
@@ -11,38 +11,38 @@
 #undef V_DERIVED_H
 
 /* 2^-x log2 e overflows to infinity, whose inverse is 0. */
-CELL_CODE V narrow_sigmoid(V x)
+CELL_CODE V lowp_sigmoid(V x)
 {
     return inverse_approximate(v_add(v_const(1), exp2_approximate(v_mul(x, v_const(-1.44269504f)))));
 }
 
 /* 1 - 2 / (1 + e^2x) */
-CELL_CODE V narrow_tanh(V x)
+CELL_CODE V lowp_tanh(V x)
 {
     V inverse = inverse_approximate(v_add(v_const(1), exp2_approximate(v_mul(x, v_const(2.88539008f)))));
     return v_fma(v_const(-2), inverse, v_const(1));
 }
 
-#define v_sigmoid narrow_sigmoid
-#define v_tanh    narrow_tanh
+#define v_sigmoid lowp_sigmoid
+#define v_tanh    lowp_tanh
 #include "cells/v/v_derived.h"
 
 /* Slopes of clipped gates: a value counts as clipped near that of a limit, because it may come from a forward that
  * ran step by step, with the CPU's functions. */
-CELL_CODE V narrow_inside(V y, V low, V high)
+CELL_CODE V lowp_inside(V y, V low, V high)
 {
     return v_inside(y, v_add(low, v_const(1e-6f)), v_sub(high, v_const(1e-6f)));
 }
 
-CELL_CODE V narrow_clipped_sigmoid_slope(V s, V limit)
+CELL_CODE V lowp_clipped_sigmoid_slope(V s, V limit)
 {
-    return v_mul(v_sigmoid_slope(s), narrow_inside(s, v_sigmoid(v_sub(v_const(0), limit)), v_sigmoid(limit)));
+    return v_mul(v_sigmoid_slope(s), lowp_inside(s, v_sigmoid(v_sub(v_const(0), limit)), v_sigmoid(limit)));
 }
 
-CELL_CODE V narrow_clipped_tanh_slope(V t, V limit)
+CELL_CODE V lowp_clipped_tanh_slope(V t, V limit)
 {
-    return v_mul(v_tanh_slope(t), narrow_inside(t, v_tanh(v_sub(v_const(0), limit)), v_tanh(limit)));
+    return v_mul(v_tanh_slope(t), lowp_inside(t, v_tanh(v_sub(v_const(0), limit)), v_tanh(limit)));
 }
 
-#define v_clipped_sigmoid_slope narrow_clipped_sigmoid_slope
-#define v_clipped_tanh_slope    narrow_clipped_tanh_slope
+#define v_clipped_sigmoid_slope lowp_clipped_sigmoid_slope
+#define v_clipped_tanh_slope    lowp_clipped_tanh_slope

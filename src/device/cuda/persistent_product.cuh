@@ -15,30 +15,21 @@ template <> struct operand_of<OPERAND_BF16> {
     typedef uint16_t number;
     GPU_CODE number make(float a) { return to_bf16(a); }
     GPU_CODE uint32_t word(float low, float high) { return pack_bf16(low, high); }
-    GPU_CODE void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
-    {
-        mma_bf16(c, a, b0, b1);
-    }
+    GPU_CODE void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) { mma_bf16(c, a, b0, b1); }
 };
 
 template <> struct operand_of<OPERAND_F16> {
     typedef uint16_t number;
     GPU_CODE number make(float a) { return to_fp16(a); }
     GPU_CODE uint32_t word(float low, float high) { return pack_fp16(low, high); }
-    GPU_CODE void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
-    {
-        mma_fp16(c, a, b0, b1);
-    }
+    GPU_CODE void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) { mma_fp16(c, a, b0, b1); }
 };
 
 template <> struct operand_of<OPERAND_TF32> {
     typedef uint32_t number;
     GPU_CODE number make(float a) { return to_tf32(a); }
     GPU_CODE uint32_t word(float only, float) { return to_tf32(only); }
-    GPU_CODE void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
-    {
-        mma_tf32(c, a, b0, b1);
-    }
+    GPU_CODE void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) { mma_tf32(c, a, b0, b1); }
 };
 
 template <> struct operand_of<OPERAND_F32> {
@@ -50,7 +41,10 @@ template <> struct operand_of<OPERAND_F32> {
 typedef uint32_t weight_registers[TILING_SLOTS][2][4];
 
 /* Which part of a product a warp does. */
-struct part { uint32_t pair, split, first, steps; bool any; };
+struct part {
+    uint32_t pair, split, first, steps;
+    bool any;
+};
 
 GPU_CODE struct part part_of(const struct tiling_product &p, uint32_t warp)
 {
@@ -76,13 +70,11 @@ GPU_CODE const float *weight_row(const struct persistent_args &a, int phase, uin
 }
 
 /* Number k of the operand multiplies this weight. */
-template <bool BACK>
-GPU_CODE float weight_at(const struct persistent_args &a, int phase, const float *row, uint32_t k)
+template <bool BACK> GPU_CODE float weight_at(const struct persistent_args &a, int phase, const float *row, uint32_t k)
 {
     const uint32_t wide = a.tiling.members * a.tiling.units;
     uint32_t field = 0;
-    for (; BACK && k >= wide; k -= wide)
-        field++;
+    for (; BACK && k >= wide; k -= wide) field++;
     if (!row || k >= a.units || field >= a.tiling.product[phase].fields)
         return 0;
     return BACK ? row[((size_t)a.gate[phase][field] * a.units + k) * a.units] : row[k];
@@ -107,8 +99,7 @@ GPU_CODE uint4 weight_fragment(const struct persistent_args &a, int phase, const
 /* A shared slot of this warp: two fragments of 32 x 16 bytes; of plain floats [8 k][32 rows]. */
 GPU_CODE unsigned char *shared_slot(const struct tiling &t, uint32_t slot)
 {
-    return dynamic_shared() + t.at_weights
-           + (threadIdx.x / 32 * t.shared_slots + slot) * (size_t)TILING_SLOT_BYTES;
+    return dynamic_shared() + t.at_weights + (threadIdx.x / 32 * t.shared_slots + slot) * (size_t)TILING_SLOT_BYTES;
 }
 
 /* The index of a slot is not known when this is compiled, those of registers must be: all are looked at. */
@@ -127,10 +118,9 @@ GPU_CODE void load_fragments(const struct persistent_args &a, int phase, uint32_
 {
     const struct tiling_product &p = a.tiling.product[phase];
     const struct part part = part_of(p, threadIdx.x / 32);
-    const uint32_t lane = threadIdx.x % 32, m = part.pair * TILING_ROWS + lane / 4;
+    const uint32_t queue = threadIdx.x % 32, m = part.pair * TILING_ROWS + queue / 4;
     const float *row[4];
-    for (uint32_t i = 0; i < 4; i++)
-        row[i] = weight_row<BACK>(a, phase, unit0, m + 8 * i);
+    for (uint32_t i = 0; i < 4; i++) row[i] = weight_row<BACK>(a, phase, unit0, m + 8 * i);
 #pragma unroll 1
     for (uint32_t i = 0; i < part.steps; i++) {
         uint32_t k = (part.first + i) * (TILING_STEP_BYTES / sizeof(typename operand_of<O>::number));
@@ -140,24 +130,22 @@ GPU_CODE void load_fragments(const struct persistent_args &a, int phase, uint32_
             set_slot(w, p.slot + i, first, second);
         } else {
             uint4 *to = (uint4 *)shared_slot(a.tiling, p.shared_slot + i - p.in_registers);
-            to[lane] = first;
-            to[32 + lane] = second;
+            to[queue] = first;
+            to[32 + queue] = second;
         }
     }
 }
 
-template <bool BACK>
-GPU_CODE void load_floats(const struct persistent_args &a, int phase, uint32_t unit0)
+template <bool BACK> GPU_CODE void load_floats(const struct persistent_args &a, int phase, uint32_t unit0)
 {
     const struct tiling_product &p = a.tiling.product[phase];
     const struct part part = part_of(p, threadIdx.x / 32);
-    const uint32_t lane = threadIdx.x % 32;
-    const float *row = weight_row<BACK>(a, phase, unit0, part.pair * TILING_ROWS + lane);
+    const uint32_t queue = threadIdx.x % 32;
+    const float *row = weight_row<BACK>(a, phase, unit0, part.pair * TILING_ROWS + queue);
 #pragma unroll 1
     for (uint32_t i = 0; i < part.steps; i++) {
         float *to = (float *)shared_slot(a.tiling, p.shared_slot + i);
-        for (uint32_t k = 0; k < 8; k++)
-            to[k * 32 + lane] = weight_at<BACK>(a, phase, row, (part.first + i) * 8 + k);
+        for (uint32_t k = 0; k < 8; k++) to[k * 32 + queue] = weight_at<BACK>(a, phase, row, (part.first + i) * 8 + k);
     }
 }
 
@@ -165,16 +153,13 @@ template <int O, bool BACK>
 GPU_CODE void load_weights(const struct persistent_args &a, uint32_t unit0, weight_registers &w)
 {
     if constexpr (O == OPERAND_F32) {
-        for (uint32_t phase = 0; phase < a.tiling.phases; phase++)
-            load_floats<BACK>(a, (int)phase, unit0);
+        for (uint32_t phase = 0; phase < a.tiling.phases; phase++) load_floats<BACK>(a, (int)phase, unit0);
     } else {
 #pragma unroll
         for (uint32_t i = 0; i < TILING_SLOTS; i++)
-            for (uint32_t j = 0; j < 8; j++)
-                w[i][j / 4][j % 4] = 0;
+            for (uint32_t j = 0; j < 8; j++) w[i][j / 4][j % 4] = 0;
 #pragma unroll 1
-        for (uint32_t phase = 0; phase < a.tiling.phases; phase++)
-            load_fragments<O, BACK>(a, (int)phase, unit0, w);
+        for (uint32_t phase = 0; phase < a.tiling.phases; phase++) load_fragments<O, BACK>(a, (int)phase, unit0, w);
     }
 }
 
@@ -185,13 +170,12 @@ template <int O, int TILES>
 GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_product &p, const struct part &part,
                                  const weight_registers &w, const unsigned char *operand, float *sums)
 {
-    const uint32_t lane = threadIdx.x % 32;
-    const uint32_t row = lane % 8 + (TILES == 2 ? lane / 16 * 8 : 0);
-    const unsigned char *x = operand + row * p.operand_row + lane / 8 % 2 * 16 + part.first * TILING_STEP_BYTES;
+    const uint32_t queue = threadIdx.x % 32;
+    const uint32_t row = queue % 8 + (TILES == 2 ? queue / 16 * 8 : 0);
+    const unsigned char *x = operand + row * p.operand_row + queue / 8 % 2 * 16 + part.first * TILING_STEP_BYTES;
     float c[2][TILES][4];
 #pragma unroll
-    for (int i = 0; i < 8 * TILES; i++)
-        c[i / (4 * TILES)][i / 4 % TILES][i % 4] = 0;
+    for (int i = 0; i < 8 * TILES; i++) c[i / (4 * TILES)][i / 4 % TILES][i % 4] = 0;
     const uint32_t in_registers = min(p.in_registers, part.steps), last = in_registers - 1;
     /* Slots beyond the last hold zeros, which the last step of the operand multiplies: it is surely there. */
 #pragma unroll
@@ -211,19 +195,18 @@ GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_pro
         }
 #pragma unroll 2
     for (uint32_t i = in_registers; i < part.steps; i++) {
-        const uint4 *from = (const uint4 *)shared_slot(t, p.shared_slot + i - in_registers) + lane;
-        const uint4 v[2] = { from[0], from[32] };
+        const uint4 *from = (const uint4 *)shared_slot(t, p.shared_slot + i - in_registers) + queue;
+        const uint4 v[2] = {from[0], from[32]};
         uint32_t b[4];
         load_matrix_4(b, x + i * TILING_STEP_BYTES);
 #pragma unroll
         for (int m = 0; m < 2; m++) {
-            const uint32_t f[4] = { v[m].x, v[m].y, v[m].z, v[m].w };
+            const uint32_t f[4] = {v[m].x, v[m].y, v[m].z, v[m].w};
 #pragma unroll
-            for (int n = 0; n < TILES; n++)
-                operand_of<O>::multiply(c[m][n], f, b[2 * n], b[2 * n + 1]);
+            for (int n = 0; n < TILES; n++) operand_of<O>::multiply(c[m][n], f, b[2 * n], b[2 * n + 1]);
         }
     }
-    float *to = sums + (part.split * t.chunk_rows + lane % 4 * 2) * p.sums_row + part.pair * TILING_ROWS + lane / 4;
+    float *to = sums + (part.split * t.chunk_rows + queue % 4 * 2) * p.sums_row + part.pair * TILING_ROWS + queue / 4;
 #pragma unroll
     for (int i = 0; i < 8 * TILES; i++) {
         const int m = i / (4 * TILES), n = i / 4 % TILES, e = i % 4;
@@ -236,9 +219,9 @@ template <int ROWS>
 GPU_CODE void multiply_floats(const struct tiling &t, const struct tiling_product &p, const struct part &part,
                               const unsigned char *operand, float *sums)
 {
-    const uint32_t lane = threadIdx.x % 32, m = lane % 8 * 4, n = lane / 8;
+    const uint32_t queue = threadIdx.x % 32, m = queue % 8 * 4, n = queue / 8;
     const unsigned char *x = operand + n * p.operand_row + part.first * TILING_STEP_BYTES;
-    float c[ROWS / 4][4] = { { 0 } };
+    float c[ROWS / 4][4] = {{0}};
 #pragma unroll 1
     for (uint32_t i = 0; i < part.steps; i++) {
         const float *w = (const float *)shared_slot(t, p.shared_slot + i) + m;
@@ -246,12 +229,11 @@ GPU_CODE void multiply_floats(const struct tiling &t, const struct tiling_produc
         for (uint32_t half = 0; half < 2; half++) {
             float4 v[4];
 #pragma unroll
-            for (int k = 0; k < 4; k++)
-                v[k] = *(const float4 *)(w + (half * 4 + k) * 32);
+            for (int k = 0; k < 4; k++) v[k] = *(const float4 *)(w + (half * 4 + k) * 32);
 #pragma unroll
             for (int j = 0; j < ROWS / 4; j++) {
                 const float4 h = *(const float4 *)(x + j * 4 * p.operand_row + i * TILING_STEP_BYTES + half * 16);
-                const float hk[4] = { h.x, h.y, h.z, h.w };
+                const float hk[4] = {h.x, h.y, h.z, h.w};
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
                     c[j][0] = fmaf(v[k].x, hk[k], c[j][0]);
@@ -264,8 +246,8 @@ GPU_CODE void multiply_floats(const struct tiling &t, const struct tiling_produc
     }
 #pragma unroll
     for (int j = 0; j < ROWS / 4; j++)
-        *(float4 *)(sums + (part.split * t.chunk_rows + n + j * 4) * p.sums_row + part.pair * TILING_ROWS + m)
-            = make_float4(c[j][0], c[j][1], c[j][2], c[j][3]);
+        *(float4 *)(sums + (part.split * t.chunk_rows + n + j * 4) * p.sums_row + part.pair * TILING_ROWS + m) =
+            make_float4(c[j][0], c[j][1], c[j][2], c[j][3]);
 }
 
 template <int O>

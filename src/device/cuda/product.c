@@ -22,7 +22,9 @@ struct planned {
     size_t workspace;
 };
 
-struct products { struct planned *first; };
+struct products {
+    struct planned *first;
+};
 
 /* ---- planning ----------------------------------------------------------------------------- */
 
@@ -37,7 +39,7 @@ static struct shape shape_of(const struct gpu_product *p, enum precision precisi
 {
     const size_t bytes = precision == PRECISION_BF16 || precision == PRECISION_FP16 ? 2 : 4;
     struct shape s;
-    memset(&s, 0, sizeof s);            /* shapes are compared byte by byte */
+    memset(&s, 0, sizeof s); /* shapes are compared byte by byte */
     s.m = p->m, s.n = p->n, s.k = p->k;
     s.a_row = p->a.row, s.b_row = p->b.row, s.c_row = p->c.row;
     s.a_by_columns = p->a_by_columns, s.b_by_columns = p->b_by_columns;
@@ -45,7 +47,7 @@ static struct shape shape_of(const struct gpu_product *p, enum precision precisi
     s.align_a = alignment(p->a.at, p->a.row, p->a_moves, bytes);
     s.align_b = alignment(p->b.at, p->b.row, 0, bytes);
     s.align_c = alignment(p->c.at, p->c.row, p->c_moves, 4);
-    if (p->bias && alignment(p->bias, 0, 0, 4) < s.align_c)     /* it is read as the result is written */
+    if (p->bias && alignment(p->bias, 0, 0, 4) < s.align_c) /* it is read as the result is written */
         s.align_c = alignment(p->bias, 0, 0, 4);
     s.precision = precision;
     return s;
@@ -64,15 +66,18 @@ static unroll_status set_bias(const struct planned *p, const float *bias)
     return bias ? set_desc(p->desc, LT_DESC_BIAS, &bias, sizeof bias) : UNROLL_OK;
 }
 
-static unroll_status describe(struct planned *p, const float *bias)
+static unroll_status describe_product(struct planned *p, const float *bias)
 {
-    static const int types[] = { [PRECISION_FP32] = LT_FLOAT, [PRECISION_TF32] = LT_FLOAT,
-                                 [PRECISION_BF16] = LT_BFLOAT16, [PRECISION_FP16] = LT_HALF };
+    static const int types[] = {[PRECISION_FP32] = LT_FLOAT,
+                                [PRECISION_TF32] = LT_FLOAT,
+                                [PRECISION_BF16] = LT_BFLOAT16,
+                                [PRECISION_FP16] = LT_HALF};
     const struct shape *s = &p->shape;
     const int type = types[s->precision], yes = 1;
     const uint32_t epilogue = LT_EPILOGUE_BIAS;
-    TRY(cublaslt_check(lt.cublasLtMatmulDescCreate(&p->desc, s->precision == PRECISION_TF32 ? LT_32F_TF32 : LT_32F,
-                                                   LT_FLOAT), planning));
+    TRY(cublaslt_check(
+        lt.cublasLtMatmulDescCreate(&p->desc, s->precision == PRECISION_TF32 ? LT_32F_TF32 : LT_32F, LT_FLOAT),
+        planning));
     if (s->b_by_columns)
         TRY(set_desc(p->desc, LT_DESC_TRANSPOSE_A, &yes, sizeof yes));
     if (s->a_by_columns)
@@ -81,24 +86,31 @@ static unroll_status describe(struct planned *p, const float *bias)
         TRY(set_desc(p->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue));
     TRY(set_bias(p, bias));
     TRY(cublaslt_check(lt.cublasLtMatrixLayoutCreate(&p->a, type, s->b_by_columns ? s->k : s->n,
-                                                     s->b_by_columns ? s->n : s->k, (int64_t)s->b_row), planning));
+                                                     s->b_by_columns ? s->n : s->k, (int64_t)s->b_row),
+                       planning));
     TRY(cublaslt_check(lt.cublasLtMatrixLayoutCreate(&p->b, type, s->a_by_columns ? s->m : s->k,
-                                                     s->a_by_columns ? s->k : s->m, (int64_t)s->a_row), planning));
+                                                     s->a_by_columns ? s->k : s->m, (int64_t)s->a_row),
+                       planning));
     return cublaslt_check(lt.cublasLtMatrixLayoutCreate(&p->c, LT_FLOAT, s->n, s->m, (int64_t)s->c_row), planning);
 }
 
 static unroll_status prefer(lt_preference preference, const struct shape *s)
 {
     const uint64_t workspace = CUBLASLT_WORKSPACE;
-    const struct { int attribute; uint32_t bytes; } alignments[] = {
-        { LT_PREFERENCE_ALIGN_A, s->align_b }, { LT_PREFERENCE_ALIGN_B, s->align_a },
-        { LT_PREFERENCE_ALIGN_C, s->align_c }, { LT_PREFERENCE_ALIGN_D, s->align_c },
-    };
-    TRY(cublaslt_check(lt.cublasLtMatmulPreferenceSetAttribute(preference, LT_PREFERENCE_WORKSPACE, &workspace,
-                                                               sizeof workspace), planning));
+    const struct {
+        int attribute;
+        uint32_t bytes;
+    } alignments[] = {{LT_PREFERENCE_ALIGN_A, s->align_b},
+                      {LT_PREFERENCE_ALIGN_B, s->align_a},
+                      {LT_PREFERENCE_ALIGN_C, s->align_c},
+                      {LT_PREFERENCE_ALIGN_D, s->align_c}};
+    TRY(cublaslt_check(
+        lt.cublasLtMatmulPreferenceSetAttribute(preference, LT_PREFERENCE_WORKSPACE, &workspace, sizeof workspace),
+        planning));
     for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++)
         TRY(cublaslt_check(lt.cublasLtMatmulPreferenceSetAttribute(preference, alignments[i].attribute,
-                                                                   &alignments[i].bytes, sizeof(uint32_t)), planning));
+                                                                   &alignments[i].bytes, sizeof(uint32_t)),
+                           planning));
     return UNROLL_OK;
 }
 
@@ -149,12 +161,11 @@ void cublaslt_products_free(struct products *products)
 static struct planned *find_planned(const struct products *products, const struct shape *s)
 {
     struct planned *p = products->first;
-    while (p && memcmp(&p->shape, s, sizeof *s))
-        p = p->next;
+    while (p && memcmp(&p->shape, s, sizeof *s)) p = p->next;
     return p;
 }
 
-static unroll_status plan_product(struct walker *w, const struct shape *s, const float *bias)
+static unroll_status plan_product(struct recorder *w, const struct shape *s, const float *bias)
 {
     if (!w->products && !(w->products = allocate_zeroed(1, sizeof *w->products)))
         return fail(UNROLL_RESOURCE, "no memory for the plans of products");
@@ -163,7 +174,7 @@ static unroll_status plan_product(struct walker *w, const struct shape *s, const
     struct planned *p;
     TRY(ALLOCATE(p, 1, "for the plan of a product"));
     p->shape = *s;
-    unroll_status status = describe(p, bias);
+    unroll_status status = describe_product(p, bias);
     if (status == UNROLL_OK)
         status = choose(cuda_of(w), p);
     if (status != UNROLL_OK) {
@@ -177,16 +188,17 @@ static unroll_status plan_product(struct walker *w, const struct shape *s, const
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-static unroll_status run_planned(struct walker *w, struct planned *p, const struct gpu_product *of)
+static unroll_status run_planned(struct recorder *w, struct planned *p, const struct gpu_product *of)
 {
     const float one = 1, zero = 0;
     TRY(set_bias(p, of->bias));
     return cublaslt_check(lt.cublasLtMatmul(cuda_of(w)->lt, p->desc, &one, of->b.at, p->a, of->a.at, p->b,
                                             of->adds ? &one : &zero, of->c.at, p->c, of->c.at, p->c, &p->algorithm,
-                                            w->workspace, p->workspace, (cu_stream)w->stream), "multiplying");
+                                            w->workspace, p->workspace, (cu_stream)w->stream),
+                          "multiplying");
 }
 
-unroll_status cublaslt_product(struct walker *w, const struct gpu_product *p)
+unroll_status cublaslt_product(struct recorder *w, const struct gpu_product *p)
 {
     const struct shape s = shape_of(p, w->plan->config.precision);
     if (w->walk == PREPARE)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 static_assert((int)OPERAND_F32 == (int)PRECISION_FP32 && (int)OPERAND_TF32 == (int)PRECISION_TF32 &&
-              (int)OPERAND_BF16 == (int)PRECISION_BF16 && (int)OPERAND_F16 == (int)PRECISION_FP16,
+                  (int)OPERAND_BF16 == (int)PRECISION_BF16 && (int)OPERAND_F16 == (int)PRECISION_FP16,
               "operands are a plan's precisions");
 
 enum { PERSISTENT_CAPABILITY = 90, NAME = 64 };
@@ -17,11 +17,13 @@ enum { PERSISTENT_CAPABILITY = 90, NAME = 64 };
 
 static struct tiling_problem problem_of(const struct rnn *r, bool back)
 {
-    struct tiling_problem p = {
-        .steps = r->steps, .rows = r->batch, .units = (uint32_t)r->units, .backward = back,
-        .operand = (enum gpu_operand)r->w->plan->config.precision,
-        .projected = r->projected, .shared_by_ranks = !r->projected && r->units != r->width,
-    };
+    struct tiling_problem p = {.steps = r->steps,
+                               .rows = r->batch,
+                               .units = (uint32_t)r->units,
+                               .backward = back,
+                               .operand = (enum gpu_operand)r->w->plan->config.precision,
+                               .projected = r->projected,
+                               .shared_by_ranks = !r->projected && r->units != r->width};
     persistent_describe(r->cell, &p);
     return p;
 }
@@ -29,25 +31,35 @@ static struct tiling_problem problem_of(const struct rnn *r, bool back)
 static void measure(const struct rnn *r, bool back)
 {
     const struct tiling_problem p = problem_of(r, back);
-    (void)scratch_take(r->w, tiling_exchange_most(&p));
+    (void)scratch_take(r->w, tiling_exchange_max(&p));
 }
 
-/* RNN_CUDA_WAY in the environment: "portable", "cluster" or "grid" and nothing else; for tests and measurements. */
-static bool way_allowed(enum tiling_way *only)
+/* UNROLL_CUDA_ALGORITHM in the environment: "portable", "cluster" or "grid" and nothing else; for tests and
+ * measurements. */
+static bool algorithm_allowed(enum tiling_algorithm *only)
 {
-    const char *way = getenv("RNN_CUDA_WAY");
-    *only = !way ? WAY_PORTABLE : !strcmp(way, "cluster") ? WAY_CLUSTER : !strcmp(way, "grid") ? WAY_GRID : WAY_PORTABLE;
-    return !way || *only != WAY_PORTABLE;
+    const char *algorithm = getenv("UNROLL_CUDA_ALGORITHM");
+    *only = !algorithm                      ? ALGORITHM_PORTABLE
+            : !strcmp(algorithm, "cluster") ? ALGORITHM_CLUSTER
+            : !strcmp(algorithm, "grid")    ? ALGORITHM_GRID
+                                            : ALGORITHM_PORTABLE;
+    return !algorithm || *only != ALGORITHM_PORTABLE;
 }
 
 /* ---- the device --------------------------------------------------------------------------- */
 
 static unroll_status count_clusters(struct cuda_context *c, cu_function function, int size, int *count)
 {
-    struct cu_launch_attribute attribute = { .id = CU_LAUNCH_CLUSTER };
-    struct cu_launch l = { .grid_x = (unsigned)size, .grid_y = 1, .grid_z = 1, .block_x = TILING_WARPS * 32, .block_y = 1,
-                           .block_z = 1, .shared_bytes = (unsigned)c->shared_per_block, .attribute = &attribute,
-                           .attributes = 1 };
+    struct cu_launch_attribute attribute = {.id = CU_LAUNCH_CLUSTER};
+    struct cu_launch l = {.grid_x = (unsigned)size,
+                          .grid_y = 1,
+                          .grid_z = 1,
+                          .block_x = TILING_WARPS * 32,
+                          .block_y = 1,
+                          .block_z = 1,
+                          .shared_bytes = (unsigned)c->shared_per_block,
+                          .attribute = &attribute,
+                          .attributes = 1};
     attribute.value.cluster.x = (unsigned)size;
     attribute.value.cluster.y = attribute.value.cluster.z = 1;
     cu_result result = cu.cuOccupancyMaxActiveClusters(count, function, &l);
@@ -78,31 +90,33 @@ static unroll_status learn_clusters(struct cuda_context *c, const char *kernel)
     return status;
 }
 
-/* Lanes run side by side: each gets its share. */
+/* Queues run at the same time: each gets its share. */
 static struct tiling_device device_of(const struct rnn *r)
 {
     const struct cuda_context *c = cuda_of(r->w);
-    const uint32_t lanes = (uint32_t)r->w->plan->config.lanes;
-    struct tiling_device d = { .multiprocessors = (uint32_t)c->processors / lanes,
-                               .shared_bytes = (uint32_t)c->shared_per_block, .registers = (uint32_t)c->registers,
-                               .cooperative = c->cooperative };
+    const uint32_t queues = (uint32_t)r->w->plan->config.queues;
+    struct tiling_device d = {.multiprocessors = (uint32_t)c->processors / queues,
+                              .shared_bytes = (uint32_t)c->shared_per_block,
+                              .registers = (uint32_t)c->registers,
+                              .cooperative = c->cooperative};
     for (int i = 0; i < CUDA_CLUSTER_SIZES && c->clusters; i++)
-        d.clusters[i] = (uint32_t)c->clusters_at_once[i] / lanes;
+        d.clusters[i] = (uint32_t)c->clusters_at_once[i] / queues;
     return d;
 }
 
 unroll_status rnn_persistent_choose(const struct rnn *r, bool back, struct tiling *t, const char **why)
 {
     const struct tiling_problem problem = problem_of(r, back);
-    enum tiling_way only;
+    enum tiling_algorithm only;
     char name[NAME];
     memset(t, 0, sizeof *t);
-    *why = !way_allowed(&only) ? "RNN_CUDA_WAY forbids it"
-         : cuda_of(r->w)->capability < PERSISTENT_CAPABILITY ? "the GPU is older than sm_90" : NULL;
+    *why = !algorithm_allowed(&only)                           ? "UNROLL_CUDA_ALGORITHM forbids it"
+           : cuda_of(r->w)->capability < PERSISTENT_CAPABILITY ? "the GPU is older than sm_90"
+                                                               : NULL;
     if (*why)
         return UNROLL_OK;
     persistent_name(r->cell, problem.operand, back, name, sizeof name);
-    if (problem.fields[0] > 0)                          /* else the kernel is empty, and the planner says why */
+    if (problem.fields[0] > 0) /* else the kernel is empty, and the planner says why */
         TRY(learn_clusters(cuda_of(r->w), name));
     const struct tiling_device device = device_of(r);
     tiling_choose(&problem, &device, only, t, why);
@@ -116,33 +130,46 @@ static struct persistent_view over_time(const struct rnn *r, int slot)
 {
     const struct gpu_view *x = &r->view[slot];
     if (!x->at)
-        return (struct persistent_view){ NULL, 0, 0, 0 };
-    return (struct persistent_view){ (float *)(void *)x->at, x->stride[0], (uint32_t)x->stride[1],
-                                     x->rank == 4 ? (uint32_t)x->stride[2] : 0 };
+        return (struct persistent_view){NULL, 0, 0, 0};
+    return (struct persistent_view){(float *)(void *)x->at, x->stride[0], (uint32_t)x->stride[1],
+                                    x->rank == 4 ? (uint32_t)x->stride[2] : 0};
 }
 
 static struct persistent_view states_at_end(const struct rnn *r, int slot)
 {
     const struct gpu_view *x = &r->view[slot];
     if (!x->at)
-        return (struct persistent_view){ NULL, 0, 0, 0 };
-    return (struct persistent_view){ (float *)(void *)x->at, 0, (uint32_t)x->stride[x->rank - 2],
-                                     x->rank == 3 ? (uint32_t)x->stride[0] : 0 };
+        return (struct persistent_view){NULL, 0, 0, 0};
+    return (struct persistent_view){(float *)(void *)x->at, 0, (uint32_t)x->stride[x->rank - 2],
+                                    x->rank == 3 ? (uint32_t)x->stride[0] : 0};
 }
 
 static struct persistent_args args_of(const struct rnn *r, const struct tiling *t)
 {
     const struct op *op = r->call->op;
     struct persistent_args a = {
-        .tiling = *t, .g = over_time(r, RNN_G), .y = over_time(r, RNN_Y), .s = over_time(r, RNN_S),
-        .link = over_time(r, RNN_LINK), .h0 = states_at_end(r, RNN_H0), .s0 = states_at_end(r, RNN_S0),
-        .hn = states_at_end(r, RNN_HN), .sn = states_at_end(r, RNN_SN),
-        .vector = { (float *)(void *)r->view[RNN_VECTOR].at, 0, 0, (uint32_t)r->view[RNN_VECTOR].stride[0] },
-        .weights = (const float *)(void *)r->view[RNN_W].at, .bias = (const float *)(void *)r->view[RNN_BIAS].at,
-        .lengths = r->ends.lengths, .origin = r->ends.origin, .reset = r->resets.at, .reset_row = (uint32_t)r->resets.step,
-        .steps = r->steps, .rows = r->batch, .units = (uint32_t)r->units, .direction = r->reverse,
-        .trained = r->w->plan->config.mode >= MODE_TRAIN, .clip = r->options->clip,
-    };
+        .tiling = *t,
+        .g = over_time(r, RNN_G),
+        .y = over_time(r, RNN_Y),
+        .s = over_time(r, RNN_S),
+        .intermediate = over_time(r, RNN_INTERMEDIATE),
+        .h0 = states_at_end(r, RNN_H0),
+        .s0 = states_at_end(r, RNN_S0),
+        .hn = states_at_end(r, RNN_HN),
+        .sn = states_at_end(r, RNN_SN),
+        .vector = {(float *)(void *)r->view[RNN_VECTOR].at, 0, 0, (uint32_t)r->view[RNN_VECTOR].stride[0]},
+        .weights = (const float *)(void *)r->view[RNN_W].at,
+        .bias = (const float *)(void *)r->view[RNN_BIAS].at,
+        .lengths = r->ends.lengths,
+        .origin = r->ends.origin,
+        .reset = r->resets.at,
+        .reset_row = (uint32_t)r->resets.step,
+        .steps = r->steps,
+        .rows = r->batch,
+        .units = (uint32_t)r->units,
+        .direction = r->reverse,
+        .trained = r->w->plan->config.mode >= MODE_TRAIN,
+        .clip = r->options->clip};
     persistent_gates(r->cell, a.gate);
     if (op->kind != OP_RNN_BACK)
         return a;
@@ -174,10 +201,12 @@ static unroll_status clear_flags(const struct rnn *r, const struct tiling *t, st
 static unroll_status run(const struct rnn *r, bool back, const struct tiling *t)
 {
     struct persistent_args a = args_of(r, t);
-    const struct launch_shape shape = {
-        .x = (uint64_t)t->groups * t->cluster, .y = 1, .threads = TILING_WARPS * 32, .shared_bytes = t->shared_bytes,
-        .cluster = t->way == WAY_CLUSTER ? t->cluster : 1, .cooperative = t->way == WAY_GRID,
-    };
+    const struct launch_shape shape = {.x = (uint64_t)t->groups * t->cluster,
+                                       .y = 1,
+                                       .threads = TILING_WARPS * 32,
+                                       .shared_bytes = t->shared_bytes,
+                                       .cluster = t->algorithm == ALGORITHM_CLUSTER ? t->cluster : 1,
+                                       .cooperative = t->algorithm == ALGORITHM_GRID};
     char name[NAME];
     TRY(clear_flags(r, t, &a));
     persistent_name(r->cell, (enum gpu_operand)r->w->plan->config.precision, back, name, sizeof name);
@@ -194,6 +223,6 @@ unroll_status rnn_persistent(const struct rnn *r, bool back, bool *done)
         return UNROLL_OK;
     }
     TRY(rnn_persistent_choose(r, back, &tiling, &why));
-    *done = tiling.way != WAY_PORTABLE;
+    *done = tiling.algorithm != ALGORITHM_PORTABLE;
     return *done ? run(r, back, &tiling) : UNROLL_OK;
 }

@@ -5,7 +5,7 @@
 #include "device/cuda/tiling.h"
 #include "device/gpu/gpu_rnn.h"
 
-/* If the planner finds a way: else t->way is WAY_PORTABLE and *why says why. */
+/* If the planner finds a way: else t->way is ALGORITHM_PORTABLE and *why says why. */
 unroll_status rnn_persistent_choose(const struct rnn *, bool back, struct tiling *, const char **why);
 /* Measured is what the exchange of any way takes. */
 unroll_status rnn_persistent(const struct rnn *, bool back, bool *done);

@@ -1,5 +1,5 @@
 /* Kernels that make each number by itself, or a row by one block: copies, masks, embeddings, dropout,
- * activations. Semantics are those of device/cpu/rows.h, elementwise.h and activate.h. */
+ * activations. Semantics are those of device/cpu/bias_grad.h, elementwise.h and activate.h. */
 #include "device/cuda/rows.h"
 #include "cells/v/v_cuda.h"
 #include "cells/v/v_chosen.h"
@@ -51,11 +51,12 @@ KERNEL(gpu_gather, struct gather_args)
     if (t >= a.x.steps)
         return;
     const float *from = !row_lasts(a.ends, t, b) ? NULL
-                      : a.shift ? entering(a, t, b) : a.x.at + t * a.x.t + b * a.x.row;
+                        : a.shift                ? entering(a, t, b)
+                                                 : a.x.at + t * a.x.t + b * a.x.row;
     a.to[i] = from ? from[column] : 0;
 }
 
-KERNEL(gpu_narrow, struct narrow_args)
+KERNEL(gpu_lowp, struct lowp_args)
 {
     size_t i = thread_number(), row = i / a.to_row, column = i % a.to_row;
     if (row >= a.rows)
@@ -89,14 +90,14 @@ KERNEL(gpu_dropout, struct dropout_args)
         return;
     size_t t = row / a.x.batch, b = row % a.x.batch;
     uint64_t seed = (uint64_t)a.run[0];
-    uint32_t key[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) ^ a.stream }, word[4];
-    uint32_t counter[4] = { quad, a.first_row + (uint32_t)b, a.ends.origin + (uint32_t)t, (uint32_t)a.run[1] };
+    uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32) ^ a.stream}, word[4];
+    uint32_t counter[4] = {quad, a.first_row + (uint32_t)b, a.ends.origin + (uint32_t)t, (uint32_t)a.run[1]};
     const float kept = (float)(1.0 / (1.0 - (double)a.probability)), *x = row_at(a.x, row);
     float *y = row_at(a.y, row);
     bool lasts = row_lasts(a.ends, t, b);
     philox(key, counter, word);
     for (uint32_t w = 0; w < 4; w++) {
-        uint32_t unit = 4 * quad + w - a.first_unit;        /* wraps where the quad begins before the view */
+        uint32_t unit = 4 * quad + w - a.first_unit; /* wraps where the quad begins before the view */
         if (unit >= a.x.width)
             continue;
         float number = lasts ? x[unit] * (philox_unit(word[w]) >= a.probability ? kept : 0) : 0;
@@ -111,8 +112,7 @@ KERNEL(gpu_activate, struct activate_args)
     size_t row, column;
     if (!element(a.x, thread_number(), &row, &column))
         return;
-    row_at(a.y, row)[column] = v_chosen(a.function.kind, row_at(a.x, row)[column], a.function.alpha,
-                                        a.function.beta);
+    row_at(a.y, row)[column] = v_chosen(a.function.kind, row_at(a.x, row)[column], a.function.alpha, a.function.beta);
 }
 
 KERNEL(gpu_activate_back, struct activate_back_args)
@@ -130,14 +130,11 @@ KERNEL(gpu_activate_back, struct activate_back_args)
 GPU_CODE void softmax(const float *x, float *y, uint32_t n, float *room)
 {
     float max = x[0], sum = 0;
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
-        max = x[i] > max ? x[i] : max;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) max = x[i] > max ? x[i] : max;
     max = block_max(max, room);
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
-        sum += v_exp(x[i] - max);
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) sum += v_exp(x[i] - max);
     sum = block_sum(sum, room);
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
-        y[i] = v_exp(x[i] - max) / sum;
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) y[i] = v_exp(x[i] - max) / sum;
 }
 
 KERNEL(gpu_softmax, struct activate_args)
@@ -153,8 +150,7 @@ KERNEL(gpu_softmax_back, struct activate_back_args)
     float *y = row_at(a.x, blockIdx.x), *dx = row_at(a.dx, blockIdx.x), dot = 0;
     const float *dy = row_at(a.dy, blockIdx.x);
     softmax(y, y, a.x.width, room);
-    for (uint32_t i = threadIdx.x; i < a.x.width; i += blockDim.x)
-        dot += y[i] * dy[i];
+    for (uint32_t i = threadIdx.x; i < a.x.width; i += blockDim.x) dot += y[i] * dy[i];
     dot = block_sum(dot, room);
     for (uint32_t i = threadIdx.x; i < a.x.width; i += blockDim.x) {
         float d = y[i] * (dy[i] - dot);

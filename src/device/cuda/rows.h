@@ -11,10 +11,7 @@ GPU_CODE bool row_lasts(const struct gpu_ends &e, size_t t, size_t b)
     return !e.lengths || (int64_t)(e.origin + t) < e.lengths[b];
 }
 
-GPU_CODE bool row_resets(const struct gpu_resets &r, size_t t, size_t b)
-{
-    return r.at && r.at[t * r.step + b];
-}
+GPU_CODE bool row_resets(const struct gpu_resets &r, size_t t, size_t b) { return r.at && r.at[t * r.step + b]; }
 
 GPU_CODE size_t row_count(const struct gpu_rows &x) { return (size_t)x.steps * x.batch; }
 

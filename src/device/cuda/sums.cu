@@ -4,7 +4,7 @@
 #include "cells/v/v_cuda.h"
 #include "optim/optim.h"
 
-enum { TILE = 32, LANES = GPU_THREADS / TILE };     /* columns of a block, and rows that it adds at a time */
+enum { TILE = 32, QUEUES = GPU_THREADS / TILE }; /* columns of a block, and rows that it adds at a time */
 
 /* ---- columns ------------------------------------------------------------------------------ */
 
@@ -13,22 +13,22 @@ KERNEL(gpu_sum_parts, struct sum_parts_args)
 {
     SHARED(float, room, GPU_THREADS);
     const uint32_t tiles = (a.x.width + TILE - 1) / TILE, part = blockIdx.x / tiles;
-    const uint32_t column = blockIdx.x % tiles * TILE + threadIdx.x % TILE, lane = threadIdx.x / TILE;
+    const uint32_t column = blockIdx.x % tiles * TILE + threadIdx.x % TILE, queue = threadIdx.x / TILE;
     const size_t rows = (size_t)a.x.steps * a.rows;
     float sum = 0;
-    for (size_t r = (size_t)part * LANES + lane; column < a.x.width && r < rows; r += (size_t)a.parts * LANES) {
+    for (size_t r = (size_t)part * QUEUES + queue; column < a.x.width && r < rows; r += (size_t)a.parts * QUEUES) {
         size_t t = r / a.rows, b = a.first + r % a.rows;
         if (row_lasts(a.ends, t, b))
             sum += a.x.at[t * a.x.t + b * a.x.row + column];
     }
     room[threadIdx.x] = sum;
     __syncthreads();
-    for (unsigned distance = LANES / 2; distance > 0; distance /= 2) {
-        if (lane < distance)
+    for (unsigned distance = QUEUES / 2; distance > 0; distance /= 2) {
+        if (queue < distance)
             room[threadIdx.x] += room[threadIdx.x + distance * TILE];
         __syncthreads();
     }
-    if (lane == 0 && column < a.x.width)
+    if (queue == 0 && column < a.x.width)
         a.part[(size_t)part * a.x.width + column] = room[threadIdx.x];
 }
 
@@ -38,8 +38,7 @@ KERNEL(gpu_sum, struct sum_args)
     float sum = 0;
     if (column >= a.width)
         return;
-    for (uint32_t p = 0; p < a.parts; p++)
-        sum += a.part[(size_t)p * a.width + column];
+    for (uint32_t p = 0; p < a.parts; p++) sum += a.part[(size_t)p * a.width + column];
     a.sum[column] += sum;
     if (a.twin)
         a.twin[column] += sum;
@@ -81,8 +80,7 @@ GPU_CODE float gradient_scale(const struct loss_args &a) { return a.scale ? (flo
 
 GPU_CODE void clear_row(const struct loss_args &a, float *z)
 {
-    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
-        z[i] = 0;
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) z[i] = 0;
     if (threadIdx.x == 0)
         a.loss[blockIdx.x] = a.loss[row_count(a.z) + blockIdx.x] = 0;
 }
@@ -108,8 +106,7 @@ KERNEL(xent_gpu_loss, struct loss_args)
         return;
     }
     const float of_class = z[of];
-    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
-        max = z[i] > max ? z[i] : max;
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) max = z[i] > max ? z[i] : max;
     max = block_max(max, room);
     for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) {
         z[i] = v_exp(z[i] - max);
@@ -153,8 +150,7 @@ KERNEL(gpu_norm_parts, struct norm_args)
     const size_t first = (size_t)chunk.number * GPU_CHUNK;
     const size_t end = x.count - first < GPU_CHUNK ? x.count : first + GPU_CHUNK;
     double sum = 0;
-    for (size_t i = first + threadIdx.x; i < end; i += blockDim.x)
-        sum += (double)x.x[i] * (double)x.x[i];
+    for (size_t i = first + threadIdx.x; i < end; i += blockDim.x) sum += (double)x.x[i] * (double)x.x[i];
     sum = block_sum(sum, room);
     if (threadIdx.x == 0)
         a.part[blockIdx.x] = sum;
@@ -168,8 +164,7 @@ KERNEL(gpu_norm, struct norm_args)
     if (i >= a.tensors)
         return;
     const struct norm_tensor x = a.tensor[i];
-    for (uint32_t p = 0; p < x.chunks; p++)
-        sum += a.part[x.first_chunk + p];
+    for (uint32_t p = 0; p < x.chunks; p++) sum += a.part[x.first_chunk + p];
     *x.out += sum;
 }
 
@@ -178,9 +173,7 @@ KERNEL(gpu_unscale, struct unscale_args)
 {
     const double scale = a.rates[RATE_SCALE];
     double sum = 0;
-    for (uint32_t i = 0; i < a.norm_count; i++)
-        sum += a.norms[i];
+    for (uint32_t i = 0; i < a.norm_count; i++) sum += a.norms[i];
     a.rates[RATE_OVERFLOW] = !isfinite(sum);
-    for (uint32_t i = 0; i < a.norm_count; i++)
-        a.norms[i] = isfinite(sum) ? a.norms[i] / (scale * scale) : 0;
+    for (uint32_t i = 0; i < a.norm_count; i++) a.norms[i] = isfinite(sum) ? a.norms[i] / (scale * scale) : 0;
 }

@@ -10,88 +10,90 @@
  * phases. Rows go in *chunks* of 8 or 16 that take turns, so that one computes while another's operand is under way.
  *
  * Matrices, by the phase that multiplies them:
- *     forward    [fields of the phase x units] x [h or link, all units]
+ *     forward    [fields of the phase x units] x [h or intermediate, all units]
  *     backward   [own units of dh or dlink] x [fields of the phase x all units]
  * A block multiplies in pairs of tiles of 16 rows; the k of a pair is divided into splits; a warp does one split of
  * one pair: k in steps of 32 bytes, the weights of the first steps in registers, of others in shared memory. */
 
-enum tiling_way { WAY_PORTABLE, WAY_CLUSTER, WAY_GRID };       /* how a recurrence runs; groups meet in a cluster or in L2 */
+enum tiling_algorithm {
+    ALGORITHM_PORTABLE,
+    ALGORITHM_CLUSTER,
+    ALGORITHM_GRID
+}; /* how a recurrence runs; groups meet in a cluster or in L2 */
 
 enum gpu_operand { OPERAND_F32, OPERAND_TF32, OPERAND_BF16, OPERAND_F16, GPU_OPERANDS };
 
 enum {
-    TILING_PHASES = 2, TILING_FIELDS = 8,
-    TILING_WARPS = 8,               /* of a block; each thread can have 255 registers */
-    TILING_SLOTS = 16,              /* k steps of a pair of tiles whose weights a warp has in registers: 8 each */
-    TILING_RUN = 4,                 /* slots that are multiplied without a branch between; a phase begins with such */
-    TILING_ROWS = 32,               /* of a pair */
-    TILING_CELLS = 2,               /* that a thread does in a round, at most */
-    TILING_CHUNKS = 16,             /* of a group, at most */
-    TILING_STEP_BYTES = 32,         /* of an operand's row: a k step */
-    TILING_SLOT_BYTES = 1024        /* of a warp: weights of a k step of a pair in shared memory */
+    TILING_PHASES = 2,
+    TILING_FIELDS = 8,
+    TILING_WARPS = 8,        /* of a block; each thread can have 255 registers */
+    TILING_SLOTS = 16,       /* k steps of a pair of tiles whose weights a warp has in registers: 8 each */
+    TILING_RUN = 4,          /* slots that are multiplied without a branch between; a phase begins with such */
+    TILING_ROWS = 32,        /* of a pair */
+    TILING_CELLS = 2,        /* that a thread does in a round, at most */
+    TILING_CHUNKS = 16,      /* of a group, at most */
+    TILING_STEP_BYTES = 32,  /* of an operand's row: a k step */
+    TILING_SLOT_BYTES = 1024 /* of a warp: weights of a k step of a pair in shared memory */
 };
 
-static inline uint32_t operand_bytes(enum gpu_operand o)
-{
-    return o == OPERAND_BF16 || o == OPERAND_F16 ? 2 : 4;
-}
+static inline uint32_t operand_bytes(enum gpu_operand o) { return o == OPERAND_BF16 || o == OPERAND_F16 ? 2 : 4; }
 
 /* The product of one phase, in one block. */
 struct tiling_product {
-    uint32_t rows;                  /* of its matrix */
-    uint32_t fields;                /* of the operand; each is members * units numbers long */
-    uint32_t pairs, splits;         /* pairs * splits <= TILING_WARPS: warp w does pair w % pairs, split w / pairs */
-    uint32_t steps, steps_all;      /* k steps of a warp; of all splits */
-    uint32_t slot, in_registers;    /* steps [0, in_registers) lie in slots [slot, slot + in_registers) */
-    uint32_t shared_slot;           /* the others: in the warp's shared slots, from this one on */
-    uint32_t operand_row;           /* bytes from row to row of the operand: an odd multiple of 16 */
-    uint32_t sums_row;              /* numbers from row to row of the sums: 4 more than a multiple of 32 */
+    uint32_t rows;               /* of its matrix */
+    uint32_t fields;             /* of the operand; each is members * units numbers long */
+    uint32_t pairs, splits;      /* pairs * splits <= TILING_WARPS: warp w does pair w % pairs, split w / pairs */
+    uint32_t steps, steps_all;   /* k steps of a warp; of all splits */
+    uint32_t slot, in_registers; /* steps [0, in_registers) lie in slots [slot, slot + in_registers) */
+    uint32_t shared_slot;        /* the others: in the warp's shared slots, from this one on */
+    uint32_t operand_row;        /* bytes from row to row of the operand: an odd multiple of 16 */
+    uint32_t sums_row;           /* numbers from row to row of the sums: 4 more than a multiple of 32 */
 };
 
 struct tiling {
-    enum tiling_way way;
-    uint32_t groups, members;       /* groups may be more than fit at once if they are clusters */
-    uint32_t cluster;               /* blocks from group to group: members, or the size of the cluster */
-    uint32_t units;                 /* of a block, a multiple of 8 */
-    uint32_t chunk_rows, chunks;    /* of a group */
+    enum tiling_algorithm algorithm;
+    uint32_t groups, members;    /* groups may be more than fit at once if they are clusters */
+    uint32_t cluster;            /* blocks from group to group: members, or the size of the cluster */
+    uint32_t units;              /* of a block, a multiple of 8 */
+    uint32_t chunk_rows, chunks; /* of a group */
     uint32_t phases, states;
-    uint32_t shared_slots;          /* of each warp, all phases together */
+    uint32_t shared_slots; /* of each warp, all phases together */
     struct tiling_product product[TILING_PHASES];
     /* bytes of shared memory, and where its parts begin */
-    uint32_t at_operand, operand_buffer;            /* a buffer: chunk_rows rows */
+    uint32_t at_operand, operand_buffer; /* a buffer: chunk_rows rows */
     uint32_t at_sums, at_staged, at_states, at_bias, at_pieces, at_lengths, at_barriers, at_weights;
     uint32_t shared_bytes;
     /* a grid's operands and flags in global memory */
     uint64_t exchange_bytes, flag_bytes;
     /* forecasts */
 
-    double   cycles, portable_cycles;       /* of all steps, this way and the portable one */
+    double cycles, portable_cycles; /* of all steps, this way and the portable one */
 };
 
 struct tiling_problem {
     uint32_t phases, states;
-    uint32_t fields[TILING_PHASES];         /* inputs from h; from the link */
-    uint32_t links;
-    uint32_t steps, rows, units;            /* of the operation */
+    uint32_t fields[TILING_PHASES]; /* inputs from h; from the intermediate */
+    uint32_t intermediates;
+    uint32_t steps, rows, units; /* of the operation */
     enum gpu_operand operand;
-    int      backward, projected, shared_by_ranks;
+    int backward, projected, shared_by_ranks;
 };
 
 /* What a direction or layer may use of a device: a share of the multiprocessors if others run beside it. */
 struct tiling_device {
     uint32_t multiprocessors;
-    uint32_t shared_bytes;                  /* that a block can have */
-    uint32_t registers;                     /* of a multiprocessor */
-    uint32_t clusters[5];                   /* of 1, 2, 4, 8, 16 blocks with all shared memory, that can run at once */
-    int      cooperative;                   /* grids whose blocks all run at once */
+    uint32_t shared_bytes; /* that a block can have */
+    uint32_t registers;    /* of a multiprocessor */
+    uint32_t clusters[5];  /* of 1, 2, 4, 8, 16 blocks with all shared memory, that can run at once */
+    int cooperative;       /* grids whose blocks all run at once */
 };
 
-/* The cheapest way. WAY_PORTABLE: *why says in a few words why no other. `only`: WAY_CLUSTER or WAY_GRID ask for
- * that way or none, WAY_PORTABLE for whichever is cheapest. */
-void tiling_choose(const struct tiling_problem *, const struct tiling_device *, enum tiling_way only, struct tiling *,
-                   const char **why);
+/* The cheapest way. ALGORITHM_PORTABLE: *why says in a few words why no other. `only`: ALGORITHM_CLUSTER or
+ * ALGORITHM_GRID ask for that way or none, ALGORITHM_PORTABLE for whichever is cheapest. */
+void tiling_choose(const struct tiling_problem *, const struct tiling_device *, enum tiling_algorithm only,
+                   struct tiling *, const char **why);
 
 /* Bytes of exchange and flags that no way takes more than. */
-uint64_t tiling_exchange_most(const struct tiling_problem *);
+uint64_t tiling_exchange_max(const struct tiling_problem *);
 
 #endif

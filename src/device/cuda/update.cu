@@ -5,21 +5,22 @@
 #define OPTIMIZER_USER "device/cuda/update_all.h"
 #include "optim/optim_table.h"
 
-static_assert(OPTIMIZER_NUMBERS_MOST * sizeof(float) <= UPDATE_RATES_BYTES && (int)UPDATE_STATES_MOST == (int)OPTIMIZER_STATES_MOST,
+static_assert(OPTIMIZER_NUMBERS_MAX * sizeof(float) <= UPDATE_RATES_BYTES &&
+                  (int)UPDATE_STATES_MAX == (int)OPTIMIZER_STATES_MAX,
               "there is no room for what an update shares");
 
 /* The scale of losses for products of fp16: halved when a gradient was not finite, doubled after many good updates. */
 GPU_CODE void adapt_scale(double *rates)
 {
-    const double most = 16777216, least = 1, patience = 2000;
+    const double max = 16777216, min = 1, patience = 2000;
     bool overflow = rates[RATE_OVERFLOW] != 0;
     double scale = rates[RATE_SCALE];
     rates[RATE_GOOD] = overflow ? 0 : rates[RATE_GOOD] + 1;
     if (overflow)
-        rates[RATE_SCALE] = scale / 2 > least ? scale / 2 : least;
+        rates[RATE_SCALE] = scale / 2 > min ? scale / 2 : min;
     if (rates[RATE_GOOD] < patience)
         return;
-    rates[RATE_SCALE] = 2 * scale < most ? 2 * scale : most;
+    rates[RATE_SCALE] = 2 * scale < max ? 2 * scale : max;
     rates[RATE_GOOD] = 0;
 }
 
@@ -29,8 +30,7 @@ KERNEL(gpu_update_begin, struct update_begin_args)
 {
     const double weight = *a.weight, clip = a.rates[RATE_CLIP];
     double sum = 0, scale = 0;
-    for (uint32_t i = 0; i < a.norm_count; i++)
-        sum += a.norms[i];
+    for (uint32_t i = 0; i < a.norm_count; i++) sum += a.norms[i];
     if (isfinite(sum) && isfinite(weight) && weight != 0) {
         double length = sqrt(sum) / weight;
         scale = clip > 0 && length > clip ? clip / length / weight : 1 / weight;
@@ -39,8 +39,7 @@ KERNEL(gpu_update_begin, struct update_begin_args)
         scale = a.rates[RATE_OVERFLOW] != 0 ? 0 : scale / a.rates[RATE_SCALE];
         adapt_scale(a.rates);
     }
-    for (int i = 0; i < OPTIMIZER_NUMBERS_MOST; i++)
-        ((float *)a.shared)[i] = (float)a.rates[RATE_NUMBERS + i];
+    for (int i = 0; i < OPTIMIZER_NUMBERS_MAX; i++) ((float *)a.shared)[i] = (float)a.rates[RATE_NUMBERS + i];
     *a.scale = (float)scale;
 }
 

@@ -13,11 +13,9 @@ KERNEL(OPTIMIZER_(gpu_update), struct update_args)
         x.g[i] = 0;
         if (scale == 0)
             continue;
-        for (int k = 0; k < OPTIMIZER_STATES; k++)
-            p.s[k] = x.state[k][i];
+        for (int k = 0; k < OPTIMIZER_STATES; k++) p.s[k] = x.state[k][i];
         OPTIMIZER_(step)(&p, &r);
         x.w[i] = p.w;
-        for (int k = 0; k < OPTIMIZER_STATES; k++)
-            x.state[k][i] = p.s[k];
+        for (int k = 0; k < OPTIMIZER_STATES; k++) x.state[k][i] = p.s[k];
     }
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* clang-format off */     /* tables and small structs, a line each */
+
 enum { GPU_THREADS = 256, GPU_CHUNK = 4096 };       /* of a block; numbers of one tensor that a block goes over */
 
 /* Rows of `width` numbers side by side: row (step, b) begins at at[step * t + b * row]. */
@@ -41,7 +43,7 @@ struct gather_args {
     int shift, direction;
     float *to;
 };
-struct narrow_args { const float *from; size_t from_row; uint16_t *to; size_t to_row; uint32_t rows, width; int is_fp16, none; };
+struct lowp_args { const float *from; size_t from_row; uint16_t *to; size_t to_row; uint32_t rows, width; int is_fp16, none; };
 struct embed_args { const int32_t *tokens; size_t step; const float *table; size_t table_row; struct gpu_rows y; };
 struct dropout_args {
     struct gpu_rows x, y;
@@ -92,8 +94,8 @@ struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chu
 
 /* ---- update.cu ---------------------------------------------------------------------------- */
 
-enum { UPDATE_STATES_MOST = 8 };
-struct update_tensor { float *w, *g, *state[UPDATE_STATES_MOST]; size_t count; };
+enum { UPDATE_STATES_MAX = 8 };
+struct update_tensor { float *w, *g, *state[UPDATE_STATES_MAX]; size_t count; };
 struct update_begin_args { double *rates; const double *norms, *weight; int is_scaled; uint32_t norm_count; void *shared; float *scale; };
 struct update_args { const struct update_tensor *tensor; const struct gpu_chunk *chunk; const void *shared; const float *scale; };
 enum { UPDATE_RATES_BYTES = 128 };      /* room for the rates that update_begin makes */
@@ -111,8 +113,8 @@ struct cell_forward_args {
     int64_t next_t;                     /* the step after, or -1 */
     struct gpu_ends ends;
     struct gpu_resets resets;
-    struct gpu_fields g, state, next, link;
-    struct gpu_fields y, s, kept_link;  /* copies of the first next state, of the others, of the links; at NULL: none */
+    struct gpu_fields g, state, next, intermediate;
+    struct gpu_fields y, s, kept_intermediate;  /* copies of the first next state, of the others, of the intermediates; at NULL: none */
     const float *vector;
     size_t vector_field;
     int projected;                      /* the first next state is the output before the projection */
@@ -124,7 +126,7 @@ struct cell_backward_args {
     int64_t before, done;               /* the step before in the order of forward; that done last by us; or -1 */
     struct gpu_ends ends;
     struct gpu_resets resets;
-    struct gpu_fields g, d_state, d_link, dv;
+    struct gpu_fields g, d_state, d_intermediate, dv;
     struct gpu_fields y, s, y_before, s_before, h0, s0;     /* y: what the cell made: the output, or m */
     const float *dy;
     size_t dy_row;

@@ -3,9 +3,9 @@
 
 /* ---- views -------------------------------------------------------------------------------- */
 
-struct gpu_view view_at(const struct walker *w, const struct view *v)
+struct gpu_view view_at(const struct recorder *w, const struct view *v)
 {
-    struct gpu_view x = { 0 };
+    struct gpu_view x = {0};
     size_t step = 1, first = 0;
     if (v->buffer < 0)
         return x;
@@ -26,8 +26,7 @@ struct gpu_view view_at(const struct walker *w, const struct view *v)
 uint64_t view_numbers(const struct gpu_view *x)
 {
     uint64_t count = 1;
-    for (int i = 0; i < x->rank; i++)
-        count *= x->count[i];
+    for (int i = 0; i < x->rank; i++) count *= x->count[i];
     return count;
 }
 
@@ -40,60 +39,55 @@ bool view_is_whole(const struct gpu_view *x)
     return true;
 }
 
-void call_at(const struct walker *w, const struct op *op, struct gpu_call *call)
+void call_at(const struct recorder *w, const struct op *op, struct gpu_call *call)
 {
     call->op = op;
-    for (int i = 0; i < OP_VIEWS; i++)
-        call->view[i] = i < op->views ? view_at(w, &op->view[i]) : (struct gpu_view){ 0 };
+    for (int i = 0; i < OP_VIEWS; i++) call->view[i] = i < op->views ? view_at(w, &op->view[i]) : (struct gpu_view){0};
 }
 
-struct share shard_of(const struct walker *w, const struct gpu_view *x, const struct gpu_view *sum, size_t shard)
+struct share shard_of(const struct recorder *w, const struct gpu_view *x, const struct gpu_view *sum, size_t shard)
 {
     const struct plan_config *c = &w->plan->config;
     uint32_t first, count, begin = x->origin[1], end = begin + x->count[1];
-    share(c->B, (int)c->shards, (int)(sum->origin[0] + shard), 1, &first, &count);
+    shard_range(c->B, (int)c->shards, (int)(sum->origin[0] + shard), 1, &first, &count);
     uint32_t last = first + count < end ? first + count : end;
     first = first > begin ? first : begin;
-    return first < last ? (struct share){ first - begin, last - first } : (struct share){ 0, 0 };
+    return first < last ? (struct share){first - begin, last - first} : (struct share){0, 0};
 }
 
 struct gpu_rows rows_of(const struct gpu_view *x)
 {
-    struct gpu_rows rows = { (float *)(void *)x->at, x->stride[0], x->stride[1], x->count[0], x->count[1], 1, 0 };
-    for (int i = 2; i < x->rank; i++)
-        rows.width *= x->count[i];      /* gates side by side: units are whole on one GPU */
+    struct gpu_rows rows = {(float *)(void *)x->at, x->stride[0], x->stride[1], x->count[0], x->count[1], 1, 0};
+    for (int i = 2; i < x->rank; i++) rows.width *= x->count[i]; /* gates side by side: units are whole on one GPU */
     return rows;
 }
 
 struct gpu_ends ends_of(const struct gpu_view *x, const struct gpu_view *lengths)
 {
-    return (struct gpu_ends){ (const int32_t *)(void *)lengths->at, x->origin[0], 0 };
+    return (struct gpu_ends){(const int32_t *)(void *)lengths->at, x->origin[0], 0};
 }
 
 struct gpu_resets resets_of(const struct gpu_view *reset)
 {
-    return (struct gpu_resets){ (const uint8_t *)reset->at, reset->stride[0] };
+    return (struct gpu_resets){(const uint8_t *)reset->at, reset->stride[0]};
 }
 
-size_t count_of(const struct gpu_rows *x)
-{
-    return (size_t)x->steps * x->batch * x->width;
-}
+size_t count_of(const struct gpu_rows *x) { return (size_t)x->steps * x->batch * x->width; }
 
 /* ---- scratch ------------------------------------------------------------------------------ */
 
-void *scratch_take(struct walker *w, uint64_t bytes)
+void *scratch_take(struct recorder *w, uint64_t bytes)
 {
     void *at = w->scratch + w->scratch_used;
     w->scratch_used += (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
-    if (w->scratch_used > w->scratch_most)
-        w->scratch_most = w->scratch_used;
+    if (w->scratch_used > w->scratch_max)
+        w->scratch_max = w->scratch_used;
     return at;
 }
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 
-unroll_status launch_shaped(struct walker *w, const char *kernel, const struct launch_shape *shape,
+unroll_status launch_shaped(struct recorder *w, const char *kernel, const struct launch_shape *shape,
                             struct gpu_args args)
 {
     gpu_kernel function;
@@ -111,27 +105,26 @@ unroll_status launch_shaped(struct walker *w, const char *kernel, const struct l
     return w->driver->kernel_launch(w->stream, function, kernel, shape, args.at, args.bytes);
 }
 
-unroll_status launch_grid(struct walker *w, const char *kernel, uint64_t x, uint64_t y, struct gpu_args args)
+unroll_status launch_grid(struct recorder *w, const char *kernel, uint64_t x, uint64_t y, struct gpu_args args)
 {
-    return launch_shaped(w, kernel, &(struct launch_shape){ .x = x, .y = y, .threads = GPU_THREADS }, args);
+    return launch_shaped(w, kernel, &(struct launch_shape){.x = x, .y = y, .threads = GPU_THREADS}, args);
 }
 
-unroll_status launch(struct walker *w, const char *kernel, uint64_t blocks, unsigned threads, struct gpu_args args)
+unroll_status launch(struct recorder *w, const char *kernel, uint64_t blocks, unsigned threads, struct gpu_args args)
 {
-    return launch_shaped(w, kernel, &(struct launch_shape){ .x = blocks, .y = 1, .threads = threads }, args);
+    return launch_shaped(w, kernel, &(struct launch_shape){.x = blocks, .y = 1, .threads = threads}, args);
 }
 
-unroll_status launch_each(struct walker *w, const char *kernel, uint64_t count, struct gpu_args args)
+unroll_status launch_each(struct recorder *w, const char *kernel, uint64_t count, struct gpu_args args)
 {
     enum { WARP = 32 };
     unsigned threads = count < GPU_THREADS ? (unsigned)(count + WARP - 1) / WARP * WARP : GPU_THREADS;
     return launch(w, kernel, (count + GPU_THREADS - 1) / GPU_THREADS, threads, args);
 }
 
-unroll_status launch_rows(struct walker *w, const char *kernel, uint64_t rows, uint32_t width, struct gpu_args args)
+unroll_status launch_rows(struct recorder *w, const char *kernel, uint64_t rows, uint32_t width, struct gpu_args args)
 {
     unsigned threads = 32;
-    while (threads < width && threads < GPU_THREADS)
-        threads *= 2;
+    while (threads < width && threads < GPU_THREADS) threads *= 2;
     return launch(w, kernel, rows, threads, args);
 }

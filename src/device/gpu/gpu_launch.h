@@ -13,39 +13,46 @@ enum { SCRATCH_ALIGNMENT = 256 };
 
 /* A view with an address: element (i, j, ..) lies at at[i * stride[0] + j * stride[1] + ..], the last stride is 1. */
 struct gpu_view {
-    char      *at;                      /* of the device; NULL: absent */
-    int        rank;
-    uint32_t   count[BUFFER_AXES], origin[BUFFER_AXES];
-    size_t     stride[BUFFER_AXES];
+    char *at; /* of the device; NULL: absent */
+    int rank;
+    uint32_t count[BUFFER_AXES], origin[BUFFER_AXES];
+    size_t stride[BUFFER_AXES];
     enum dtype dtype;
     enum segment segment;
 };
 
 /* A matrix by rows: element (i, j) at at[i * row + j]; stored transposed where said. */
-struct matrix { char *at; size_t row; };
+struct matrix {
+    char *at;
+    size_t row;
+};
 
-/* The gradient that products of a lane read last, as narrow numbers: those of a layer's weights and inputs share it.
+/* The gradient that products of a queue read last, as narrow numbers: those of a layer's weights and inputs share it.
  * buffer: -1: there is none. */
-struct kept { int buffer; uint32_t rows, width; struct matrix from, narrow; };
+struct kept {
+    int buffer;
+    uint32_t rows, width;
+    struct matrix from, lowp;
+};
 
-struct walker {
+struct recorder {
     enum walk walk;
     const struct plan *plan;
     const struct gpu_driver *driver;
-    struct gpu *gpu;                    /* NULL when measuring */
+    struct gpu *gpu; /* NULL when measuring */
     gpu_stream stream;
-    char     *base[SEG_N];              /* of segments; when measuring, addresses that nobody follows */
-    char     *scratch;                  /* of the lane */
-    uint64_t  scratch_used, scratch_most;
-    struct kept *kept;                  /* of the lane, in memory of its own */
-    char     *kept_at;
-    uint64_t  kept_most;
-    char     *workspace;                /* of products, of the lane */
-    char     *fixed;                    /* tables that were made once: see fixed_* */
+    char *base[SEG_N]; /* of segments; when measuring, addresses that nobody follows */
+    char *scratch;     /* of the queue */
+    uint64_t scratch_used, scratch_max;
+    struct kept *kept; /* of the queue, in memory of its own */
+    char *kept_at;
+    uint64_t kept_max;
+    char *workspace; /* of products, of the queue */
+    char *fixed;     /* tables that were made once: see fixed_* */
     struct products *products;
-    struct gpu_talk *talk;                  /* with other ranks; NULL: there are none, or measuring */
-    uint64_t  launches;
-    int       recurrences, persistent;  /* prepared: all, and those that take one launch */
+    struct gpu_comm *device_comm; /* with other ranks; NULL: there are none, or measuring */
+    uint64_t launches;
+    int recurrences, persistent; /* prepared: all, and those that take one launch */
 };
 
 struct gpu_call {
@@ -56,28 +63,31 @@ struct gpu_call {
 /* Without gaps from the first number to the last? And how many there are. */
 bool view_is_whole(const struct gpu_view *);
 uint64_t view_numbers(const struct gpu_view *);
-struct gpu_view view_at(const struct walker *, const struct view *);
-void call_at(const struct walker *, const struct op *, struct gpu_call *);
+struct gpu_view view_at(const struct recorder *, const struct view *);
+void call_at(const struct recorder *, const struct op *, struct gpu_call *);
 
 /* ---- launching ---------------------------------------------------------------------------- */
 
 /* A kernel's struct of arguments: ARGS(&args). */
-struct gpu_args { const void *at; size_t bytes; };
+struct gpu_args {
+    const void *at;
+    size_t bytes;
+};
 #define ARGS(...) (struct gpu_args){ (__VA_ARGS__), sizeof *(__VA_ARGS__) }
 
 /* blocks of `threads`. */
-unroll_status launch(struct walker *, const char *kernel, uint64_t blocks, unsigned threads, struct gpu_args);
+unroll_status launch(struct recorder *, const char *kernel, uint64_t blocks, unsigned threads, struct gpu_args);
 /* A thread for each of `count` elements. */
-unroll_status launch_each(struct walker *, const char *kernel, uint64_t count, struct gpu_args);
+unroll_status launch_each(struct recorder *, const char *kernel, uint64_t count, struct gpu_args);
 /* A block for each row of so many numbers; its threads are a power of two. */
-unroll_status launch_rows(struct walker *, const char *kernel, uint64_t rows, uint32_t width, struct gpu_args);
+unroll_status launch_rows(struct recorder *, const char *kernel, uint64_t rows, uint32_t width, struct gpu_args);
 /* Two axes of blocks. */
-unroll_status launch_grid(struct walker *, const char *kernel, uint64_t x, uint64_t y, struct gpu_args);
+unroll_status launch_grid(struct recorder *, const char *kernel, uint64_t x, uint64_t y, struct gpu_args);
 /* For kernels with clusters or shared memory of their own. */
-unroll_status launch_shaped(struct walker *, const char *kernel, const struct launch_shape *, struct gpu_args);
+unroll_status launch_shaped(struct recorder *, const char *kernel, const struct launch_shape *, struct gpu_args);
 
 /* Scratch until the end of the operation; scratch_reset between operations. */
-void *scratch_take(struct walker *, uint64_t bytes);
+void *scratch_take(struct recorder *, uint64_t bytes);
 
 /* ---- products ----------------------------------------------------------------------------- */
 
@@ -87,50 +97,51 @@ void *scratch_take(struct walker *, uint64_t bytes);
 struct gpu_product {
     uint32_t m, n, k;
     struct matrix a, b, c;
-    bool a_by_columns, b_by_columns, a_is_narrow, b_is_narrow, adds;
+    bool a_by_columns, b_by_columns, a_is_lowp, b_is_lowp, adds;
     const float *bias;
     size_t a_moves, c_moves;
 };
-unroll_status product(struct walker *, const struct gpu_product *);
+unroll_status product(struct recorder *, const struct gpu_product *);
 
 /* A matrix of floats as the plan's narrow numbers, in scratch, with rows at multiples of 16 bytes; of other plans the
  * matrix itself. */
-bool products_are_narrow(const struct plan *);
-unroll_status narrow_matrix(struct walker *, struct matrix *, uint32_t rows, uint32_t width);
-/* The same of numbers of that buffer, which the lane keeps until an operation writes it (narrow_forget) or another
+bool products_are_lowp(const struct plan *);
+unroll_status lowp_matrix(struct recorder *, struct matrix *, uint32_t rows, uint32_t width);
+/* The same of numbers of that buffer, which the queue keeps until an operation writes it (lowp_forget) or another
  * matrix is kept. */
-unroll_status narrow_kept(struct walker *, int buffer, struct matrix *, uint32_t rows, uint32_t width);
-void narrow_forget(struct kept *, const struct op *written);
+unroll_status lowp_kept(struct recorder *, int buffer, struct matrix *, uint32_t rows, uint32_t width);
+void lowp_forget(struct kept *, const struct op *written);
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
 /* Rows of the batch that a shard of the sum has in x: [T, B, ..], counted from its first. */
-struct share { uint32_t first, count; };
-struct share shard_of(const struct walker *, const struct gpu_view *x, const struct gpu_view *sum, size_t shard);
+struct share {
+    uint32_t first, count;
+};
+struct share shard_of(const struct recorder *, const struct gpu_view *x, const struct gpu_view *sum, size_t shard);
 
-struct gpu_rows   rows_of(const struct gpu_view *);            /* of a [T, B, ..] of floats */
-struct gpu_ends   ends_of(const struct gpu_view *x, const struct gpu_view *lengths);
+struct gpu_rows rows_of(const struct gpu_view *); /* of a [T, B, ..] of floats */
+struct gpu_ends ends_of(const struct gpu_view *x, const struct gpu_view *lengths);
 struct gpu_resets resets_of(const struct gpu_view *reset);
-size_t count_of(const struct gpu_rows *);                       /* numbers */
+size_t count_of(const struct gpu_rows *); /* numbers */
 
 /* ---- the kinds ---------------------------------------------------------------------------- */
 
-typedef unroll_status gpu_op_function(struct walker *, const struct gpu_call *);
-gpu_op_function gpu_op_embed, gpu_op_embed_grad, gpu_op_gemm, gpu_op_gemm_dx, gpu_op_gemm_dw, gpu_op_sum_rows,
-                gpu_op_rnn, gpu_op_rnn_back, gpu_op_dropout, gpu_op_activate, gpu_op_activate_back, gpu_op_loss,
-                gpu_op_copy, gpu_op_fill, gpu_op_tree, gpu_op_send, gpu_op_recv, gpu_op_all_reduce, gpu_op_sum_begin,
-                gpu_op_sum_end;
+typedef unroll_status gpu_op_function(struct recorder *, const struct gpu_call *);
+gpu_op_function gpu_op_embed, gpu_op_embed_grad, gpu_op_gemm, gpu_op_gemm_dx, gpu_op_gemm_dw, gpu_op_bias_grad,
+    gpu_op_rnn, gpu_op_rnn_back, gpu_op_dropout, gpu_op_activate, gpu_op_activate_back, gpu_op_loss, gpu_op_copy,
+    gpu_op_fill, gpu_op_tree, gpu_op_send, gpu_op_recv, gpu_op_all_reduce, gpu_op_sum_begin, gpu_op_sum_end;
 
 /* Copies a view, or zeros where `from` is absent; adds. */
-unroll_status gpu_move(struct walker *, const struct gpu_view *from, const struct gpu_view *to, bool adds);
+unroll_status gpu_move(struct recorder *, const struct gpu_view *from, const struct gpu_view *to, bool adds);
 
 /* All norms, and all updates (of which this is one), of all parameters in one launch. */
-unroll_status gpu_norms(struct walker *);
-unroll_status gpu_updates(struct walker *, const struct op *);
+unroll_status gpu_norms(struct recorder *);
+unroll_status gpu_updates(struct recorder *, const struct op *);
 /* Around a whole step: keeps the sums of losses apart. */
-unroll_status gpu_step(struct walker *, bool begins);
+unroll_status gpu_step(struct recorder *, bool begins);
 /* Their tables: how large, and what is in them. */
 uint64_t gpu_tables_bytes(const struct plan *);
-unroll_status gpu_tables_fill(const struct walker *, char *host);
+unroll_status gpu_tables_fill(const struct recorder *, char *host);
 
 #endif

@@ -1,33 +1,34 @@
 /* What ranks send each other and add up (gpu_launch.h), by the driver's messages. All of it goes through the stream of
- * struct gpu_talk, so it can be captured like a kernel; a sum that begins is waited for only where it ends. */
+ * struct gpu_comm, so it can be captured like a kernel; a sum that begins is waited for only where it ends. */
 #include "device/gpu/gpu_launch.h"
 #include "device/gpu/gpu_ranks.h"
 
 /* Numbers that lie side by side. */
-struct stretch { char *at; uint64_t count; enum dtype dtype; };
+struct stretch {
+    char *at;
+    uint64_t count;
+    enum dtype dtype;
+};
 
-static int index_of(const struct walker *w, const struct op *op) { return (int)(op - w->plan->op); }
+static int index_of(const struct recorder *w, const struct op *op) { return (int)(op - w->plan->op); }
 
-bool op_talks(const struct op *op)
-{
-    return op->group >= 0 || op->peer >= 0;
-}
+bool op_communicates(const struct op *op) { return op->group >= 0 || op->peer >= 0; }
 
 /* ---- order -------------------------------------------------------------------------------- */
 
 /* Whoever waits on the host sees what is exchanged. */
-static unroll_status mark(const struct walker *w, int number)
+static unroll_status mark(const struct recorder *w, int number)
 {
-    const struct gpu_talk *t = w->talk;
+    const struct gpu_comm *t = w->device_comm;
     const gpu_address from = t->number + sizeof(uint32_t) * (unsigned)number;
     return w->driver->copy_out(t->stream, (void *)(uintptr_t)t->under_way, from, sizeof(uint32_t),
                                "marking what is exchanged");
 }
 
 /* Prepared once all have joined, everything is said once, of zeros: ranks are connected when they first talk. */
-static unroll_status begin(struct walker *w, const struct op *op, const struct stretch *s)
+static unroll_status begin(struct recorder *w, const struct op *op, const struct stretch *s)
 {
-    struct gpu_talk *t = w->talk;
+    struct gpu_comm *t = w->device_comm;
     w->launches += 3;
     if (!t)
         return UNROLL_OK;
@@ -43,12 +44,12 @@ static unroll_status begin(struct walker *w, const struct op *op, const struct s
     return w->walk == LAUNCH ? w->driver->event_record(t->said[index_of(w, op)], t->stream) : UNROLL_OK;
 }
 
-static unroll_status end(const struct walker *w, int begun)
+static unroll_status end(const struct recorder *w, int begun)
 {
-    return w->walk == LAUNCH ? w->driver->stream_after(w->stream, w->talk->said[begun]) : UNROLL_OK;
+    return w->walk == LAUNCH ? w->driver->stream_after(w->stream, w->device_comm->said[begun]) : UNROLL_OK;
 }
 
-static unroll_status exchange(struct walker *w, const struct op *op, const struct stretch *s)
+static unroll_status exchange(struct recorder *w, const struct op *op, const struct stretch *s)
 {
     TRY(begin(w, op, s));
     return end(w, index_of(w, op));
@@ -58,11 +59,11 @@ static unroll_status exchange(struct walker *w, const struct op *op, const struc
 
 static struct stretch stretch_of(const struct gpu_view *x)
 {
-    return (struct stretch){ x->at, view_numbers(x), x->dtype };
+    return (struct stretch){x->at, view_numbers(x), x->dtype};
 }
 
 /* A view with gaps goes through scratch. */
-static unroll_status exchange_view(struct walker *w, const struct gpu_call *call)
+static unroll_status exchange_view(struct recorder *w, const struct gpu_call *call)
 {
     const struct gpu_view *x = &call->view[COMM_X];
     struct gpu_view whole = *x;
@@ -71,8 +72,7 @@ static unroll_status exchange_view(struct walker *w, const struct gpu_call *call
         const struct stretch s = stretch_of(x);
         return exchange(w, call->op, &s);
     }
-    for (int i = x->rank; i-- > 0; step *= x->count[i])
-        whole.stride[i] = step;
+    for (int i = x->rank; i-- > 0; step *= x->count[i]) whole.stride[i] = step;
     whole.at = scratch_take(w, step * dtype_size(x->dtype));
     const struct stretch s = stretch_of(&whole);
     if (call->op->kind != OP_RECV)
@@ -81,15 +81,15 @@ static unroll_status exchange_view(struct walker *w, const struct gpu_call *call
     return call->op->kind != OP_SEND ? gpu_move(w, &whole, x, false) : UNROLL_OK;
 }
 
-unroll_status gpu_op_send(struct walker *w, const struct gpu_call *call) { return exchange_view(w, call); }
-unroll_status gpu_op_recv(struct walker *w, const struct gpu_call *call) { return exchange_view(w, call); }
-unroll_status gpu_op_all_reduce(struct walker *w, const struct gpu_call *call) { return exchange_view(w, call); }
+unroll_status gpu_op_send(struct recorder *w, const struct gpu_call *call) { return exchange_view(w, call); }
+unroll_status gpu_op_recv(struct recorder *w, const struct gpu_call *call) { return exchange_view(w, call); }
+unroll_status gpu_op_all_reduce(struct recorder *w, const struct gpu_call *call) { return exchange_view(w, call); }
 
 /* ---- buckets ------------------------------------------------------------------------------ */
 
 /* The views of a bucket lie side by side. Of one with shards, whose order over ranks nobody asks for here, the first
  * shard has their sum. */
-unroll_status gpu_op_sum_begin(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_sum_begin(struct recorder *w, const struct gpu_call *call)
 {
     const struct gpu_view *first = &call->view[COMM_X], *last = &call->view[COMM_X + call->op->views - 1];
     struct stretch s = stretch_of(first);
@@ -103,7 +103,7 @@ unroll_status gpu_op_sum_begin(struct walker *w, const struct gpu_call *call)
     return begin(w, call->op, &s);
 }
 
-unroll_status gpu_op_sum_end(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_sum_end(struct recorder *w, const struct gpu_call *call)
 {
     const struct op *op = call->op;
     int i = index_of(w, op);

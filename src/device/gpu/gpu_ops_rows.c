@@ -1,45 +1,48 @@
 /* Operations without a product or a sum over rows: embed, dropout, activate, copy, fill, tree (gpu_launch.h). */
 #include "device/gpu/gpu_launch.h"
 
-unroll_status gpu_op_embed(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_embed(struct recorder *w, const struct gpu_call *call)
 {
     const struct gpu_view *tokens = &call->view[EMBED_TOKENS], *table = &call->view[EMBED_TABLE];
-    struct embed_args args = { (const int32_t *)(void *)tokens->at, tokens->stride[0], (const float *)(void *)table->at,
-                               table->stride[0], rows_of(&call->view[EMBED_OUT]) };
+    struct embed_args args = {(const int32_t *)(void *)tokens->at, tokens->stride[0], (const float *)(void *)table->at,
+                              table->stride[0], rows_of(&call->view[EMBED_OUT])};
     return launch_each(w, "gpu_embed", count_of(&args.y), ARGS(&args));
 }
 
-unroll_status gpu_op_dropout(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_dropout(struct recorder *w, const struct gpu_call *call)
 {
     const struct gpu_view *x = &call->view[DROPOUT_X];
-    struct dropout_args args = {
-        .x = rows_of(x), .y = rows_of(&call->view[DROPOUT_Y]), .ends = ends_of(x, &call->view[DROPOUT_LENGTHS]),
-        .run = (const int64_t *)(void *)call->view[DROPOUT_RUN].at, .first_row = x->origin[1],
-        .first_unit = x->origin[2], .stream = (uint32_t)call->op->stream, .probability = call->op->probability,
-        .adds = call->op->view[DROPOUT_Y].access == ADD,
-    };
+    struct dropout_args args = {.x = rows_of(x),
+                                .y = rows_of(&call->view[DROPOUT_Y]),
+                                .ends = ends_of(x, &call->view[DROPOUT_LENGTHS]),
+                                .run = (const int64_t *)(void *)call->view[DROPOUT_RUN].at,
+                                .first_row = x->origin[1],
+                                .first_unit = x->origin[2],
+                                .stream = (uint32_t)call->op->stream,
+                                .probability = call->op->probability,
+                                .adds = call->op->view[DROPOUT_Y].access == ADD};
     uint32_t quads = (args.first_unit + args.x.width + 3) / 4 - args.first_unit / 4;
     return launch_each(w, "gpu_dropout", (uint64_t)args.x.steps * args.x.batch * quads, ARGS(&args));
 }
 
 static uint64_t blocks_of(const struct gpu_rows *x) { return (uint64_t)x->steps * x->batch; }
 
-unroll_status gpu_op_activate(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_activate(struct recorder *w, const struct gpu_call *call)
 {
-    struct activate_args args = { .function = call->op->activation, .x = rows_of(&call->view[ACTIVATE_X]),
-                                  .y = rows_of(&call->view[ACTIVATE_Y]) };
+    struct activate_args args = {
+        .function = call->op->activation, .x = rows_of(&call->view[ACTIVATE_X]), .y = rows_of(&call->view[ACTIVATE_Y])};
     if (args.function.kind == ACTIVATION_SOFTMAX)
         return launch_rows(w, "gpu_softmax", blocks_of(&args.x), args.x.width, ARGS(&args));
     return launch_each(w, "gpu_activate", count_of(&args.x), ARGS(&args));
 }
 
-unroll_status gpu_op_activate_back(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_activate_back(struct recorder *w, const struct gpu_call *call)
 {
-    struct activate_back_args args = {
-        .function = call->op->activation, .x = rows_of(&call->view[ACTIVATE_BACK_X]),
-        .dy = rows_of(&call->view[ACTIVATE_BACK_DY]), .dx = rows_of(&call->view[ACTIVATE_BACK_DX]),
-        .adds = call->op->view[ACTIVATE_BACK_DX].access == ADD,
-    };
+    struct activate_back_args args = {.function = call->op->activation,
+                                      .x = rows_of(&call->view[ACTIVATE_BACK_X]),
+                                      .dy = rows_of(&call->view[ACTIVATE_BACK_DY]),
+                                      .dx = rows_of(&call->view[ACTIVATE_BACK_DX]),
+                                      .adds = call->op->view[ACTIVATE_BACK_DX].access == ADD};
     if (args.function.kind == ACTIVATION_SOFTMAX)
         return launch_rows(w, "gpu_softmax_back", blocks_of(&args.x), args.x.width, ARGS(&args));
     return launch_each(w, "gpu_activate_back", count_of(&args.x), ARGS(&args));
@@ -48,10 +51,12 @@ unroll_status gpu_op_activate_back(struct walker *w, const struct gpu_call *call
 /* ---- copy, fill --------------------------------------------------------------------------- */
 
 /* Words of 4 bytes, of doubles two for each. */
-unroll_status gpu_move(struct walker *w, const struct gpu_view *from, const struct gpu_view *to, bool adds)
+unroll_status gpu_move(struct recorder *w, const struct gpu_view *from, const struct gpu_view *to, bool adds)
 {
-    struct copy_args args = { .count = { 1, 1, 1, 1 }, .from = (const uint32_t *)(void *)from->at,
-                              .to = (uint32_t *)(void *)to->at, .adds = adds };
+    struct copy_args args = {.count = {1, 1, 1, 1},
+                             .from = (const uint32_t *)(void *)from->at,
+                             .to = (uint32_t *)(void *)to->at,
+                             .adds = adds};
     const size_t words = dtype_size(to->dtype) / 4;
     if (dtype_size(to->dtype) % 4 || (words > 1 && adds))
         return fail(UNROLL_UNSUPPORTED, "a GPU does not copy views of %s", dtype_name(to->dtype));
@@ -66,23 +71,23 @@ unroll_status gpu_move(struct walker *w, const struct gpu_view *from, const stru
                        ARGS(&args));
 }
 
-unroll_status gpu_op_copy(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_copy(struct recorder *w, const struct gpu_call *call)
 {
     return gpu_move(w, &call->view[COPY_FROM], &call->view[COPY_TO], call->op->view[COPY_TO].access == ADD);
 }
 
-unroll_status gpu_op_fill(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_fill(struct recorder *w, const struct gpu_call *call)
 {
-    const struct gpu_view nothing = { 0 };
+    const struct gpu_view nothing = {0};
     return gpu_move(w, &nothing, &call->view[FILL_TO], false);
 }
 
 /* ---- tree --------------------------------------------------------------------------------- */
 
-unroll_status gpu_op_tree(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_tree(struct recorder *w, const struct gpu_call *call)
 {
     const struct gpu_view *x = &call->view[TREE_X];
-    struct tree_args args = { .x = (float *)(void *)x->at, .shard = x->stride[0], .count = x->stride[0],
-                              .shards = x->count[0] };
+    struct tree_args args = {
+        .x = (float *)(void *)x->at, .shard = x->stride[0], .count = x->stride[0], .shards = x->count[0]};
     return launch_each(w, "gpu_tree", args.count, ARGS(&args));
 }

@@ -1,5 +1,5 @@
-/* Losses, gradients of embeddings, norms and updates (gpu_launch.h). Norms and updates of all parameters are one launch:
- * what they go over lies in tables that are made once, with the instance. */
+/* Losses, gradients of embeddings, norms and updates (gpu_launch.h). Norms and updates of all parameters are one
+ * launch: what they go over lies in tables that are made once, with the executable. */
 #include "device/gpu/gpu_launch.h"
 #include "losses/loss.h"
 #include "optim/optim.h"
@@ -12,7 +12,7 @@ static bool is_scaled(const struct plan *p)
     return p->config.precision == PRECISION_FP16 && p->config.mode == MODE_TRAIN;
 }
 
-static double *value_at(const struct walker *w, const char *name)
+static double *value_at(const struct recorder *w, const char *name)
 {
     struct view value = view_of(w->plan, plan_find_buffer(w->plan, name), UPDATE);
     return (double *)(void *)view_at(w, &value).at;
@@ -20,14 +20,14 @@ static double *value_at(const struct walker *w, const char *name)
 
 /* ---- loss --------------------------------------------------------------------------------- */
 
-unroll_status gpu_op_loss(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_loss(struct recorder *w, const struct gpu_call *call)
 {
     const struct gpu_view *z = &call->view[LOSS_Z], *target = &call->view[LOSS_TARGET];
     const struct loss *loss = loss_at(call->op->choice);
     char kernel[64];
     if (!loss_is_compiled(call->op->choice))
         return fail(UNROLL_UNSUPPORTED, "loss = '%s': GPUs run the losses that the library was built with", loss->name);
-    struct loss_args args = { .z = rows_of(z), .ends = ends_of(z, &call->view[LOSS_LENGTHS]) };
+    struct loss_args args = {.z = rows_of(z), .ends = ends_of(z, &call->view[LOSS_LENGTHS])};
     const uint64_t rows = (uint64_t)args.z.steps * args.z.batch;
     if (is_scaled(w->plan))
         args.scale = value_at(w, "rates") + RATE_SCALE;
@@ -40,20 +40,23 @@ unroll_status gpu_op_loss(struct walker *w, const struct gpu_call *call)
     }
     snprintf(kernel, sizeof kernel, "%s_gpu_loss", loss->name);
     TRY(launch_rows(w, kernel, rows, args.z.width, ARGS(&args)));
-    if (!call->view[LOSS_SUM].at)                       /* a forward that is done again makes dz alone */
+    if (!call->view[LOSS_SUM].at) /* a forward that is done again makes dz alone */
         return UNROLL_OK;
-    return launch(w, "gpu_loss_total", 1, GPU_THREADS, ARGS(&(struct loss_total_args){
-        args.loss, rows, (double *)(void *)call->view[LOSS_SUM].at, (double *)(void *)call->view[LOSS_WEIGHT].at }));
+    return launch(w, "gpu_loss_total", 1, GPU_THREADS,
+                  ARGS(&(struct loss_total_args){args.loss, rows, (double *)(void *)call->view[LOSS_SUM].at,
+                                                 (double *)(void *)call->view[LOSS_WEIGHT].at}));
 }
 
 /* ---- embed_grad --------------------------------------------------------------------------- */
 
-unroll_status gpu_op_embed_grad(struct walker *w, const struct gpu_call *call)
+unroll_status gpu_op_embed_grad(struct recorder *w, const struct gpu_call *call)
 {
     const struct gpu_view *tokens = &call->view[EMBED_GRAD_TOKENS], *dy = &call->view[EMBED_GRAD_DY];
     const struct gpu_view *table = &call->view[EMBED_GRAD_DTABLE];
-    struct embed_grad_args args = { .tokens = (const int32_t *)(void *)tokens->at, .step = tokens->stride[0],
-                                    .dy = rows_of(dy), .table_row = table->stride[1] };
+    struct embed_grad_args args = {.tokens = (const int32_t *)(void *)tokens->at,
+                                   .step = tokens->stride[0],
+                                   .dy = rows_of(dy),
+                                   .table_row = table->stride[1]};
     for (size_t shard = 0; shard < table->count[0]; shard++) {
         const struct share of = shard_of(w, dy, table, shard);
         args.first = of.first, args.rows = of.count;
@@ -68,8 +71,13 @@ unroll_status gpu_op_embed_grad(struct walker *w, const struct gpu_call *call)
 /* ---- tables ------------------------------------------------------------------------------- */
 
 /* Of norms, then of updates: tensors, chunks; then the parts of norms, and what an update shares. */
-struct table { uint64_t tensors, chunks, tensor_at, chunk_at; };
-struct tables { struct table norm, update; uint64_t part_at, shared_at, scale_at, kept_at, bytes; };
+struct table {
+    uint64_t tensors, chunks, tensor_at, chunk_at;
+};
+struct tables {
+    struct table norm, update;
+    uint64_t part_at, shared_at, scale_at, kept_at, bytes;
+};
 
 static uint64_t place(uint64_t *end, uint64_t bytes)
 {
@@ -78,16 +86,13 @@ static uint64_t place(uint64_t *end, uint64_t bytes)
     return at;
 }
 
-static uint64_t elements_of(const struct plan *p, int op, int view)
-{
-    return view_elements(p, &p->op[op].view[view]);
-}
+static uint64_t elements_of(const struct plan *p, int op, int view) { return view_elements(p, &p->op[op].view[view]); }
 
 static uint64_t chunks_of(uint64_t count) { return (count + GPU_CHUNK - 1) / GPU_CHUNK; }
 
 static struct tables tables_of(const struct plan *p)
 {
-    struct tables t = { 0 };
+    struct tables t = {0};
     for (int i = 0; i < p->ops; i++) {
         struct table *of = p->op[i].kind == OP_NORM ? &t.norm : p->op[i].kind == OP_UPDATE ? &t.update : NULL;
         if (!of)
@@ -116,28 +121,27 @@ static unroll_status contiguous(const struct gpu_view *x)
 
 static void fill_chunks(struct gpu_chunk *chunk, uint64_t *done, uint32_t tensor, uint64_t count)
 {
-    for (uint32_t i = 0; i < chunks_of(count); i++)
-        chunk[(*done)++] = (struct gpu_chunk){ tensor, i };
+    for (uint32_t i = 0; i < chunks_of(count); i++) chunk[(*done)++] = (struct gpu_chunk){tensor, i};
 }
 
-static unroll_status fill_norm(const struct walker *w, int op, struct norm_tensor *to, uint64_t first_chunk)
+static unroll_status fill_norm(const struct recorder *w, int op, struct norm_tensor *to, uint64_t first_chunk)
 {
     struct gpu_view grad = view_at(w, &w->plan->op[op].view[NORM_GRAD]);
     struct gpu_view out = view_at(w, &w->plan->op[op].view[NORM_OUT]);
     uint64_t count = elements_of(w->plan, op, NORM_GRAD);
-    *to = (struct norm_tensor){ (float *)(void *)grad.at, count, (double *)(void *)out.at, (uint32_t)first_chunk,
-                                (uint32_t)chunks_of(count) };
+    *to = (struct norm_tensor){(float *)(void *)grad.at, count, (double *)(void *)out.at, (uint32_t)first_chunk,
+                               (uint32_t)chunks_of(count)};
     return contiguous(&grad);
 }
 
-static unroll_status contiguous_at(const struct walker *w, int op, int slot, float **at)
+static unroll_status contiguous_at(const struct recorder *w, int op, int slot, float **at)
 {
     struct gpu_view v = view_at(w, &w->plan->op[op].view[slot]);
     *at = (float *)(void *)v.at;
     return contiguous(&v);
 }
 
-static unroll_status fill_update(const struct walker *w, int op, struct update_tensor *to)
+static unroll_status fill_update(const struct recorder *w, int op, struct update_tensor *to)
 {
     TRY(contiguous_at(w, op, UPDATE_W, &to->w));
     TRY(contiguous_at(w, op, UPDATE_GRAD, &to->g));
@@ -147,7 +151,7 @@ static unroll_status fill_update(const struct walker *w, int op, struct update_t
     return UNROLL_OK;
 }
 
-unroll_status gpu_tables_fill(const struct walker *w, char *host)
+unroll_status gpu_tables_fill(const struct recorder *w, char *host)
 {
     const struct plan *p = w->plan;
     const struct tables t = tables_of(p);
@@ -172,21 +176,22 @@ unroll_status gpu_tables_fill(const struct walker *w, char *host)
 
 /* ---- norms, updates ------------------------------------------------------------------------ */
 
-unroll_status gpu_norms(struct walker *w)
+unroll_status gpu_norms(struct recorder *w)
 {
     const struct tables t = tables_of(w->plan);
-    struct norm_args args = { (const struct norm_tensor *)(void *)(w->fixed + t.norm.tensor_at),
-                              (const struct gpu_chunk *)(void *)(w->fixed + t.norm.chunk_at),
-                              (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors, 0 };
+    struct norm_args args = {(const struct norm_tensor *)(void *)(w->fixed + t.norm.tensor_at),
+                             (const struct gpu_chunk *)(void *)(w->fixed + t.norm.chunk_at),
+                             (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors, 0};
     TRY(launch(w, "gpu_norm_parts", t.norm.chunks, GPU_THREADS, ARGS(&args)));
     TRY(launch_each(w, "gpu_norm", t.norm.tensors, ARGS(&args)));
     if (!is_scaled(w->plan))
         return UNROLL_OK;
-    return launch(w, "gpu_unscale", 1, 1, ARGS(&(struct unscale_args){ value_at(w, "norms"), value_at(w, "rates"),
-                                                                  (uint32_t)w->plan->model->parameters, 0 }));
+    return launch(w, "gpu_unscale", 1, 1,
+                  ARGS(&(struct unscale_args){value_at(w, "norms"), value_at(w, "rates"),
+                                              (uint32_t)w->plan->model->parameters, 0}));
 }
 
-unroll_status gpu_updates(struct walker *w, const struct op *op)
+unroll_status gpu_updates(struct recorder *w, const struct op *op)
 {
     const struct tables t = tables_of(w->plan);
     struct gpu_call call;
@@ -195,22 +200,24 @@ unroll_status gpu_updates(struct walker *w, const struct op *op)
         return fail(UNROLL_UNSUPPORTED, "optimizer = '%s': GPUs run the optimizers that the library was built with",
                     optimizer_at(op->choice)->name);
     call_at(w, op, &call);
-    struct update_begin_args begin = {
-        .rates = value_at(w, "rates"), .is_scaled = is_scaled(w->plan),
-        .norms = (const double *)(void *)call.view[UPDATE_NORM].at, .norm_count = call.view[UPDATE_NORM].count[0],
-        .weight = (const double *)(void *)call.view[UPDATE_WEIGHT].at,
-        .shared = w->fixed + t.shared_at, .scale = (float *)(void *)(w->fixed + t.scale_at),
-    };
+    struct update_begin_args begin = {.rates = value_at(w, "rates"),
+                                      .is_scaled = is_scaled(w->plan),
+                                      .norms = (const double *)(void *)call.view[UPDATE_NORM].at,
+                                      .norm_count = call.view[UPDATE_NORM].count[0],
+                                      .weight = (const double *)(void *)call.view[UPDATE_WEIGHT].at,
+                                      .shared = w->fixed + t.shared_at,
+                                      .scale = (float *)(void *)(w->fixed + t.scale_at)};
     TRY(launch(w, "gpu_update_begin", 1, 1, ARGS(&begin)));
     snprintf(kernel, sizeof kernel, "%s_gpu_update", optimizer_at(op->choice)->name);
-    return launch(w, kernel, t.update.chunks, GPU_THREADS, ARGS(&(struct update_args){
-        (const struct update_tensor *)(void *)(w->fixed + t.update.tensor_at),
-        (const struct gpu_chunk *)(void *)(w->fixed + t.update.chunk_at), begin.shared, begin.scale }));
+    return launch(w, kernel, t.update.chunks, GPU_THREADS,
+                  ARGS(&(struct update_args){(const struct update_tensor *)(void *)(w->fixed + t.update.tensor_at),
+                                             (const struct gpu_chunk *)(void *)(w->fixed + t.update.chunk_at),
+                                             begin.shared, begin.scale}));
 }
 
-unroll_status gpu_step(struct walker *w, bool begins)
+unroll_status gpu_step(struct recorder *w, bool begins)
 {
-    return launch(w, "gpu_step", 1, 1, ARGS(&(struct step_args){
-        value_at(w, "loss_sum"), value_at(w, "weight_sum"),
-        (double *)(void *)(w->fixed + tables_of(w->plan).kept_at), begins, 0 }));
+    return launch(w, "gpu_step", 1, 1,
+                  ARGS(&(struct step_args){value_at(w, "loss_sum"), value_at(w, "weight_sum"),
+                                           (double *)(void *)(w->fixed + tables_of(w->plan).kept_at), begins, 0}));
 }

@@ -1,51 +1,55 @@
 /* Products (gpu_launch.h): operands of bf16 and fp16 are made here, in scratch; the driver multiplies. */
 #include "device/gpu/gpu_launch.h"
 
-bool products_are_narrow(const struct plan *p)
+bool products_are_lowp(const struct plan *p)
 {
     return p->config.precision == PRECISION_BF16 || p->config.precision == PRECISION_FP16;
 }
 
 /* Numbers of a row of so many, to a multiple of 16 bytes. */
-static size_t narrow_row(uint32_t width)
+static size_t lowp_row(uint32_t width)
 {
     enum { TOGETHER = 8 };
     return (width + TOGETHER - 1) / TOGETHER * TOGETHER;
 }
 
-static unroll_status narrow_to(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width, void *to)
+static unroll_status lowp_to(struct recorder *w, struct matrix *x, uint32_t rows, uint32_t width, void *to)
 {
-    const struct narrow_args args = { .from = (const float *)(void *)x->at, .from_row = x->row, .rows = rows,
-                                      .width = width, .to = to, .to_row = narrow_row(width),
-                                      .is_fp16 = w->plan->config.precision == PRECISION_FP16 };
-    *x = (struct matrix){ to, args.to_row };
-    return launch_each(w, "gpu_narrow", rows * args.to_row, ARGS(&args));
+    const struct lowp_args args = {.from = (const float *)(void *)x->at,
+                                   .from_row = x->row,
+                                   .rows = rows,
+                                   .width = width,
+                                   .to = to,
+                                   .to_row = lowp_row(width),
+                                   .is_fp16 = w->plan->config.precision == PRECISION_FP16};
+    *x = (struct matrix){to, args.to_row};
+    return launch_each(w, "gpu_lowp", rows * args.to_row, ARGS(&args));
 }
 
-unroll_status narrow_matrix(struct walker *w, struct matrix *x, uint32_t rows, uint32_t width)
+unroll_status lowp_matrix(struct recorder *w, struct matrix *x, uint32_t rows, uint32_t width)
 {
-    if (!products_are_narrow(w->plan))
+    if (!products_are_lowp(w->plan))
         return UNROLL_OK;
-    return narrow_to(w, x, rows, width, scratch_take(w, rows * narrow_row(width) * sizeof(uint16_t)));
+    return lowp_to(w, x, rows, width, scratch_take(w, rows * lowp_row(width) * sizeof(uint16_t)));
 }
 
-unroll_status narrow_kept(struct walker *w, int buffer, struct matrix *x, uint32_t rows, uint32_t width)
+unroll_status lowp_kept(struct recorder *w, int buffer, struct matrix *x, uint32_t rows, uint32_t width)
 {
     struct kept *k = w->kept;
-    const uint64_t bytes = rows * narrow_row(width) * sizeof(uint16_t);
-    const struct kept wanted = { buffer, rows, width, *x, { w->kept_at, narrow_row(width) } };
-    if (!products_are_narrow(w->plan))
+    const uint64_t bytes = rows * lowp_row(width) * sizeof(uint16_t);
+    const struct kept wanted = {buffer, rows, width, *x, {w->kept_at, lowp_row(width)}};
+    if (!products_are_lowp(w->plan))
         return UNROLL_OK;
     if (k->buffer == buffer && k->rows == rows && k->width == width && k->from.at == x->at && k->from.row == x->row) {
-        *x = k->narrow;
+        *x = k->lowp;
         return UNROLL_OK;
     }
     *k = wanted;
-    w->kept_most = bytes > w->kept_most ? bytes : w->kept_most;
-    return narrow_to(w, x, rows, width, w->kept_at);
+    w->kept_max = bytes > w->kept_max ? bytes : w->kept_max;
+    return lowp_to(w, x, rows, width, w->kept_at);
 }
 
-void narrow_forget(struct kept *k, const struct op *written)
+void lowp_forget(struct kept *k, const struct op *written)
 {
     for (int i = 0; i < written->views; i++)
         if (written->view[i].buffer == k->buffer && access_writes(written->view[i].access))
@@ -53,31 +57,33 @@ void narrow_forget(struct kept *k, const struct op *written)
 }
 
 /* One that begins elsewhere than the driver reads it (gates of an odd number of units) is copied. */
-static unroll_status align_bias(struct walker *w, struct gpu_product *p)
+static unroll_status align_bias(struct recorder *w, struct gpu_product *p)
 {
     if ((uintptr_t)p->bias % w->driver->bias_alignment == 0)
         return UNROLL_OK;
-    const struct copy_args args = { .count = { 1, 1, 1, p->n }, .from_stride = { 0, 0, 0, 1 },
-                                    .to_stride = { 0, 0, 0, 1 }, .from = (const uint32_t *)(const void *)p->bias,
-                                    .to = scratch_take(w, p->n * sizeof(float)) };
+    const struct copy_args args = {.count = {1, 1, 1, p->n},
+                                   .from_stride = {0, 0, 0, 1},
+                                   .to_stride = {0, 0, 0, 1},
+                                   .from = (const uint32_t *)(const void *)p->bias,
+                                   .to = scratch_take(w, p->n * sizeof(float))};
     p->bias = (const float *)(const void *)args.to;
     return launch_each(w, "gpu_copy", p->n, ARGS(&args));
 }
 
-unroll_status product(struct walker *w, const struct gpu_product *given)
+unroll_status product(struct recorder *w, const struct gpu_product *given)
 {
     const uint64_t scratch = w->scratch_used;
     struct gpu_product p = *given;
     if (!p.m || !p.n || !p.k)
         return UNROLL_OK;
-    if (!p.a_is_narrow)
-        TRY(narrow_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
-    if (!p.b_is_narrow)
-        TRY(narrow_matrix(w, &p.b, p.b_by_columns ? p.n : p.k, p.b_by_columns ? p.k : p.n));
+    if (!p.a_is_lowp)
+        TRY(lowp_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
+    if (!p.b_is_lowp)
+        TRY(lowp_matrix(w, &p.b, p.b_by_columns ? p.n : p.k, p.b_by_columns ? p.k : p.n));
     TRY(align_bias(w, &p));
-    if (products_are_narrow(w->plan))
+    if (products_are_lowp(w->plan))
         p.a_moves = 0;
     w->launches++;
-    w->scratch_used = scratch;          /* operations that follow on the stream may use it */
+    w->scratch_used = scratch; /* operations that follow on the stream may use it */
     return w->walk == MEASURE ? UNROLL_OK : w->driver->product(w, &p);
 }

@@ -1,22 +1,22 @@
-/* What each operation takes on the GPU (gpu_instance.h): events before and after it on its lane's stream, in a graph as
- * nodes of it. All norms are one launch, and all updates: the operation where it stands has their time, and operations
- * that launch nothing have none. */
-#include "device/gpu/gpu_instance.h"
+/* What each operation takes on the GPU (gpu_executable.h): events before and after it on its queue's stream, in a graph
+ * as nodes of it. All norms are one launch, and all updates: the operation where it stands has their time, and
+ * operations that launch nothing have none. */
+#include "device/gpu/gpu_executable.h"
 #include "base/memory.h"
 
 struct gpu_profile {
-    gpu_event begin, end;               /* NULL: the operation launches nothing */
+    gpu_event begin, end; /* NULL: the operation launches nothing */
     struct op_time time;
 };
 
-unroll_status gpu_profile_new(struct gpu_instance *in)
+unroll_status gpu_profile_new(struct gpu_executable *in)
 {
     in->profile = allocate_zeroed((size_t)in->plan->ops + 1, sizeof *in->profile);
     return in->profile ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a profile");
 }
 
 /* While preparing, which knows what is launched. */
-unroll_status gpu_profile_prepare(struct gpu_instance *in, int op, bool launches)
+unroll_status gpu_profile_prepare(struct gpu_executable *in, int op, bool launches)
 {
     if (!in->profile || !launches)
         return UNROLL_OK;
@@ -24,28 +24,28 @@ unroll_status gpu_profile_prepare(struct gpu_instance *in, int op, bool launches
     return in->driver->event_new(in->gpu, true, &in->profile[op].end);
 }
 
-unroll_status gpu_profile_mark(struct gpu_instance *in, int op, bool ends)
+unroll_status gpu_profile_mark(struct gpu_executable *in, int op, bool ends)
 {
     const gpu_event event = !in->profile ? NULL : ends ? in->profile[op].end : in->profile[op].begin;
-    return event ? in->driver->event_time(event, in->walker.stream, in->captures) : UNROLL_OK;
+    return event ? in->driver->event_time(event, in->recorder.stream, in->captures) : UNROLL_OK;
 }
 
-unroll_status gpu_profile_collect(struct gpu_instance *in, enum part part)
+unroll_status gpu_profile_collect(struct gpu_executable *in, enum phase phase)
 {
-    for (int i = in->plan->part[part].first; in->profile && i < in->plan->part[part].end; i++) {
+    for (int i = in->plan->phase[phase].first; in->profile && i < in->plan->phase[phase].end; i++) {
         struct gpu_profile *p = &in->profile[i];
         double seconds;
-        if (!p->begin || !is_in_part(&in->plan->op[i], part))
+        if (!p->begin || !is_in_phase(&in->plan->op[i], phase))
             continue;
         TRY(in->driver->event_seconds(p->begin, p->end, &seconds));
-        if (p->time.runs++ == 0 || seconds < p->time.least)
-            p->time.least = seconds;
+        if (p->time.runs++ == 0 || seconds < p->time.min)
+            p->time.min = seconds;
         p->time.seconds += seconds;
     }
     return UNROLL_OK;
 }
 
-void gpu_profile_free(struct gpu_instance *in)
+void gpu_profile_free(struct gpu_executable *in)
 {
     for (int i = 0; in->profile && i < in->plan->ops; i++) {
         if (in->profile[i].begin)
@@ -57,8 +57,8 @@ void gpu_profile_free(struct gpu_instance *in)
     in->profile = NULL;
 }
 
-const struct op_time *gpu_time(const void *instance, int op)
+const struct op_time *gpu_time(const void *executable, int op)
 {
-    const struct gpu_instance *in = instance;
+    const struct gpu_executable *in = executable;
     return in->profile ? &in->profile[op].time : NULL;
 }

@@ -2,31 +2,41 @@
 #include "device/gpu/gpu_rnn.h"
 #include <stdio.h>
 
-struct rnn rnn_of(struct walker *w, const struct gpu_call *call)
+struct rnn rnn_of(struct recorder *w, const struct gpu_call *call)
 {
     const struct gpu_view *v = call->view;
     const struct layer *layer = &w->plan->model->layer[call->op->depth - 1];
-    return (struct rnn){
-        .w = w, .call = call, .view = v, .cell = layer->cell, .options = &layer->options,
-        .states = (size_t)layer->cell->states, .links = (size_t)layer->cell->links,
-        .units = v[RNN_G].count[3], .width = v[RNN_Y].count[2], .steps = v[RNN_G].count[0], .batch = v[RNN_G].count[1],
-        .projected = v[RNN_PROJ].at != NULL, .reverse = call->op->direction,
-        .ends = ends_of(&v[RNN_G], &v[RNN_LENGTHS]), .resets = resets_of(&v[RNN_RESET]),
-        .plane = v[RNN_SCRATCH].stride[0], .row = v[RNN_SCRATCH].stride[1],
-        .weights = { v[RNN_W].at, v[RNN_Y].count[2] }, .projection = { v[RNN_PROJ].at, v[RNN_G].count[3] },
-        .weight_bytes = sizeof(float),
-    };
+    return (struct rnn){.w = w,
+                        .call = call,
+                        .view = v,
+                        .cell = layer->cell,
+                        .options = &layer->options,
+                        .states = (size_t)layer->cell->states,
+                        .intermediates = (size_t)layer->cell->intermediates,
+                        .units = v[RNN_G].count[3],
+                        .width = v[RNN_Y].count[2],
+                        .steps = v[RNN_G].count[0],
+                        .batch = v[RNN_G].count[1],
+                        .projected = v[RNN_PROJ].at != NULL,
+                        .reverse = call->op->direction,
+                        .ends = ends_of(&v[RNN_G], &v[RNN_LENGTHS]),
+                        .resets = resets_of(&v[RNN_RESET]),
+                        .plane = v[RNN_SCRATCH].stride[0],
+                        .row = v[RNN_SCRATCH].stride[1],
+                        .weights = {v[RNN_W].at, v[RNN_Y].count[2]},
+                        .projection = {v[RNN_PROJ].at, v[RNN_G].count[3]},
+                        .weight_bytes = sizeof(float)};
 }
 
 unroll_status rnn_weights(struct rnn *r)
 {
     const struct gpu_view *w = &r->view[RNN_W];
-    if (!products_are_narrow(r->w->plan))
+    if (!products_are_lowp(r->w->plan))
         return UNROLL_OK;
     r->weight_bytes = sizeof(uint16_t);
     if (w->at)
-        TRY(narrow_matrix(r->w, &r->weights, w->count[0] * w->count[1], (uint32_t)r->width));
-    return r->projected ? narrow_matrix(r->w, &r->projection, (uint32_t)r->width, (uint32_t)r->units) : UNROLL_OK;
+        TRY(lowp_matrix(r->w, &r->weights, w->count[0] * w->count[1], (uint32_t)r->width));
+    return r->projected ? lowp_matrix(r->w, &r->projection, (uint32_t)r->width, (uint32_t)r->units) : UNROLL_OK;
 }
 
 int64_t rnn_step(const struct rnn *r, int64_t i)
@@ -38,33 +48,33 @@ int64_t rnn_step(const struct rnn *r, int64_t i)
 
 struct gpu_fields rnn_plane(const struct rnn *r, size_t plane)
 {
-    return (struct gpu_fields){ (float *)(void *)r->view[RNN_SCRATCH].at + plane * r->plane, r->plane, r->row };
+    return (struct gpu_fields){(float *)(void *)r->view[RNN_SCRATCH].at + plane * r->plane, r->plane, r->row};
 }
 
 struct gpu_fields rnn_at(const struct rnn *r, int slot, int64_t step)
 {
     const struct gpu_view *x = &r->view[slot];
     if (!x->at || step < 0)
-        return (struct gpu_fields){ NULL, 0, 0 };
-    return (struct gpu_fields){ (float *)(void *)x->at + (size_t)step * x->stride[0], x->rank == 4 ? x->stride[2] : 0,
-                                x->stride[1] };
+        return (struct gpu_fields){NULL, 0, 0};
+    return (struct gpu_fields){(float *)(void *)x->at + (size_t)step * x->stride[0], x->rank == 4 ? x->stride[2] : 0,
+                               x->stride[1]};
 }
 
 struct gpu_fields rnn_states(const struct rnn *r, int slot)
 {
     const struct gpu_view *x = &r->view[slot];
-    return (struct gpu_fields){ (float *)(void *)x->at, x->stride[0], x->stride[1] };
+    return (struct gpu_fields){(float *)(void *)x->at, x->stride[0], x->stride[1]};
 }
 
 struct gpu_fields rnn_output(const struct rnn *r, int slot)
 {
     const struct gpu_view *x = &r->view[slot];
-    return (struct gpu_fields){ (float *)(void *)x->at, 0, x->stride[0] };
+    return (struct gpu_fields){(float *)(void *)x->at, 0, x->stride[0]};
 }
 
 struct matrix matrix_at(struct gpu_fields f, size_t field)
 {
-    return (struct matrix){ (char *)(f.at + field * f.field), f.row };
+    return (struct matrix){(char *)(f.at + field * f.field), f.row};
 }
 
 /* ---- products ----------------------------------------------------------------------------- */
@@ -72,58 +82,70 @@ struct matrix matrix_at(struct gpu_fields f, size_t field)
 /* The rows of a gate's recurrent weights. */
 static struct matrix gate_weights(const struct rnn *r, size_t gate)
 {
-    return (struct matrix){ r->weights.at + gate * r->units * r->weights.row * r->weight_bytes, r->weights.row };
+    return (struct matrix){r->weights.at + gate * r->units * r->weights.row * r->weight_bytes, r->weights.row};
 }
 
 /* Gates of the same sources, side by side in g and in the recurrent weights. */
-struct block { size_t input, count, weight; };
+struct block {
+    size_t input, count, weight;
+};
 
 static bool next_block(const struct rnn *r, unsigned source, struct block *k)
 {
     const struct cell_input *input = r->cell->input;
     size_t inputs = (size_t)r->cell->inputs, i = k->input + k->count, weight = k->weight + k->count;
-    for (; i < inputs && !(input[i].from & source); i++)
-        weight += (input[i].from & (FROM_H | FROM_LINK)) != 0;
+    for (; i < inputs && !(input[i].from & source); i++) weight += (input[i].from & (FROM_H | FROM_INTERMEDIATE)) != 0;
     if (i == inputs)
         return false;
     size_t end = i + 1;
-    while (end < inputs && input[end].from == input[i].from)
-        end++;
-    *k = (struct block){ i, end - i, weight };
+    while (end < inputs && input[end].from == input[i].from) end++;
+    *k = (struct block){i, end - i, weight};
     return true;
 }
 
 bool rnn_has(const struct rnn *r, unsigned source)
 {
-    struct block k = { 0, 0, 0 };
+    struct block k = {0, 0, 0};
     return next_block(r, source, &k);
 }
 
 unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields operand)
 {
     const struct gpu_view *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
-    for (struct block k = { 0, 0, 0 }; next_block(r, source, &k);)
+    for (struct block k = {0, 0, 0}; next_block(r, source, &k);)
         TRY(product(r->w, &(struct gpu_product){
-            .m = r->batch, .n = (uint32_t)(k.count * r->units), .k = (uint32_t)r->width,
-            .a = matrix_at(operand, 0), .c = matrix_at(rnn_at(r, RNN_G, step), k.input),
-            .b = gate_weights(r, k.weight), .b_by_columns = true, .b_is_narrow = true,
-            .bias = bias->at ? (const float *)(void *)bias->at + k.weight * r->units : NULL,
-            .adds = r->cell->input[k.input].from & FROM_X,      /* what x gave is there */
-            .a_moves = r->plane, .c_moves = g->stride[0],
-        }));
+                              .m = r->batch,
+                              .n = (uint32_t)(k.count * r->units),
+                              .k = (uint32_t)r->width,
+                              .a = matrix_at(operand, 0),
+                              .c = matrix_at(rnn_at(r, RNN_G, step), k.input),
+                              .b = gate_weights(r, k.weight),
+                              .b_by_columns = true,
+                              .b_is_lowp = true,
+                              .bias = bias->at ? (const float *)(void *)bias->at + k.weight * r->units : NULL,
+                              .adds = r->cell->input[k.input].from & FROM_X, /* what x gave is there */
+                              .a_moves = r->plane,
+                              .c_moves = g->stride[0],
+                          }));
     return UNROLL_OK;
 }
 
-unroll_status rnn_product_back(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields gradient, bool adds)
+unroll_status rnn_product_back(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields gradient,
+                               bool adds)
 {
     const struct gpu_view *g = &r->view[RNN_G];
-    for (struct block k = { 0, 0, 0 }; next_block(r, source, &k); adds = true)
+    for (struct block k = {0, 0, 0}; next_block(r, source, &k); adds = true)
         TRY(product(r->w, &(struct gpu_product){
-            .m = r->batch, .n = (uint32_t)r->width, .k = (uint32_t)(k.count * r->units),
-            .a = matrix_at(rnn_at(r, RNN_G, step), k.input), .c = matrix_at(gradient, 0),
-            .b = gate_weights(r, k.weight), .b_is_narrow = true, .adds = adds,
-            .a_moves = g->stride[0],
-        }));
+                              .m = r->batch,
+                              .n = (uint32_t)r->width,
+                              .k = (uint32_t)(k.count * r->units),
+                              .a = matrix_at(rnn_at(r, RNN_G, step), k.input),
+                              .c = matrix_at(gradient, 0),
+                              .b = gate_weights(r, k.weight),
+                              .b_is_lowp = true,
+                              .adds = adds,
+                              .a_moves = g->stride[0],
+                          }));
     return UNROLL_OK;
 }
 
@@ -135,7 +157,7 @@ void rnn_kernel(const struct rnn *r, const char *suffix, char *name, size_t size
 /* ---- the ways ----------------------------------------------------------------------------- */
 
 /* The driver's own way, where it has one and finds it better. Measured is what either takes: no GPU is known yet. */
-static unroll_status run_recurrence(struct walker *w, const struct gpu_call *call, bool back)
+static unroll_status run_recurrence(struct recorder *w, const struct gpu_call *call, bool back)
 {
     struct rnn r = rnn_of(w, call);
     bool done = false;
@@ -152,12 +174,6 @@ static unroll_status run_recurrence(struct walker *w, const struct gpu_call *cal
     return back ? rnn_back_portable(&r) : rnn_portable(&r);
 }
 
-unroll_status gpu_op_rnn(struct walker *w, const struct gpu_call *call)
-{
-    return run_recurrence(w, call, false);
-}
+unroll_status gpu_op_rnn(struct recorder *w, const struct gpu_call *call) { return run_recurrence(w, call, false); }
 
-unroll_status gpu_op_rnn_back(struct walker *w, const struct gpu_call *call)
-{
-    return run_recurrence(w, call, true);
-}
+unroll_status gpu_op_rnn_back(struct recorder *w, const struct gpu_call *call) { return run_recurrence(w, call, true); }

@@ -5,22 +5,22 @@
 #include "device/gpu/gpu_launch.h"
 
 struct rnn {
-    struct walker *w;
+    struct recorder *w;
     const struct gpu_call *call;
-    const struct gpu_view *view;            /* by enum RNN_.. */
+    const struct gpu_view *view; /* by enum RNN_.. */
     const struct cell_declaration *cell;
     const struct cell_options *options;
-    size_t   states, links, units, width;   /* U; K: width of the whole h */
+    size_t states, intermediates, units, width; /* U; K: width of the whole h */
     uint32_t steps, batch;
-    bool     projected, reverse;
-    struct gpu_ends   ends;
+    bool projected, reverse;
+    struct gpu_ends ends;
     struct gpu_resets resets;
-    size_t   plane, row;                    /* numbers in a plane of scratch, and in a row of one */
-    struct matrix weights, projection;      /* as products want them: narrow ones are made once, by rnn_weights */
-    size_t   weight_bytes;
+    size_t plane, row;                 /* numbers in a plane of scratch, and in a row of one */
+    struct matrix weights, projection; /* as products want them: narrow ones are made once, by rnn_weights */
+    size_t weight_bytes;
 };
 
-struct rnn rnn_of(struct walker *, const struct gpu_call *);
+struct rnn rnn_of(struct recorder *, const struct gpu_call *);
 /* For the ways that multiply with rnn_product. */
 unroll_status rnn_weights(struct rnn *);
 
@@ -31,13 +31,14 @@ int64_t rnn_step(const struct rnn *, int64_t i);
 struct gpu_fields rnn_plane(const struct rnn *, size_t plane);
 struct gpu_fields rnn_at(const struct rnn *, int slot, int64_t step);
 struct gpu_fields rnn_states(const struct rnn *, int slot);
-struct gpu_fields rnn_output(const struct rnn *, int slot);            /* [B, K] */
+struct gpu_fields rnn_output(const struct rnn *, int slot); /* [B, K] */
 /* The same from field f on, one number after the other. */
 struct matrix matrix_at(struct gpu_fields f, size_t field);
 
 /* g[step] += operand U^T + bias over the gates that come from `source`; or operand (+)= dg U, for their gradients. */
 unroll_status rnn_product(const struct rnn *, int64_t step, unsigned source, struct gpu_fields operand);
-unroll_status rnn_product_back(const struct rnn *, int64_t step, unsigned source, struct gpu_fields gradient, bool adds);
+unroll_status rnn_product_back(const struct rnn *, int64_t step, unsigned source, struct gpu_fields gradient,
+                               bool adds);
 /* Has the cell gates of this source in its recurrent products? */
 bool rnn_has(const struct rnn *, unsigned source);
 

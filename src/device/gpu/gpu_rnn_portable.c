@@ -1,7 +1,8 @@
 /* The recurrence step by step, on any GPU: a product with the recurrent weights, then one kernel that does the
  * cell's pointwise half for all units and rows. Planes of scratch: forward: the states entering a step and those
- * leaving it, which change places; the links; h before and after a projection. Backward: gradients of the states,
- * changed in place; those of the links; the whole gradient of a projected h and what a product adds to it. */
+ * leaving it, which change places; the intermediates; h before and after a projection. Backward: gradients of the
+ * states, changed in place; those of the intermediates; the whole gradient of a projected h and what a product adds to
+ * it. */
 #include "device/gpu/gpu_rnn.h"
 
 enum { NAME = 64 };
@@ -10,10 +11,16 @@ enum { NAME = 64 };
 
 static struct states_args states_of(const struct rnn *r, struct gpu_fields first, struct gpu_fields rest, size_t plane)
 {
-    return (struct states_args){
-        .rows = r->batch, .width = (uint32_t)r->width, .units = (uint32_t)r->units, .others = (uint32_t)r->states - 1,
-        .ends = r->ends, .resets = r->resets, .forget = -1, .first = first, .rest = rest, .plane = rnn_plane(r, plane),
-    };
+    return (struct states_args){.rows = r->batch,
+                                .width = (uint32_t)r->width,
+                                .units = (uint32_t)r->units,
+                                .others = (uint32_t)r->states - 1,
+                                .ends = r->ends,
+                                .resets = r->resets,
+                                .forget = -1,
+                                .first = first,
+                                .rest = rest,
+                                .plane = rnn_plane(r, plane)};
 }
 
 static unroll_status move_states(const struct rnn *r, const char *kernel, const struct states_args *args)
@@ -23,19 +30,30 @@ static unroll_status move_states(const struct rnn *r, const char *kernel, const 
 
 /* ---- forward ------------------------------------------------------------------------------ */
 
-struct planes { size_t state, next, link, made; };
+struct planes {
+    size_t state, next, intermediate, made;
+};
 
 static struct cell_forward_args forward_args(const struct rnn *r, const struct planes *p, int64_t i)
 {
     const int64_t t = rnn_step(r, i);
-    return (struct cell_forward_args){
-        .rows = r->batch, .units = (uint32_t)r->units, .t = (uint32_t)t, .next_t = rnn_step(r, i + 1),
-        .ends = r->ends, .resets = r->resets, .g = rnn_at(r, RNN_G, t),
-        .state = rnn_plane(r, p->state), .next = rnn_plane(r, p->next), .link = rnn_plane(r, p->link),
-        .y = rnn_at(r, r->projected ? RNN_M : RNN_Y, t), .s = rnn_at(r, RNN_S, t), .kept_link = rnn_at(r, RNN_LINK, t),
-        .vector = (const float *)(void *)r->view[RNN_VECTOR].at, .vector_field = r->view[RNN_VECTOR].stride[0],
-        .projected = r->projected, .options = *r->options,
-    };
+    return (struct cell_forward_args){.rows = r->batch,
+                                      .units = (uint32_t)r->units,
+                                      .t = (uint32_t)t,
+                                      .next_t = rnn_step(r, i + 1),
+                                      .ends = r->ends,
+                                      .resets = r->resets,
+                                      .g = rnn_at(r, RNN_G, t),
+                                      .state = rnn_plane(r, p->state),
+                                      .next = rnn_plane(r, p->next),
+                                      .intermediate = rnn_plane(r, p->intermediate),
+                                      .y = rnn_at(r, r->projected ? RNN_M : RNN_Y, t),
+                                      .s = rnn_at(r, RNN_S, t),
+                                      .kept_intermediate = rnn_at(r, RNN_INTERMEDIATE, t),
+                                      .vector = (const float *)(void *)r->view[RNN_VECTOR].at,
+                                      .vector_field = r->view[RNN_VECTOR].stride[0],
+                                      .projected = r->projected,
+                                      .options = *r->options};
 }
 
 static unroll_status project(const struct rnn *r, const struct planes *p, int64_t i)
@@ -43,15 +61,26 @@ static unroll_status project(const struct rnn *r, const struct planes *p, int64_
     const int64_t t = rnn_step(r, i);
     if (!r->projected)
         return UNROLL_OK;
-    TRY(product(r->w, &(struct gpu_product){
-        .m = r->batch, .n = (uint32_t)r->width, .k = (uint32_t)r->units, .a = matrix_at(rnn_plane(r, p->next), 0),
-        .b = r->projection, .b_by_columns = true, .b_is_narrow = true, .c = matrix_at(rnn_plane(r, p->made), 0),
-        .a_moves = r->plane,
-    }));
-    return launch_each(r->w, "gpu_projected", (uint64_t)r->batch * r->width, ARGS(&(struct projected_args){
-        .rows = r->batch, .width = (uint32_t)r->width, .t = (uint32_t)t, .next_t = rnn_step(r, i + 1), .ends = r->ends,
-        .resets = r->resets, .made = rnn_plane(r, p->made), .state = rnn_plane(r, p->state),
-        .next = rnn_plane(r, p->next), .y = rnn_at(r, RNN_Y, t) }));
+    TRY(product(r->w, &(struct gpu_product){.m = r->batch,
+                                            .n = (uint32_t)r->width,
+                                            .k = (uint32_t)r->units,
+                                            .a = matrix_at(rnn_plane(r, p->next), 0),
+                                            .b = r->projection,
+                                            .b_by_columns = true,
+                                            .b_is_lowp = true,
+                                            .c = matrix_at(rnn_plane(r, p->made), 0),
+                                            .a_moves = r->plane}));
+    return launch_each(r->w, "gpu_projected", (uint64_t)r->batch * r->width,
+                       ARGS(&(struct projected_args){.rows = r->batch,
+                                                     .width = (uint32_t)r->width,
+                                                     .t = (uint32_t)t,
+                                                     .next_t = rnn_step(r, i + 1),
+                                                     .ends = r->ends,
+                                                     .resets = r->resets,
+                                                     .made = rnn_plane(r, p->made),
+                                                     .state = rnn_plane(r, p->state),
+                                                     .next = rnn_plane(r, p->next),
+                                                     .y = rnn_at(r, RNN_Y, t)}));
 }
 
 static unroll_status forward_step(const struct rnn *r, const struct planes *p, int64_t i, const char *const kernel[2])
@@ -61,7 +90,7 @@ static unroll_status forward_step(const struct rnn *r, const struct planes *p, i
     TRY(rnn_product(r, args.t, FROM_H, args.state));
     TRY(launch_each(r->w, kernel[0], elements, ARGS(&args)));
     if (r->cell->phases == 2) {
-        TRY(rnn_product(r, args.t, FROM_LINK, args.link));
+        TRY(rnn_product(r, args.t, FROM_INTERMEDIATE, args.intermediate));
         TRY(launch_each(r->w, kernel[1], elements, ARGS(&args)));
     }
     return project(r, p, i);
@@ -70,7 +99,7 @@ static unroll_status forward_step(const struct rnn *r, const struct planes *p, i
 unroll_status rnn_portable(struct rnn *r)
 {
     char first[NAME], second[NAME];
-    struct planes p = { 0, r->states, 2 * r->states, 2 * r->states + r->links };
+    struct planes p = {0, r->states, 2 * r->states, 2 * r->states + r->intermediates};
     rnn_kernel(r, "forward", first, sizeof first);
     rnn_kernel(r, "forward_2", second, sizeof second);
     struct states_args enter = states_of(r, rnn_output(r, RNN_H0), rnn_states(r, RNN_S0), p.state);
@@ -79,7 +108,7 @@ unroll_status rnn_portable(struct rnn *r)
     TRY(move_states(r, "gpu_states_enter", &enter));
     for (int64_t i = 0; i < (int64_t)r->steps; i++) {
         const size_t kept = p.state;
-        TRY(forward_step(r, &p, i, (const char *const[]){ first, second }));
+        TRY(forward_step(r, &p, i, (const char *const[]){first, second}));
         p.state = p.next;
         p.next = kept;
     }
@@ -89,39 +118,67 @@ unroll_status rnn_portable(struct rnn *r)
 
 /* ---- backward ----------------------------------------------------------------------------- */
 
-struct back_planes { size_t state, link, whole, made, zeros; };
+struct back_planes {
+    size_t state, intermediate, whole, made, zeros;
+};
 
 static struct cell_backward_args backward_args(const struct rnn *r, const struct back_planes *p, int64_t i)
 {
     const int64_t t = rnn_step(r, i), before = rnn_step(r, i - 1);
     const int output = r->projected ? RNN_M : RNN_Y;
     const struct gpu_fields dy = rnn_at(r, RNN_DY, t);
-    return (struct cell_backward_args){
-        .rows = r->batch, .units = (uint32_t)r->units, .t = (uint32_t)t, .before = before, .done = rnn_step(r, i + 1),
-        .ends = r->ends, .resets = r->resets, .g = rnn_at(r, RNN_G, t), .d_state = rnn_plane(r, p->state),
-        .d_link = rnn_plane(r, p->link), .dv = rnn_at(r, RNN_DV, t), .y = rnn_at(r, output, t),
-        .s = rnn_at(r, RNN_S, t), .y_before = rnn_at(r, output, before), .s_before = rnn_at(r, RNN_S, before),
-        .h0 = rnn_output(r, RNN_H0), .s0 = rnn_states(r, RNN_S0), .dy = dy.at, .dy_row = dy.row,
-        .vector = (const float *)(void *)r->view[RNN_VECTOR].at, .vector_field = r->view[RNN_VECTOR].stride[0],
-        .zeros = rnn_plane(r, p->zeros).at, .projected = r->projected, .options = *r->options,
-    };
+    return (struct cell_backward_args){.rows = r->batch,
+                                       .units = (uint32_t)r->units,
+                                       .t = (uint32_t)t,
+                                       .before = before,
+                                       .done = rnn_step(r, i + 1),
+                                       .ends = r->ends,
+                                       .resets = r->resets,
+                                       .g = rnn_at(r, RNN_G, t),
+                                       .d_state = rnn_plane(r, p->state),
+                                       .d_intermediate = rnn_plane(r, p->intermediate),
+                                       .dv = rnn_at(r, RNN_DV, t),
+                                       .y = rnn_at(r, output, t),
+                                       .s = rnn_at(r, RNN_S, t),
+                                       .y_before = rnn_at(r, output, before),
+                                       .s_before = rnn_at(r, RNN_S, before),
+                                       .h0 = rnn_output(r, RNN_H0),
+                                       .s0 = rnn_states(r, RNN_S0),
+                                       .dy = dy.at,
+                                       .dy_row = dy.row,
+                                       .vector = (const float *)(void *)r->view[RNN_VECTOR].at,
+                                       .vector_field = r->view[RNN_VECTOR].stride[0],
+                                       .zeros = rnn_plane(r, p->zeros).at,
+                                       .projected = r->projected,
+                                       .options = *r->options};
 }
 
 /* The whole gradient of h at step t; t < 0: before the first step. */
 static unroll_status receive(const struct rnn *r, const struct back_planes *p, int64_t t, int64_t done)
 {
-    return launch_each(r->w, "gpu_receive", (uint64_t)r->batch * r->width, ARGS(&(struct receive_args){
-        .rows = r->batch, .width = (uint32_t)r->width, .t = t < 0 ? 0 : (uint32_t)t, .done = done, .ends = r->ends,
-        .resets = r->resets, .made = rnn_plane(r, p->made), .whole = rnn_plane(r, p->whole), .dy = rnn_at(r, RNN_DY, t),
-        .dp = rnn_at(r, RNN_DP, t), .ends_here = t < 0 }));
+    return launch_each(r->w, "gpu_receive", (uint64_t)r->batch * r->width,
+                       ARGS(&(struct receive_args){.rows = r->batch,
+                                                   .width = (uint32_t)r->width,
+                                                   .t = t < 0 ? 0 : (uint32_t)t,
+                                                   .done = done,
+                                                   .ends = r->ends,
+                                                   .resets = r->resets,
+                                                   .made = rnn_plane(r, p->made),
+                                                   .whole = rnn_plane(r, p->whole),
+                                                   .dy = rnn_at(r, RNN_DY, t),
+                                                   .dp = rnn_at(r, RNN_DP, t),
+                                                   .ends_here = t < 0}));
 }
 
 static unroll_status project_back(const struct rnn *r, const struct back_planes *p)
 {
-    return product(r->w, &(struct gpu_product){
-        .m = r->batch, .n = (uint32_t)r->units, .k = (uint32_t)r->width, .a = matrix_at(rnn_plane(r, p->whole), 0),
-        .b = r->projection, .b_is_narrow = true, .c = matrix_at(rnn_plane(r, p->state), 0),
-    });
+    return product(r->w, &(struct gpu_product){.m = r->batch,
+                                               .n = (uint32_t)r->units,
+                                               .k = (uint32_t)r->width,
+                                               .a = matrix_at(rnn_plane(r, p->whole), 0),
+                                               .b = r->projection,
+                                               .b_is_lowp = true,
+                                               .c = matrix_at(rnn_plane(r, p->state), 0)});
 }
 
 static unroll_status backward_step(const struct rnn *r, const struct back_planes *p, int64_t i,
@@ -135,7 +192,7 @@ static unroll_status backward_step(const struct rnn *r, const struct back_planes
     }
     if (r->cell->phases == 2) {
         TRY(launch_each(r->w, kernel[1], elements, ARGS(&args)));
-        TRY(rnn_product_back(r, args.t, FROM_LINK, args.d_link, false));
+        TRY(rnn_product_back(r, args.t, FROM_INTERMEDIATE, args.d_intermediate, false));
     }
     TRY(launch_each(r->w, kernel[0], elements, ARGS(&args)));
     return rnn_product_back(r, args.t, FROM_H, rnn_plane(r, r->projected ? p->made : p->state), !r->projected);
@@ -143,7 +200,7 @@ static unroll_status backward_step(const struct rnn *r, const struct back_planes
 
 static unroll_status begin_gradients(const struct rnn *r, const struct back_planes *p)
 {
-    const struct gpu_fields nothing = { 0 };
+    const struct gpu_fields nothing = {0};
     struct states_args clear = states_of(r, nothing, nothing, p->zeros);
     struct states_args enter = states_of(r, rnn_output(r, RNN_DHN), rnn_states(r, RNN_DSN), p->state);
     clear.others = 0;
@@ -154,14 +211,14 @@ static unroll_status begin_gradients(const struct rnn *r, const struct back_plan
     struct states_args whole = states_of(r, enter.first, nothing, p->whole);
     whole.others = 0;
     TRY(move_states(r, "gpu_states_enter", &whole));
-    enter.first = nothing;                              /* what the cell made has its gradient from the projection */
+    enter.first = nothing; /* what the cell made has its gradient from the projection */
     return move_states(r, "gpu_states_enter", &enter);
 }
 
 /* The first contribution to a gradient writes it, the others add. */
 static unroll_status end_gradients(const struct rnn *r, const struct back_planes *p)
 {
-    const struct gpu_fields nothing = { 0 };
+    const struct gpu_fields nothing = {0};
     struct states_args leave = states_of(r, rnn_output(r, RNN_DH0), rnn_states(r, RNN_DS0), p->state);
     leave.adds[0] = r->call->op->view[RNN_DH0].access == ADD;
     leave.adds[1] = r->call->op->view[RNN_DS0].access == ADD;
@@ -180,13 +237,12 @@ static unroll_status end_gradients(const struct rnn *r, const struct back_planes
 unroll_status rnn_back_portable(struct rnn *r)
 {
     char first[NAME], second[NAME];
-    const struct back_planes p = { 0, r->states, r->states + r->links, r->states + r->links + 1,
-                                   r->states + r->links + 2 };
+    const struct back_planes p = {0, r->states, r->states + r->intermediates, r->states + r->intermediates + 1,
+                                  r->states + r->intermediates + 2};
     rnn_kernel(r, "backward", first, sizeof first);
     rnn_kernel(r, "backward_2", second, sizeof second);
     TRY(rnn_weights(r));
     TRY(begin_gradients(r, &p));
-    for (int64_t i = (int64_t)r->steps; i-- > 0;)
-        TRY(backward_step(r, &p, i, (const char *const[]){ first, second }));
+    for (int64_t i = (int64_t)r->steps; i-- > 0;) TRY(backward_step(r, &p, i, (const char *const[]){first, second}));
     return end_gradients(r, &p);
 }

@@ -1,6 +1,6 @@
-/* Runs parts (gpu_instance.h): walks a part's list over lanes, as streams that wait for each other's events, and
- * brings to the device what the host changed. Inside a part nobody waits for the host. */
-#include "device/gpu/gpu_instance.h"
+/* Runs parts (gpu_executable.h): walks a phase's list over queues, as streams that wait for each other's events, and
+ * brings to the device what the host changed. Inside a phase nobody waits for the host. */
+#include "device/gpu/gpu_executable.h"
 #include "optim/optim.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -9,10 +9,7 @@
 
 static atomic_uint_fast64_t graphs, graph_launches, plain_runs;
 
-struct gpu_counts gpu_counts(void)
-{
-    return (struct gpu_counts){ graphs, graph_launches, plain_runs };
-}
+struct gpu_counts gpu_counts(void) { return (struct gpu_counts){graphs, graph_launches, plain_runs}; }
 
 void gpu_count(uint64_t made, uint64_t launched, uint64_t plain)
 {
@@ -21,29 +18,41 @@ void gpu_count(uint64_t made, uint64_t launched, uint64_t plain)
     plain_runs += plain;
 }
 
-/* ---- one part ----------------------------------------------------------------------------- */
+/* ---- one phase ----------------------------------------------------------------------------- */
 
 static gpu_op_function *const kinds[OP_KIND_MAX] = {
-    [OP_EMBED] = gpu_op_embed,       [OP_EMBED_GRAD] = gpu_op_embed_grad, [OP_GEMM] = gpu_op_gemm,
-    [OP_GEMM_DX] = gpu_op_gemm_dx,   [OP_GEMM_DW] = gpu_op_gemm_dw,       [OP_SUM_ROWS] = gpu_op_sum_rows,
-    [OP_RNN] = gpu_op_rnn,           [OP_RNN_BACK] = gpu_op_rnn_back,     [OP_DROPOUT] = gpu_op_dropout,
-    [OP_ACTIVATE] = gpu_op_activate, [OP_ACTIVATE_BACK] = gpu_op_activate_back,
-    [OP_LOSS] = gpu_op_loss,         [OP_COPY] = gpu_op_copy,             [OP_FILL] = gpu_op_fill,
-    [OP_TREE] = gpu_op_tree,         [OP_SEND] = gpu_op_send,             [OP_RECV] = gpu_op_recv,
-    [OP_ALL_REDUCE] = gpu_op_all_reduce, [OP_SUM_BEGIN] = gpu_op_sum_begin, [OP_SUM_END] = gpu_op_sum_end,
+    [OP_EMBED] = gpu_op_embed,
+    [OP_EMBED_GRAD] = gpu_op_embed_grad,
+    [OP_GEMM] = gpu_op_gemm,
+    [OP_GEMM_DX] = gpu_op_gemm_dx,
+    [OP_GEMM_DW] = gpu_op_gemm_dw,
+    [OP_BIAS_GRAD] = gpu_op_bias_grad,
+    [OP_RNN] = gpu_op_rnn,
+    [OP_RNN_BACK] = gpu_op_rnn_back,
+    [OP_DROPOUT] = gpu_op_dropout,
+    [OP_ACTIVATE] = gpu_op_activate,
+    [OP_ACTIVATE_BACK] = gpu_op_activate_back,
+    [OP_LOSS] = gpu_op_loss,
+    [OP_COPY] = gpu_op_copy,
+    [OP_FILL] = gpu_op_fill,
+    [OP_TREE] = gpu_op_tree,
+    [OP_SEND] = gpu_op_send,
+    [OP_RECV] = gpu_op_recv,
+    [OP_ALL_REDUCE] = gpu_op_all_reduce,
+    [OP_SUM_BEGIN] = gpu_op_sum_begin,
+    [OP_SUM_END] = gpu_op_sum_end,
 };
 
 /* Is there another of this kind from `first` on, before `end`? */
 static bool has_kind(const struct plan *p, enum op_kind kind, int first, int end)
 {
-    while (first < end && p->op[first].kind != kind)
-        first++;
+    while (first < end && p->op[first].kind != kind) first++;
     return first < end;
 }
 
 /* Norms are done together where the last of them stands, when all gradients are whole; updates where the first
  * stands, before what follows one of them clears its gradient. */
-static unroll_status run_op(struct walker *w, int index)
+static unroll_status run_op(struct recorder *w, int index)
 {
     const struct op *op = &w->plan->op[index];
     struct gpu_call call;
@@ -58,84 +67,83 @@ static unroll_status run_op(struct walker *w, int index)
     return kinds[op->kind](w, &call);
 }
 
-/* Norms and updates go over everything: those parts keep to one lane, on which the list is a correct program. */
-static int lane_of(const struct gpu_instance *in, const struct op *op)
+/* Norms and updates go over everything: those phases keep to one queue, on which the list is a correct program. */
+static int queue_of(const struct gpu_executable *in, const struct op *op)
 {
-    return op->part == PART_FORWARD || op->part == PART_BACKWARD ? op->lane % in->lanes : 0;
+    return op->phase == PHASE_FORWARD || op->phase == PHASE_BACKWARD ? op->queue % in->queues : 0;
 }
 
-/* Operations [first, end) of which some are of the part; none where it is no part of this plan. */
-static void range_of_part(const struct plan *p, enum part part, int *first, int *end)
+/* Operations [first, end) of which some are of the phase; none where it is no part of this plan. */
+static void range_of_phase(const struct plan *p, enum phase phase, int *first, int *end)
 {
     *first = *end = 0;
-    if ((int)part != PART_BACKWARD_SUM || plan_overlaps(p))
-        part_range(p, part, first, end);
+    if ((int)phase != PHASE_BACKWARD_SUM || plan_overlaps(p))
+        phase_range(p, phase, first, end);
 }
 
-static unsigned lanes_used(const struct gpu_instance *in, enum part part)
+static unsigned queues_used(const struct gpu_executable *in, enum phase phase)
 {
     unsigned used = 1;
     int i, end;
-    for (range_of_part(in->plan, part, &i, &end); i < end; i++)
-        if (is_in_part(&in->plan->op[i], part))
-            used |= 1u << lane_of(in, &in->plan->op[i]);
+    for (range_of_phase(in->plan, phase, &i, &end); i < end; i++)
+        if (is_in_phase(&in->plan->op[i], phase))
+            used |= 1u << queue_of(in, &in->plan->op[i]);
     return used;
 }
 
-static unroll_status fork_lanes(const struct gpu_instance *in, unsigned used)
+static unroll_status fork_queues(const struct gpu_executable *in, unsigned used)
 {
     if (used == 1)
         return UNROLL_OK;
     TRY(in->driver->event_record(in->fork, in->stream[0]));
-    for (int lane = 1; lane < in->lanes; lane++)
-        if (used >> lane & 1)
-            TRY(in->driver->stream_after(in->stream[lane], in->fork));
+    for (int queue = 1; queue < in->queues; queue++)
+        if (used >> queue & 1)
+            TRY(in->driver->stream_after(in->stream[queue], in->fork));
     return UNROLL_OK;
 }
 
-static unroll_status join_lanes(const struct gpu_instance *in, unsigned used)
+static unroll_status join_queues(const struct gpu_executable *in, unsigned used)
 {
-    for (int lane = 1; lane < in->lanes; lane++)
-        if (used >> lane & 1) {
-            TRY(in->driver->event_record(in->join[lane], in->stream[lane]));
-            TRY(in->driver->stream_after(in->stream[0], in->join[lane]));
+    for (int queue = 1; queue < in->queues; queue++)
+        if (used >> queue & 1) {
+            TRY(in->driver->event_record(in->join[queue], in->stream[queue]));
+            TRY(in->driver->stream_after(in->stream[0], in->join[queue]));
         }
     return UNROLL_OK;
 }
 
-/* The operation of the lane that op waits for in this part, or -1. Sums may be left out of backward: then the one
+/* The operation of the queue that op waits for in this phase, or -1. Sums may be left out of backward: then the one
  * before. */
-static int waits_for(const struct gpu_instance *in, enum part part, const struct op *op, int lane)
+static int waits_for(const struct gpu_executable *in, enum phase phase, const struct op *op, int queue)
 {
     const struct plan *p = in->plan;
-    int i = op->wait[lane], first, end;
-    range_of_part(p, part, &first, &end);
-    while (i >= first && (p->op[i].lane != lane || !is_in_part(&p->op[i], part)))
-        i--;
-    return i >= first && lane_of(in, &p->op[i]) != lane_of(in, op) ? i : -1;
+    int i = op->wait[queue], first, end;
+    range_of_phase(p, phase, &first, &end);
+    while (i >= first && (p->op[i].queue != queue || !is_in_phase(&p->op[i], phase))) i--;
+    return i >= first && queue_of(in, &p->op[i]) != queue_of(in, op) ? i : -1;
 }
 
-/* The lane's stream and memory. */
-static void enter_lane(struct gpu_instance *in, const struct op *op)
+/* The queue's stream and memory. */
+static void enter_queue(struct gpu_executable *in, const struct op *op)
 {
-    const int lane = lane_of(in, op);
-    struct walker *w = &in->walker;
-    w->stream = in->stream[lane];
-    w->kept = &in->kept[lane];
+    const int queue = queue_of(in, op);
+    struct recorder *w = &in->recorder;
+    w->stream = in->stream[queue];
+    w->kept = &in->kept[queue];
     if (w->walk == MEASURE)
         return;
-    w->workspace = (char *)(uintptr_t)(in->arena + in->layout.lane[lane]);
+    w->workspace = (char *)(uintptr_t)(in->arena + in->layout.queue[queue]);
     w->scratch = w->workspace + in->driver->workspace_bytes;
     w->kept_at = w->scratch + in->layout.scratch;
 }
 
-static unroll_status walk_op(struct gpu_instance *in, enum part part, int index, bool launches)
+static unroll_status walk_op(struct gpu_executable *in, enum phase phase, int index, bool launches)
 {
     const struct op *op = &in->plan->op[index];
-    struct walker *w = &in->walker;
-    enter_lane(in, op);
-    for (int other = 0; launches && other < LANES_MAX; other++) {
-        const int earlier = waits_for(in, part, op, other);
+    struct recorder *w = &in->recorder;
+    enter_queue(in, op);
+    for (int other = 0; launches && other < QUEUES_MAX; other++) {
+        const int earlier = waits_for(in, phase, op, other);
         if (earlier >= 0)
             TRY(in->driver->stream_after(w->stream, in->ended[earlier]));
     }
@@ -143,8 +151,7 @@ static unroll_status walk_op(struct gpu_instance *in, enum part part, int index,
     if (launches)
         TRY(gpu_profile_mark(in, index, false));
     TRY(run_op(w, index));
-    for (int i = 0; i < in->lanes; i++)
-        narrow_forget(&in->kept[i], op);
+    for (int i = 0; i < in->queues; i++) lowp_forget(&in->kept[i], op);
     if (w->walk == PREPARE)
         TRY(gpu_profile_prepare(in, index, w->launches > before));
     if (launches)
@@ -152,30 +159,29 @@ static unroll_status walk_op(struct gpu_instance *in, enum part part, int index,
     return launches && in->ended[index] ? in->driver->event_record(in->ended[index], w->stream) : UNROLL_OK;
 }
 
-unroll_status gpu_walk(struct gpu_instance *in, enum part part, enum walk walk)
+unroll_status gpu_walk(struct gpu_executable *in, enum phase phase, enum walk walk)
 {
-    const unsigned used = lanes_used(in, part);
+    const unsigned used = queues_used(in, phase);
     const bool launches = walk == LAUNCH;
-    in->walker.walk = walk;
-    for (int i = 0; i < in->lanes; i++)
-        in->kept[i].buffer = -1;
+    in->recorder.walk = walk;
+    for (int i = 0; i < in->queues; i++) in->kept[i].buffer = -1;
     if (launches)
-        TRY(fork_lanes(in, used));
+        TRY(fork_queues(in, used));
     int i, end;
-    for (range_of_part(in->plan, part, &i, &end); i < end; i++)
-        if (is_in_part(&in->plan->op[i], part))
-            TRY(walk_op(in, part, i, launches));
-    return launches ? join_lanes(in, used) : UNROLL_OK;
+    for (range_of_phase(in->plan, phase, &i, &end); i < end; i++)
+        if (is_in_phase(&in->plan->op[i], phase))
+            TRY(walk_op(in, phase, i, launches));
+    return launches ? join_queues(in, used) : UNROLL_OK;
 }
 
-unroll_status gpu_greet(struct gpu_instance *in)
+unroll_status gpu_greet(struct gpu_executable *in)
 {
-    in->walker.walk = PREPARE;
+    in->recorder.walk = PREPARE;
     for (int i = 0; i < in->plan->ops; i++) {
-        if (!op_talks(&in->plan->op[i]))
+        if (!op_communicates(&in->plan->op[i]))
             continue;
-        enter_lane(in, &in->plan->op[i]);
-        TRY(run_op(&in->walker, i));
+        enter_queue(in, &in->plan->op[i]);
+        TRY(run_op(&in->recorder, i));
     }
     return UNROLL_OK;
 }
@@ -183,21 +189,26 @@ unroll_status gpu_greet(struct gpu_instance *in)
 /* ---- the host's side of buffers ------------------------------------------------------------ */
 
 /* A range of the mirror that moves as one: a buffer of IO, or all of VALUES. */
-struct range { char *host; gpu_address device; uint64_t bytes; unsigned char *newer; };
+struct range {
+    char *host;
+    gpu_address device;
+    uint64_t bytes;
+    unsigned char *newer;
+};
 
-static struct range range_of_values(struct gpu_instance *in)
+static struct range range_of_values(struct gpu_executable *in)
 {
-    return (struct range){ in->mirror + in->layout.values, in->arena + in->layout.segment[SEG_VALUES],
-                           in->plan->segment_bytes[SEG_VALUES], &in->newer[in->plan->buffers] };
+    return (struct range){in->mirror + in->layout.values, in->arena + in->layout.segment[SEG_VALUES],
+                          in->plan->segment_bytes[SEG_VALUES], &in->newer[in->plan->buffers]};
 }
 
-static struct range range_of(struct gpu_instance *in, int buffer)
+static struct range range_of(struct gpu_executable *in, int buffer)
 {
     const struct buffer *b = &in->plan->buffer[buffer];
     if (b->segment == SEG_VALUES)
         return range_of_values(in);
-    return (struct range){ in->mirror + b->offset, in->arena + in->layout.segment[SEG_IO] + b->offset, b->bytes,
-                           &in->newer[buffer] };
+    return (struct range){in->mirror + b->offset, in->arena + in->layout.segment[SEG_IO] + b->offset, b->bytes,
+                          &in->newer[buffer]};
 }
 
 static bool is_mirrored(const struct buffer *b)
@@ -205,17 +216,17 @@ static bool is_mirrored(const struct buffer *b)
     return (b->segment == SEG_IO || b->segment == SEG_VALUES) && b->bytes;
 }
 
-static unroll_status settle(struct gpu_instance *in)
+static unroll_status settle(struct gpu_executable *in)
 {
     if (!in->waiting)
         return UNROLL_OK;
-    if (in->walker.talk)
-        TRY(in->driver->ranks->wait(in->walker.talk, in->plan, in->stream[0]));
+    if (in->recorder.device_comm)
+        TRY(in->driver->ranks->wait(in->recorder.device_comm, in->plan, in->stream[0]));
     in->waiting = false;
-    return in->driver->stream_wait(in->stream[0], "running a part");
+    return in->driver->stream_wait(in->stream[0], "running a phase");
 }
 
-static unroll_status to_device(struct gpu_instance *in, const struct range *r)
+static unroll_status to_device(struct gpu_executable *in, const struct range *r)
 {
     if (*r->newer != ON_HOST)
         return UNROLL_OK;
@@ -223,7 +234,7 @@ static unroll_status to_device(struct gpu_instance *in, const struct range *r)
     return in->driver->copy_in(in->stream[0], r->device, r->host, r->bytes, "copying to the GPU");
 }
 
-static unroll_status to_host(struct gpu_instance *in, const struct range *r)
+static unroll_status to_host(struct gpu_executable *in, const struct range *r)
 {
     TRY(settle(in));
     if (*r->newer != ON_DEVICE)
@@ -233,12 +244,12 @@ static unroll_status to_host(struct gpu_instance *in, const struct range *r)
     return in->driver->stream_wait(in->stream[0], "copying from the GPU");
 }
 
-/* Before a part: what it touches and the host has changed. After: what it wrote is newer on the device. */
-static unroll_status move_buffers(struct gpu_instance *in, enum part part, bool before)
+/* Before a phase: what it touches and the host has changed. After: what it wrote is newer on the device. */
+static unroll_status move_buffers(struct gpu_executable *in, enum phase phase, bool before)
 {
     int i, end;
-    for (range_of_part(in->plan, part, &i, &end); i < end; i++)
-        for (int k = 0; is_in_part(&in->plan->op[i], part) && k < in->plan->op[i].views; k++) {
+    for (range_of_phase(in->plan, phase, &i, &end); i < end; i++)
+        for (int k = 0; is_in_phase(&in->plan->op[i], phase) && k < in->plan->op[i].views; k++) {
             const struct view *v = &in->plan->op[i].view[k];
             if (v->buffer < 0 || !is_mirrored(&in->plan->buffer[v->buffer]))
                 continue;
@@ -253,68 +264,67 @@ static unroll_status move_buffers(struct gpu_instance *in, enum part part, bool 
 
 /* ---- running ------------------------------------------------------------------------------ */
 
-static unroll_status run_part(struct gpu_instance *in, enum part part)
+static unroll_status run_phase(struct gpu_executable *in, enum phase phase)
 {
-    if (!in->launches[part])
+    if (!in->launches[phase])
         return UNROLL_OK;
-    TRY(move_buffers(in, part, true));
+    TRY(move_buffers(in, phase, true));
     in->waiting = true;
-    if (in->graph[part])
-        TRY(in->driver->graph_launch(in->graph[part], in->stream[0]));
+    if (in->graph[phase])
+        TRY(in->driver->graph_launch(in->graph[phase], in->stream[0]));
     else
-        TRY(gpu_walk(in, part, LAUNCH));
-    gpu_count(0, in->graph[part] != NULL, in->graph[part] == NULL);
-    return move_buffers(in, part, false);
+        TRY(gpu_walk(in, phase, LAUNCH));
+    gpu_count(0, in->graph[phase] != NULL, in->graph[phase] == NULL);
+    return move_buffers(in, phase, false);
 }
 
 /* Sets the sums of losses aside, and adds them in the end. */
-static unroll_status launch_step(struct gpu_instance *in, bool begins)
+static unroll_status launch_step(struct gpu_executable *in, bool begins)
 {
     struct range values = range_of_values(in);
     TRY(to_device(in, &values));
     in->waiting = true;
-    in->walker.walk = LAUNCH;
-    in->walker.stream = in->stream[0];
-    TRY(gpu_step(&in->walker, begins));
+    in->recorder.walk = LAUNCH;
+    in->recorder.stream = in->stream[0];
+    TRY(gpu_step(&in->recorder, begins));
     *values.newer = ON_DEVICE;
     return UNROLL_OK;
 }
 
 /* A whole step is not waited for: who asks for what it made waits. */
-static unroll_status run_parts(struct gpu_instance *in, enum part first, enum part last)
+static unroll_status run_phases(struct gpu_executable *in, enum phase first, enum phase last)
 {
-    const bool whole = first == PART_FORWARD && last == PART_UPDATE;
+    const bool whole = first == PHASE_FORWARD && last == PHASE_UPDATE;
     TRY(settle(in));
     if (whole)
         TRY(launch_step(in, true));
-    for (int part = first; part <= (int)last; part++) {
-        const bool both = part == PART_BACKWARD && last >= PART_SUM && plan_overlaps(in->plan);
-        TRY(run_part(in, (enum part)(both ? PART_BACKWARD_SUM : part)));
-        part += both;
+    for (int phase = first; phase <= (int)last; phase++) {
+        const bool both = phase == PHASE_BACKWARD && last >= PHASE_SUM && plan_overlaps(in->plan);
+        TRY(run_phase(in, (enum phase)(both ? PHASE_BACKWARD_SUM : phase)));
+        phase += both;
     }
     if (whole)
         TRY(launch_step(in, false));
     if (!whole || in->profile)
         TRY(settle(in));
-    for (int part = first; part <= (int)last; part++)
-        TRY(gpu_profile_collect(in, (enum part)part));
+    for (int phase = first; phase <= (int)last; phase++) TRY(gpu_profile_collect(in, (enum phase)phase));
     return UNROLL_OK;
 }
 
-unroll_status gpu_wait(void *instance)
+unroll_status gpu_wait(void *executable)
 {
-    struct gpu_instance *in = instance;
+    struct gpu_executable *in = executable;
     TRY(in->driver->enter(in->gpu));
     unroll_status status = settle(in);
     in->driver->leave(in->gpu);
     return status;
 }
 
-unroll_status gpu_run(void *instance, enum part first, enum part last)
+unroll_status gpu_run(void *executable, enum phase first, enum phase last)
 {
-    struct gpu_instance *in = instance;
+    struct gpu_executable *in = executable;
     TRY(in->driver->enter(in->gpu));
-    unroll_status status = run_parts(in, first, last);
+    unroll_status status = run_phases(in, first, last);
     in->driver->leave(in->gpu);
     return status;
 }
@@ -322,16 +332,16 @@ unroll_status gpu_run(void *instance, enum part first, enum part last)
 /* ---- looking inside ----------------------------------------------------------------------- */
 
 /* What a step that failed made is not a number: whoever reads a loss sees that, and the next run fails, too. */
-static void spoil(const struct gpu_instance *in, const struct range *r)
+static void spoil(const struct gpu_executable *in, const struct range *r)
 {
     if (r->newer == &in->newer[in->plan->buffers])
         memset(r->host, 0xff, r->bytes);
 }
 
 /* The host may change what it is given. */
-void *gpu_host(void *instance, const char *buffer)
+void *gpu_host(void *executable, const char *buffer)
 {
-    struct gpu_instance *in = instance;
+    struct gpu_executable *in = executable;
     int index = plan_find_buffer(in->plan, buffer);
     if (index < 0 || !is_mirrored(&in->plan->buffer[index]) || in->driver->enter(in->gpu) != UNROLL_OK)
         return NULL;
@@ -345,9 +355,9 @@ void *gpu_host(void *instance, const char *buffer)
     return b->segment == SEG_VALUES ? r.host + b->offset : r.host;
 }
 
-void gpu_begin_values(struct gpu_instance *in)
+void gpu_begin_values(struct gpu_executable *in)
 {
-    const double scale = 4096;          /* a row's gradient is at most about 1: far from 65504 */
+    const double scale = 4096; /* a row's gradient is at most about 1: far from 65504 */
     int rates = plan_find_buffer(in->plan, "rates");
     if (in->plan->config.precision != PRECISION_FP16 || rates < 0)
         return;
@@ -356,7 +366,7 @@ void gpu_begin_values(struct gpu_instance *in)
     *r.newer = ON_HOST;
 }
 
-static unroll_status find_buffer(const struct gpu_instance *in, const char *name, uint64_t first, uint64_t bytes,
+static unroll_status find_buffer(const struct gpu_executable *in, const char *name, uint64_t first, uint64_t bytes,
                                  int *index)
 {
     *index = plan_find_buffer(in->plan, name);
@@ -368,18 +378,18 @@ static unroll_status find_buffer(const struct gpu_instance *in, const char *name
     return UNROLL_OK;
 }
 
-static unroll_status copy_bytes(struct gpu_instance *in, int index, uint64_t first, uint64_t bytes, void *to,
+static unroll_status copy_bytes(struct gpu_executable *in, int index, uint64_t first, uint64_t bytes, void *to,
                                 const void *from)
 {
     const struct buffer *b = &in->plan->buffer[index];
-    const gpu_address at = (gpu_address)(uintptr_t)in->walker.base[b->segment] + b->offset + first;
+    const gpu_address at = (gpu_address)(uintptr_t)in->recorder.base[b->segment] + b->offset + first;
     TRY(settle(in));
     TRY(to ? in->driver->copy_out(in->stream[0], to, at, bytes, "copying")
            : in->driver->copy_in(in->stream[0], at, from, bytes, "copying"));
     return in->driver->stream_wait(in->stream[0], "copying");
 }
 
-static unroll_status access_bytes(struct gpu_instance *in, const char *name, uint64_t first, uint64_t bytes, void *to,
+static unroll_status access_bytes(struct gpu_executable *in, const char *name, uint64_t first, uint64_t bytes, void *to,
                                   const void *from)
 {
     int index;
@@ -399,12 +409,12 @@ static unroll_status access_bytes(struct gpu_instance *in, const char *name, uin
     return UNROLL_OK;
 }
 
-unroll_status gpu_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to)
+unroll_status gpu_read(void *executable, const char *buffer, uint64_t first, uint64_t bytes, void *to)
 {
-    return access_bytes(instance, buffer, first, bytes, to, NULL);
+    return access_bytes(executable, buffer, first, bytes, to, NULL);
 }
 
-unroll_status gpu_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
+unroll_status gpu_write(void *executable, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
 {
-    return access_bytes(instance, buffer, first, bytes, NULL, from);
+    return access_bytes(executable, buffer, first, bytes, NULL, from);
 }

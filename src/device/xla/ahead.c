@@ -10,7 +10,7 @@
 
 static unroll_status read_memory(struct xla_plugin *p, pjrt_compiled *compiled, struct ahead *a)
 {
-    struct pjrt_compiled_memory_args m = { .head = HEAD(m), .compiled = compiled };
+    struct pjrt_compiled_memory_args m = {.head = HEAD(m), .compiled = compiled};
     TRY(xla_call(p, PJRT_COMPILED_MEMORY, &m, "telling what memory a program takes"));
     a->code = m.code;
     a->arguments = m.arguments;
@@ -23,8 +23,8 @@ static unroll_status read_memory(struct xla_plugin *p, pjrt_compiled *compiled, 
 
 static unroll_status read_program(struct xla_plugin *p, pjrt_compiled *compiled, struct ahead *a)
 {
-    struct pjrt_program program = { .head = HEAD(program) };
-    struct pjrt_compiled_program_args args = { .head = HEAD(args), .compiled = compiled, .program = &program };
+    struct pjrt_program program = {.head = HEAD(program)};
+    struct pjrt_compiled_program_args args = {.head = HEAD(args), .compiled = compiled, .program = &program};
     char format[64];
     TRY(xla_call(p, PJRT_COMPILED_PROGRAM, &args, "telling the size of a compiled program"));
     char *code;
@@ -43,18 +43,21 @@ static unroll_status compile_for(struct xla_plugin *p, const pjrt_topology *topo
                                  size_t size, struct ahead *a)
 {
     /* CompileOptionsProto: executable_build_options { num_replicas: replicas num_partitions: 1 } */
-    const char options[] = { 0x1a, 0x04, 0x20, (char)replicas, 0x28, 0x01 };
-    struct pjrt_program program = { .head = HEAD(program), .code = text, .code_size = size, .format = "mlir",
-                                    .format_size = 4 };
-    struct pjrt_compile_ahead_args args = { .head = HEAD(args), .topology = topology, .program = &program,
-                                            .options = options, .options_size = sizeof options };
+    const char options[] = {0x1a, 0x04, 0x20, (char)replicas, 0x28, 0x01};
+    struct pjrt_program program = {
+        .head = HEAD(program), .code = text, .code_size = size, .format = "mlir", .format_size = 4};
+    struct pjrt_compile_ahead_args args = {.head = HEAD(args),
+                                           .topology = topology,
+                                           .program = &program,
+                                           .options = options,
+                                           .options_size = sizeof options};
     double begun = clock_seconds();
     TRY(xla_call(p, PJRT_COMPILE, &args, "compiling a program ahead of time"));
     a->seconds = clock_seconds() - begun;
     unroll_status status = read_memory(p, args.compiled, a);
     if (status == UNROLL_OK)
         status = read_program(p, args.compiled, a);
-    struct pjrt_compiled_args destroy = { .head = HEAD(destroy), .compiled = args.compiled };
+    struct pjrt_compiled_args destroy = {.head = HEAD(destroy), .compiled = args.compiled};
     unroll_status freed = xla_call(p, PJRT_COMPILED_DESTROY, &destroy, "freeing a compiled program");
     return status != UNROLL_OK ? status : freed;
 }
@@ -64,17 +67,17 @@ unroll_status compile_ahead(const char *which, const char *topology, int replica
 {
     struct xla_plugin *p;
     TRY(xla_plugin_load(which, &p));
-    *a = (struct ahead){ 0 };
+    *a = (struct ahead){0};
     snprintf(a->plugin, sizeof a->plugin, "%s", xla_plugin_path(p));
     xla_plugin_version(p, &a->major, &a->minor);
-    struct pjrt_topology_create_args make = { .head = HEAD(make), .name = topology, .name_size = strlen(topology) };
+    struct pjrt_topology_create_args make = {.head = HEAD(make), .name = topology, .name_size = strlen(topology)};
     TRY(xla_call(p, PJRT_TOPOLOGY_CREATE, &make, "describing the topology"));
-    struct pjrt_topology_devices_args list = { .head = HEAD(list), .topology = make.topology };
+    struct pjrt_topology_devices_args list = {.head = HEAD(list), .topology = make.topology};
     unroll_status status = xla_call(p, PJRT_TOPOLOGY_DEVICES, &list, "listing a topology's devices");
     a->devices = (int)list.descriptions;
     if (status == UNROLL_OK)
         status = compile_for(p, make.topology, replicas, text, size, a);
-    struct pjrt_topology_args destroy = { .head = HEAD(destroy), .topology = make.topology };
+    struct pjrt_topology_args destroy = {.head = HEAD(destroy), .topology = make.topology};
     unroll_status freed = xla_call(p, PJRT_TOPOLOGY_DESTROY, &destroy, "freeing a topology");
     return status != UNROLL_OK ? status : freed;
 }

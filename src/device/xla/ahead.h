@@ -6,11 +6,11 @@
 
 struct ahead {
     struct compiled compiled;
-    int64_t code, arguments, results, aliased, temporary, peak;     /* bytes on a device, padded; peak: 0: not told */
-    int devices;                        /* of the topology */
-    double seconds;                     /* that the compiler took */
+    int64_t code, arguments, results, aliased, temporary, peak; /* bytes on a device, padded; peak: 0: not told */
+    int devices;                                                /* of the topology */
+    double seconds;                                             /* that the compiler took */
     char plugin[512];
-    int major, minor;                   /* of the plugin's interface */
+    int major, minor; /* of the plugin's interface */
 };
 
 /* which: as for xla_plugin_open; topology: in the plugin's words, "v5e:2x2"; replicas: devices that run

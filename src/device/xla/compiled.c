@@ -10,26 +10,37 @@
 /* The fields that are read, by message. */
 enum {
     WITH_CONFIG_MODULE = 1,
-    MODULE_COMPUTATION = 3, MODULE_ENTRY = 6, MODULE_ALIASES = 8,
-    ALIASES_ENTRY = 1, ALIAS_ARGUMENT = 2,
-    COMPUTATION_INSTRUCTION = 2, COMPUTATION_ID = 5, COMPUTATION_ROOT = 6,
-    INSTRUCTION_NAME = 1, INSTRUCTION_OPCODE = 2, INSTRUCTION_LITERAL = 8, INSTRUCTION_ID = 35,
-    INSTRUCTION_OPERANDS = 36, INSTRUCTION_CALLED = 38, INSTRUCTION_CONFIG = 43, INSTRUCTION_DIRECTION = 63,
+    MODULE_COMPUTATION = 3,
+    MODULE_ENTRY = 6,
+    MODULE_ALIASES = 8,
+    ALIASES_ENTRY = 1,
+    ALIAS_ARGUMENT = 2,
+    COMPUTATION_INSTRUCTION = 2,
+    COMPUTATION_ID = 5,
+    COMPUTATION_ROOT = 6,
+    INSTRUCTION_NAME = 1,
+    INSTRUCTION_OPCODE = 2,
+    INSTRUCTION_LITERAL = 8,
+    INSTRUCTION_ID = 35,
+    INSTRUCTION_OPERANDS = 36,
+    INSTRUCTION_CALLED = 38,
+    INSTRUCTION_CONFIG = 43,
+    INSTRUCTION_DIRECTION = 63,
     LITERAL_S32 = 4,
 };
 
 /* ---- messages -------------------------------------------------------------------------- */
 
 /* Numbers come one a field, or several packed in one. */
-static bool read_numbers(const struct pb_field *f, uint64_t *number, int most, int *count)
+static bool read_numbers(const struct pb_field *f, uint64_t *number, int max, int *count)
 {
-    struct pb_reader packed = { .at = f->data, .end = f->data ? f->data + f->size : NULL };
-    if (f->wire != PB_BYTES && *count < most)
+    struct pb_reader packed = {.at = f->data, .end = f->data ? f->data + f->size : NULL};
+    if (f->wire != PB_BYTES && *count < max)
         number[(*count)++] = f->value;
     for (uint64_t value; packed.at < packed.end;) {
         if (pb_varint(&packed, &value) != UNROLL_OK)
             return false;
-        if (*count < most)
+        if (*count < max)
             number[(*count)++] = value;
     }
     return true;
@@ -52,9 +63,8 @@ static bool read_instruction(struct pb_reader s, struct instruction *i)
 {
     struct pb_field f;
     bool good = true;
-    *i = (struct instruction){ 0 };
-    while (good && pb_next(&s, &f))
-        switch (f.number) {
+    *i = (struct instruction){0};
+    while (good && pb_next(&s, &f)) switch (f.number) {
         case INSTRUCTION_NAME: i->name = f; break;
         case INSTRUCTION_OPCODE: i->opcode = f; break;
         case INSTRUCTION_CONFIG: i->config = f; break;
@@ -77,13 +87,14 @@ static double cycles_of(const struct instruction *i)
         return 0;
     at += sizeof key - 1;
     return number_integer(&at, (const char *)i->config.data + i->config.size, 0, INT64_MAX, &cycles) == NUMBER_OK
-        ? (double)cycles : 0;
+               ? (double)cycles
+               : 0;
 }
 
 /* The one i32 of a literal. */
 static bool read_literal(const struct pb_field *literal, uint64_t *number)
 {
-    struct pb_reader s = pb_inside(&(struct pb_reader){ .where = "a literal" }, literal);
+    struct pb_reader s = pb_inside(&(struct pb_reader){.where = "a literal"}, literal);
     struct pb_field f;
     int count = 0;
     while (pb_next(&s, &f))
@@ -99,13 +110,13 @@ enum { DEPTH = 64 };
 struct computation {
     uint64_t id, root;
     struct pb_reader body;
-    double cycles;                      /* of one call */
+    double cycles; /* of one call */
     enum { UNKNOWN, BEGUN, KNOWN } state;
 };
 
 struct module {
     struct computation *computation;
-    int computations, depth;            /* depth: of calls and loops that are being priced */
+    int computations, depth; /* depth: of calls and loops that are being priced */
     uint64_t entry;
     struct compiled *result;
 };
@@ -161,11 +172,10 @@ static unroll_status read_turns(const struct computation *condition, double *tur
 /* What runs `turns` times is entered among the costliest. */
 static void enter_cost(struct compiled *c, const struct instruction *i, double cycles, double turns)
 {
-    struct compiled_cost cost = { .cycles = cycles * turns, .turns = turns };
+    struct compiled_cost cost = {.cycles = cycles * turns, .turns = turns};
     int at = COMPILED_COSTLIEST;
     snprintf(cost.name, sizeof cost.name, "%.*s", (int)i->name.size, (const char *)i->name.data);
-    while (at > 0 && cost.cycles > c->costliest[at - 1].cycles)
-        at--;
+    while (at > 0 && cost.cycles > c->costliest[at - 1].cycles) at--;
     if (at == COMPILED_COSTLIEST)
         return;
     memmove(&c->costliest[at + 1], &c->costliest[at], (size_t)(COMPILED_COSTLIEST - 1 - at) * sizeof cost);
@@ -227,7 +237,7 @@ static unroll_status price(struct module *m, struct computation *c, double turns
 static bool read_computation(struct pb_reader s, struct computation *c)
 {
     struct pb_field f;
-    *c = (struct computation){ .body = s };
+    *c = (struct computation){.body = s};
     while (pb_next(&s, &f))
         if (f.number == COMPUTATION_ID)
             c->id = f.value;
@@ -263,7 +273,7 @@ static unroll_status add_computation(struct module *m, struct pb_reader s)
 {
     const size_t count = (size_t)m->computations, size = sizeof *m->computation;
     if ((count & (count - 1)) == 0 && !enlarge(&m->computation, count * size, (2 * count + 1) * size))
-        return fail(UNROLL_RESOURCE, "no memory to read a compiled program");       /* room doubles at powers of two */
+        return fail(UNROLL_RESOURCE, "no memory to read a compiled program"); /* room doubles at powers of two */
     return read_computation(s, &m->computation[m->computations++]) ? UNROLL_OK : broken("a computation is damaged");
 }
 
@@ -288,18 +298,18 @@ static unroll_status read_module(struct module *m, struct pb_reader s)
 
 unroll_status read_compiled(const void *bytes, size_t size, const char *format, struct compiled *result)
 {
-    struct pb_reader s = { bytes, (const uint8_t *)bytes + size, "a compiled program", UNROLL_OK };
-    struct module m = { .result = result };
-    struct pb_field f = { 0 };
-    *result = (struct compiled){ 0 };
+    struct pb_reader s = {bytes, (const uint8_t *)bytes + size, "a compiled program", UNROLL_OK};
+    struct module m = {.result = result};
+    struct pb_field f = {0};
+    *result = (struct compiled){0};
     if (!strcmp(format, "hlo_with_config")) {
-        while (f.number != WITH_CONFIG_MODULE && pb_next(&s, &f))
-            ;
+        while (f.number != WITH_CONFIG_MODULE && pb_next(&s, &f));
         if (s.status != UNROLL_OK || f.number != WITH_CONFIG_MODULE || !f.data)
             return broken("it holds no module");
         s = pb_inside(&s, &f);
     } else if (strcmp(format, "hlo")) {
-        return fail(UNROLL_UNSUPPORTED, "the XLA plugin gives compiled programs as '%s', which is not read here", format);
+        return fail(UNROLL_UNSUPPORTED, "the XLA plugin gives compiled programs as '%s', which is not read here",
+                    format);
     }
     unroll_status status = read_module(&m, s);
     release(m.computation);

@@ -10,16 +10,19 @@
 enum { COMPILED_COSTLIEST = 8, COMPILED_ARGUMENTS = 2048 };
 
 /* Of an operation in a loop: of all its turns. */
-struct compiled_cost { char name[64]; double cycles, turns; };
+struct compiled_cost {
+    char name[64];
+    double cycles, turns;
+};
 
 struct compiled {
-    double cycles;                      /* the compiler's estimate for one run */
-    double loop_cycles;                 /* of these: inside loops */
-    double turns;                       /* of all loops together */
-    int    priced, loops;               /* operations that have an estimate, each counted once; loops */
-    struct compiled_cost costliest[COMPILED_COSTLIEST];     /* the highest first; no name: there are no more */
-    int    aliases;                     /* arguments whose memory a result takes */
-    bool   aliased[COMPILED_ARGUMENTS];
+    double cycles;                                      /* the compiler's estimate for one run */
+    double loop_cycles;                                 /* of these: inside loops */
+    double turns;                                       /* of all loops together */
+    int priced, loops;                                  /* operations that have an estimate, each counted once; loops */
+    struct compiled_cost costliest[COMPILED_COSTLIEST]; /* the highest first; no name: there are no more */
+    int aliases;                                        /* arguments whose memory a result takes */
+    bool aliased[COMPILED_ARGUMENTS];
 };
 
 /* format: as the plugin calls it, "hlo" or "hlo_with_config". */

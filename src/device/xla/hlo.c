@@ -8,22 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const type_name[] = { "f32", "i32", "ui8", "ui32", "ui64", "i1", "bf16" };
+static const char *const type_name[] = {"f32", "i32", "ui8", "ui32", "ui64", "i1", "bf16"};
 
 /* ---- text ------------------------------------------------------------------------------ */
 
 void hlo_free(struct hlo *h)
 {
     release(h->text);
-    *h = (struct hlo){ 0 };
+    *h = (struct hlo){0};
 }
 
 static bool make_room(struct hlo *h, size_t more)
 {
-    if (h->failed || h->size + more < h->room)
+    if (h->failed || h->size + more < h->capacity)
         return !h->failed;
-    size_t room = 2 * (h->size + more) + (1 << 14);
-    char *text = allocate_zeroed(room, 1);
+    size_t capacity = 2 * (h->size + more) + (1 << 14);
+    char *text = allocate_zeroed(capacity, 1);
     if (!text) {
         h->failed = true;
         return false;
@@ -32,7 +32,7 @@ static bool make_room(struct hlo *h, size_t more)
         memcpy(text, h->text, h->size);
     release(h->text);
     h->text = text;
-    h->room = room;
+    h->capacity = capacity;
     return true;
 }
 
@@ -59,17 +59,16 @@ void hlo_print(struct hlo *h, const char *format, ...)
 static void print_type(struct hlo *h, struct value v)
 {
     hlo_print(h, "tensor<");
-    for (int i = 0; i < v.shape.rank; i++)
-        hlo_print(h, "%" PRId64 "x", v.shape.dim[i]);
+    for (int i = 0; i < v.shape.rank; i++) hlo_print(h, "%" PRId64 "x", v.shape.dim[i]);
     hlo_print(h, "%s>", type_name[v.type]);
 }
 
 static void print_name(struct hlo *h, struct value v)
 {
-    if (v.part < 0)
+    if (v.result < 0)
         hlo_print(h, "%%v%d", v.id);
     else
-        hlo_print(h, "%%v%d#%d", v.id, v.part);
+        hlo_print(h, "%%v%d#%d", v.id, v.result);
 }
 
 static void print_names(struct hlo *h, const struct value *v, int count)
@@ -93,14 +92,13 @@ static void print_types(struct hlo *h, const struct value *v, int count)
 static void print_numbers(struct hlo *h, const char *name, const int64_t *number, int count)
 {
     hlo_print(h, "%s = array<i64", name);
-    for (int i = 0; i < count; i++)
-        hlo_print(h, "%s%" PRId64, i ? ", " : ": ", number[i]);
+    for (int i = 0; i < count; i++) hlo_print(h, "%s%" PRId64, i ? ", " : ": ", number[i]);
     hlo_print(h, ">");
 }
 
 static struct value fresh(struct hlo *h, enum hlo_type type, struct shape shape)
 {
-    return (struct value){ h->values++, -1, type, shape };
+    return (struct value){h->values++, -1, type, shape};
 }
 
 /* "%v7 = "stablehlo.name"(%v1, %v2)", to be followed by attributes and finish(). */
@@ -142,37 +140,29 @@ static void print_return(struct hlo *h, const char *name, const struct value *v,
 
 struct shape shape_of(int rank, const int64_t *dim)
 {
-    struct shape s = { .rank = rank };
-    for (int i = 0; i < rank; i++)
-        s.dim[i] = dim[i];
+    struct shape s = {.rank = rank};
+    for (int i = 0; i < rank; i++) s.dim[i] = dim[i];
     return s;
 }
 
 int64_t shape_count(struct shape s)
 {
     int64_t count = 1;
-    for (int i = 0; i < s.rank; i++)
-        count *= s.dim[i];
+    for (int i = 0; i < s.rank; i++) count *= s.dim[i];
     return count;
 }
 
 /* ---- modules --------------------------------------------------------------------------- */
 
-void hlo_begin(struct hlo *h)
-{
-    h->depth = 2;
-}
+void hlo_begin(struct hlo *h) { h->depth = 2; }
 
-struct value hlo_argument(struct hlo *h, struct value type)
-{
-    return fresh(h, type.type, type.shape);
-}
+struct value hlo_argument(struct hlo *h, struct value type) { return fresh(h, type.type, type.shape); }
 
 static void print_head(struct hlo *h, const char *name, int devices, const struct argument *argument, int arguments,
                        const struct value *result, int results)
 {
-    hlo_print(h, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {\n",
-              name, devices);
+    hlo_print(h, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {\n", name,
+              devices);
     hlo_print(h, "  func.func public @main(");
     for (int i = 0; i < arguments; i++) {
         hlo_print(h, "%s%%v%d: ", i ? ", " : "", argument[i].value.id);
@@ -190,7 +180,7 @@ void hlo_end(struct hlo *h, const char *name, int devices, const struct argument
 {
     struct hlo body = *h;
     h->text = NULL;
-    h->size = h->room = 0;
+    h->size = h->capacity = 0;
     print_head(h, name, devices, argument, arguments, result, results);
     if (make_room(h, body.size))
         memcpy(h->text + h->size, body.text, body.size);
@@ -229,12 +219,12 @@ struct value hlo_unary(struct hlo *h, const char *name, struct value a)
 
 struct value hlo_binary(struct hlo *h, const char *name, struct value a, struct value b)
 {
-    return plain(h, name, a.type, a.shape, (struct value[]){ a, b }, 2);
+    return plain(h, name, a.type, a.shape, (struct value[]){a, b}, 2);
 }
 
 struct value hlo_compare(struct hlo *h, const char *direction, struct value a, struct value b)
 {
-    const struct value operand[] = { a, b };
+    const struct value operand[] = {a, b};
     struct value v = begin(h, "compare", HLO_I1, a.shape, operand, 2);
     hlo_print(h, " {comparison_direction = #stablehlo<comparison_direction %s>}", direction);
     return finish(h, v, operand, 2);
@@ -242,7 +232,7 @@ struct value hlo_compare(struct hlo *h, const char *direction, struct value a, s
 
 struct value hlo_select(struct hlo *h, struct value condition, struct value yes, struct value no)
 {
-    return plain(h, "select", yes.type, yes.shape, (struct value[]){ condition, yes, no }, 3);
+    return plain(h, "select", yes.type, yes.shape, (struct value[]){condition, yes, no}, 3);
 }
 
 struct value hlo_convert(struct hlo *h, struct value a, enum hlo_type type)
@@ -266,8 +256,7 @@ struct value hlo_spread(struct hlo *h, struct value a, struct shape shape, const
     if (same_shape(a.shape, shape))
         return a;
     struct value v = begin(h, "broadcast_in_dim", a.type, shape, &a, 1);
-    for (int i = 0; i < a.shape.rank; i++)
-        number[i] = axis[i];
+    for (int i = 0; i < a.shape.rank; i++) number[i] = axis[i];
     print_numbers(h, " {broadcast_dimensions", number, a.shape.rank);
     hlo_print(h, "}");
     return finish(h, v, &a, 1);
@@ -290,27 +279,26 @@ struct value hlo_slice(struct hlo *h, struct value a, const int64_t *first, stru
     return finish(h, v, &a, 1);
 }
 
-struct value hlo_place(struct hlo *h, struct value whole, struct value piece, const int64_t *first)
+struct value hlo_location(struct hlo *h, struct value whole, struct value piece, const int64_t *first)
 {
-    struct value operand[2 + HLO_AXES] = { whole, piece };
+    struct value operand[2 + HLO_AXES] = {whole, piece};
     if (same_shape(whole.shape, piece.shape))
         return piece;
-    for (int i = 0; i < whole.shape.rank; i++)
-        operand[2 + i] = hlo_constant(h, HLO_I32, SCALAR, (double)first[i]);
+    for (int i = 0; i < whole.shape.rank; i++) operand[2 + i] = hlo_constant(h, HLO_I32, SCALAR, (double)first[i]);
     return plain(h, "dynamic_update_slice", whole.type, whole.shape, operand, 2 + whole.shape.rank);
 }
 
 struct value hlo_transpose(struct hlo *h, struct value a)
 {
     struct value v = begin(h, "transpose", a.type, SHAPE(a.shape.dim[1], a.shape.dim[0]), &a, 1);
-    print_numbers(h, " {permutation", (const int64_t[]){ 1, 0 }, 2);
+    print_numbers(h, " {permutation", (const int64_t[]){1, 0}, 2);
     hlo_print(h, "}");
     return finish(h, v, &a, 1);
 }
 
 struct value hlo_join(struct hlo *h, struct value a, struct value b, int axis)
 {
-    const struct value operand[] = { a, b };
+    const struct value operand[] = {a, b};
     struct shape shape = a.shape;
     shape.dim[axis] += b.shape.dim[axis];
     struct value v = begin(h, "concatenate", a.type, shape, operand, 2);
@@ -335,24 +323,23 @@ static void print_folding(struct hlo *h, const char *name, enum hlo_type type)
 {
     struct value x = fresh(h, type, SCALAR), y = fresh(h, type, SCALAR);
     h->depth++;
-    hlo_print(h, " ({\n%*s^bb0(%%v%d: tensor<%s>, %%v%d: tensor<%s>):\n", 2 * h->depth, "", x.id,
-              type_name[type], y.id, type_name[type]);
+    hlo_print(h, " ({\n%*s^bb0(%%v%d: tensor<%s>, %%v%d: tensor<%s>):\n", 2 * h->depth, "", x.id, type_name[type], y.id,
+              type_name[type]);
     struct value sum = hlo_binary(h, name, x, y);
     print_return(h, "stablehlo.return", &sum, 1);
     h->depth--;
     hlo_print(h, "%*s}) {", 2 * h->depth, "");
 }
 
-struct value hlo_fold(struct hlo *h, const char *name, struct value a, int first, int count)
+struct value hlo_reduce(struct hlo *h, const char *name, struct value a, int first, int count)
 {
     int64_t axis[HLO_AXES];
-    struct shape shape = { 0 };
-    struct value operand[] = { a, fold_start(h, name, a.type) };
+    struct shape shape = {0};
+    struct value operand[] = {a, fold_start(h, name, a.type)};
     for (int i = 0; i < a.shape.rank; i++)
         if (i < first || i >= first + count)
             shape.dim[shape.rank++] = a.shape.dim[i];
-    for (int i = 0; i < count; i++)
-        axis[i] = first + i;
+    for (int i = 0; i < count; i++) axis[i] = first + i;
     struct value v = begin(h, "reduce", a.type, shape, operand, 2);
     print_folding(h, name, a.type);
     print_numbers(h, "dimensions", axis, count);
@@ -360,18 +347,15 @@ struct value hlo_fold(struct hlo *h, const char *name, struct value a, int first
     return finish(h, v, operand, 2);
 }
 
-struct value hlo_narrowed(struct hlo *h, struct value a)
-{
-    return h->narrow ? hlo_convert(h, a, HLO_BF16) : a;
-}
+struct value hlo_narrowed(struct hlo *h, struct value a) { return h->narrow ? hlo_convert(h, a, HLO_BF16) : a; }
 
 struct value hlo_dot(struct hlo *h, struct value a, int axis_a, struct value b, int axis_b)
 {
     a = hlo_narrowed(h, a);
     b = hlo_narrowed(h, b);
-    const struct value operand[] = { a, b };
+    const struct value operand[] = {a, b};
     const char *precision = h->narrow ? "DEFAULT" : "HIGHEST";
-    struct shape shape = { 0 };
+    struct shape shape = {0};
     for (int i = 0; i < a.shape.rank; i++)
         if (i != axis_a)
             shape.dim[shape.rank++] = a.shape.dim[i];
@@ -379,9 +363,11 @@ struct value hlo_dot(struct hlo *h, struct value a, int axis_a, struct value b, 
         if (i != axis_b)
             shape.dim[shape.rank++] = b.shape.dim[i];
     struct value v = begin(h, "dot_general", HLO_F32, shape, operand, 2);
-    hlo_print(h, " {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [%d], "
+    hlo_print(h,
+              " {dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [%d], "
               "rhs_contracting_dimensions = [%d]>, precision_config = [#stablehlo<precision %s>, "
-              "#stablehlo<precision %s>]}", axis_a, axis_b, precision, precision);
+              "#stablehlo<precision %s>]}",
+              axis_a, axis_b, precision, precision);
     return finish(h, v, operand, 2);
 }
 
@@ -390,11 +376,13 @@ struct value hlo_rows(struct hlo *h, struct value table, struct value number)
     struct shape shape = number.shape;
     int64_t width = table.shape.dim[1];
     shape.dim[shape.rank++] = width;
-    const struct value operand[] = { table, number };
+    const struct value operand[] = {table, number};
     struct value v = begin(h, "gather", table.type, shape, operand, 2);
-    hlo_print(h, " {dimension_numbers = #stablehlo.gather<offset_dims = [%d], collapsed_slice_dims = [0], "
-              "start_index_map = [0], index_vector_dim = %d>, ", number.shape.rank, number.shape.rank);
-    print_numbers(h, "slice_sizes", (const int64_t[]){ 1, width }, 2);
+    hlo_print(h,
+              " {dimension_numbers = #stablehlo.gather<offset_dims = [%d], collapsed_slice_dims = [0], "
+              "start_index_map = [0], index_vector_dim = %d>, ",
+              number.shape.rank, number.shape.rank);
+    print_numbers(h, "slice_sizes", (const int64_t[]){1, width}, 2);
     hlo_print(h, ", indices_are_sorted = false}");
     return finish(h, v, operand, 2);
 }
@@ -407,28 +395,23 @@ static struct shape one_step(struct shape s)
     return s;
 }
 
-static struct shape without_first(struct shape s)
-{
-    return shape_of(s.rank - 1, s.dim + 1);
-}
+static struct shape without_first(struct shape s) { return shape_of(s.rank - 1, s.dim + 1); }
 
 /* Indices of the beginning of step `at`: (at, 0, ..). */
-static int place_step(struct hlo *h, struct value *operand, int operands, int rank, struct value at)
+static int location_step(struct hlo *h, struct value *operand, int operands, int rank, struct value at)
 {
     struct value zero = hlo_constant(h, HLO_I32, SCALAR, 0);
-    for (int i = 0; i < rank; i++)
-        operand[operands++] = i ? zero : at;
+    for (int i = 0; i < rank; i++) operand[operands++] = i ? zero : at;
     return operands;
 }
 
-struct value hlo_part(struct hlo *h, struct value a, int axis, struct value at, int64_t count)
+struct value hlo_slice_at(struct hlo *h, struct value a, int axis, struct value at, int64_t count)
 {
-    struct value operand[2 + HLO_AXES] = { a };
+    struct value operand[2 + HLO_AXES] = {a};
     struct shape shape = a.shape;
     struct value zero = hlo_constant(h, HLO_I32, SCALAR, 0);
     shape.dim[axis] = count;
-    for (int i = 0; i < shape.rank; i++)
-        operand[1 + i] = i == axis ? at : zero;
+    for (int i = 0; i < shape.rank; i++) operand[1 + i] = i == axis ? at : zero;
     struct value v = begin(h, "dynamic_slice", a.type, shape, operand, 1 + shape.rank);
     print_numbers(h, " {slice_sizes", shape.dim, shape.rank);
     hlo_print(h, "}");
@@ -437,15 +420,15 @@ struct value hlo_part(struct hlo *h, struct value a, int axis, struct value at, 
 
 struct value hlo_step(struct hlo *h, struct value a, struct value at)
 {
-    struct value v = hlo_part(h, a, 0, at, 1);
+    struct value v = hlo_slice_at(h, a, 0, at, 1);
     return hlo_reshape(h, v, without_first(a.shape));
 }
 
 struct value hlo_put_step(struct hlo *h, struct value whole, struct value step, struct value at)
 {
-    struct value operand[2 + HLO_AXES] = { whole };
+    struct value operand[2 + HLO_AXES] = {whole};
     operand[1] = hlo_reshape(h, step, one_step(whole.shape));
-    int operands = place_step(h, operand, 2, whole.shape.rank, at);
+    int operands = location_step(h, operand, 2, whole.shape.rank, at);
     return plain(h, "dynamic_update_slice", whole.type, whole.shape, operand, operands);
 }
 
@@ -506,8 +489,7 @@ static void open_region(struct hlo *h, struct value *value, int count)
 static int all_values(const struct loop *l, struct value *all)
 {
     all[0] = l->counter;
-    for (int i = 0; i < l->values; i++)
-        all[i + 1] = l->carried[i];
+    for (int i = 0; i < l->values; i++) all[i + 1] = l->carried[i];
     return l->values + 1;
 }
 
@@ -528,8 +510,7 @@ void hlo_loop(struct hlo *h, struct loop *l, int64_t steps)
     hlo_print(h, "%*s}, {\n", 2 * h->depth, "");
     open_region(h, all, count);
     l->counter = all[0];
-    for (int i = 0; i < l->values; i++)
-        l->carried[i] = all[i + 1];
+    for (int i = 0; i < l->values; i++) l->carried[i] = all[i + 1];
 }
 
 void hlo_loop_end(struct hlo *h, struct loop *l)
@@ -546,6 +527,6 @@ void hlo_loop_end(struct hlo *h, struct loop *l)
     hlo_print(h, "\n");
     for (int i = 0; i < l->values; i++) {
         l->carried[i].id = l->id;
-        l->carried[i].part = i + 1;
+        l->carried[i].result = i + 1;
     }
 }

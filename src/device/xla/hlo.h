@@ -12,20 +12,23 @@
 enum hlo_type { HLO_F32, HLO_I32, HLO_U8, HLO_U32, HLO_U64, HLO_I1, HLO_BF16 };
 enum { HLO_AXES = 5 };
 
-struct shape { int rank; int64_t dim[HLO_AXES]; };
+struct shape {
+    int rank;
+    int64_t dim[HLO_AXES];
+};
 
 struct value {
-    int id, part;               /* part: which of several results, or -1 */
+    int id, result; /* result: which of several results, or -1 */
     enum hlo_type type;
     struct shape shape;
 };
 
 /* The text grows; when memory is out, `failed` is set and nothing more is written. */
 struct hlo {
-    char  *text;
-    size_t size, room;
-    bool   failed, narrow;          /* narrow: products multiply bf16 and add in f32; else f32, of which none is lost */
-    int    values, depth;
+    char *text;
+    size_t size, capacity;
+    bool failed, narrow; /* narrow: products multiply bf16 and add in f32; else f32, of which none is lost */
+    int values, depth;
 };
 
 void hlo_free(struct hlo *);
@@ -42,7 +45,10 @@ int64_t shape_count(struct shape);
 
 /* A module of one function for so many devices. An argument may be made whenever it is wanted: the end writes the head,
  * in which all must be listed. alias: which result takes its memory, or -1. */
-struct argument { struct value value; int alias; };
+struct argument {
+    struct value value;
+    int alias;
+};
 void hlo_begin(struct hlo *);
 struct value hlo_argument(struct hlo *, struct value type);
 void hlo_end(struct hlo *, const char *name, int devices, const struct argument *argument, int arguments,
@@ -60,13 +66,13 @@ struct value hlo_reshape(struct hlo *, struct value, struct shape);
 /* Axis i of the value becomes axis[i] of the result; the others repeat. */
 struct value hlo_spread(struct hlo *, struct value, struct shape, const int *axis);
 struct value hlo_slice(struct hlo *, struct value, const int64_t *first, struct shape count);
-struct value hlo_place(struct hlo *, struct value whole, struct value piece, const int64_t *first);
+struct value hlo_location(struct hlo *, struct value whole, struct value piece, const int64_t *first);
 /* [M, N] as [N, M]. */
 struct value hlo_transpose(struct hlo *, struct value);
 struct value hlo_join(struct hlo *, struct value, struct value, int axis);
 struct value hlo_iota(struct hlo *, enum hlo_type, struct shape, int axis);
 /* Folds axes [first, first + count) with "add" or "maximum". */
-struct value hlo_fold(struct hlo *, const char *name, struct value, int first, int count);
+struct value hlo_reduce(struct hlo *, const char *name, struct value, int first, int count);
 /* What a product is given of a value: as bf16 where products are narrow. Of what is multiplied in each turn of a loop
  * it is made before. */
 struct value hlo_narrowed(struct hlo *, struct value);
@@ -76,7 +82,7 @@ struct value hlo_dot(struct hlo *, struct value a, int axis_a, struct value b, i
 struct value hlo_rows(struct hlo *, struct value table, struct value number);
 
 /* A part of one axis that begins at an i32. */
-struct value hlo_part(struct hlo *, struct value, int axis, struct value at, int64_t count);
+struct value hlo_slice_at(struct hlo *, struct value, int axis, struct value at, int64_t count);
 
 /* Element `at`, an i32, of the first axis; and the whole with that element replaced. */
 struct value hlo_step(struct hlo *, struct value, struct value at);
@@ -85,7 +91,10 @@ struct value hlo_put_step(struct hlo *, struct value whole, struct value step, s
 /* ---- between devices ------------------------------------------------------------------- */
 
 /* Equal groups of devices: count groups of size each, one after the other. */
-struct devices { int groups, size; const int *member; };
+struct devices {
+    int groups, size;
+    const int *member;
+};
 struct value hlo_sum_over(struct hlo *, struct value, const struct devices *);
 /* The members' parts side by side; the sum of all, of which each member has its part. */
 struct value hlo_gather_over(struct hlo *, struct value, int axis, const struct devices *);
@@ -96,7 +105,10 @@ struct value hlo_scatter_over(struct hlo *, struct value, int axis, const struct
 /* for (i = 0; i < steps; i++): begin gives the values inside in the place of those outside (the counter is
  * made here), end takes what the next turn begins with and gives the results. */
 enum { HLO_CARRIED = 48 };
-struct loop { int id, values; struct value counter, carried[HLO_CARRIED]; };
+struct loop {
+    int id, values;
+    struct value counter, carried[HLO_CARRIED];
+};
 void hlo_loop(struct hlo *, struct loop *, int64_t steps);
 void hlo_loop_end(struct hlo *, struct loop *);
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* clang-format off */     /* tables and small structs, a line each */
+
 enum { PJRT_MAJOR = 0 };
 
 typedef struct pjrt_error pjrt_error;

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 struct program {
-    struct program  *next;
-    uint64_t         hash;
-    size_t           size;
-    char            *text;
+    struct program *next;
+    uint64_t hash;
+    size_t size;
+    char *text;
     pjrt_executable *executable;
 };
 
@@ -30,7 +30,7 @@ struct xla_plugin {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct xla_plugin *open_plugins, *loaded_plugins;        /* loaded: without a client */
+static struct xla_plugin *open_plugins, *loaded_plugins; /* loaded: without a client */
 static struct opened opened;
 static struct xla_counts counts;
 
@@ -53,11 +53,11 @@ static pjrt_function *slot_of(const struct pjrt_api *api, enum pjrt_slot slot)
 
 static unroll_status refuse(const struct xla_plugin *p, const char *doing, pjrt_error *error)
 {
-    struct pjrt_error_args message = { .head = HEAD(message), .error = error };
-    struct pjrt_error_args destroy = { .head = HEAD(destroy), .error = error };
+    struct pjrt_error_args message = {.head = HEAD(message), .error = error};
+    struct pjrt_error_args destroy = {.head = HEAD(destroy), .error = error};
     slot_of(p->api, PJRT_ERROR_MESSAGE)(&message);
     int size = message.message_size < 1500 ? (int)message.message_size : 1500;
-    keep_error("the XLA plugin '%s' failed while %s: %.*s", p->path, doing, size, message.message);
+    set_error("the XLA plugin '%s' failed while %s: %.*s", p->path, doing, size, message.message);
     slot_of(p->api, PJRT_ERROR_DESTROY)(&destroy);
     return UNROLL_RESOURCE;
 }
@@ -66,16 +66,16 @@ unroll_status xla_call(const struct xla_plugin *p, enum pjrt_slot slot, void *ar
 {
     pjrt_function *function = slot_of(p->api, slot);
     if (!function)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the XLA plugin '%s' has no function for %s: it is too old or not whole", p->path, doing);
+        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' has no function for %s: it is too old or not whole",
+                    p->path, doing);
     pjrt_error *error = function(args);
     return error ? refuse(p, doing, error) : UNROLL_OK;
 }
 
 unroll_status xla_await(struct xla_plugin *p, pjrt_event *event, const char *doing)
 {
-    struct pjrt_event_args wait = { .head = HEAD(wait), .event = event };
-    struct pjrt_event_args destroy = { .head = HEAD(destroy), .event = event };
+    struct pjrt_event_args wait = {.head = HEAD(wait), .event = event};
+    struct pjrt_event_args destroy = {.head = HEAD(destroy), .event = event};
     if (!event)
         return UNROLL_OK;
     unroll_status status = xla_call(p, PJRT_EVENT_AWAIT, &wait, doing);
@@ -86,16 +86,16 @@ unroll_status xla_await(struct xla_plugin *p, pjrt_event *event, const char *doi
 /* ---- finding --------------------------------------------------------------------------- */
 
 /* By the platform that users name, the fastest first. */
-static const struct { const char *name; enum library library; } platforms[] = {
-    { "tpu", LIBRARY_XLA_TPU }, { "cuda", LIBRARY_XLA_CUDA }, { "cpu", LIBRARY_XLA_CPU },
-};
+static const struct {
+    const char *name;
+    enum library library;
+} platforms[] = {{"tpu", LIBRARY_XLA_TPU}, {"cuda", LIBRARY_XLA_CUDA}, {"cpu", LIBRARY_XLA_CPU}};
 enum { PLATFORMS = sizeof platforms / sizeof *platforms };
 
 static int platform_of(const char *name)
 {
     int i = 0;
-    while (i < PLATFORMS && strcmp(name, platforms[i].name))
-        i++;
+    while (i < PLATFORMS && strcmp(name, platforms[i].name)) i++;
     return i;
 }
 
@@ -107,13 +107,16 @@ static unroll_status find_plugin(const char *which, char found[LIBRARY_PATH])
     const bool any = !which || !*which;
     const int wanted = any ? PLATFORMS : platform_of(which);
     if (!any && wanted == PLATFORMS)
-        return snprintf(found, LIBRARY_PATH, "%s", which) < LIBRARY_PATH ? UNROLL_OK
-            : fail(UNROLL_USAGE, "the path of the XLA plugin is too long");
+        return snprintf(found, LIBRARY_PATH, "%s", which) < LIBRARY_PATH
+                   ? UNROLL_OK
+                   : fail(UNROLL_USAGE, "the path of the XLA plugin is too long");
     for (int i = any ? 0 : wanted; i < PLATFORMS && (any || i == wanted); i++)
         if (library_find(platforms[i].library, found))
             return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED, "no XLA plugin%s%s was found in Python's folders; fix: name its file (`device` "
-                "xla:PATH, or PJRT_PLUGIN=PATH in the environment), or %s", any ? "" : " for ", any ? "" : which,
+    return fail(UNROLL_UNSUPPORTED,
+                "no XLA plugin%s%s was found in Python's folders; fix: name its file (`device` "
+                "xla:PATH, or PJRT_PLUGIN=PATH in the environment), or %s",
+                any ? "" : " for ", any ? "" : which,
                 library_fix(any ? LIBRARY_XLA_CPU : platforms[wanted].library, fix, sizeof fix));
 }
 
@@ -121,8 +124,7 @@ static unroll_status find_plugin(const char *which, char found[LIBRARY_PATH])
 
 static struct xla_plugin *find_in_list(struct xla_plugin *p, const char *path)
 {
-    while (p && strcmp(p->path, path))
-        p = p->next;
+    while (p && strcmp(p->path, path)) p = p->next;
     return p;
 }
 
@@ -141,39 +143,42 @@ static unroll_status load(struct xla_plugin *p)
         return UNROLL_OK;
     }
     if (access(p->path, R_OK) != 0)
-        return fail(UNROLL_DATA,
-                    "the XLA plugin '%s' cannot be read: there is no such file, or no permission", p->path);
+        return fail(UNROLL_DATA, "the XLA plugin '%s' cannot be read: there is no such file, or no permission",
+                    p->path);
     const struct pjrt_api *(*get)(void);
-    TRY(library_open_file("the XLA plugin", p->path, &(struct symbol){ "GetPjrtApi", &get, false }, 1));
+    TRY(library_open_file("the XLA plugin", p->path, &(struct symbol){"GetPjrtApi", &get, false}, 1));
     p->api = get();
     if (!p->api || p->api->head.size < offsetof(struct pjrt_api, slot) || p->api->version.major != PJRT_MAJOR)
         return fail(UNROLL_UNSUPPORTED,
-                    "the XLA plugin '%s' speaks version %d.%d of the interface; this build speaks 0.x",
-                    p->path, p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
+                    "the XLA plugin '%s' speaks version %d.%d of the interface; this build speaks 0.x", p->path,
+                    p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
     if (!slot_of(p->api, PJRT_ERROR_MESSAGE) || !slot_of(p->api, PJRT_ERROR_DESTROY))
         return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' cannot tell its errors", p->path);
-    struct pjrt_plain_args initialize = { .head = HEAD(initialize) };
+    struct pjrt_plain_args initialize = {.head = HEAD(initialize)};
     return xla_call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing");
 }
 
 static unroll_status name_platform(struct xla_plugin *p)
 {
-    struct pjrt_client_name_args name = { .head = HEAD(name), .client = p->client };
+    struct pjrt_client_name_args name = {.head = HEAD(name), .client = p->client};
     TRY(xla_call(p, PJRT_CLIENT_PLATFORM_NAME, &name, "asking for its platform"));
-    snprintf(p->platform, sizeof p->platform, "%.*s", (int)(name.name_size < 60 ? name.name_size : 60),
-             name.name);
+    snprintf(p->platform, sizeof p->platform, "%.*s", (int)(name.name_size < 60 ? name.name_size : 60), name.name);
     return UNROLL_OK;
 }
 
 /* Some devices, or 0: as many as there are. */
 static unroll_status make_client(struct xla_plugin *p, int devices)
 {
-    struct pjrt_named_value option = { .head = HEAD(option), .name = "cpu_device_count", .name_size = 16,
-                                       .type = PJRT_INT64, .value.int64 = devices, .value_size = 1 };
-    struct pjrt_client_create_args create = { .head = HEAD(create), .option = &option, .options = devices > 0 };
+    struct pjrt_named_value option = {.head = HEAD(option),
+                                      .name = "cpu_device_count",
+                                      .name_size = 16,
+                                      .type = PJRT_INT64,
+                                      .value.int64 = devices,
+                                      .value_size = 1};
+    struct pjrt_client_create_args create = {.head = HEAD(create), .option = &option, .options = devices > 0};
     TRY(xla_call(p, PJRT_CLIENT_CREATE, &create, "creating a client"));
     p->client = create.client;
-    struct pjrt_client_devices_args list = { .head = HEAD(list), .client = p->client };
+    struct pjrt_client_devices_args list = {.head = HEAD(list), .client = p->client};
     TRY(xla_call(p, PJRT_CLIENT_ADDRESSABLE_DEVICES, &list, "listing its devices"));
     if (!list.devices)
         return fail(UNROLL_RESOURCE, "the XLA plugin '%s' has no device on this machine", p->path);
@@ -190,20 +195,21 @@ static unroll_status start(struct xla_plugin *p, const struct xla_plugin *known,
         known = p;
     }
     if (known->devices < devices && !strcmp(known->platform, "cpu")) {
-        struct pjrt_client_args destroy = { .head = HEAD(destroy), .client = p->client };
+        struct pjrt_client_args destroy = {.head = HEAD(destroy), .client = p->client};
         if (p->client)
             TRY(xla_call(p, PJRT_CLIENT_DESTROY, &destroy, "giving up a client"));
         TRY(make_client(p, devices));
     }
     if (p->devices >= devices)
         return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED, "the cut is for %d devices, and the XLA plugin '%s' has %d on this machine; fix: "
-                "cut for as many as there are", devices, p->path, known->devices);
+    return fail(UNROLL_UNSUPPORTED,
+                "the cut is for %d devices, and the XLA plugin '%s' has %d on this machine; fix: "
+                "cut for as many as there are",
+                devices, p->path, known->devices);
 }
 
 /* known: the same plugin with too few devices, or NULL. */
-static unroll_status open_new(const char *path, const struct xla_plugin *known, int devices,
-                              struct xla_plugin **plugin)
+static unroll_status open_new(const char *path, const struct xla_plugin *known, int devices, struct xla_plugin **plugin)
 {
     struct xla_plugin *p;
     TRY(ALLOCATE(p, 1, "for an XLA plugin"));
@@ -222,7 +228,7 @@ static unroll_status open_new(const char *path, const struct xla_plugin *known, 
 
 unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin **plugin)
 {
-    char found[sizeof (*plugin)->path];
+    char found[sizeof(*plugin)->path];
     TRY(find_plugin(which, found));
     TRY(opened_check(&opened, "an XLA plugin"));
     pthread_mutex_lock(&lock);
@@ -242,12 +248,12 @@ unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin 
  * neither waits for a server nor writes its log. The user's own words stay. */
 static void stand_in_for_tpu(void)
 {
-    static const char *const said[][2] = {
-        { "TPU_SKIP_MDS_QUERY", "1" }, { "ALLOW_MULTIPLE_LIBTPU_LOAD", "1" }, { "TPU_WORKER_HOSTNAMES", "localhost" },
-        { "TPU_ACCELERATOR_TYPE", "v5litepod-4" }, { "TPU_LOG_DIR", "disabled" },
-    };
-    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-        setenv(said[i][0], said[i][1], 0);
+    static const char *const said[][2] = {{"TPU_SKIP_MDS_QUERY", "1"},
+                                          {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"},
+                                          {"TPU_WORKER_HOSTNAMES", "localhost"},
+                                          {"TPU_ACCELERATOR_TYPE", "v5litepod-4"},
+                                          {"TPU_LOG_DIR", "disabled"}};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) setenv(said[i][0], said[i][1], 0);
 }
 
 static unroll_status load_new(const char *path, struct xla_plugin **plugin)
@@ -268,7 +274,7 @@ static unroll_status load_new(const char *path, struct xla_plugin **plugin)
 
 unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin)
 {
-    char found[sizeof (*plugin)->path];
+    char found[sizeof(*plugin)->path];
     TRY(find_plugin(which, found));
     TRY(opened_check(&opened, "an XLA plugin"));
     pthread_mutex_lock(&lock);
@@ -281,10 +287,10 @@ unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin)
     return UNROLL_OK;
 }
 
-const char *xla_plugin_path(const struct xla_plugin *p)         { return p->path; }
-const char *xla_plugin_platform(const struct xla_plugin *p)     { return p->platform; }
+const char *xla_plugin_path(const struct xla_plugin *p) { return p->path; }
+const char *xla_plugin_platform(const struct xla_plugin *p) { return p->platform; }
 
-int xla_plugin_devices(const struct xla_plugin *p)              { return p->devices; }
+int xla_plugin_devices(const struct xla_plugin *p) { return p->devices; }
 
 void xla_plugin_version(const struct xla_plugin *p, int *major, int *minor)
 {
@@ -292,15 +298,9 @@ void xla_plugin_version(const struct xla_plugin *p, int *major, int *minor)
     *minor = p->api->version.minor;
 }
 
-void xla_count_look(void)
-{
-    counts.looks++;
-}
+void xla_count_sync(void) { counts.looks++; }
 
-struct xla_counts xla_counts(void)
-{
-    return counts;
-}
+struct xla_counts xla_counts(void) { return counts; }
 
 /* ---- programs -------------------------------------------------------------------------- */
 
@@ -308,11 +308,11 @@ static unroll_status compile_new(struct xla_plugin *p, const char *text, size_t 
                                  pjrt_executable **program)
 {
     /* CompileOptionsProto: executable_build_options { num_replicas: devices num_partitions: 1 } */
-    const char options[] = { 0x1a, 0x04, 0x20, (char)devices, 0x28, 0x01 };
-    struct pjrt_program code = { .head = HEAD(code), .code = text, .code_size = size, .format = "mlir",
-                                 .format_size = 4 };
-    struct pjrt_compile_args args = { .head = HEAD(args), .client = p->client, .program = &code,
-                                      .options = options, .options_size = sizeof options };
+    const char options[] = {0x1a, 0x04, 0x20, (char)devices, 0x28, 0x01};
+    struct pjrt_program code = {
+        .head = HEAD(code), .code = text, .code_size = size, .format = "mlir", .format_size = 4};
+    struct pjrt_compile_args args = {
+        .head = HEAD(args), .client = p->client, .program = &code, .options = options, .options_size = sizeof options};
     TRY(xla_call(p, PJRT_CLIENT_COMPILE, &args, "compiling a program"));
     counts.compiled++;
     *program = args.executable;
@@ -329,7 +329,7 @@ static unroll_status remember(struct xla_plugin *p, const char *text, size_t siz
         return fail(UNROLL_RESOURCE, "no memory to keep a program");
     }
     memcpy(copy, text, size);
-    *made = (struct program){ p->programs, hash, size, copy, executable };
+    *made = (struct program){p->programs, hash, size, copy, executable};
     p->programs = made;
     return UNROLL_OK;
 }
@@ -355,10 +355,15 @@ unroll_status xla_execute(struct xla_plugin *p, pjrt_executable *program, int de
                           pjrt_buffer *const *const *argument, size_t arguments, pjrt_buffer **const *result,
                           pjrt_event **done)
 {
-    struct pjrt_execute_options options = { .head = HEAD(options) };
-    struct pjrt_execute_args args = { .head = HEAD(args), .executable = program, .options = &options,
-                                      .argument = argument, .devices = (size_t)devices,
-                                      .arguments = arguments, .result = result, .done = done };
+    struct pjrt_execute_options options = {.head = HEAD(options)};
+    struct pjrt_execute_args args = {.head = HEAD(args),
+                                     .executable = program,
+                                     .options = &options,
+                                     .argument = argument,
+                                     .devices = (size_t)devices,
+                                     .arguments = arguments,
+                                     .result = result,
+                                     .done = done};
     TRY(xla_call(p, PJRT_EXECUTABLE_EXECUTE, &args, "starting a program"));
     counts.executed++;
     return UNROLL_OK;
@@ -369,9 +374,14 @@ unroll_status xla_execute(struct xla_plugin *p, pjrt_executable *program, int de
 unroll_status xla_upload(struct xla_plugin *p, int device, enum pjrt_type type, const int64_t *dim, size_t dims,
                          const void *data, pjrt_buffer **buffer)
 {
-    struct pjrt_from_host_args args = { .head = HEAD(args), .client = p->client, .data = data, .type = type,
-                                        .dim = dim, .dims = dims, .semantics = PJRT_ONLY_DURING_CALL,
-                                        .device = p->device[device] };
+    struct pjrt_from_host_args args = {.head = HEAD(args),
+                                       .client = p->client,
+                                       .data = data,
+                                       .type = type,
+                                       .dim = dim,
+                                       .dims = dims,
+                                       .semantics = PJRT_ONLY_DURING_CALL,
+                                       .device = p->device[device]};
     TRY(xla_call(p, PJRT_CLIENT_BUFFER_FROM_HOST, &args, "taking an array"));
     *buffer = args.buffer;
     counts.uploads++;
@@ -382,14 +392,12 @@ unroll_status xla_download(struct xla_plugin *p, pjrt_buffer *buffer, size_t dim
                            pjrt_event **arrived)
 {
     int64_t minor_to_major[8];
-    struct pjrt_layout layout = { .head = HEAD(layout) };
+    struct pjrt_layout layout = {.head = HEAD(layout)};
     layout.tiled.head.size = sizeof layout.tiled;
     layout.tiled.minor_to_major = minor_to_major;
     layout.tiled.minor_to_majors = dims;
-    for (size_t i = 0; i < dims; i++)
-        minor_to_major[i] = (int64_t)(dims - 1 - i);
-    struct pjrt_to_host_args args = { .head = HEAD(args), .buffer = buffer, .layout = &layout, .to = to,
-                                      .bytes = bytes };
+    for (size_t i = 0; i < dims; i++) minor_to_major[i] = (int64_t)(dims - 1 - i);
+    struct pjrt_to_host_args args = {.head = HEAD(args), .buffer = buffer, .layout = &layout, .to = to, .bytes = bytes};
     TRY(xla_call(p, PJRT_BUFFER_TO_HOST, &args, "giving an array"));
     counts.downloads++;
     *arrived = args.event;
@@ -398,7 +406,7 @@ unroll_status xla_download(struct xla_plugin *p, pjrt_buffer *buffer, size_t dim
 
 void xla_buffer_free(struct xla_plugin *p, pjrt_buffer *buffer)
 {
-    struct pjrt_buffer_args args = { .head = HEAD(args), .buffer = buffer };
+    struct pjrt_buffer_args args = {.head = HEAD(args), .buffer = buffer};
     if (buffer)
         (void)xla_call(p, PJRT_BUFFER_DESTROY, &args, "freeing an array");
 }

@@ -13,7 +13,7 @@ struct xla_plugin;
  * many as it is asked for. Opened once in a process and never closed: plugins keep threads. */
 unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin **plugin);
 const char *xla_plugin_path(const struct xla_plugin *);
-const char *xla_plugin_platform(const struct xla_plugin *);         /* "cpu", "tpu", "cuda" */
+const char *xla_plugin_platform(const struct xla_plugin *); /* "cpu", "tpu", "cuda" */
 int xla_plugin_devices(const struct xla_plugin *);
 void xla_plugin_version(const struct xla_plugin *, int *major, int *minor);
 
@@ -38,10 +38,12 @@ unroll_status xla_execute(struct xla_plugin *, pjrt_executable *, int devices, p
                           size_t arguments, pjrt_buffer **const *result, pjrt_event **done);
 unroll_status xla_await(struct xla_plugin *, pjrt_event *, const char *doing);
 /* The host is about to wait for what devices computed: a round trip. */
-void xla_count_look(void);
+void xla_count_sync(void);
 
 /* What a process has done so far, for tests and benchmarks. */
-struct xla_counts { uint64_t compiled, executed, uploads, downloads, looks; };
+struct xla_counts {
+    uint64_t compiled, executed, uploads, downloads, looks;
+};
 struct xla_counts xla_counts(void);
 
 #endif

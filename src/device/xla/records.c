@@ -3,7 +3,7 @@
 #include "cells/v/v_record.h"
 #include <string.h>
 
-const char *const state_names[OPTIMIZER_STATES_MOST] = { "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7" };
+const char *const state_names[OPTIMIZER_STATES_MAX] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
 
 #define NUMBER_INPUT(name, expression) record_input(#name),
 #define OPTIMIZER_USER "device/xla/record_optimizer.h"
@@ -39,7 +39,7 @@ void record_loss(int loss, struct record *record)
         loss_at(loss)->record(record);
         return;
     }
-    struct point p = { .z = record_input("z"), .y = record_input("y") };
+    struct point p = {.z = record_input("z"), .y = record_input("y")};
     points[loss](&p);
     record_result("loss", p.loss);
     record_result("slope", p.slope);
@@ -49,6 +49,5 @@ void rates_for_device(const double *rates, float *on_device)
 {
     memset(on_device, 0, DEVICE_RATES * sizeof *on_device);
     on_device[DEVICE_CLIP] = (float)rates[RATE_CLIP];
-    for (int i = 0; i < OPTIMIZER_NUMBERS_MOST; i++)
-        on_device[DEVICE_NUMBERS + i] = (float)rates[RATE_NUMBERS + i];
+    for (int i = 0; i < OPTIMIZER_NUMBERS_MAX; i++) on_device[DEVICE_NUMBERS + i] = (float)rates[RATE_NUMBERS + i];
 }

@@ -15,39 +15,36 @@ int rnn_carry(struct recurrence *r, struct value v)
 
 int rnn_carry_view(struct recurrence *r, int slot)
 {
-    return has(r->op, slot) ? rnn_carry(r, view_get(r->t, &r->op->view[slot])) : ABSENT_PLACE;
+    return has(r->op, slot) ? rnn_carry(r, view_get(r->t, &r->op->view[slot])) : ABSENT_LOCATION;
 }
 
 int rnn_carry_zeros(struct recurrence *r, bool wanted, struct shape shape)
 {
-    return wanted ? rnn_carry(r, zeros(r->t, shape)) : ABSENT_PLACE;
+    return wanted ? rnn_carry(r, zeros(r->t, shape)) : ABSENT_LOCATION;
 }
 
-struct value *rnn_carried(struct recurrence *r, int place)
+struct value *rnn_carried(struct recurrence *r, int location) { return &r->loop.carried[location]; }
+
+struct value rnn_now(struct recurrence *r, int location)
 {
-    return &r->loop.carried[place];
+    return hlo_step(&r->t->h, *rnn_carried(r, location), r->step);
 }
 
-struct value rnn_now(struct recurrence *r, int place)
+void rnn_keep(struct recurrence *r, int location, struct value step)
 {
-    return hlo_step(&r->t->h, *rnn_carried(r, place), r->step);
-}
-
-void rnn_keep(struct recurrence *r, int place, struct value step)
-{
-    if (place == ABSENT_PLACE)
+    if (location == ABSENT_LOCATION)
         return;
-    struct value whole = *rnn_carried(r, place), shaped;
+    struct value whole = *rnn_carried(r, location), shaped;
     struct shape shape = whole.shape;
     shaped = hlo_reshape(&r->t->h, step, shape_of(shape.rank - 1, shape.dim + 1));
-    *rnn_carried(r, place) = hlo_put_step(&r->t->h, whole, shaped, r->step);
+    *rnn_carried(r, location) = hlo_put_step(&r->t->h, whole, shaped, r->step);
 }
 
 struct value rnn_of_rows(struct recurrence *r, struct value mask, struct value yes, struct value no)
 {
     if (mask.id < 0)
         return yes;
-    mask = hlo_spread(&r->t->h, mask, yes.shape, (int[]){ 0 });
+    mask = hlo_spread(&r->t->h, mask, yes.shape, (int[]){0});
     return hlo_select(&r->t->h, mask, yes, no);
 }
 
@@ -58,7 +55,7 @@ struct value rnn_or_zeros(struct recurrence *r, struct value mask, struct value 
 
 struct value rnn_field(struct recurrence *r, struct value x, int axis, int i)
 {
-    int64_t first[HLO_AXES] = { 0 };
+    int64_t first[HLO_AXES] = {0};
     struct shape shape = x.shape;
     first[axis] = i;
     shape.dim[axis] = 1;
@@ -68,7 +65,7 @@ struct value rnn_field(struct recurrence *r, struct value x, int axis, int i)
 
 struct value rnn_fields(struct recurrence *r, const struct value *x, int given, int64_t count)
 {
-    struct value all = { .id = -1 };
+    struct value all = {.id = -1};
     struct shape one = SHAPE(r->rows, 1, r->units);
     for (int i = 0; i < given; i++) {
         struct value next = hlo_reshape(&r->t->h, x[i], one);
@@ -88,7 +85,7 @@ struct value rnn_own(struct recurrence *r, struct value whole, int axis)
     if (!r->gathers || whole.id < 0)
         return whole;
     struct value first = origin_of(r->t, r->op->view[RNN_G].buffer, 3);
-    return hlo_part(&r->t->h, whole, axis, first, r->units);
+    return hlo_slice_at(&r->t->h, whole, axis, first, r->units);
 }
 
 static struct value summed(struct recurrence *r, struct value x)
@@ -119,17 +116,16 @@ void rnn_give_options(struct recurrence *r, struct inputs *in)
 {
     for (int i = 0; i < r->cell->options; i++)
         rnn_give(in, "option", r->cell->option[i],
-             hlo_constant(&r->t->h, HLO_F32, SHAPE(r->rows, r->units), r->options.clip));
+                 hlo_constant(&r->t->h, HLO_F32, SHAPE(r->rows, r->units), r->options.clip));
 }
 
 void rnn_give_vectors(struct recurrence *r, struct inputs *in)
 {
     for (int i = 0; i < r->cell->vectors; i++) {
         struct value all = *rnn_carried(r, r->at.vector);
-        all = hlo_slice(&r->t->h, all, (int64_t[]){ i, 0 }, SHAPE(1, r->units));
+        all = hlo_slice(&r->t->h, all, (int64_t[]){i, 0}, SHAPE(1, r->units));
         all = hlo_reshape(&r->t->h, all, SHAPE(r->units));
-        rnn_give(in, "vector", r->cell->vector[i],
-             hlo_spread(&r->t->h, all, SHAPE(r->rows, r->units), (int[]){ 1 }));
+        rnn_give(in, "vector", r->cell->vector[i], hlo_spread(&r->t->h, all, SHAPE(r->rows, r->units), (int[]){1}));
     }
 }
 
@@ -146,13 +142,13 @@ static void find_blocks(struct recurrence *r)
 {
     int row = 0;
     for (int i = 0; i < r->cell->inputs; i++) {
-        unsigned source = r->cell->input[i].from & (FROM_H | FROM_LINK);
+        unsigned source = r->cell->input[i].from & (FROM_H | FROM_INTERMEDIATE);
         struct block *last = r->blocks ? &r->block[r->blocks - 1] : NULL;
         if (!source)
             continue;
         if (!last || last->source != source || last->phase != r->cell->input[i].phase) {
             last = &r->block[r->blocks++];
-            *last = (struct block){ .source = source, .phase = r->cell->input[i].phase, .row = row };
+            *last = (struct block){.source = source, .phase = r->cell->input[i].phase, .row = row};
         }
         last->input[last->count++] = i;
         row++;
@@ -164,7 +160,7 @@ static struct value rows_of(struct recurrence *r, int slot, const struct block *
 {
     struct value all = view_get(r->t, &r->op->view[slot]);
     struct shape shape = all.shape;
-    int64_t first[HLO_AXES] = { b->row };
+    int64_t first[HLO_AXES] = {b->row};
     shape.dim[0] = b->count;
     all = hlo_slice(&r->t->h, all, first, shape);
     return hlo_reshape(&r->t->h, all,
@@ -184,7 +180,7 @@ void rnn_carry_weights(struct recurrence *r, bool forward)
         struct block *b = &r->block[i];
         struct value w = rows_of(r, RNN_W, b);
         b->w = carry_product(r, w, forward);
-        b->bias = forward && has(r->op, RNN_BIAS) ? rnn_carry(r, rows_of(r, RNN_BIAS, b)) : ABSENT_PLACE;
+        b->bias = forward && has(r->op, RNN_BIAS) ? rnn_carry(r, rows_of(r, RNN_BIAS, b)) : ABSENT_LOCATION;
     }
     if (has(r->op, RNN_PROJ)) {
         struct value w = view_get(r->t, &r->op->view[RNN_PROJ]);
@@ -195,7 +191,7 @@ void rnn_carry_weights(struct recurrence *r, bool forward)
     r->at.reset = rnn_carry_view(r, RNN_RESET);
 }
 
-static unroll_status describe(struct recurrence *r, struct translation *t, const struct op *op)
+static unroll_status describe_recurrence(struct recurrence *r, struct translation *t, const struct op *op)
 {
     const struct layer *layer = &t->plan->model->layer[op->depth - 1];
     const struct view *g = &op->view[RNN_G];
@@ -205,9 +201,9 @@ static unroll_status describe(struct recurrence *r, struct translation *t, const
     const char *refusal = cell_record_refusal(&r->record);
     if (refusal)
         return fail(UNROLL_UNSUPPORTED, "%s", refusal);
-    if (layer->cell->states > STATES || layer->cell->links > 1 || layer->cell->inputs > INPUTS)
+    if (layer->cell->states > STATES || layer->cell->intermediates > 1 || layer->cell->inputs > INPUTS)
         return fail(UNROLL_UNSUPPORTED,
-                    "the cell '%s' has more states, links or gates than XLA programs are made for",
+                    "the cell '%s' has more states, intermediates or gates than XLA programs are made for",
                     layer->cell->name);
     r->t = t;
     r->op = op;
@@ -223,7 +219,7 @@ static unroll_status describe(struct recurrence *r, struct translation *t, const
     if (r->cut)
         r->group = devices_of(t, op->group, r->members);
     r->keeps = t->plan->config.mode >= MODE_TRAIN;
-    memset(&r->at, ABSENT_PLACE, sizeof r->at);
+    memset(&r->at, ABSENT_LOCATION, sizeof r->at);
     find_blocks(r);
     return UNROLL_OK;
 }
@@ -231,14 +227,14 @@ static unroll_status describe(struct recurrence *r, struct translation *t, const
 struct value rnn_state_view(struct recurrence *r, int output, int others, int k)
 {
     if (!has(r->op, k ? others : output))
-        return (struct value){ .id = -1 };
+        return (struct value){.id = -1};
     struct value all = view_get(r->t, &r->op->view[k ? others : output]);
     return k ? rnn_field(r, all, 0, k - 1) : all;
 }
 
 void rnn_put_states(struct recurrence *r, int output, int others, const struct value *state)
 {
-    struct value all = { .id = -1 };
+    struct value all = {.id = -1};
     if (has(r->op, output))
         view_put(r->t, &r->op->view[output], state[0]);
     for (int k = 1; k < r->cell->states; k++) {
@@ -259,7 +255,7 @@ static void begin_step(struct recurrence *r, bool falling, struct value number)
         r->step = hlo_binary(h, "subtract", last, number);
     }
     r->lasts.id = -1;
-    if (r->at.lengths == ABSENT_PLACE)
+    if (r->at.lengths == ABSENT_LOCATION)
         return;
     struct value origin = hlo_constant(h, HLO_I32, SCALAR, first_step(r->t->plan, &r->op->view[RNN_G]));
     struct value global = hlo_binary(h, "add", r->step, origin);
@@ -305,8 +301,8 @@ unroll_status rnn_write_steps(struct recurrence *r, bool falling, step_writer *w
 
 struct value rnn_goes_on(struct recurrence *r)
 {
-    if (r->at.reset == ABSENT_PLACE)
-        return (struct value){ .id = -1 };
+    if (r->at.reset == ABSENT_LOCATION)
+        return (struct value){.id = -1};
     struct value anew = rnn_now(r, r->at.reset);
     struct value zero = hlo_constant(&r->t->h, HLO_U8, anew.shape, 0);
     return hlo_compare(&r->t->h, "EQ", anew, zero);
@@ -317,7 +313,7 @@ unroll_status rnn_translate(struct translation *t, const struct op *op, step_wri
 {
     struct recurrence *r;
     TRY(ALLOCATE(r, 1, "to translate a recurrence"));
-    unroll_status status = describe(r, t, op);
+    unroll_status status = describe_recurrence(r, t, op);
     if (status == UNROLL_OK)
         status = write(r);
     release(r);

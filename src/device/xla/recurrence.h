@@ -7,18 +7,21 @@
 #define DEVICE_XLA_RECURRENCE_H
 #include "device/xla/translate.h"
 
-enum { INPUTS = 16, STATES = 4, BLOCKS = 4, ABSENT_PLACE = -1 };
+enum { INPUTS = 16, STATES = 4, BLOCKS = 4, ABSENT_LOCATION = -1 };
 
 /* Gates whose sums have the same operand in the same phase: rows
  * [row, row + count) of the recurrent weights. */
-struct block { unsigned source; int phase, row, count, input[INPUTS], w, bias; };
+struct block {
+    unsigned source;
+    int phase, row, count, input[INPUTS], w, bias;
+};
 
-/* Numbers in loop.carried; ABSENT_PLACE: the layer has none. */
-struct places {
-    int g, s, y, link, m, projection, vector, lengths, reset;       /* arrays over all steps, and weights */
-    int state[STATES];                      /* what goes from step to step, h first; or the gradients */
-    int whole;                              /* h of all devices, where each has some units */
-    int before[STATES], dy, dv, dp, dg;     /* backward: states entering, what is given and made */
+/* Numbers in loop.carried; ABSENT_LOCATION: the layer has none. */
+struct locations {
+    int g, s, y, intermediate, m, projection, vector, lengths, reset; /* arrays over all steps, and weights */
+    int state[STATES];                  /* what goes from step to step, h first; or the gradients */
+    int whole;                          /* h of all devices, where each has some units */
+    int before[STATES], dy, dv, dp, dg; /* backward: states entering, what is given and made */
 };
 
 struct recurrence {
@@ -29,29 +32,29 @@ struct recurrence {
     struct cell_options options;
     struct block block[BLOCKS];
     int blocks;
-    int64_t steps, rows, units, width;      /* width: of the whole h */
+    int64_t steps, rows, units, width; /* width: of the whole h */
     bool projected, keeps;
-    bool cut;                               /* units are divided among devices, which exchange in the loop: */
-    bool gathers;                           /* h and links are gathered, their gradients added and divided; else
-                                               h is projected: it and its gradient are sums of all */
+    bool cut;     /* units are divided among devices, which exchange in the loop: */
+    bool gathers; /* h and intermediates are gathered, their gradients added and divided; else
+                     h is projected: it and its gradient are sums of all */
     struct devices group;
     int members[RANKS_MAX];
     struct loop loop;
-    struct places at;
-    struct value step, lasts;               /* inside: number of the step; [B] or id -1 */
+    struct locations at;
+    struct value step, lasts; /* inside: number of the step; [B] or id -1 */
 };
 
 /* ---- the loop's values ----------------------------------------------------------------- */
 
-int rnn_carry(struct recurrence *, struct value);       /* each gives the place */
+int rnn_carry(struct recurrence *, struct value); /* each gives the place */
 int rnn_carry_view(struct recurrence *, int slot);
 int rnn_carry_zeros(struct recurrence *, bool wanted, struct shape);
 /* What products in the loop multiply lies as [K, N], in forward turned once, before it. Biases are forward's. */
 void rnn_carry_weights(struct recurrence *, bool forward);
 
-struct value *rnn_carried(struct recurrence *, int place);
-struct value rnn_now(struct recurrence *, int place);   /* of an array over all steps, this step's */
-void rnn_keep(struct recurrence *, int place, struct value step);
+struct value *rnn_carried(struct recurrence *, int location);
+struct value rnn_now(struct recurrence *, int location); /* of an array over all steps, this step's */
+void rnn_keep(struct recurrence *, int location, struct value step);
 
 /* Rows that take part have `yes`, the others `no`; a mask with id -1: all do. */
 struct value rnn_of_rows(struct recurrence *, struct value mask, struct value yes, struct value no);
@@ -71,7 +74,10 @@ struct value rnn_scattered(struct recurrence *, struct value);
 
 /* ---- the cell's record ----------------------------------------------------------------- */
 
-struct inputs { struct named named[64]; int count; };
+struct inputs {
+    struct named named[64];
+    int count;
+};
 
 void rnn_give(struct inputs *, const char *group, const char *name, struct value);
 void rnn_give_options(struct recurrence *, struct inputs *);

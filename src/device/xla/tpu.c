@@ -10,13 +10,14 @@
 
 /* A device is a chip, of v4 and v5p both of its cores. bf16 TFLOP/s, GB/s and GiB: cloud.google.com/tpu/docs, pages
  * "TPU v4" and so on. The clock is not published there: an estimate. */
-struct chip { const char *name; double teraflops, gigabytes_per_second, gibibytes, gigahertz; };
-static const struct chip chips[] = {
-    { "v4", 275, 1228, 32, 1.05 },
-    { "v5e", 197, 819, 16, 1.5 },
-    { "v5p", 459, 2765, 95, 1.75 },
-    { "v6e", 918, 1640, 32, 1.75 },
+struct chip {
+    const char *name;
+    double teraflops, gigabytes_per_second, gibibytes, gigahertz;
 };
+static const struct chip chips[] = {{"v4", 275, 1228, 32, 1.05},
+                                    {"v5e", 197, 819, 16, 1.5},
+                                    {"v5p", 459, 2765, 95, 1.75},
+                                    {"v6e", 918, 1640, 32, 1.75}};
 
 enum { ADVICE = 6 };
 
@@ -26,9 +27,9 @@ struct step_estimate {
     const char *topology;
     int ranks;
     struct ahead ahead;
-    int donated, in_place;      /* arguments that the program donates; of these: whose memory a result takes */
-    double flops, bytes;        /* of the plan's products, on one device; memory it takes */
-    double seconds, use;        /* of the step; of the matrix unit's peak */
+    int donated, in_place; /* arguments that the program donates; of these: whose memory a result takes */
+    double flops, bytes;   /* of the plan's products, on one device; memory it takes */
+    double seconds, use;   /* of the step; of the matrix unit's peak */
     bool fits;
     char advice[ADVICE][240];
     int advices;
@@ -44,8 +45,10 @@ static unroll_status find_chip(const char *topology, const struct chip **chip)
             *chip = &chips[i];
             return UNROLL_OK;
         }
-    return fail(UNROLL_USAGE, "topology = '%s': a chip and its grid are wanted, such as v4:2x2x1, v5e:2x2, v5p:2x2x1, "
-                "v6e:2x2", topology);
+    return fail(UNROLL_USAGE,
+                "topology = '%s': a chip and its grid are wanted, such as v4:2x2x1, v5e:2x2, v5p:2x2x1, "
+                "v6e:2x2",
+                topology);
 }
 
 static void count_donated(struct step_estimate *e, const struct translation *t)
@@ -58,11 +61,10 @@ static void count_donated(struct step_estimate *e, const struct translation *t)
             }
 }
 
-static void price_products(struct step_estimate *e, enum part last)
+static void price_products(struct step_estimate *e, enum phase last)
 {
-    for (int part = PART_FORWARD; part <= (int)last; part++)
-        for (int i = e->plan->part[part].first; i < e->plan->part[part].end; i++)
-            e->flops += e->plan->op[i].flops;
+    for (int phase = PHASE_FORWARD; phase <= (int)last; phase++)
+        for (int i = e->plan->phase[phase].first; i < e->plan->phase[phase].end; i++) e->flops += e->plan->op[i].flops;
 }
 
 static void conclude(struct step_estimate *e)
@@ -90,10 +92,7 @@ static void advise(struct step_estimate *e, const char *format, ...)
     va_end(arguments);
 }
 
-static uint32_t rounded_up(uint32_t n, uint32_t to)
-{
-    return (n + to - 1) / to * to;
-}
+static uint32_t rounded_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
 
 static void advise_on_widths(struct step_estimate *e)
 {
@@ -112,10 +111,12 @@ static void advise_all(struct step_estimate *e)
     uint32_t rows = e->plan->rows;
     if (!e->fits)
         advise(e, "the program does not fit; fix: a smaller batch, checkpoints in time, or a cut of batch or hidden "
-               "over the chips");
+                  "over the chips");
     if (rows < 128)
-        advise(e, "%u rows a device leave the matrix unit waiting for weights, it works on 128 at a time; fix: a batch "
-               "of 128 rows on each device, if the network learns with it", rows);
+        advise(e,
+               "%u rows a device leave the matrix unit waiting for weights, it works on 128 at a time; fix: a batch "
+               "of 128 rows on each device, if the network learns with it",
+               rows);
     else if (rows % 128)
         advise(e, "%u rows a device are computed as %u; fix: a multiple of 128", rows, rounded_up(rows, 128));
     advise_on_widths(e);
@@ -130,10 +131,9 @@ static void advise_all(struct step_estimate *e)
 /* 1234567 as "1.2 MB". */
 static const char *bytes_text(double bytes, char text[16])
 {
-    static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     int unit = 0;
-    for (; bytes >= 999.95 && unit < 4; unit++)
-        bytes /= 1000;
+    for (; bytes >= 999.95 && unit < 4; unit++) bytes /= 1000;
     snprintf(text, 16, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
     return text;
 }
@@ -142,11 +142,12 @@ static void print_memory(const struct step_estimate *e, FILE *file)
 {
     char arguments[16], results[16], temporary[16], code[16], all[16];
     const struct ahead *a = &e->ahead;
-    fprintf(file, "memory:   arguments %s, results elsewhere %s, temporary %s, program %s, padding included: %s of "
-            "%.0f GiB, %s\n", bytes_text((double)a->arguments, arguments),
-            bytes_text((double)(a->results - a->aliased), results), bytes_text((double)a->temporary, temporary),
-            bytes_text((double)a->code, code), bytes_text(e->bytes, all), e->chip->gibibytes,
-            e->fits ? "fits" : "DOES NOT FIT");
+    fprintf(file,
+            "memory:   arguments %s, results elsewhere %s, temporary %s, program %s, padding included: %s of "
+            "%.0f GiB, %s\n",
+            bytes_text((double)a->arguments, arguments), bytes_text((double)(a->results - a->aliased), results),
+            bytes_text((double)a->temporary, temporary), bytes_text((double)a->code, code), bytes_text(e->bytes, all),
+            e->chip->gibibytes, e->fits ? "fits" : "DOES NOT FIT");
     fprintf(file, "donated:  %d of %d arguments that a step replaces keep their memory\n", e->in_place, e->donated);
 }
 
@@ -154,20 +155,23 @@ static void print_text(const struct step_estimate *e, FILE *file)
 {
     const struct plan *p = e->plan;
     const struct compiled *c = &e->ahead.compiled;
-    fprintf(file, "TPU %s: compiled ahead of time by %s (interface %d.%d) in %.1f s. No TPU was used: what follows are "
-            "estimates of its compiler.\n", e->topology, e->ahead.plugin, e->ahead.major, e->ahead.minor,
-            e->ahead.seconds);
-    fprintf(file, "program:  T = %u, B = %u on %d of %d devices; %d operations with an estimate, %d loops, %.0f turns\n",
+    fprintf(file,
+            "TPU %s: compiled ahead of time by %s (interface %d.%d) in %.1f s. No TPU was used: what follows are "
+            "estimates of its compiler.\n",
+            e->topology, e->ahead.plugin, e->ahead.major, e->ahead.minor, e->ahead.seconds);
+    fprintf(file,
+            "program:  T = %u, B = %u on %d of %d devices; %d operations with an estimate, %d loops, %.0f turns\n",
             p->config.T, p->config.B, e->ranks, e->ahead.devices, c->priced, c->loops, c->turns);
     print_memory(e, file);
-    fprintf(file, "estimate: %.4g cycles (at about %.2f GHz %.4g ms), %.0f%% of them in loops; %.4g GFLOP of products, "
-            "%.2g%% of the matrix units' %.0f TFLOP/s of bf16\n", c->cycles, e->chip->gigahertz, 1e3 * e->seconds,
-            c->cycles > 0 ? 100 * c->loop_cycles / c->cycles : 0, 1e-9 * e->flops, 100 * e->use, e->chip->teraflops);
+    fprintf(file,
+            "estimate: %.4g cycles (at about %.2f GHz %.4g ms), %.0f%% of them in loops; %.4g GFLOP of products, "
+            "%.2g%% of the matrix units' %.0f TFLOP/s of bf16\n",
+            c->cycles, e->chip->gigahertz, 1e3 * e->seconds, c->cycles > 0 ? 100 * c->loop_cycles / c->cycles : 0,
+            1e-9 * e->flops, 100 * e->use, e->chip->teraflops);
     for (int i = 0; i < COMPILED_COSTLIEST && *c->costliest[i].name; i++)
         fprintf(file, "          %5.1f%%  %8.0f cycles x %-6.0f %s\n", 100 * c->costliest[i].cycles / c->cycles,
                 c->costliest[i].cycles / c->costliest[i].turns, c->costliest[i].turns, c->costliest[i].name);
-    for (int i = 0; i < e->advices; i++)
-        fprintf(file, "advice:   %s\n", e->advice[i]);
+    for (int i = 0; i < e->advices; i++) fprintf(file, "advice:   %s\n", e->advice[i]);
 }
 
 static json_t *costliest_json(const struct compiled *c)
@@ -193,16 +197,15 @@ static unroll_status print_json(const struct step_estimate *e, FILE *file)
     const struct compiled *c = &e->ahead.compiled;
     char interface[32];
     snprintf(interface, sizeof interface, "%d.%d", e->ahead.major, e->ahead.minor);
-    json_t *advice = json_array(), *json =
-        json_pack("{s:b, s:s, s:s, s:s, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}",
-                  "estimate", 1, "topology", e->topology, "plugin", e->ahead.plugin, "interface", interface,
-                  "compile_seconds", e->ahead.seconds, "steps", (int)e->plan->config.T, "rows",
-                  (int)e->plan->config.B, "devices", e->ranks, "loops", c->loops, "donated", e->donated, "in_place",
-                  e->in_place, "flops", e->flops, "cycles", c->cycles, "loop_cycles", c->loop_cycles, "turns",
-                  c->turns, "seconds", e->seconds, "matrix_unit_use", e->use, "memory", memory_json(e), "costliest",
-                  costliest_json(c));
-    for (int i = 0; i < e->advices; i++)
-        json_array_append_new(advice, json_string(e->advice[i]));
+    json_t *advice = json_array(),
+           *json = json_pack(
+               "{s:b, s:s, s:s, s:s, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o}",
+               "estimate", 1, "topology", e->topology, "plugin", e->ahead.plugin, "interface", interface,
+               "compile_seconds", e->ahead.seconds, "steps", (int)e->plan->config.T, "rows", (int)e->plan->config.B,
+               "devices", e->ranks, "loops", c->loops, "donated", e->donated, "in_place", e->in_place, "flops",
+               e->flops, "cycles", c->cycles, "loop_cycles", c->loop_cycles, "turns", c->turns, "seconds", e->seconds,
+               "matrix_unit_use", e->use, "memory", memory_json(e), "costliest", costliest_json(c));
+    for (int i = 0; i < e->advices; i++) json_array_append_new(advice, json_string(e->advice[i]));
     json_object_set_new(json, "advice", advice);
     char *text = json ? json_dumps(json, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
     json_decref(json);
@@ -216,11 +219,11 @@ static unroll_status print_json(const struct step_estimate *e, FILE *file)
 /* ---- the whole ------------------------------------------------------------------------- */
 
 static unroll_status compile_step(struct step_estimate *e, const struct plan *const *plan, const char *which,
-                                  enum part last)
+                                  enum phase last)
 {
     struct translation t;
-    struct mesh_plans mesh = { plan, e->ranks, steps_in_turn("tpu") };
-    unroll_status status = translate_parts(mesh, PART_FORWARD, last, "step", &t);
+    struct mesh_plans mesh = {plan, e->ranks, steps_in_turn("tpu")};
+    unroll_status status = translate_phases(mesh, PHASE_FORWARD, last, "step", &t);
     if (status == UNROLL_OK)
         status = compile_ahead(which, e->topology, e->ranks, t.h.text, t.h.size, &e->ahead);
     if (status == UNROLL_OK)
@@ -232,8 +235,8 @@ static unroll_status compile_step(struct step_estimate *e, const struct plan *co
 unroll_status estimate_step(const struct plan *const *plan, int ranks, const char *which, const char *topology,
                             FILE *file, bool json)
 {
-    enum part last = plan[0]->config.mode == MODE_TRAIN ? PART_UPDATE : PART_FORWARD;
-    struct step_estimate e = { .plan = plan[0], .topology = topology, .ranks = ranks };
+    enum phase last = plan[0]->config.mode == MODE_TRAIN ? PHASE_UPDATE : PHASE_FORWARD;
+    struct step_estimate e = {.plan = plan[0], .topology = topology, .ranks = ranks};
     TRY(find_chip(topology, &e.chip));
     TRY(compile_step(&e, plan, which, last));
     price_products(&e, last);

@@ -11,9 +11,8 @@
 
 struct value buffer_type(const struct buffer *b)
 {
-    struct value v = { .id = -1, .part = -1, .type = HLO_F32, .shape = { .rank = b->rank } };
-    for (int i = 0; i < b->rank; i++)
-        v.shape.dim[i] = b->size[i];
+    struct value v = {.id = -1, .result = -1, .type = HLO_F32, .shape = {.rank = b->rank}};
+    for (int i = 0; i < b->rank; i++) v.shape.dim[i] = b->size[i];
     if (b->dtype == DTYPE_I32)
         v.type = HLO_I32;
     else if (b->dtype == DTYPE_U8)
@@ -37,10 +36,7 @@ static bool covers(const struct plan *p, const struct view *v)
 }
 
 /* Does the view need what the buffer holds before? */
-static bool needs_content(const struct plan *p, const struct view *v)
-{
-    return v->access != WRITE || !covers(p, v);
-}
+static bool needs_content(const struct plan *p, const struct view *v) { return v->access != WRITE || !covers(p, v); }
 
 static bool is_ignored(const struct plan *p, int buffer)
 {
@@ -48,7 +44,7 @@ static bool is_ignored(const struct plan *p, int buffer)
 }
 
 /* The first operation of the parts that touches a buffer; -1: none does. */
-static int first_use(const struct plan *p, enum part first, enum part last, int buffer)
+static int first_use(const struct plan *p, enum phase first, enum phase last, int buffer)
 {
     for (int i = 0; i < p->ops; i++)
         for (int k = 0; k < p->op[i].views && is_of(&p->op[i], first, last); k++)
@@ -57,8 +53,8 @@ static int first_use(const struct plan *p, enum part first, enum part last, int 
     return -1;
 }
 
-/* Is the first use of the buffer in these parts one that needs its content? */
-static bool is_read_first(const struct plan *p, enum part first, enum part last, int buffer)
+/* Is the first use of the buffer in these phases one that needs its content? */
+static bool is_read_first(const struct plan *p, enum phase first, enum phase last, int buffer)
 {
     int use = first_use(p, first, last, buffer);
     for (int k = 0; use >= 0 && k < p->op[use].views; k++)
@@ -67,7 +63,7 @@ static bool is_read_first(const struct plan *p, enum part first, enum part last,
     return false;
 }
 
-bool is_written_in(const struct plan *p, enum part first, enum part last, int buffer)
+bool is_written_in(const struct plan *p, enum phase first, enum phase last, int buffer)
 {
     for (int i = 0; i < p->ops; i++)
         for (int k = 0; k < p->op[i].views && is_of(&p->op[i], first, last); k++)
@@ -76,9 +72,9 @@ bool is_written_in(const struct plan *p, enum part first, enum part last, int bu
     return false;
 }
 
-bool is_summand(const struct plan *p, enum part first, enum part last, int buffer)
+bool is_summand(const struct plan *p, enum phase first, enum phase last, int buffer)
 {
-    int use = first == PART_FORWARD && p->buffer[buffer].dtype == DTYPE_F64 ? first_use(p, first, last, buffer) : -1;
+    int use = first == PHASE_FORWARD && p->buffer[buffer].dtype == DTYPE_F64 ? first_use(p, first, last, buffer) : -1;
     for (int k = 0; use >= 0 && k < p->op[use].views; k++)
         if (p->op[use].view[k].buffer == buffer)
             return p->op[use].view[k].access == ADD;
@@ -88,7 +84,7 @@ bool is_summand(const struct plan *p, enum part first, enum part last, int buffe
 /* A whole step begins with no gradients and leaves none. */
 static bool is_inside(const struct translation *t, int buffer)
 {
-    return t->first == PART_FORWARD && t->last >= PART_UPDATE && t->plan->buffer[buffer].segment == SEG_GRAD;
+    return t->first == PHASE_FORWARD && t->last >= PHASE_UPDATE && t->plan->buffer[buffer].segment == SEG_GRAD;
 }
 
 /* Activations live from forward to backward; everything else outlives its part. */
@@ -99,7 +95,7 @@ static bool is_argument(const struct translation *t, int buffer)
         is_summand(p, t->first, t->last, buffer))
         return false;
     return p->buffer[buffer].segment != SEG_STEP ||
-           (t->first == PART_BACKWARD && is_written_in(p, PART_FORWARD, PART_FORWARD, buffer));
+           (t->first == PHASE_BACKWARD && is_written_in(p, PHASE_FORWARD, PHASE_FORWARD, buffer));
 }
 
 static bool is_result(const struct translation *t, int buffer)
@@ -108,7 +104,7 @@ static bool is_result(const struct translation *t, int buffer)
     if (is_ignored(p, buffer) || is_inside(t, buffer) || !is_written_in(p, t->first, t->last, buffer))
         return false;
     return p->buffer[buffer].segment != SEG_STEP ||
-           (t->last == PART_FORWARD && is_read_first(p, PART_BACKWARD, PART_BACKWARD, buffer));
+           (t->last == PHASE_FORWARD && is_read_first(p, PHASE_BACKWARD, PHASE_BACKWARD, buffer));
 }
 
 static unroll_status list_buffers(struct translation *t, bool (*belongs)(const struct translation *, int),
@@ -121,7 +117,7 @@ static unroll_status list_buffers(struct translation *t, bool (*belongs)(const s
     return UNROLL_OK;
 }
 
-static int place_in(const struct program_buffers *list, int buffer)
+static int location_in(const struct program_buffers *list, int buffer)
 {
     for (int i = 0; i < list->count; i++)
         if (list->buffer[i] == buffer)
@@ -136,21 +132,16 @@ struct shape shape_of_view(const struct view *v, const struct plan *p)
 {
     const struct buffer *b = &p->buffer[v->buffer];
     struct shape shape = buffer_type(b).shape;
-    for (int i = 0; i < b->rank && b->dtype != DTYPE_I64; i++)
-        shape.dim[i] = v->count[i];
+    for (int i = 0; i < b->rank && b->dtype != DTYPE_I64; i++) shape.dim[i] = v->count[i];
     return shape;
 }
 
 static void first_of(const struct translation *t, const struct view *v, int64_t *first)
 {
-    for (int i = 0; i < t->plan->buffer[v->buffer].rank; i++)
-        first[i] = v->first[i];
+    for (int i = 0; i < t->plan->buffer[v->buffer].rank; i++) first[i] = v->first[i];
 }
 
-struct value zeros(struct translation *t, struct shape shape)
-{
-    return hlo_constant(&t->h, HLO_F32, shape, 0);
-}
+struct value zeros(struct translation *t, struct shape shape) { return hlo_constant(&t->h, HLO_F32, shape, 0); }
 
 static struct value *content(struct translation *t, int buffer)
 {
@@ -184,14 +175,15 @@ void view_put(struct translation *t, const struct view *v, struct value x)
     }
     first_of(t, v, first);
     struct value *whole = content(t, v->buffer);
-    *whole = hlo_place(&t->h, *whole, x, first);
+    *whole = hlo_location(&t->h, *whole, x, first);
 }
 
 /* ---- devices --------------------------------------------------------------------------- */
 
-static unroll_status refuse_shares(const struct plan *p, const char *what)
+static unroll_status refuse_shards(const struct plan *p, const char *what)
 {
-    return fail(UNROLL_UNSUPPORTED, "one XLA program runs on all devices, so their shares must be equal: %s; fix: a "
+    return fail(UNROLL_UNSUPPORTED,
+                "one XLA program runs on all devices, so their shares must be equal: %s; fix: a "
                 "batch that batch=%d divides (and as many equal shards), and layers whose units hidden=%d divides",
                 what, p->config.mesh[M_BATCH], p->config.mesh[M_HIDDEN]);
 }
@@ -201,10 +193,12 @@ unroll_status check_alike(struct mesh_plans mesh)
     const struct plan *first = mesh.plan[0];
     char what[200];
     if (first->config.mesh[M_LAYER] > 1)
-        return fail(UNROLL_UNSUPPORTED, "XLA devices run one program, so layers cannot be divided among them "
-                    "(layer=%d); fix: cut along batch and hidden", first->config.mesh[M_LAYER]);
+        return fail(UNROLL_UNSUPPORTED,
+                    "XLA devices run one program, so layers cannot be divided among them "
+                    "(layer=%d); fix: cut along batch and hidden",
+                    first->config.mesh[M_LAYER]);
     if (mesh.devices > 1 && first->config.shards > 1 && first->config.B % first->config.shards)
-        return refuse_shares(first, "the shards of the batch differ");
+        return refuse_shards(first, "the shards of the batch differ");
     for (int r = 1; r < mesh.devices; r++)
         for (int i = 0; i < first->buffers; i++) {
             const struct buffer *a = &first->buffer[i], *b = &mesh.plan[r]->buffer[i];
@@ -212,7 +206,7 @@ unroll_status check_alike(struct mesh_plans mesh)
                 !memcmp(a->size, b->size, sizeof a->size))
                 continue;
             snprintf(what, sizeof what, "those of '%s' differ", a->name);
-            return refuse_shares(first, what);
+            return refuse_shards(first, what);
         }
     return UNROLL_OK;
 }
@@ -221,7 +215,7 @@ static struct value new_own(struct translation *t, const int32_t *number)
 {
     size_t n = (size_t)t->owned, size = sizeof *t->own;
     struct own_number *more = allocate_zeroed(n + 1, size);
-    struct value value = hlo_argument(&t->h, (struct value){ .type = HLO_I32 });
+    struct value value = hlo_argument(&t->h, (struct value){.type = HLO_I32});
     if (!more) {
         t->h.failed = true;
         return value;
@@ -240,8 +234,7 @@ struct value of_device(struct translation *t, const int32_t *number)
 {
     size_t bytes = (size_t)t->mesh.devices * sizeof *number;
     bool alike = true;
-    for (int r = 1; r < t->mesh.devices; r++)
-        alike = alike && number[r] == number[0];
+    for (int r = 1; r < t->mesh.devices; r++) alike = alike && number[r] == number[0];
     if (alike)
         return hlo_constant(&t->h, HLO_I32, SCALAR, number[0]);
     for (int i = 0; i < t->owned; i++)
@@ -252,9 +245,8 @@ struct value of_device(struct translation *t, const int32_t *number)
 
 struct value origin_of(struct translation *t, int buffer, int axis)
 {
-    int32_t origin[RANKS_MAX] = { 0 };
-    for (int r = 0; r < t->mesh.devices; r++)
-        origin[r] = (int32_t)t->mesh.plan[r]->buffer[buffer].origin[axis];
+    int32_t origin[RANKS_MAX] = {0};
+    for (int r = 0; r < t->mesh.devices; r++) origin[r] = (int32_t)t->mesh.plan[r]->buffer[buffer].origin[axis];
     return of_device(t, origin);
 }
 
@@ -262,8 +254,8 @@ struct value origin_of(struct translation *t, int buffer, int axis)
 struct devices devices_of(const struct translation *t, int group, int *members)
 {
     const struct group *g = &t->plan->group[group];
-    bool seen[RANKS_MAX] = { false };
-    struct devices d = { .size = g->size, .member = members };
+    bool seen[RANKS_MAX] = {false};
+    struct devices d = {.size = g->size, .member = members};
     for (int r = 0; r < t->mesh.devices; r++) {
         if (seen[r])
             continue;
@@ -281,20 +273,20 @@ struct devices devices_of(const struct translation *t, int group, int *members)
 struct value rows_lasting(struct translation *t, const struct view *of, const struct view *lengths)
 {
     if (lengths->buffer < 0)
-        return (struct value){ .id = -1 };
+        return (struct value){.id = -1};
     struct shape rows = SHAPE(of->count[0], of->count[1]);
     uint32_t origin = first_step(t->plan, of);
     struct value step = hlo_iota(&t->h, HLO_I32, rows, 0);
     struct value from = hlo_constant(&t->h, HLO_I32, rows, origin);
     struct value length = view_get(t, lengths);
     step = hlo_binary(&t->h, "add", step, from);
-    length = hlo_spread(&t->h, length, rows, (int[]){ 1 });
+    length = hlo_spread(&t->h, length, rows, (int[]){1});
     return hlo_compare(&t->h, "LT", step, length);
 }
 
 struct value masked(struct translation *t, struct value mask, struct value x)
 {
-    static const int axis[] = { 0, 1, 2, 3, 4 };
+    static const int axis[] = {0, 1, 2, 3, 4};
     if (mask.id < 0)
         return x;
     mask = hlo_spread(&t->h, mask, x.shape, axis);
@@ -310,7 +302,7 @@ struct value by_rows(struct translation *t, struct value x)
 
 static struct value shifted(struct translation *t, struct value x, struct value first, int direction)
 {
-    int64_t from[HLO_AXES] = { direction };
+    int64_t from[HLO_AXES] = {direction};
     struct shape kept = x.shape, one = x.shape;
     kept.dim[0]--;
     one.dim[0] = 1;
@@ -326,11 +318,11 @@ struct value entering(struct translation *t, const struct op *op, struct value x
 {
     struct value before = shifted(t, x, first, op->direction);
     if (lengths->buffer >= 0 && op->direction) {
-        struct view next = *of;     /* the step after: where it is beyond the row, the row begins */
+        struct view next = *of; /* the step after: where it is beyond the row, the row begins */
         next.first[0]++;
         struct value lasts = rows_lasting(t, &next, lengths);
-        lasts = hlo_spread(&t->h, lasts, before.shape, (int[]){ 0, 1 });
-        first = hlo_spread(&t->h, first, before.shape, (int[]){ 1, 2 });
+        lasts = hlo_spread(&t->h, lasts, before.shape, (int[]){0, 1});
+        first = hlo_spread(&t->h, first, before.shape, (int[]){1, 2});
         before = hlo_select(&t->h, lasts, before, first);
     }
     if (reset->buffer < 0)
@@ -344,9 +336,9 @@ struct value entering(struct translation *t, const struct op *op, struct value x
 /* ---- records --------------------------------------------------------------------------- */
 
 static const char *const operation_names[NODE_KINDS] = {
-    [NODE_ADD] = "add",  [NODE_SUB] = "subtract",  [NODE_MUL] = "multiply",  [NODE_DIV] = "divide",
-    [NODE_MIN] = "minimum",  [NODE_MAX] = "maximum",  [NODE_ABS] = "abs",  [NODE_SQRT] = "sqrt",
-    [NODE_EXP] = "exponential",  [NODE_LOG] = "log",  [NODE_SIGMOID] = "logistic",  [NODE_TANH] = "tanh",
+    [NODE_ADD] = "add",         [NODE_SUB] = "subtract", [NODE_MUL] = "multiply",     [NODE_DIV] = "divide",
+    [NODE_MIN] = "minimum",     [NODE_MAX] = "maximum",  [NODE_ABS] = "abs",          [NODE_SQRT] = "sqrt",
+    [NODE_EXP] = "exponential", [NODE_LOG] = "log",      [NODE_SIGMOID] = "logistic", [NODE_TANH] = "tanh",
 };
 
 static unroll_status find_input(const char *name, const struct named *named, int count, struct value *value)
@@ -359,12 +351,11 @@ static unroll_status find_input(const char *name, const struct named *named, int
     return fail(UNROLL_UNSUPPORTED, "XLA programs have no '%s' for a cell", name);
 }
 
-static unroll_status evaluate_node(struct translation *t, const struct node *node, const struct named *named,
-                                   int count, struct shape shape, struct evaluation *e)
+static unroll_status evaluate_node(struct translation *t, const struct node *node, const struct named *named, int count,
+                                   struct shape shape, struct evaluation *e)
 {
     struct value a[3], *made = &e->node[node->number];
-    for (int i = 0; i < node_operands(node->kind) && i < 3; i++)
-        a[i] = e->node[node->operand[i]->number];
+    for (int i = 0; i < node_operands(node->kind) && i < 3; i++) a[i] = e->node[node->operand[i]->number];
     if (node->kind == NODE_INPUT)
         return find_input(node->input, named, count, made);
     if (node->kind == NODE_CONSTANT) {
@@ -376,8 +367,7 @@ static unroll_status evaluate_node(struct translation *t, const struct node *nod
         struct value less = hlo_compare(&t->h, "LT", a[0], a[1]);
         *made = hlo_convert(&t->h, less, HLO_F32);
     } else if (!operation_names[node->kind]) {
-        return fail(UNROLL_UNSUPPORTED, "XLA programs have no word for operation %d of a record",
-                    (int)node->kind);
+        return fail(UNROLL_UNSUPPORTED, "XLA programs have no word for operation %d of a record", (int)node->kind);
     } else if (node_operands(node->kind) == 2) {
         *made = hlo_binary(&t->h, operation_names[node->kind], a[0], a[1]);
     } else {
@@ -392,18 +382,16 @@ static void mark_used(const struct node *node, bool *used)
     if (used[node->number])
         return;
     used[node->number] = true;
-    for (int i = 0; i < node_operands(node->kind); i++)
-        mark_used(node->operand[i], used);
+    for (int i = 0; i < node_operands(node->kind); i++) mark_used(node->operand[i], used);
 }
 
-unroll_status evaluate_record(struct translation *t, const struct record *record, const struct named *named,
-                              int count, struct shape shape, struct evaluation *e)
+unroll_status evaluate_record(struct translation *t, const struct record *record, const struct named *named, int count,
+                              struct shape shape, struct evaluation *e)
 {
-    bool used[RECORD_NODES] = { false };
+    bool used[RECORD_NODES] = {false};
     if (*record->refusal)
         return fail(UNROLL_UNSUPPORTED, "%s", record->refusal);
-    for (int i = 0; i < record->results; i++)
-        mark_used(record->result[i].node, used);
+    for (int i = 0; i < record->results; i++) mark_used(record->result[i].node, used);
     e->record = record;
     for (int i = 0; i < record->nodes; i++)
         if (used[i])
@@ -414,23 +402,33 @@ unroll_status evaluate_record(struct translation *t, const struct record *record
 struct value evaluated(const struct evaluation *e, const char *result)
 {
     const struct node *node = record_find_result(e->record, result);
-    return node ? e->node[node->number] : (struct value){ .id = -1 };
+    return node ? e->node[node->number] : (struct value){.id = -1};
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
 /* PACK is not here: a device without packed copies has none. */
 static translator *const translators[OP_KIND_MAX] = {
-    [OP_EMBED] = translate_embed,           [OP_EMBED_GRAD] = translate_embed_grad,
-    [OP_GEMM] = translate_gemm,             [OP_GEMM_DX] = translate_gemm_dx,
-    [OP_GEMM_DW] = translate_gemm_dw,       [OP_SUM_ROWS] = translate_sum_rows,
-    [OP_RNN] = translate_rnn,               [OP_RNN_BACK] = translate_rnn_back,
-    [OP_DROPOUT] = translate_dropout,       [OP_ACTIVATE] = translate_activate,
-    [OP_ACTIVATE_BACK] = translate_activate_back,   [OP_LOSS] = translate_loss,
-    [OP_COPY] = translate_copy,             [OP_FILL] = translate_fill,
-    [OP_TREE] = translate_tree,             [OP_NORM] = translate_norm,
-    [OP_UPDATE] = translate_update,         [OP_ALL_REDUCE] = translate_all_reduce,
-    [OP_SUM_BEGIN] = translate_sum_begin,   [OP_SUM_END] = translate_sum_end,
+    [OP_EMBED] = translate_embed,
+    [OP_EMBED_GRAD] = translate_embed_grad,
+    [OP_GEMM] = translate_gemm,
+    [OP_GEMM_DX] = translate_gemm_dx,
+    [OP_GEMM_DW] = translate_gemm_dw,
+    [OP_BIAS_GRAD] = translate_bias_grad,
+    [OP_RNN] = translate_rnn,
+    [OP_RNN_BACK] = translate_rnn_back,
+    [OP_DROPOUT] = translate_dropout,
+    [OP_ACTIVATE] = translate_activate,
+    [OP_ACTIVATE_BACK] = translate_activate_back,
+    [OP_LOSS] = translate_loss,
+    [OP_COPY] = translate_copy,
+    [OP_FILL] = translate_fill,
+    [OP_TREE] = translate_tree,
+    [OP_NORM] = translate_norm,
+    [OP_UPDATE] = translate_update,
+    [OP_ALL_REDUCE] = translate_all_reduce,
+    [OP_SUM_BEGIN] = translate_sum_begin,
+    [OP_SUM_END] = translate_sum_end,
 };
 
 static void begin(struct translation *t)
@@ -449,10 +447,9 @@ static void list_arguments(const struct translation *t, struct argument *argumen
     for (int i = 0; i < count; i++) {
         argument[i].value = buffer_type(&t->plan->buffer[t->argument.buffer[i]]);
         argument[i].value.id = i;
-        argument[i].alias = place_in(&t->result, t->argument.buffer[i]);
+        argument[i].alias = location_in(&t->result, t->argument.buffer[i]);
     }
-    for (int i = 0; i < t->owned; i++)
-        argument[count + i] = (struct argument){ t->own[i].value, -1 };
+    for (int i = 0; i < t->owned; i++) argument[count + i] = (struct argument){t->own[i].value, -1};
 }
 
 static unroll_status end(struct translation *t, const char *name)
@@ -462,8 +459,7 @@ static unroll_status end(struct translation *t, const char *name)
     struct argument *argument = allocate_zeroed((size_t)arguments, sizeof *argument);
     bool made = result && argument;
     if (made) {
-        for (int i = 0; i < t->result.count; i++)
-            result[i] = *content(t, t->result.buffer[i]);
+        for (int i = 0; i < t->result.count; i++) result[i] = *content(t, t->result.buffer[i]);
         list_arguments(t, argument);
         hlo_end(&t->h, name, t->mesh.devices, argument, arguments, result, t->result.count);
     }
@@ -476,8 +472,7 @@ static unroll_status write_program(struct translation *t, const char *name)
 {
     TRY(ALLOCATE(t->value, (size_t)t->plan->buffers, "to translate a plan"));
     TRY(ALLOCATE(t->evaluation, 1, "to translate a plan"));
-    for (int i = 0; i < t->plan->buffers; i++)
-        t->value[i] = buffer_type(&t->plan->buffer[i]);
+    for (int i = 0; i < t->plan->buffers; i++) t->value[i] = buffer_type(&t->plan->buffer[i]);
     TRY(list_buffers(t, is_argument, &t->argument));
     TRY(list_buffers(t, is_result, &t->result));
     begin(t);
@@ -489,27 +484,27 @@ static unroll_status write_program(struct translation *t, const char *name)
             return fail(UNROLL_UNSUPPORTED, "XLA programs have no %s", kind_info(op->kind)->name);
         TRY(translators[op->kind](t, op));
     }
-    if (t->first == PART_FORWARD && t->last >= PART_UPDATE)
+    if (t->first == PHASE_FORWARD && t->last >= PHASE_UPDATE)
         mark_divergence(t);
     return end(t, name);
 }
 
-/* RNN_XLA_UNROLL in the environment forces it, for tests and measurements. */
+/* UNROLL_XLA_UNROLL in the environment forces it, for tests and measurements. */
 static unroll_status find_unroll(int chosen, int *factor)
 {
-    const char *said = getenv("RNN_XLA_UNROLL");
+    const char *said = getenv("UNROLL_XLA_UNROLL");
     int64_t number = chosen ? chosen : 1;
     if (said && number_whole_integer(said, 1, 64, &number) != NUMBER_OK)
-        return fail(UNROLL_USAGE, "RNN_XLA_UNROLL is '%.40s'; fix: steps in a turn of a loop, 1 to 64", said);
+        return fail(UNROLL_USAGE, "UNROLL_XLA_UNROLL is '%.40s'; fix: steps in a turn of a loop, 1 to 64", said);
     *factor = (int)number;
     return UNROLL_OK;
 }
 
-unroll_status translate_parts(struct mesh_plans mesh, enum part first, enum part last, const char *name,
-                              struct translation *t)
+unroll_status translate_phases(struct mesh_plans mesh, enum phase first, enum phase last, const char *name,
+                               struct translation *t)
 {
     const struct plan *plan = mesh.plan[0];
-    *t = (struct translation){ .plan = plan, .mesh = mesh, .first = first, .last = last };
+    *t = (struct translation){.plan = plan, .mesh = mesh, .first = first, .last = last};
     TRY(check_alike(mesh));
     if (plan->config.real != DTYPE_F32 || plan->config.weights != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "XLA programs have weights and sums in fp32 alone");
@@ -529,5 +524,5 @@ void translation_free(struct translation *t)
     release(t->argument.buffer);
     release(t->result.buffer);
     release(t->own);
-    *t = (struct translation){ 0 };
+    *t = (struct translation){0};
 }

@@ -1,4 +1,4 @@
-/* One or several parts of a plan as a StableHLO program: buffers become values, a write, add or update of a view
+/* One or several phases of a plan as a StableHLO program: buffers become values, a write, add or update of a view
  * makes a new value of its buffer. translate.c knows parts and views, translate_*.c each kind of operation. No
  * plugin here: the text can be printed without one.
  *
@@ -16,56 +16,61 @@
 #include <string.h>
 
 /* Which buffers a program takes and gives, in this order. */
-struct program_buffers { int *buffer, count; };
+struct program_buffers {
+    int *buffer, count;
+};
 
 /* The plans of all coordinates of a mesh, in the order of their ranks; one, where nothing is cut. */
-struct mesh_plans { const struct plan *const *plan; int devices, unroll; };     /* unroll: see steps_in_turn; 0: 1 */
+struct mesh_plans {
+    const struct plan *const *plan;
+    int devices, unroll;
+}; /* unroll: see steps_in_turn; 0: 1 */
 
 /* An i32 that each device has its own of. */
-struct own_number { struct value value; int32_t of[RANKS_MAX]; };
+struct own_number {
+    struct value value;
+    int32_t of[RANKS_MAX];
+};
 
 struct translation {
-    const struct plan *plan;                /* the first device's */
+    const struct plan *plan; /* the first device's */
     struct mesh_plans mesh;
-    enum part first, last;
-    int unroll;                             /* steps in one turn of a loop over time */
+    enum phase first, last;
+    int unroll; /* steps in one turn of a loop over time */
     struct hlo h;
-    struct evaluation *evaluation;          /* of the record at hand */
-    struct value *value;                    /* [buffers] what each holds now; id -1: nothing yet */
+    struct evaluation *evaluation; /* of the record at hand */
+    struct value *value;           /* [buffers] what each holds now; id -1: nothing yet */
     struct program_buffers argument, result;
-    struct own_number *own;                 /* [owned]: the arguments after the others */
+    struct own_number *own; /* [owned]: the arguments after the others */
     int owned;
 };
 
-/* Writes the program of the parts first to last (device.h: run), `name` its module; plans that this translation
+/* Writes the program of the phases first to last (device.h: run), `name` its module; plans that this translation
  * can't do are refused. The caller frees it, also after a refusal. No operations: no text. */
-unroll_status translate_parts(struct mesh_plans, enum part first, enum part last, const char *name,
-                              struct translation *);
+unroll_status translate_phases(struct mesh_plans, enum phase first, enum phase last, const char *name,
+                               struct translation *);
 void translation_free(struct translation *);
 
 /* Steps of time in one turn of a loop. On TPUs 4: a turn is fusions of some 2000 cycles, most of it waiting, and fewer
  * turns are fewer of them (docs/xla.md has the estimates). Elsewhere 1: on XLA's CPU plugin 4 are slower. */
-static inline int steps_in_turn(const char *platform)
-{
-    return strcmp(platform, "tpu") ? 1 : 4;
-}
+static inline int steps_in_turn(const char *platform) { return strcmp(platform, "tpu") ? 1 : 4; }
 
-/* One part of a plan that is not cut. */
-static inline unroll_status translate(const struct plan *plan, enum part part, const char *name,
+/* One phase of a plan that is not cut. */
+static inline unroll_status translate(const struct plan *plan, enum phase phase, const char *name,
                                       struct translation *t)
 {
-    return translate_parts((struct mesh_plans){ &plan, 1, 1 }, part, part, name, t);
+    return translate_phases((struct mesh_plans){&plan, 1, 1}, phase, phase, name, t);
 }
 
 /* Sums of losses begin at zero in a program with a forward: what it gives is a summand. */
-bool is_summand(const struct plan *, enum part first, enum part last, int buffer);
-/* Is the operation one of these parts? Those of backward and sum may be mixed in the list. */
-static inline bool is_of(const struct op *op, enum part first, enum part last)
+bool is_summand(const struct plan *, enum phase first, enum phase last, int buffer);
+/* Is the operation one of these phases? Those of backward and sum may be mixed in the list. */
+static inline bool is_of(const struct op *op, enum phase first, enum phase last)
 {
-    return op->part >= first && op->part <= last;
+    return op->phase >= first && op->phase <= last;
 }
-/* Does an operation of these parts write the buffer? */
-bool is_written_in(const struct plan *, enum part first, enum part last, int buffer);
+/* Does an operation of these phases write the buffer? */
+bool is_written_in(const struct plan *, enum phase first, enum phase last, int buffer);
 /* Are the shares of all devices alike, so that one program serves them? */
 unroll_status check_alike(struct mesh_plans);
 
@@ -78,7 +83,7 @@ void rates_for_device(const double *rates, float *on_device);
 /* ---- for the kinds of operation -------------------------------------------------------- */
 
 typedef unroll_status translator(struct translation *, const struct op *);
-translator translate_gemm, translate_gemm_dx, translate_gemm_dw, translate_sum_rows, translate_embed,
+translator translate_gemm, translate_gemm_dx, translate_gemm_dw, translate_bias_grad, translate_embed,
     translate_embed_grad, translate_rnn, translate_rnn_back, translate_dropout, translate_activate,
     translate_activate_back, translate_loss, translate_copy, translate_fill, translate_tree, translate_norm,
     translate_update, translate_all_reduce, translate_sum_begin, translate_sum_end;
@@ -121,16 +126,22 @@ struct value entering(struct translation *, const struct op *, struct value x, s
                       const struct view *of, const struct view *lengths, const struct view *reset);
 
 /* A record over values of one shape. Inputs are given by name. */
-struct named { char name[40]; struct value value; };
-struct evaluation { const struct record *record; struct value node[RECORD_NODES]; };
+struct named {
+    char name[40];
+    struct value value;
+};
+struct evaluation {
+    const struct record *record;
+    struct value node[RECORD_NODES];
+};
 unroll_status evaluate_record(struct translation *, const struct record *, const struct named *, int count,
                               struct shape, struct evaluation *);
 struct value evaluated(const struct evaluation *, const char *result);
 
 /* ---- records of what no cell holds ----------------------------------------------------- */
 
-void record_optimizer(int optimizer, struct record *);          /* of w, g, the states and the numbers by name */
-void record_loss(int loss, struct record *);                    /* of z and y: loss and slope */
-extern const char *const state_names[OPTIMIZER_STATES_MOST];    /* "s0", .. */
+void record_optimizer(int optimizer, struct record *);      /* of w, g, the states and the numbers by name */
+void record_loss(int loss, struct record *);                /* of z and y: loss and slope */
+extern const char *const state_names[OPTIMIZER_STATES_MAX]; /* "s0", .. */
 
 #endif

@@ -8,11 +8,12 @@
 
 /* ---- dropout --------------------------------------------------------------------------- */
 
-struct words { struct value w[4]; };
+struct words {
+    struct value w[4];
+};
 
 /* The high and low half of a product with a constant. */
-static void multiply(struct translation *t, struct value a, double constant, struct value *high,
-                     struct value *low)
+static void multiply(struct translation *t, struct value a, double constant, struct value *high, struct value *low)
 {
     struct value wide = hlo_convert(&t->h, a, HLO_U64);
     struct value factor = hlo_constant(&t->h, HLO_U64, a.shape, constant);
@@ -79,7 +80,7 @@ static struct value random_words(struct translation *t, const struct op *op, str
     uint32_t first = origin[2] + x->first[2];
     struct shape fours = SHAPE(wanted.dim[0], wanted.dim[1], (wanted.dim[2] + first % 4 + 3) / 4);
     struct shape single = SHAPE(fours.dim[0], fours.dim[1], fours.dim[2], 1);
-    struct words c = { .w = { counter(t, fours, 2, first / 4) } };
+    struct words c = {.w = {counter(t, fours, 2, first / 4)}};
     c.w[1] = row_counter(t, fours, x);
     c.w[2] = counter(t, fours, 0, first_step(t->plan, x));
     struct value step = run_word(t, &op->view[DROPOUT_RUN], 2);
@@ -94,7 +95,7 @@ static struct value random_words(struct translation *t, const struct op *op, str
         all = hlo_join(&t->h, all, next, 3);
     }
     all = hlo_reshape(&t->h, all, SHAPE(fours.dim[0], fours.dim[1], 4 * fours.dim[2]));
-    return hlo_slice(&t->h, all, (int64_t[]){ 0, 0, first % 4 }, wanted);
+    return hlo_slice(&t->h, all, (int64_t[]){0, 0, first % 4}, wanted);
 }
 
 unroll_status translate_dropout(struct translation *t, const struct op *op)
@@ -122,31 +123,29 @@ unroll_status translate_dropout(struct translation *t, const struct op *op)
 /* What a row becomes when its last axis is folded and repeated. */
 static struct value along_rows(struct translation *t, const char *name, struct value x)
 {
-    struct value folded = hlo_fold(&t->h, name, x, x.shape.rank - 1, 1);
-    return hlo_spread(&t->h, folded, x.shape, (int[]){ 0, 1, 2 });
+    struct value folded = hlo_reduce(&t->h, name, x, x.shape.rank - 1, 1);
+    return hlo_spread(&t->h, folded, x.shape, (int[]){0, 1, 2});
 }
 
 static struct value softmax(struct translation *t, struct value x)
 {
-    struct value most = along_rows(t, "maximum", x);
-    x = hlo_binary(&t->h, "subtract", x, most);
+    struct value max = along_rows(t, "maximum", x);
+    x = hlo_binary(&t->h, "subtract", x, max);
     x = hlo_unary(&t->h, "exponential", x);
     struct value sum = along_rows(t, "add", x);
     return hlo_binary(&t->h, "divide", x, sum);
 }
 
 /* A record of "x" with the result "y". */
-static unroll_status apply(struct translation *t, const struct record *record, struct value x,
-                           struct value *y)
+static unroll_status apply(struct translation *t, const struct record *record, struct value x, struct value *y)
 {
-    struct named named = { "x", x };
+    struct named named = {"x", x};
     TRY(evaluate_record(t, record, &named, 1, x.shape, t->evaluation));
     *y = evaluated(t->evaluation, "y");
     return UNROLL_OK;
 }
 
-static unroll_status activation(struct translation *t, const struct activation *a, struct value x,
-                                struct value *y)
+static unroll_status activation(struct translation *t, const struct activation *a, struct value x, struct value *y)
 {
     struct record record;
     if (a->kind == ACTIVATION_SOFTMAX) {
@@ -193,19 +192,16 @@ static void add_loss(struct translation *t, const struct op *op, struct value co
 {
     struct value ones;
     if (!has(op, LOSS_SUM))
-        return;                                     /* a forward that is done again */
+        return; /* a forward that is done again */
     loss = masked(t, counts, loss);
-    loss = hlo_fold(&t->h, "add", loss, 0, 2);
+    loss = hlo_reduce(&t->h, "add", loss, 0, 2);
     view_put(t, &op->view[LOSS_SUM], loss);
     ones = hlo_convert(&t->h, counts, HLO_F32);
-    ones = hlo_fold(&t->h, "add", ones, 0, 2);
+    ones = hlo_reduce(&t->h, "add", ones, 0, 2);
     view_put(t, &op->view[LOSS_WEIGHT], ones);
 }
 
-static struct value every_row(struct translation *t, struct shape rows)
-{
-    return hlo_constant(&t->h, HLO_I1, rows, 1);
-}
+static struct value every_row(struct translation *t, struct shape rows) { return hlo_constant(&t->h, HLO_I1, rows, 1); }
 
 static void cross_entropy(struct translation *t, const struct op *op, struct value z, struct value lasts)
 {
@@ -215,19 +211,19 @@ static void cross_entropy(struct translation *t, const struct op *op, struct val
     if (lasts.id >= 0)
         counts = hlo_binary(&t->h, "and", counts, lasts);
     struct value column = hlo_iota(&t->h, HLO_I32, z.shape, 2);
-    class = hlo_spread(&t->h, class, z.shape, (int[]){ 0, 1 });
+    class = hlo_spread(&t->h, class, z.shape, (int[]){0, 1});
     struct value is = hlo_compare(&t->h, "EQ", column, class);
     struct value hot = hlo_convert(&t->h, is, HLO_F32);
-    struct value most = along_rows(t, "maximum", z);
-    z = hlo_binary(&t->h, "subtract", z, most);
+    struct value max = along_rows(t, "maximum", z);
+    z = hlo_binary(&t->h, "subtract", z, max);
     struct value of_class = masked(t, is, z);
-    of_class = hlo_fold(&t->h, "add", of_class, 2, 1);
+    of_class = hlo_reduce(&t->h, "add", of_class, 2, 1);
     struct value e = hlo_unary(&t->h, "exponential", z);
-    struct value sum = hlo_fold(&t->h, "add", e, 2, 1);
+    struct value sum = hlo_reduce(&t->h, "add", e, 2, 1);
     struct value loss = hlo_unary(&t->h, "log", sum);
     loss = hlo_binary(&t->h, "subtract", loss, of_class);
     add_loss(t, op, counts, loss);
-    sum = hlo_spread(&t->h, sum, z.shape, (int[]){ 0, 1 });
+    sum = hlo_spread(&t->h, sum, z.shape, (int[]){0, 1});
     struct value dz = hlo_binary(&t->h, "divide", e, sum);
     dz = hlo_binary(&t->h, "subtract", dz, hot);
     dz = masked(t, counts, dz);
@@ -236,7 +232,7 @@ static void cross_entropy(struct translation *t, const struct op *op, struct val
 
 static struct named named(const char *name, struct value value)
 {
-    struct named n = { .value = value };
+    struct named n = {.value = value};
     snprintf(n.name, sizeof n.name, "%s", name);
     return n;
 }
@@ -247,16 +243,16 @@ static unroll_status pointwise_loss(struct translation *t, const struct op *op, 
     struct value target = view_get(t, &op->view[LOSS_TARGET]);
     struct value counts = lasts.id < 0 ? every_row(t, rows) : lasts;
     struct value mean = hlo_constant(&t->h, HLO_F32, rows, 1 / (double)z.shape.dim[2]);
-    struct value share = hlo_constant(&t->h, HLO_F32, z.shape, 1 / (double)z.shape.dim[2]);
-    struct named input[] = { named("z", z), named("y", target) };
+    struct value shard = hlo_constant(&t->h, HLO_F32, z.shape, 1 / (double)z.shape.dim[2]);
+    struct named input[] = {named("z", z), named("y", target)};
     struct record record;
     record_loss(op->choice, &record);
     TRY(evaluate_record(t, &record, input, 2, z.shape, t->evaluation));
     struct value loss = evaluated(t->evaluation, "loss"), slope = evaluated(t->evaluation, "slope");
-    loss = hlo_fold(&t->h, "add", loss, 2, 1);
+    loss = hlo_reduce(&t->h, "add", loss, 2, 1);
     loss = hlo_binary(&t->h, "multiply", loss, mean);
     add_loss(t, op, counts, loss);
-    slope = hlo_binary(&t->h, "multiply", slope, share);
+    slope = hlo_binary(&t->h, "multiply", slope, shard);
     slope = masked(t, lasts, slope);
     view_put(t, &op->view[LOSS_Z], slope);
     return UNROLL_OK;
@@ -295,7 +291,7 @@ unroll_status translate_tree(struct translation *t, const struct op *op)
 {
     struct view first = op->view[TREE_X];
     struct value all = view_get(t, &op->view[TREE_X]);
-    all = hlo_fold(&t->h, "add", all, 0, 1);
+    all = hlo_reduce(&t->h, "add", all, 0, 1);
     first.count[0] = 1;
     view_put(t, &first, all);
     return UNROLL_OK;
@@ -307,8 +303,8 @@ static void sum_over_devices(struct translation *t, const struct op *op, const s
     struct devices all = devices_of(t, op->group, members);
     struct view to = *v;
     struct value x = view_get(t, v);
-    if (op->choice && to.count[0] > 1) {                /* shards, of which the first gets the sum */
-        x = hlo_fold(&t->h, "add", x, 0, 1);
+    if (op->choice && to.count[0] > 1) { /* shards, of which the first gets the sum */
+        x = hlo_reduce(&t->h, "add", x, 0, 1);
         to.count[0] = 1;
     }
     x = hlo_sum_over(&t->h, x, &all);
@@ -324,8 +320,7 @@ unroll_status translate_all_reduce(struct translation *t, const struct op *op)
 /* XLA joins and overlaps sums as it likes, so here they end where they begin. */
 unroll_status translate_sum_begin(struct translation *t, const struct op *op)
 {
-    for (int k = 0; k < op->views; k++)
-        sum_over_devices(t, op, &op->view[k]);
+    for (int k = 0; k < op->views; k++) sum_over_devices(t, op, &op->view[k]);
     return UNROLL_OK;
 }
 
@@ -338,7 +333,7 @@ unroll_status translate_sum_end(struct translation *t, const struct op *op)
 /* 1 where the device's list has the norm, 0 where another counts this weight. */
 static struct value counts_norm(struct translation *t, const struct op *op)
 {
-    int32_t counts[RANKS_MAX] = { 0 };
+    int32_t counts[RANKS_MAX] = {0};
     for (int r = 0; r < t->mesh.devices; r++) {
         const struct plan *p = t->mesh.plan[r];
         for (int i = 0; i < p->ops; i++)
@@ -352,7 +347,7 @@ unroll_status translate_norm(struct translation *t, const struct op *op)
 {
     struct value g = view_get(t, &op->view[NORM_GRAD]);
     g = hlo_binary(&t->h, "multiply", g, g);
-    g = hlo_fold(&t->h, "add", g, 0, g.shape.rank);
+    g = hlo_reduce(&t->h, "add", g, 0, g.shape.rank);
     if (t->mesh.devices > 1) {
         struct value counts = counts_norm(t, op);
         g = hlo_binary(&t->h, "multiply", g, counts);
@@ -368,7 +363,7 @@ void mark_divergence(struct translation *t)
 {
     struct value *norms = &t->value[plan_find_buffer(t->plan, "norms")];
     struct value *loss = &t->value[plan_find_buffer(t->plan, "loss_sum")];
-    struct value sum = hlo_fold(&t->h, "add", *norms, 0, 1);
+    struct value sum = hlo_reduce(&t->h, "add", *norms, 0, 1);
     struct value largest = hlo_constant(&t->h, HLO_F32, SCALAR, 3.4028234e38);
     struct value nan = hlo_constant(&t->h, HLO_F32, SHAPE(1), NAN);
     struct value finite = hlo_compare(&t->h, "LE", sum, largest);
@@ -391,12 +386,12 @@ static struct value gradient_scale(struct translation *t, const struct op *op, s
     struct value weight = view_get(t, &op->view[UPDATE_WEIGHT]);
     struct value clip = device_rate(t, op, DEVICE_CLIP);
     struct value zero = zeros(t, SCALAR), one = hlo_constant(&t->h, HLO_F32, SCALAR, 1);
-    struct value sum = hlo_fold(&t->h, "add", squares, 0, 1);
+    struct value sum = hlo_reduce(&t->h, "add", squares, 0, 1);
     weight = hlo_reshape(&t->h, weight, SCALAR);
     struct value length = hlo_unary(&t->h, "sqrt", sum);
     length = hlo_binary(&t->h, "divide", length, weight);
     struct value largest = hlo_constant(&t->h, HLO_F32, SCALAR, 3.4028234e38);
-    *counts = hlo_compare(&t->h, "LE", length, largest);         /* false of NaN, too */
+    *counts = hlo_compare(&t->h, "LE", length, largest); /* false of NaN, too */
     struct value clips = hlo_compare(&t->h, "GT", clip, zero);
     struct value above = hlo_compare(&t->h, "GT", length, clip);
     clips = hlo_binary(&t->h, "and", clips, above);
@@ -417,7 +412,7 @@ static void put_chosen(struct translation *t, const struct view *v, struct value
 unroll_status translate_update(struct translation *t, const struct op *op)
 {
     const struct optimizer *of = optimizer_at(op->choice);
-    struct named input[2 + OPTIMIZER_STATES_MOST + OPTIMIZER_NUMBERS_MOST];
+    struct named input[2 + OPTIMIZER_STATES_MAX + OPTIMIZER_NUMBERS_MAX];
     struct record record;
     struct value counts, scale = gradient_scale(t, op, &counts), g = view_get(t, &op->view[UPDATE_GRAD]);
     struct shape shape = shape_of_view(&op->view[UPDATE_W], t->plan);

@@ -1,4 +1,4 @@
-/* Products and look-ups over all steps at once: gemm, gemm_dx, gemm_dw, sum_rows, embed, embed_grad. */
+/* Products and look-ups over all steps at once: gemm, gemm_dx, gemm_dw, bias_grad, embed, embed_grad. */
 #include "device/xla/translate.h"
 
 /* [N, K] of weights [(G), U, K]. */
@@ -18,7 +18,7 @@ unroll_status translate_gemm(struct translation *t, const struct op *op)
     if (has(op, GEMM_BIAS)) {
         struct value bias = view_get(t, &op->view[GEMM_BIAS]);
         bias = hlo_reshape(&t->h, bias, SHAPE(shape_count(bias.shape)));
-        bias = hlo_spread(&t->h, bias, y.shape, (int[]){ 2 });
+        bias = hlo_spread(&t->h, bias, y.shape, (int[]){2});
         y = hlo_binary(&t->h, "add", y, bias);
     }
     struct value lasts = rows_lasting(t, &op->view[GEMM_Y], &op->view[GEMM_LENGTHS]);
@@ -44,7 +44,7 @@ unroll_status translate_gemm_dx(struct translation *t, const struct op *op)
 /* The rows of one shard of x [T, B, W], as [T * rows, W]. */
 static struct value shard_of(struct translation *t, struct value x, uint32_t first, uint32_t count)
 {
-    const int64_t from[HLO_AXES] = { 0, first };
+    const int64_t from[HLO_AXES] = {0, first};
     struct shape shape = SHAPE(x.shape.dim[0], count, x.shape.dim[2]);
     x = hlo_slice(&t->h, x, from, shape);
     return hlo_reshape(&t->h, x, SHAPE(shape.dim[0] * shape.dim[1], shape.dim[2]));
@@ -54,12 +54,12 @@ static struct value shard_of(struct translation *t, struct value x, uint32_t fir
 static struct value sum_of_shard(struct translation *t, struct value dy, struct value x, uint32_t shard)
 {
     uint32_t first, count;
-    share(t->plan->config.B, (int)t->plan->config.shards, (int)shard, 1, &first, &count);
+    shard_range(t->plan->config.B, (int)t->plan->config.shards, (int)shard, 1, &first, &count);
     first -= t->plan->config.shards > 1 ? t->plan->first_row : 0;
     count = t->plan->config.shards > 1 ? count : (uint32_t)dy.shape.dim[1];
     dy = shard_of(t, dy, first, count);
     if (x.id < 0)
-        return hlo_fold(&t->h, "add", dy, 0, 1);
+        return hlo_reduce(&t->h, "add", dy, 0, 1);
     x = shard_of(t, x, first, count);
     return hlo_dot(&t->h, dy, 0, x, 0);
 }
@@ -68,7 +68,7 @@ static struct value sum_of_shard(struct translation *t, struct value dy, struct 
 static struct value sum_shards(struct translation *t, const struct view *sum, struct value dy, struct value x)
 {
     struct shape one = shape_of_view(sum, t->plan);
-    struct value all = { .id = -1 };
+    struct value all = {.id = -1};
     uint32_t first = t->plan->buffer[sum->buffer].origin[0] + sum->first[0];
     one.dim[0] = 1;
     for (uint32_t s = 0; s < sum->count[0]; s++) {
@@ -103,13 +103,13 @@ unroll_status translate_gemm_dw(struct translation *t, const struct op *op)
     return UNROLL_OK;
 }
 
-unroll_status translate_sum_rows(struct translation *t, const struct op *op)
+unroll_status translate_bias_grad(struct translation *t, const struct op *op)
 {
-    struct value dy = gradient_rows(t, &op->view[SUM_ROWS_DY], &op->view[SUM_ROWS_LENGTHS]);
-    struct value sum = sum_shards(t, &op->view[SUM_ROWS_SUM], dy, (struct value){ .id = -1 });
-    view_put(t, &op->view[SUM_ROWS_SUM], sum);
-    if (has(op, SUM_ROWS_TWIN))
-        view_put(t, &op->view[SUM_ROWS_TWIN], sum);
+    struct value dy = gradient_rows(t, &op->view[BIAS_GRAD_DY], &op->view[BIAS_GRAD_LENGTHS]);
+    struct value sum = sum_shards(t, &op->view[BIAS_GRAD_SUM], dy, (struct value){.id = -1});
+    view_put(t, &op->view[BIAS_GRAD_SUM], sum);
+    if (has(op, BIAS_GRAD_TWIN))
+        view_put(t, &op->view[BIAS_GRAD_TWIN], sum);
     return UNROLL_OK;
 }
 
@@ -120,7 +120,7 @@ static struct value one_hot(struct translation *t, struct value token, int64_t c
 {
     struct shape shape = SHAPE(token.shape.dim[0], token.shape.dim[1], classes);
     struct value column = hlo_iota(&t->h, HLO_I32, shape, 2);
-    token = hlo_spread(&t->h, token, shape, (int[]){ 0, 1 });
+    token = hlo_spread(&t->h, token, shape, (int[]){0, 1});
     struct value is = hlo_compare(&t->h, "EQ", column, token);
     return hlo_convert(&t->h, is, HLO_F32);
 }

@@ -5,16 +5,16 @@
 #include <stddef.h>
 
 /* in[i] += bias + W operand, for the inputs of a phase. */
-static void add_products(struct recurrence *r, int phase, struct value h, struct value link, struct value *in)
+static void add_products(struct recurrence *r, int phase, struct value h, struct value intermediate, struct value *in)
 {
     struct hlo *out = &r->t->h;
     for (int i = 0; i < r->blocks; i++) {
         const struct block *b = &r->block[i];
         if (b->phase != phase)
             continue;
-        struct value sum = hlo_dot(out, b->source == FROM_H ? h : link, 1, *rnn_carried(r, b->w), 0);
-        if (b->bias != ABSENT_PLACE) {
-            struct value bias = hlo_spread(out, *rnn_carried(r, b->bias), sum.shape, (int[]){ 1 });
+        struct value sum = hlo_dot(out, b->source == FROM_H ? h : intermediate, 1, *rnn_carried(r, b->w), 0);
+        if (b->bias != ABSENT_LOCATION) {
+            struct value bias = hlo_spread(out, *rnn_carried(r, b->bias), sum.shape, (int[]){1});
             sum = hlo_binary(out, "add", sum, bias);
         }
         sum = hlo_reshape(out, sum, SHAPE(r->rows, b->count, r->units));
@@ -30,24 +30,23 @@ static void take_input_sums(struct recurrence *r, struct value *in)
 {
     struct value g = rnn_now(r, r->at.g);
     for (int i = 0; i < r->cell->inputs; i++)
-        in[i] = r->cell->input[i].from & FROM_X ? rnn_field(r, g, 1, i) : (struct value){ .id = -1 };
+        in[i] = r->cell->input[i].from & FROM_X ? rnn_field(r, g, 1, i) : (struct value){.id = -1};
 }
 
-static unroll_status forward_phase(struct recurrence *r, int phase, const struct value *in,
-                                   const struct value *state, struct evaluation *e)
+static unroll_status forward_phase(struct recurrence *r, int phase, const struct value *in, const struct value *state,
+                                   struct evaluation *e)
 {
-    struct inputs given = { .count = 0 };
+    struct inputs given = {.count = 0};
     rnn_give_options(r, &given);
     for (int i = 0; i < r->cell->inputs; i++)
         if (r->cell->input[i].phase == phase)
             rnn_give(&given, "in", r->cell->input[i].name, in[i]);
     for (int k = 0; k < r->cell->states; k++)
-        if (k || !r->projected)                         /* no projected cell reads its h */
+        if (k || !r->projected) /* no projected cell reads its h */
             rnn_give(&given, "state", r->cell->state[k], state[k]);
     if (phase == 0)
         rnn_give_vectors(r, &given);
-    return evaluate_record(r->t, &r->record.forward[phase], given.named, given.count,
-                           SHAPE(r->rows, r->units), e);
+    return evaluate_record(r->t, &r->record.forward[phase], given.named, given.count, SHAPE(r->rows, r->units), e);
 }
 
 /* By what of the phases it is: a saved value belongs to one of them. */
@@ -61,47 +60,44 @@ static void take_saved(struct recurrence *r, const struct evaluation *e, struct 
 }
 
 static void keep_step(struct recurrence *r, struct value y, const struct value *next, struct value m,
-                      struct value link, struct value *saved)
+                      struct value intermediate, struct value *saved)
 {
     rnn_keep(r, r->at.y, rnn_or_zeros(r, r->lasts, y));
-    if (r->at.m != ABSENT_PLACE)
+    if (r->at.m != ABSENT_LOCATION)
         rnn_keep(r, r->at.m, rnn_or_zeros(r, r->lasts, m));
-    if (r->at.link != ABSENT_PLACE)
-        rnn_keep(r, r->at.link, rnn_or_zeros(r, r->lasts, link));
-    if (r->at.s != ABSENT_PLACE)
+    if (r->at.intermediate != ABSENT_LOCATION)
+        rnn_keep(r, r->at.intermediate, rnn_or_zeros(r, r->lasts, intermediate));
+    if (r->at.s != ABSENT_LOCATION)
         rnn_keep(r, r->at.s,
-             rnn_or_zeros(r, r->lasts, rnn_fields(r, next + 1, r->cell->states - 1, r->cell->states - 1)));
+                 rnn_or_zeros(r, r->lasts, rnn_fields(r, next + 1, r->cell->states - 1, r->cell->states - 1)));
     if (r->keeps)
-        rnn_keep(r, r->at.g,
-                 rnn_or_zeros(r, r->lasts, rnn_fields(r, saved, r->cell->saved, r->cell->inputs)));
+        rnn_keep(r, r->at.g, rnn_or_zeros(r, r->lasts, rnn_fields(r, saved, r->cell->saved, r->cell->inputs)));
 }
 
 static unroll_status forward_turn(struct recurrence *r)
 {
     struct value state[STATES], in[INPUTS], next[STATES], saved[INPUTS];
-    struct value link = { .id = -1 }, m = { .id = -1 };
+    struct value intermediate = {.id = -1}, m = {.id = -1};
     struct evaluation *e = r->t->evaluation;
     struct value fresh = rnn_goes_on(r);
-    for (int k = 0; k < r->cell->states; k++)
-        state[k] = rnn_or_zeros(r, fresh, *rnn_carried(r, r->at.state[k]));
+    for (int k = 0; k < r->cell->states; k++) state[k] = rnn_or_zeros(r, fresh, *rnn_carried(r, r->at.state[k]));
     struct value h = r->gathers ? rnn_or_zeros(r, fresh, *rnn_carried(r, r->at.whole)) : state[0];
     take_input_sums(r, in);
     for (int phase = 0; phase < r->cell->phases; phase++) {
-        add_products(r, phase, h, link, in);
+        add_products(r, phase, h, intermediate, in);
         TRY(forward_phase(r, phase, in, state, e));
         take_saved(r, e, saved);
         if (phase + 1 < r->cell->phases)
-            link = rnn_gathered(r, rnn_result(e, "link", r->cell->link[0]));
+            intermediate = rnn_gathered(r, rnn_result(e, "link", r->cell->intermediate[0]));
     }
-    for (int k = 0; k < r->cell->states; k++)
-        next[k] = rnn_result(e, "next", r->cell->state[k]);
+    for (int k = 0; k < r->cell->states; k++) next[k] = rnn_result(e, "next", r->cell->state[k]);
     if (r->projected) {
         m = next[0];
         next[0] = hlo_dot(&r->t->h, m, 1, *rnn_carried(r, r->at.projection), 0);
     }
     h = rnn_gathered(r, next[0]);
     next[0] = r->gathers ? next[0] : h;
-    keep_step(r, h, next, m, link, saved);
+    keep_step(r, h, next, m, intermediate, saved);
     if (r->gathers)
         *rnn_carried(r, r->at.whole) = rnn_of_rows(r, r->lasts, h, *rnn_carried(r, r->at.whole));
     for (int k = 0; k < r->cell->states; k++)
@@ -122,17 +118,20 @@ static unroll_status write_forward(struct recurrence *r)
     rnn_carry_weights(r, true);
     r->at.y = rnn_carry_zeros(r, true, SHAPE(r->steps, r->rows, r->width));
     r->at.s = rnn_carry_zeros(r, has(op, RNN_S), SHAPE(r->steps, r->rows, r->cell->states - 1, r->units));
-    r->at.link = rnn_carry_zeros(r, has(op, RNN_LINK), SHAPE(r->steps, r->rows, 1, r->width));
+    r->at.intermediate = rnn_carry_zeros(r, has(op, RNN_INTERMEDIATE), SHAPE(r->steps, r->rows, 1, r->width));
     r->at.m = rnn_carry_zeros(r, has(op, RNN_M), SHAPE(r->steps, r->rows, r->units));
     TRY(rnn_write_steps(r, op->direction, forward_turn));
-    static const struct { int slot; size_t place; } made[] = {
-        { RNN_Y, offsetof(struct places, y) }, { RNN_S, offsetof(struct places, s) },
-        { RNN_LINK, offsetof(struct places, link) }, { RNN_M, offsetof(struct places, m) },
-    };
+    static const struct {
+        int slot;
+        size_t location;
+    } made[] = {{RNN_Y, offsetof(struct locations, y)},
+                {RNN_S, offsetof(struct locations, s)},
+                {RNN_INTERMEDIATE, offsetof(struct locations, intermediate)},
+                {RNN_M, offsetof(struct locations, m)}};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (has(op, made[i].slot))
             view_put(t, &op->view[made[i].slot],
-                     *rnn_carried(r, *(const int *)((const char *)&r->at + made[i].place)));
+                     *rnn_carried(r, *(const int *)((const char *)&r->at + made[i].location)));
     if (r->keeps)
         view_put(t, &op->view[RNN_G], *rnn_carried(r, r->at.g));
     struct value last[STATES];
@@ -142,7 +141,4 @@ static unroll_status write_forward(struct recurrence *r)
     return UNROLL_OK;
 }
 
-unroll_status translate_rnn(struct translation *t, const struct op *op)
-{
-    return rnn_translate(t, op, write_forward);
-}
+unroll_status translate_rnn(struct translation *t, const struct op *op) { return rnn_translate(t, op, write_forward); }

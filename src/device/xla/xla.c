@@ -1,39 +1,46 @@
 /* Any XLA device as a device of the library: parts of a plan are programs of translate.h, run through a plugin.
  * Parameters, optimizer states and sums of gradients stay on the device and are donated from program to program. A
  * plan that is to be cut is cut here: one process drives all devices, and the host sees arrays as if there was
- * one. Batches of few steps or rows run in smaller programs (bucket.h). */
+ * one. Batches of few steps or rows run in smaller programs (shape_buckets.h). */
 #include "base/memory.h"
 #include "device/device.h"
-#include "device/xla/bucket.h"
+#include "device/xla/shape_buckets.h"
 #include "device/xla/tpu.h"
 #include <stdio.h>
 #include <string.h>
 
 /* ---- stores ---------------------------------------------------------------------------- */
 
-/* What all instances of a model share, by name: they come to have it as their plans need it. */
-struct shared { struct shared *next; char name[sizeof ((struct buffer *)0)->name]; struct place place; };
-struct xla_store { struct xla_plugin *plugin; struct shared *first; };
+/* What all executables of a model share, by name: they come to have it as their plans need it. */
+struct shared {
+    struct shared *next;
+    char name[sizeof((struct buffer *)0)->name];
+    struct location location;
+};
+struct xla_store {
+    struct xla_plugin *plugin;
+    struct shared *first;
+};
 
 static bool is_shared(const struct buffer *b)
 {
     return b->segment == SEG_PARAM || b->segment == SEG_OPT || b->segment == SEG_GRAD;
 }
 
-static struct place *store_place(struct xla_store *s, const struct buffer *b)
+static struct location *store_location(struct xla_store *s, const struct buffer *b)
 {
     for (struct shared *i = s->first; i; i = i->next)
         if (!strcmp(i->name, b->name))
-            return &i->place;
+            return &i->location;
     struct shared *made = allocate_zeroed(1, sizeof *made);
     if (!made)
         return NULL;
     memcpy(made->name, b->name, sizeof made->name);
-    made->place = place_of(b);
-    made->place.name = made->name;
+    made->location = location_of(b);
+    made->location.name = made->name;
     made->next = s->first;
     s->first = made;
-    return &made->place;
+    return &made->location;
 }
 
 static unroll_status xla_store_new(const struct plan *plan, void **store)
@@ -48,34 +55,33 @@ static void xla_store_free(void *store)
     struct xla_store *s = store;
     for (struct shared *i = s ? s->first : NULL, *next; i; i = next) {
         next = i->next;
-        place_leave(&i->place, s->plugin);
+        location_leave(&i->location, s->plugin);
         release(i);
     }
     release(s);
 }
 
-/* ---- instances ------------------------------------------------------------------------- */
+/* ---- executables ------------------------------------------------------------------------- */
 
-enum { IN_FLIGHT = 4 };         /* programs that may run while the host goes on */
+enum { IN_FLIGHT = 4 }; /* programs that may run while the host goes on */
 
-struct xla_instance {
-    const struct plan  *plan;               /* whole: what the host sees */
-    struct xla_plugin  *plugin;
-    int                 mesh[M_N], devices;
-    struct place       *own, **place;       /* [buffers]; NULL: the device has no such buffer */
-    struct bucket      *bucket[BUCKETS], *now;      /* now: of the last forward */
-    pjrt_event        **done[IN_FLIGHT];    /* [devices] each */
-    int                 oldest;
-    bool                lost;               /* a program failed after it had begun: nobody knows what devices hold */
-    char                isa[80];
+struct xla_executable {
+    const struct plan *plan; /* whole: what the host sees */
+    struct xla_plugin *plugin;
+    int mesh[M_N], devices;
+    struct location *own, **location;                       /* [buffers]; NULL: the device has no such buffer */
+    struct shape_bucket *shape_bucket[SHAPE_BUCKETS], *now; /* now: of the last forward */
+    pjrt_event **done[IN_FLIGHT];                           /* [devices] each */
+    int oldest;
+    bool lost; /* a program failed after it had begun: nobody knows what devices hold */
+    char isa[80];
 };
 
-static unroll_status await_run(struct xla_instance *x, int run)
+static unroll_status await_run(struct xla_executable *x, int run)
 {
     unroll_status status = UNROLL_OK;
     for (int r = 0; x->done[run] && r < x->devices; r++) {
-        unroll_status ended = x->done[run][r] ? xla_await(x->plugin, x->done[run][r], "running a program")
-                                              : UNROLL_OK;
+        unroll_status ended = x->done[run][r] ? xla_await(x->plugin, x->done[run][r], "running a program") : UNROLL_OK;
         x->done[run][r] = NULL;
         status = status == UNROLL_OK ? ended : status;
     }
@@ -83,14 +89,16 @@ static unroll_status await_run(struct xla_instance *x, int run)
     return status;
 }
 
-static unroll_status check_there(const struct xla_instance *x)
+static unroll_status check_there(const struct xla_executable *x)
 {
-    return x->lost ? fail(UNROLL_RESOURCE, "a program failed on the XLA device, and what it computed is lost; fix: go on "
-                          "from the last checkpoint") : UNROLL_OK;
+    return x->lost
+               ? fail(UNROLL_RESOURCE, "a program failed on the XLA device, and what it computed is lost; fix: go on "
+                                       "from the last checkpoint")
+               : UNROLL_OK;
 }
 
 /* Nothing is believed before all programs that made it have ended well. */
-static unroll_status await_all(struct xla_instance *x)
+static unroll_status await_all(struct xla_executable *x)
 {
     unroll_status status = check_there(x);
     for (int i = 0; i < IN_FLIGHT; i++) {
@@ -100,21 +108,19 @@ static unroll_status await_all(struct xla_instance *x)
     return status;
 }
 
-static void instance_free(void *instance)
+static void executable_free(void *executable)
 {
-    struct xla_instance *x = instance;
+    struct xla_executable *x = executable;
     if (!x)
         return;
     for (int i = 0; i < IN_FLIGHT; i++) {
         (void)await_run(x, i);
         release(x->done[i]);
     }
-    for (int i = 0; i < BUCKETS; i++)
-        bucket_free(x->bucket[i], x->plugin);
-    for (int i = 0; x->own && i < x->plan->buffers; i++)
-        place_leave(&x->own[i], x->plugin);
+    for (int i = 0; i < SHAPE_BUCKETS; i++) shape_bucket_free(x->shape_bucket[i], x->plugin);
+    for (int i = 0; x->own && i < x->plan->buffers; i++) location_leave(&x->own[i], x->plugin);
     release(x->own);
-    release(x->place);
+    release(x->location);
     release(x);
 }
 
@@ -122,23 +128,23 @@ static void instance_free(void *instance)
 static bool is_given(const struct plan *p, int buffer)
 {
     enum segment segment = p->buffer[buffer].segment;
-    return segment == SEG_VALUES || (segment == SEG_IO && !is_written_in(p, 0, PART_N - 1, buffer));
+    return segment == SEG_VALUES || (segment == SEG_IO && !is_written_in(p, 0, PHASE_N - 1, buffer));
 }
 
-static unroll_status make_places(struct xla_instance *x, struct xla_store *store)
+static unroll_status make_locations(struct xla_executable *x, struct xla_store *store)
 {
     TRY(ALLOCATE(x->own, (size_t)x->plan->buffers, "for an XLA program's buffers"));
-    TRY(ALLOCATE(x->place, (size_t)x->plan->buffers, "for an XLA program's buffers"));
+    TRY(ALLOCATE(x->location, (size_t)x->plan->buffers, "for an XLA program's buffers"));
     for (int i = 0; i < x->plan->buffers; i++) {
         const struct buffer *b = &x->plan->buffer[i];
         if (b->segment == SEG_SCRATCH)
             continue;
-        x->own[i] = place_of(b);
-        x->place[i] = is_shared(b) ? store_place(store, b) : &x->own[i];
-        if (!x->place[i])
+        x->own[i] = location_of(b);
+        x->location[i] = is_shared(b) ? store_location(store, b) : &x->own[i];
+        if (!x->location[i])
             return fail(UNROLL_RESOURCE, "no memory for '%s'", b->name);
         if (is_given(x->plan, i))
-            TRY(place_at_home(x->place[i]));
+            TRY(location_at_home(x->location[i]));
     }
     for (int i = 0; i < IN_FLIGHT; i++)
         if (!(x->done[i] = allocate_zeroed((size_t)x->devices, sizeof **x->done)))
@@ -146,43 +152,44 @@ static unroll_status make_places(struct xla_instance *x, struct xla_store *store
     return UNROLL_OK;
 }
 
-static unroll_status want_bucket(struct xla_instance *x, int number)
+static unroll_status want_shape_bucket(struct xla_executable *x, int number)
 {
-    if (!x->bucket[number])
-        TRY(bucket_new(x->plan, x->mesh, number, x->place, &x->bucket[number]));
-    x->now = x->bucket[number];
+    if (!x->shape_bucket[number])
+        TRY(shape_bucket_new(x->plan, x->mesh, number, x->location, &x->shape_bucket[number]));
+    x->now = x->shape_bucket[number];
     x->now->mesh.unroll = steps_in_turn(xla_plugin_platform(x->plugin));
     return UNROLL_OK;
 }
 
 /* What can't be translated is refused now; programs are compiled when they are first run. */
-static unroll_status try_all_parts(struct xla_instance *x)
+static unroll_status try_all_phases(struct xla_executable *x)
 {
-    TRY(want_bucket(x, 0));
-    for (int part = 0; part < PART_N; part++) {
+    TRY(want_shape_bucket(x, 0));
+    for (int phase = 0; phase < PHASE_N; phase++) {
         struct translation t;
-        unroll_status status = translate_parts(x->now->mesh, (enum part)part, (enum part)part, "part", &t);
+        unroll_status status = translate_phases(x->now->mesh, (enum phase)phase, (enum phase)phase, "part", &t);
         translation_free(&t);
         TRY(status);
     }
     return UNROLL_OK;
 }
 
-static unroll_status open_plugin(struct xla_instance *x, struct xla_store *store, const char *plugin)
+static unroll_status open_plugin(struct xla_executable *x, struct xla_store *store, const char *plugin)
 {
     x->plugin = store->plugin;
     if (plugin || !x->plugin)
         TRY(xla_plugin_open(plugin, x->devices, &x->plugin));
-    if (store->plugin && store->plugin != x->plugin && !strcmp(xla_plugin_path(store->plugin),
-                                                               xla_plugin_path(x->plugin)))
+    if (store->plugin && store->plugin != x->plugin &&
+        !strcmp(xla_plugin_path(store->plugin), xla_plugin_path(x->plugin)))
         x->plugin = store->plugin;
     if (store->plugin && store->plugin != x->plugin)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the model has sessions on the XLA plugin '%s': all of its sessions use one",
+        return fail(UNROLL_UNSUPPORTED, "the model has sessions on the XLA plugin '%s': all of its sessions use one",
                     xla_plugin_path(store->plugin));
     if (xla_plugin_devices(x->plugin) < x->devices)
-        return fail(UNROLL_UNSUPPORTED, "the model has sessions on %d XLA devices, and this one is cut for %d; fix: "
-                    "make the session with the most devices first", xla_plugin_devices(x->plugin), x->devices);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model has sessions on %d XLA devices, and this one is cut for %d; fix: "
+                    "make the session with the most devices first",
+                    xla_plugin_devices(x->plugin), x->devices);
     store->plugin = x->plugin;
     if (x->devices > 1)
         snprintf(x->isa, sizeof x->isa, "xla %s x %d", xla_plugin_platform(x->plugin), x->devices);
@@ -191,87 +198,84 @@ static unroll_status open_plugin(struct xla_instance *x, struct xla_store *store
     return UNROLL_OK;
 }
 
-static unroll_status read_options(struct xla_instance *x, const struct device_options *options)
+static unroll_status read_options(struct xla_executable *x, const struct device_options *options)
 {
     if (options->isa)
         return fail(UNROLL_UNSUPPORTED, "XLA devices have no instruction sets to choose from (isa = '%s')",
                     options->isa);
     if (options->comm)
         return fail(UNROLL_UNSUPPORTED, "XLA devices are driven by one process, and this is one of several; fix: start "
-                    "it once, without mpirun: `split` then divides the work among its devices");
+                                        "it once, without mpirun: `split` then divides the work among its devices");
     x->devices = 1;
-    for (int m = 0; m < M_N; m++)
-        x->devices *= x->mesh[m] = options->mesh[m] ? options->mesh[m] : 1;
+    for (int m = 0; m < M_N; m++) x->devices *= x->mesh[m] = options->mesh[m] ? options->mesh[m] : 1;
     if (x->devices > RANKS_MAX)
         return fail(UNROLL_UNSUPPORTED, "%d devices are more than the %d that a plan is cut for", x->devices,
                     RANKS_MAX);
     return UNROLL_OK;
 }
 
-static unroll_status xla_instance_new(const struct plan *plan, void *store,
-                                      const struct device_options *options, void **instance)
+static unroll_status xla_executable_new(const struct plan *plan, void *store, const struct device_options *options,
+                                        void **executable)
 {
-    struct xla_instance *x;
+    struct xla_executable *x;
     TRY(ALLOCATE(x, 1, "for an XLA program"));
     x->plan = plan;
     unroll_status status = read_options(x, options);
     if (status == UNROLL_OK)
         status = open_plugin(x, store, options->which);
     if (status == UNROLL_OK)
-        status = make_places(x, store);
+        status = make_locations(x, store);
     if (status == UNROLL_OK)
-        status = try_all_parts(x);
+        status = try_all_phases(x);
     if (status != UNROLL_OK) {
-        instance_free(x);
+        executable_free(x);
         return status;
     }
-    *instance = x;
+    *executable = x;
     return UNROLL_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------- */
 
 /* Of the batch that lies on the host: the steps of its longest row, the rows up to the last that has any. */
-static int needed_bucket(const struct xla_instance *x)
+static int needed_shape_bucket(const struct xla_executable *x)
 {
     const struct plan *p = x->plan;
     int lengths = plan_find_buffer(p, "lengths");
-    const int32_t *length = lengths >= 0 && x->place[lengths] ? x->place[lengths]->host : NULL;
+    const int32_t *length = lengths >= 0 && x->location[lengths] ? x->location[lengths]->host : NULL;
     uint32_t steps = 1, rows = 1;
     for (uint32_t row = 0; length && row < p->config.B; row++) {
         steps = length[row] > (int32_t)steps ? (uint32_t)length[row] : steps;
         rows = length[row] > 0 ? row + 1 : rows;
     }
-    return bucket_for(p, x->mesh, length ? steps : p->config.T, length ? rows : p->config.B);
+    return shape_bucket_for(p, x->mesh, length ? steps : p->config.T, length ? rows : p->config.B);
 }
 
-static unroll_status give_arguments(struct xla_instance *x, struct program *p)
+static unroll_status give_arguments(struct xla_executable *x, struct program *p)
 {
     for (int i = 0; i < p->argument.count; i++) {
         int buffer = p->argument.buffer[i];
-        struct place *place = x->now->place[buffer];
-        TRY(place_to_devices(place, x->plugin, &x->now->form[buffer]));
-        for (int r = 0; r < x->devices; r++)
-            p->given_rows[r][i] = place->device[r];
+        struct location *location = x->now->location[buffer];
+        TRY(location_to_devices(location, x->plugin, &x->now->form[buffer]));
+        for (int r = 0; r < x->devices; r++) p->given_rows[r][i] = location->device[r];
     }
     return UNROLL_OK;
 }
 
-static unroll_status take_result(struct xla_instance *x, struct program *p, int i, enum part first, enum part last)
+static unroll_status take_result(struct xla_executable *x, struct program *p, int i, enum phase first, enum phase last)
 {
     pjrt_buffer *made[RANKS_MAX];
     int buffer = p->result.buffer[i];
     const struct form *form = &x->now->form[buffer];
-    bool partial = form->partial && last < PART_SUM;
-    for (int r = 0; r < x->devices; r++)
-        made[r] = p->given_back_rows[r][i];
+    bool partial = form->partial && last < PHASE_SUM;
+    for (int r = 0; r < x->devices; r++) made[r] = p->given_back_rows[r][i];
     if (is_summand(x->now->plan[0], first, last, buffer))
-        return place_add(x->now->place[buffer], x->plugin, form, made, partial);
-    return place_take(x->now->place[buffer], x->plugin, form, made, partial);
+        return location_add(x->now->location[buffer], x->plugin, form, made, partial);
+    return location_take(x->now->location[buffer], x->plugin, form, made, partial);
 }
 
 /* What could not be taken belongs to nobody. */
-static unroll_status take_results(struct xla_instance *x, struct program *p, enum part first, enum part last)
+static unroll_status take_results(struct xla_executable *x, struct program *p, enum phase first, enum phase last)
 {
     unroll_status status = UNROLL_OK;
     for (int i = 0; i < p->result.count; i++) {
@@ -283,14 +287,14 @@ static unroll_status take_results(struct xla_instance *x, struct program *p, enu
     return status;
 }
 
-static unroll_status xla_run(void *instance, enum part first, enum part last)
+static unroll_status xla_run(void *executable, enum phase first, enum phase last)
 {
-    struct xla_instance *x = instance;
+    struct xla_executable *x = executable;
     struct program *p;
     TRY(check_there(x));
-    if (first == PART_FORWARD)
-        TRY(want_bucket(x, needed_bucket(x)));
-    TRY(bucket_program(x->now, x->plugin, first, last, &p));
+    if (first == PHASE_FORWARD)
+        TRY(want_shape_bucket(x, needed_shape_bucket(x)));
+    TRY(shape_bucket_program(x->now, x->plugin, first, last, &p));
     if (!p->executable)
         return UNROLL_OK;
     TRY(await_run(x, x->oldest));
@@ -299,81 +303,81 @@ static unroll_status xla_run(void *instance, enum part first, enum part last)
                     (size_t)(p->argument.count + p->owned), p->given_back_rows, x->done[x->oldest]));
     x->oldest = (x->oldest + 1) % IN_FLIGHT;
     TRY(take_results(x, p, first, last));
-    for (int i = 0; i < p->lost.count; i++)
-        place_forget(x->now->place[p->lost.buffer[i]], x->plugin);
+    for (int i = 0; i < p->lost.count; i++) location_forget(x->now->location[p->lost.buffer[i]], x->plugin);
     return UNROLL_OK;
 }
 
 /* ---- looking inside -------------------------------------------------------------------- */
 
-static struct place *find_place(struct xla_instance *x, const char *name)
+static struct location *find_location(struct xla_executable *x, const char *name)
 {
     int i = plan_find_buffer(x->plan, name);
-    return i < 0 ? NULL : x->place[i];
+    return i < 0 ? NULL : x->location[i];
 }
 
 /* Who looks at a sum looks at the others, too: they come in one round trip. */
-static unroll_status look(struct xla_instance *x, struct place *place)
+static unroll_status look(struct xla_executable *x, struct location *location)
 {
-    enum { MOST = 16 };
-    if (place_is_away(place))
+    enum { MAX = 16 };
+    if (location_is_away(location))
         TRY(await_all(x));
-    struct place *all[MOST] = { place };
+    struct location *all[MAX] = {location};
     int count = 1;
-    bool sums = place->dtype == DTYPE_F64 && place_is_away(place);
-    for (int i = 0; sums && i < x->plan->buffers && count < MOST; i++)
-        if (x->place[i] && x->place[i] != place && x->place[i]->segment == SEG_VALUES)
-            all[count++] = x->place[i];
-    return places_to_host(all, count, x->plugin);
+    bool sums = location->dtype == DTYPE_F64 && location_is_away(location);
+    for (int i = 0; sums && i < x->plan->buffers && count < MAX; i++)
+        if (x->location[i] && x->location[i] != location && x->location[i]->segment == SEG_VALUES)
+            all[count++] = x->location[i];
+    return locations_to_host(all, count, x->plugin);
 }
 
 /* The host may change what it is given. */
-static void *xla_host(void *instance, const char *buffer)
+static void *xla_host(void *executable, const char *buffer)
 {
-    struct xla_instance *x = instance;
-    struct place *place = find_place(x, buffer);
-    if (!place || place->newer == NOWHERE || look(x, place) != UNROLL_OK)
+    struct xla_executable *x = executable;
+    struct location *location = find_location(x, buffer);
+    if (!location || location->newer == NOWHERE || look(x, location) != UNROLL_OK)
         return NULL;
-    place->newer = ON_HOST;
-    return place->host;
+    location->newer = ON_HOST;
+    return location->host;
 }
 
-static unroll_status find_bytes(struct xla_instance *x, const char *name, uint64_t first, uint64_t bytes,
-                                struct place **place)
+static unroll_status find_bytes(struct xla_executable *x, const char *name, uint64_t first, uint64_t bytes,
+                                struct location **location)
 {
-    *place = find_place(x, name);
-    if (!*place)
+    *location = find_location(x, name);
+    if (!*location)
         return fail(UNROLL_USAGE, "the plan has no buffer '%s' on this device", name);
-    if ((*place)->newer == NOWHERE || ((*place)->device && (*place)->form.hidden))
-        return fail(UNROLL_UNSUPPORTED, "'%s' is not kept on XLA devices, where only what later parts need outlives a "
-                    "program", name);
-    if (first > (*place)->bytes || bytes > (*place)->bytes - first)
-        return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)(*place)->bytes);
-    if (place_is_away(*place))
+    if ((*location)->newer == NOWHERE || ((*location)->device && (*location)->form.hidden))
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' is not kept on XLA devices, where only what later parts need outlives a "
+                    "program",
+                    name);
+    if (first > (*location)->bytes || bytes > (*location)->bytes - first)
+        return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)(*location)->bytes);
+    if (location_is_away(*location))
         TRY(await_all(x));
-    return places_to_host(place, 1, x->plugin);
+    return locations_to_host(location, 1, x->plugin);
 }
 
-static unroll_status xla_read(void *instance, const char *buffer, uint64_t first, uint64_t bytes, void *to)
+static unroll_status xla_read(void *executable, const char *buffer, uint64_t first, uint64_t bytes, void *to)
 {
-    struct place *place;
-    TRY(find_bytes(instance, buffer, first, bytes, &place));
-    memcpy(to, (const char *)place->host + first, bytes);
+    struct location *location;
+    TRY(find_bytes(executable, buffer, first, bytes, &location));
+    memcpy(to, (const char *)location->host + first, bytes);
     return UNROLL_OK;
 }
 
-static unroll_status xla_write(void *instance, const char *buffer, uint64_t first, uint64_t bytes,
-                               const void *from)
+static unroll_status xla_write(void *executable, const char *buffer, uint64_t first, uint64_t bytes, const void *from)
 {
-    struct place *place;
-    TRY(find_bytes(instance, buffer, first, bytes, &place));
-    memcpy((char *)place->host + first, from, bytes);
-    place->newer = ON_HOST;
+    struct location *location;
+    TRY(find_bytes(executable, buffer, first, bytes, &location));
+    memcpy((char *)location->host + first, from, bytes);
+    location->newer = ON_HOST;
     return UNROLL_OK;
 }
 
 /* Of the arrays that outlive a program; what a program takes inside is the plugin's affair. */
-static uint64_t xla_forecast(const struct plan *plan, int threads)
+static uint64_t xla_memory_estimate(const struct plan *plan, int threads)
 {
     (void)threads;
     uint64_t bytes = 0;
@@ -383,13 +387,17 @@ static uint64_t xla_forecast(const struct plan *plan, int threads)
     return bytes;
 }
 
-static uint64_t xla_bytes(const void *instance)
+static uint64_t xla_bytes(const void *executable)
 {
-    return xla_forecast(((const struct xla_instance *)instance)->plan, 0);
+    return xla_memory_estimate(((const struct xla_executable *)executable)->plan, 0);
 }
 
-static const char *xla_isa(const void *instance) { return ((const struct xla_instance *)instance)->isa; }
-static int xla_threads(const void *instance)               { (void)instance; return 1; }
+static const char *xla_isa(const void *executable) { return ((const struct xla_executable *)executable)->isa; }
+static int xla_threads(const void *executable)
+{
+    (void)executable;
+    return 1;
+}
 
 static unroll_status xla_about(char *text, size_t size)
 {
@@ -397,21 +405,26 @@ static unroll_status xla_about(char *text, size_t size)
     int major, minor;
     TRY(xla_plugin_open(NULL, 1, &plugin));
     xla_plugin_version(plugin, &major, &minor);
-    snprintf(text, size, "%s, plugin %s (interface %d.%d)", xla_plugin_platform(plugin),
-             xla_plugin_path(plugin), major, minor);
+    snprintf(text, size, "%s, plugin %s (interface %d.%d)", xla_plugin_platform(plugin), xla_plugin_path(plugin), major,
+             minor);
     return UNROLL_OK;
 }
 
-const struct device device_xla = {
-    .name = "xla",
-    .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_BF16,
-    .whole_steps = true,                    .cuts = true,
-    .about = xla_about,
-    .store_new = xla_store_new,             .store_free = xla_store_free,
-    .instance_new = xla_instance_new,       .instance_free = instance_free,
-    .run = xla_run,                         .host = xla_host,
-    .read = xla_read,                       .write = xla_write,
-    .forecast = xla_forecast,               .bytes = xla_bytes,
-    .isa = xla_isa,                         .threads = xla_threads,
-    .estimate = estimate_step,
-};
+const struct device device_xla = {.name = "xla",
+                                  .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_BF16,
+                                  .whole_steps = true,
+                                  .cuts = true,
+                                  .about = xla_about,
+                                  .store_new = xla_store_new,
+                                  .store_free = xla_store_free,
+                                  .executable_new = xla_executable_new,
+                                  .executable_free = executable_free,
+                                  .run = xla_run,
+                                  .host = xla_host,
+                                  .read = xla_read,
+                                  .write = xla_write,
+                                  .memory_estimate = xla_memory_estimate,
+                                  .bytes = xla_bytes,
+                                  .isa = xla_isa,
+                                  .threads = xla_threads,
+                                  .estimate = estimate_step};

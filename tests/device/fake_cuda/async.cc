@@ -4,7 +4,7 @@
 #include <cstring>
 
 struct store {
-    uintptr_t to, from;                     /* from 0: the bytes are here */
+    uintptr_t to, from; /* from 0: the bytes are here */
     unsigned bytes;
     uintptr_t barrier;
     fake_block *block;
@@ -13,17 +13,21 @@ struct store {
     uint64_t order;
 };
 
-struct copy { thread *by; void *to; const void *from; int group; };
+struct copy {
+    thread *by;
+    void *to;
+    const void *from;
+    int group;
+};
 
 static list<store *> under_way, unused;
-static list<copy> copies;                   /* not yet done */
+static list<copy> copies; /* not yet done */
 
 /* Not memcpy: ThreadSanitizer would take it for a store of the thread that runs. */
 static void copy_bytes(uintptr_t to, const void *from, size_t bytes)
 {
     volatile uint32_t *t = (volatile uint32_t *)to;
-    for (size_t i = 0; i < bytes / 4; i++)
-        t[i] = ((const volatile uint32_t *)from)[i];
+    for (size_t i = 0; i < bytes / 4; i++) t[i] = ((const volatile uint32_t *)from)[i];
 }
 
 /* ---- copies of a thread ------------------------------------------------------------------ */
@@ -42,7 +46,7 @@ void fake_copy_async(void *shared, const void *global)
     if ((uintptr_t)global % 16)
         fake_fail("copy_async's source at %p is not aligned to 16 bytes", global);
     thread *t = current();
-    copy c = { t, shared, global, t->copy_group };
+    copy c = {t, shared, global, t->copy_group};
     if (late())
         copies.push(c);
     else
@@ -66,8 +70,11 @@ void fake_copy_async_wait(int left) { finish_copies(current(), left); }
 
 /* ---- barriers ---------------------------------------------------------------------------- */
 
-struct state { unsigned phase, wanted, pending; int bytes; };
-enum { MARK = 0xb4a1, COUNT_MOST = 4095 };
+struct state {
+    unsigned phase, wanted, pending;
+    int bytes;
+};
+enum { MARK = 0xb4a1, COUNT_MAX = 4095 };
 
 static uint64_t packed(const struct state &s)
 {
@@ -81,7 +88,7 @@ static struct state state_of(uintptr_t barrier)
     memcpy(&w, (void *)barrier, 8);
     if (w >> 48 != MARK)
         fake_fail("the barrier at %#zx was not initialized (mbarrier_init)", (size_t)barrier);
-    return { (unsigned)(w >> 47 & 1), (unsigned)w & 0xfff, (unsigned)(w >> 12) & 0xfff, (int)((int64_t)(w << 17) >> 41) };
+    return {(unsigned)(w >> 47 & 1), (unsigned)w & 0xfff, (unsigned)(w >> 12) & 0xfff, (int)((int64_t)(w << 17) >> 41)};
 }
 
 static void keep(uintptr_t barrier, const struct state &s)
@@ -90,10 +97,7 @@ static void keep(uintptr_t barrier, const struct state &s)
     memcpy((void *)barrier, &w, 8);
 }
 
-static bool may_go_on(const thread *t)
-{
-    return state_of((uintptr_t)t->mbarrier).phase != t->parity;
-}
+static bool may_go_on(const thread *t) { return state_of((uintptr_t)t->mbarrier).phase != t->parity; }
 
 /* Arrivals and bytes are in: does the phase end? */
 static void settle(fake_block *b, uintptr_t barrier, struct state s)
@@ -112,9 +116,9 @@ static void settle(fake_block *b, uintptr_t barrier, struct state s)
 void fake_mbarrier_init(uint64_t *barrier, unsigned count)
 {
     fake_check_shared(barrier, 8, "mbarrier_init's barrier");
-    if (!count || count > COUNT_MOST)
-        fake_fail("a barrier of %u arrivals: 1 to %d are counted here", count, COUNT_MOST);
-    keep((uintptr_t)barrier, { 0, count, count, 0 });
+    if (!count || count > COUNT_MAX)
+        fake_fail("a barrier of %u arrivals: 1 to %d are counted here", count, COUNT_MAX);
+    keep((uintptr_t)barrier, {0, count, count, 0});
     saw_before(barrier);
 }
 
@@ -179,7 +183,7 @@ static void tell_write(store *s, void *engine_at)
 static void deliver(store *s)
 {
     struct fake_thread *self = fake_current;
-    fake_current = s->by;                   /* for sentences */
+    fake_current = s->by; /* for sentences */
     block_of_shared(s->to, 4, "an asynchronous store's target");
     struct state state = state_of(s->barrier);
     if (state.bytes - (int)s->bytes <= -(1 << 20))
@@ -205,8 +209,7 @@ bool deliver_one(void)
 
 void deliver_some(void)
 {
-    while (under_way.count && !late() && !late())
-        deliver_one();
+    while (under_way.count && !late() && !late()) deliver_one();
 }
 
 bool stores_under_way(const fake_block *b)
@@ -219,8 +222,7 @@ bool stores_under_way(const fake_block *b)
 
 void async_reset(void)
 {
-    while (under_way.count)
-        unused.push(under_way.at[--under_way.count]);
+    while (under_way.count) unused.push(under_way.at[--under_way.count]);
     copies.count = 0;
 }
 

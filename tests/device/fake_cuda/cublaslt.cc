@@ -7,22 +7,41 @@
 #include <string>
 
 enum { LT_OK = 0, LT_INVALID_VALUE = 7, LT_NOT_SUPPORTED = 15 };
-enum { MOST_WORKSPACE = 1 << 20 };
+enum { MAX_WORKSPACE = 1 << 20 };
 
 #define DECLARE(name, suffix, arguments) EXPORT int name arguments;
 CUBLASLT_FUNCTIONS(DECLARE)
 #undef DECLARE
 #define ENTRY(name, suffix, arguments) (const void *)name,
 extern const void *const fake_cublaslt_functions[];
-const void *const fake_cublaslt_functions[] = { CUBLASLT_FUNCTIONS(ENTRY) };     /* all are here */
+const void *const fake_cublaslt_functions[] = {CUBLASLT_FUNCTIONS(ENTRY)}; /* all are here */
 
-struct lt_handle_st { int open; };
-struct lt_desc_st { int compute, scale, transpose[2]; uint32_t epilogue; uint64_t bias; int bias_type; };
-struct lt_layout_st { int type; uint64_t rows, columns; int64_t ld; int order, batch; int64_t stride; };
-struct lt_preference_st { uint64_t workspace; uint32_t align[4]; };
+struct lt_handle_st {
+    int open;
+};
+struct lt_desc_st {
+    int compute, scale, transpose[2];
+    uint32_t epilogue;
+    uint64_t bias;
+    int bias_type;
+};
+struct lt_layout_st {
+    int type;
+    uint64_t rows, columns;
+    int64_t ld;
+    int order, batch;
+    int64_t stride;
+};
+struct lt_preference_st {
+    uint64_t workspace;
+    uint32_t align[4];
+};
 
 /* What an algorithm is found for; its 64 bytes hold the mark, alignments, workspace and a sum over the rest. */
-struct found { uint64_t mark, sum, workspace; uint32_t align[4]; };
+struct found {
+    uint64_t mark, sum, workspace;
+    uint32_t align[4];
+};
 static_assert(sizeof(found) <= sizeof(struct lt_algorithm), "an algorithm's bytes");
 
 #define WRONG(...) return fake_misuse(LT_INVALID_VALUE, __func__, __VA_ARGS__)
@@ -39,7 +58,7 @@ const char *cublasLtGetStatusString(int status)
 
 int cublasLtCreate(lt_handle *handle)
 {
-    *handle = new lt_handle_st{ 1 };
+    *handle = new lt_handle_st{1};
     return LT_OK;
 }
 
@@ -53,7 +72,7 @@ int cublasLtMatmulDescCreate(lt_desc *desc, int compute, int scale)
 {
     if ((compute != LT_32F && compute != LT_32F_TF32 && compute != LT_32F_PEDANTIC) || scale != LT_FLOAT)
         WRONG("compute type %d with scales of type %d", compute, scale);
-    *desc = new lt_desc_st{ compute, scale, { 0, 0 }, LT_EPILOGUE_NONE, 0, LT_FLOAT };
+    *desc = new lt_desc_st{compute, scale, {0, 0}, LT_EPILOGUE_NONE, 0, LT_FLOAT};
     fake_count("cuBLASLt descriptors not destroyed", 1);
     return LT_OK;
 }
@@ -79,13 +98,15 @@ int cublasLtMatmulDescSetAttribute(lt_desc d, int attribute, const void *value, 
         good = take(&d->transpose[attribute - LT_DESC_TRANSPOSE_A], 4, value, bytes) &&
                (unsigned)d->transpose[attribute - LT_DESC_TRANSPOSE_A] <= 1;
     else if (attribute == LT_DESC_EPILOGUE)
-        good = take(&d->epilogue, 4, value, bytes) && (d->epilogue == LT_EPILOGUE_NONE || d->epilogue == LT_EPILOGUE_BIAS);
+        good =
+            take(&d->epilogue, 4, value, bytes) && (d->epilogue == LT_EPILOGUE_NONE || d->epilogue == LT_EPILOGUE_BIAS);
     else if (attribute == LT_DESC_BIAS)
         good = take(&d->bias, 8, value, bytes);
     else if (attribute == LT_DESC_BIAS_TYPE)
         good = take(&d->bias_type, 4, value, bytes) && d->bias_type == LT_FLOAT;
     if (!good)
-        WRONG("attribute %d of %zu bytes: not known here, of another size, or of a value that is not", attribute, bytes);
+        WRONG("attribute %d of %zu bytes: not known here, of another size, or of a value that is not", attribute,
+              bytes);
     return LT_OK;
 }
 
@@ -93,7 +114,7 @@ int cublasLtMatrixLayoutCreate(lt_layout *layout, int type, uint64_t rows, uint6
 {
     if ((type != LT_FLOAT && type != LT_HALF && type != LT_BFLOAT16) || !rows || !columns || ld < 1)
         WRONG("type %d, %zu x %zu, leading dimension %zd", type, (size_t)rows, (size_t)columns, (ssize_t)ld);
-    *layout = new lt_layout_st{ type, rows, columns, ld, LT_BY_COLUMNS, 1, 0 };
+    *layout = new lt_layout_st{type, rows, columns, ld, LT_BY_COLUMNS, 1, 0};
     fake_count("cuBLASLt layouts not destroyed", 1);
     return LT_OK;
 }
@@ -107,17 +128,18 @@ int cublasLtMatrixLayoutDestroy(lt_layout layout)
 
 int cublasLtMatrixLayoutSetAttribute(lt_layout l, int attribute, const void *value, size_t bytes)
 {
-    bool good = attribute == LT_LAYOUT_ORDER    ? take(&l->order, 4, value, bytes) && (unsigned)l->order <= 1
-                : attribute == LT_LAYOUT_BATCH  ? take(&l->batch, 4, value, bytes) && l->batch > 0
-                : attribute == LT_LAYOUT_STRIDE && take(&l->stride, 8, value, bytes);
+    bool good = attribute == LT_LAYOUT_ORDER   ? take(&l->order, 4, value, bytes) && (unsigned)l->order <= 1
+                : attribute == LT_LAYOUT_BATCH ? take(&l->batch, 4, value, bytes) && l->batch > 0
+                                               : attribute == LT_LAYOUT_STRIDE && take(&l->stride, 8, value, bytes);
     if (!good)
-        WRONG("attribute %d of %zu bytes: not known here, of another size, or of a value that is not", attribute, bytes);
+        WRONG("attribute %d of %zu bytes: not known here, of another size, or of a value that is not", attribute,
+              bytes);
     return LT_OK;
 }
 
 int cublasLtMatmulPreferenceCreate(lt_preference *preference)
 {
-    *preference = new lt_preference_st{ 0, { 256, 256, 256, 256 } };
+    *preference = new lt_preference_st{0, {256, 256, 256, 256}};
     fake_count("cuBLASLt preferences not destroyed", 1);
     return LT_OK;
 }
@@ -132,8 +154,9 @@ int cublasLtMatmulPreferenceDestroy(lt_preference preference)
 int cublasLtMatmulPreferenceSetAttribute(lt_preference p, int attribute, const void *value, size_t bytes)
 {
     int align = attribute - LT_PREFERENCE_ALIGN_A;
-    bool good = attribute == LT_PREFERENCE_WORKSPACE ? take(&p->workspace, 8, value, bytes)
-                : align >= 0 && align < 4 && take(&p->align[align], 4, value, bytes) && p->align[align];
+    bool good = attribute == LT_PREFERENCE_WORKSPACE
+                    ? take(&p->workspace, 8, value, bytes)
+                    : align >= 0 && align < 4 && take(&p->align[align], 4, value, bytes) && p->align[align];
     if (!good)
         WRONG("attribute %d of %zu bytes", attribute, bytes);
     return LT_OK;
@@ -159,7 +182,7 @@ static uint64_t sum_of(lt_desc d, const lt_layout *layouts)
 static const char *check_shapes(lt_desc d, const lt_layout *l)
 {
     uint64_t m = l[3]->rows, n = l[3]->columns;
-    const uint64_t a[2] = { l[0]->rows, l[0]->columns }, b[2] = { l[1]->rows, l[1]->columns };
+    const uint64_t a[2] = {l[0]->rows, l[0]->columns}, b[2] = {l[1]->rows, l[1]->columns};
     if (a[d->transpose[0]] != m || b[!d->transpose[1]] != n || a[!d->transpose[0]] != b[d->transpose[1]])
         return "the sizes do not fit";
     if (l[2]->rows != m || l[2]->columns != n || l[2]->type != l[3]->type)
@@ -178,7 +201,7 @@ static const char *check_shapes(lt_desc d, const lt_layout *l)
 int cublasLtMatmulAlgoGetHeuristic(lt_handle, lt_desc d, lt_layout a, lt_layout b, lt_layout c, lt_layout e,
                                    lt_preference p, int wanted, struct lt_found *found_one, int *count)
 {
-    const lt_layout layouts[4] = { a, b, c, e };
+    const lt_layout layouts[4] = {a, b, c, e};
     const char *wrong = check_shapes(d, layouts);
     if (wrong || wanted < 1)
         WRONG("%s", wrong ? wrong : "no algorithm is asked for");
@@ -187,8 +210,8 @@ int cublasLtMatmulAlgoGetHeuristic(lt_handle, lt_desc d, lt_layout a, lt_layout 
     if (fake_any_capture())
         WRONG("a stream is being captured: cuBLASLt of CUDA 13.3 finds no algorithm then");
     memset(found_one, 0, sizeof *found_one);
-    found_one->workspace = p->workspace < MOST_WORKSPACE ? p->workspace : (uint64_t)MOST_WORKSPACE;
-    found f = { 0x6c7461676f, sum_of(d, layouts), found_one->workspace, {} };
+    found_one->workspace = p->workspace < MAX_WORKSPACE ? p->workspace : (uint64_t)MAX_WORKSPACE;
+    found f = {0x6c7461676f, sum_of(d, layouts), found_one->workspace, {}};
     memcpy(f.align, p->align, sizeof f.align);
     memcpy(found_one->algorithm.data, &f, sizeof f);
     *count = 1;
@@ -215,8 +238,8 @@ static void write(void *p, size_t i, int type, float v)
 
 static size_t place(const lt_layout_st &l, uint64_t row, uint64_t column, int batch)
 {
-    return (size_t)((int64_t)(l.order == LT_BY_ROWS ? column : row) + l.ld * (int64_t)(l.order == LT_BY_ROWS ? row : column) +
-                    l.stride * batch);
+    return (size_t)((int64_t)(l.order == LT_BY_ROWS ? column : row) +
+                    l.ld * (int64_t)(l.order == LT_BY_ROWS ? row : column) + l.stride * batch);
 }
 
 struct product {
@@ -247,8 +270,7 @@ struct product {
         for (uint64_t r = 0; r < e.rows; r++)
             for (uint64_t q = 0; q < e.columns; q++) {
                 double sum = 0;
-                for (size_t i = 0; i < k; i++)
-                    sum += (double)x[(size_t)r * k + i] * y[(size_t)q * k + i];
+                for (size_t i = 0; i < k; i++) sum += (double)x[(size_t)r * k + i] * y[(size_t)q * k + i];
                 sum *= alpha;
                 if (beta != 0)
                     sum += (double)beta * read(at_c, place(c, r, q, batch), c.type);
@@ -297,14 +319,13 @@ static const char *work_on(const product &p)
     const char *wrong = p.check();
     if (wrong)
         return wrong;
-    for (int i = 0; i < p.e.batch; i++)
-        p.multiply(i);
+    for (int i = 0; i < p.e.batch; i++) p.multiply(i);
     memset((void *)p.workspace, 0xff, p.workspace_bytes < 4096 ? (size_t)p.workspace_bytes : 4096);
     return NULL;
 }
 
-static int check_algorithm(const struct lt_algorithm *algorithm, lt_desc d, const lt_layout *layouts, const void *const *at,
-                           uint64_t workspace, found *f)
+static int check_algorithm(const struct lt_algorithm *algorithm, lt_desc d, const lt_layout *layouts,
+                           const void *const *at, uint64_t workspace, found *f)
 {
     memcpy(f, algorithm->data, sizeof *f);
     if (f->mark != 0x6c7461676f || f->sum != sum_of(d, layouts))
@@ -313,7 +334,8 @@ static int check_algorithm(const struct lt_algorithm *algorithm, lt_desc d, cons
         if ((uint64_t)at[i] % f->align[i])
             WRONG("matrix %c at %p is not aligned to %u bytes, as was preferred", "ABCD"[i], at[i], f->align[i]);
     if (d->epilogue == LT_EPILOGUE_BIAS && (d->bias % 16 || d->bias % f->align[3]))
-        WRONG("the bias at %p is not aligned to 16 bytes, or to %u as D was preferred to be", (void *)d->bias, f->align[3]);
+        WRONG("the bias at %p is not aligned to 16 bytes, or to %u as D was preferred to be", (void *)d->bias,
+              f->align[3]);
     if (workspace < f->workspace)
         WRONG("%zu bytes of workspace; the algorithm needs %zu", (size_t)workspace, (size_t)f->workspace);
     return LT_OK;
@@ -323,16 +345,17 @@ int cublasLtMatmul(lt_handle, lt_desc d, const void *alpha, const void *a, lt_la
                    const void *beta, const void *c, lt_layout lc, void *e, lt_layout le,
                    const struct lt_algorithm *algorithm, void *workspace, size_t workspace_bytes, cu_stream stream)
 {
-    const lt_layout layouts[4] = { la, lb, lc, le };
-    const void *const at[4] = { a, b, c, e };
+    const lt_layout layouts[4] = {la, lb, lc, le};
+    const void *const at[4] = {a, b, c, e};
     found f;
     if (!algorithm)
         WRONG("no algorithm: one would be chosen anew in each call");
     int status = check_algorithm(algorithm, d, layouts, at, workspace_bytes, &f);
     if (status)
         return status;
-    product p = { *d, *la, *lb, *lc, *le, *(const float *)alpha, *(const float *)beta, a, b, c, e, (uint64_t)workspace,
-                  f.workspace };
+    product p = {
+        *d,         *la, *lb, *lc, *le, *(const float *)alpha, *(const float *)beta, a, b, c, e, (uint64_t)workspace,
+        f.workspace};
     const char *wrong = p.check();
     if (wrong || (f.workspace && !workspace))
         WRONG("%s", wrong ? wrong : "no workspace");

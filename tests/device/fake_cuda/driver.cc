@@ -17,17 +17,30 @@ enum { CU_NOT_INITIALIZED = 3, CU_INVALID_CONTEXT = 201, CU_COOPERATIVE_TOO_LARG
 
 /* A function of driver.h that the fake lacks is an error of the build. */
 #define ENTRY(name, suffix, arguments) { #name, #name #suffix, (const void *)name##suffix, 0 },
-static struct { const char *name, *symbol; const void *function; long calls; } functions[] = { CUDA_FUNCTIONS(ENTRY) };
+static struct {
+    const char *name, *symbol;
+    const void *function;
+    long calls;
+} functions[] = {CUDA_FUNCTIONS(ENTRY)};
 
 static std::recursive_mutex lock;
 static bool initialized;
 static cu_result lost;
-static std::map<std::string, long> &leaks = *new std::map<std::string, long>;     /* outlives the process's end */
+static std::map<std::string, long> &leaks = *new std::map<std::string, long>; /* outlives the process's end */
 static thread_local std::vector<cu_context> current_contexts;
 
-struct cu_context_st { cu_device device; int retained; };
-struct cu_module_st { bool loaded; };
-struct cu_function_st { const struct fake_kernel *kernel; int dynamic_shared; bool large_clusters; };
+struct cu_context_st {
+    cu_device device;
+    int retained;
+};
+struct cu_module_st {
+    bool loaded;
+};
+struct cu_function_st {
+    const struct fake_kernel *kernel;
+    int dynamic_shared;
+    bool large_clusters;
+};
 static struct cu_context_st contexts[16];
 static std::map<std::string, cu_function_st> kernel_functions;
 
@@ -178,17 +191,17 @@ cu_result cuDeviceGetName(char *name, int size, cu_device device)
 static int attribute_of(enum cu_device_attribute which)
 {
     switch (which) {
-    case CU_WARP_SIZE:                      return 32;
-    case CU_MULTIPROCESSORS:                return processors();
-    case CU_L2_BYTES:                       return 60 << 20;
-    case CU_THREADS_PER_MULTIPROCESSOR:     return 2048;
-    case CU_CAPABILITY_MAJOR:               return (int)fake_setting("CAPABILITY", 90) / 10;
-    case CU_CAPABILITY_MINOR:               return (int)fake_setting("CAPABILITY", 90) % 10;
-    case CU_SHARED_PER_MULTIPROCESSOR:      return 228 << 10;
-    case CU_REGISTERS_PER_MULTIPROCESSOR:   return 65536;
-    case CU_COOPERATIVE:                    return 1;
-    case CU_SHARED_PER_BLOCK_OPTIN:         return 227 << 10;
-    case CU_CLUSTERS:                       return has_clusters();
+    case CU_WARP_SIZE: return 32;
+    case CU_MULTIPROCESSORS: return processors();
+    case CU_L2_BYTES: return 60 << 20;
+    case CU_THREADS_PER_MULTIPROCESSOR: return 2048;
+    case CU_CAPABILITY_MAJOR: return (int)fake_setting("CAPABILITY", 90) / 10;
+    case CU_CAPABILITY_MINOR: return (int)fake_setting("CAPABILITY", 90) % 10;
+    case CU_SHARED_PER_MULTIPROCESSOR: return 228 << 10;
+    case CU_REGISTERS_PER_MULTIPROCESSOR: return 65536;
+    case CU_COOPERATIVE: return 1;
+    case CU_SHARED_PER_BLOCK_OPTIN: return 227 << 10;
+    case CU_CLUSTERS: return has_clusters();
     }
     return -1;
 }
@@ -248,10 +261,7 @@ cu_result cuCtxPopCurrent_v2(cu_context *context)
     return 0;
 }
 
-int fake_current_device(void)
-{
-    return current_contexts.empty() ? -1 : current_contexts.back()->device;
-}
+int fake_current_device(void) { return current_contexts.empty() ? -1 : current_contexts.back()->device; }
 
 /* ---- modules ------------------------------------------------------------------------------ */
 
@@ -263,14 +273,24 @@ static bool is_image(const void *image)
 }
 
 /* So does a fatbin, if it has code for this GPU: as nvcc 13 lays it out, a head and pieces, each with its own head. */
-struct fatbin { uint32_t mark; uint16_t version, head; uint64_t bytes; };
-struct fatbin_piece { uint16_t kind, version; uint32_t head; uint64_t bytes; uint32_t unknown[3], capability; };
+struct fatbin {
+    uint32_t mark;
+    uint16_t version, head;
+    uint64_t bytes;
+};
+struct fatbin_piece {
+    uint16_t kind, version;
+    uint32_t head;
+    uint64_t bytes;
+    uint32_t unknown[3], capability;
+};
 enum { FATBIN_MARK = 0xba55ed50, FATBIN_PTX = 1, FATBIN_CUBIN = 2 };
 
 static bool serves(const struct fatbin_piece *p)
 {
     const uint32_t ours = (uint32_t)fake_setting("CAPABILITY", 90);
-    return p->capability <= ours && (p->kind == FATBIN_PTX || (p->kind == FATBIN_CUBIN && p->capability / 10 == ours / 10));
+    return p->capability <= ours &&
+           (p->kind == FATBIN_PTX || (p->kind == FATBIN_CUBIN && p->capability / 10 == ours / 10));
 }
 
 static cu_result check_image(const void *image)
@@ -290,7 +310,7 @@ cu_result cuModuleLoadData(cu_module *module, const void *image)
     cu_result result = check_image(image);
     if (result)
         return result;
-    *module = new cu_module_st{ true };
+    *module = new cu_module_st{true};
     return 0;
 }
 
@@ -316,20 +336,20 @@ cu_result cuModuleGetFunction(cu_function *function, cu_module module, const cha
 /* What a compiler may have used at most, within the launch bounds. */
 static int registers_of(const struct fake_kernel *k)
 {
-    unsigned most = 65536 / (k->threads * (k->blocks ? k->blocks : 1)) & ~7u;
-    return most > 255 ? 255 : (int)most;
+    unsigned max = 65536 / (k->threads * (k->blocks ? k->blocks : 1)) & ~7u;
+    return max > 255 ? 255 : (int)max;
 }
 
 cu_result cuFuncGetAttribute(int *value, enum cu_function_attribute which, cu_function f)
 {
     CALL();
     switch (which) {
-    case CU_MAX_THREADS_PER_BLOCK:      *value = (int)f->kernel->threads; return 0;
-    case CU_STATIC_SHARED:              *value = 0; return 0;
-    case CU_LOCAL_BYTES:                *value = 0; return 0;
-    case CU_REGISTERS:                  *value = registers_of(f->kernel); return 0;
-    case CU_MAX_DYNAMIC_SHARED:         *value = f->dynamic_shared ? f->dynamic_shared : 48 << 10; return 0;
-    case CU_NON_PORTABLE_CLUSTER_SIZE:  *value = f->large_clusters; return 0;
+    case CU_MAX_THREADS_PER_BLOCK: *value = (int)f->kernel->threads; return 0;
+    case CU_STATIC_SHARED: *value = 0; return 0;
+    case CU_LOCAL_BYTES: *value = 0; return 0;
+    case CU_REGISTERS: *value = registers_of(f->kernel); return 0;
+    case CU_MAX_DYNAMIC_SHARED: *value = f->dynamic_shared ? f->dynamic_shared : 48 << 10; return 0;
+    case CU_NON_PORTABLE_CLUSTER_SIZE: *value = f->large_clusters; return 0;
     }
     return fake_misuse(CU_INVALID_VALUE, __func__, "attribute %d is not known here", which);
 }
@@ -351,10 +371,10 @@ cu_result cuFuncSetAttribute(cu_function f, enum cu_function_attribute which, in
 static int blocks_per_processor(const cu_function_st *f, int threads, size_t shared)
 {
     int warps = (threads + 31) / 32, by_threads = 64 / warps, by_shared = (int)((228 << 10) / (shared + 1024));
-    int by_registers = 65536 / (registers_of(f->kernel) * 32 * warps), most = by_threads < 32 ? by_threads : 32;
-    if (by_shared < most)
-        most = by_shared;
-    return by_registers < most ? by_registers : most;
+    int by_registers = 65536 / (registers_of(f->kernel) * 32 * warps), max = by_threads < 32 ? by_threads : 32;
+    if (by_shared < max)
+        max = by_shared;
+    return by_registers < max ? by_registers : max;
 }
 
 cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cu_function f, int threads, size_t shared)
@@ -365,17 +385,20 @@ cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cu_function f
 }
 
 /* What a launch asks for beyond its grid. */
-struct wishes { struct fake_index cluster; bool cooperative; };
+struct wishes {
+    struct fake_index cluster;
+    bool cooperative;
+};
 
 static cu_result read_attributes(const struct cu_launch *l, struct wishes *w)
 {
-    *w = { { 1, 1, 1 }, false };
+    *w = {{1, 1, 1}, false};
     for (unsigned i = 0; i < l->attributes; i++) {
         const struct cu_launch_attribute *a = &l->attribute[i];
         if (a->id == CU_LAUNCH_COOPERATIVE)
             w->cooperative = a->value.cooperative != 0;
         else if (a->id == CU_LAUNCH_CLUSTER)
-            w->cluster = { a->value.cluster.x, a->value.cluster.y, a->value.cluster.z };
+            w->cluster = {a->value.cluster.x, a->value.cluster.y, a->value.cluster.z};
         else
             return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx", "launch attribute %d is not known here", a->id);
     }
@@ -426,12 +449,15 @@ static cu_result check_shape(const struct cu_launch *l, const cu_function_st *f)
     uint64_t threads = (uint64_t)l->block_x * l->block_y * l->block_z;
     if (!threads || threads > k->threads || !l->grid_x || !l->grid_y || !l->grid_z || l->grid_x > 0x7fffffff ||
         l->grid_y > 65535 || l->grid_z > 65535)
-        return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx", "%s: a grid of %ux%ux%u blocks of %ux%ux%u threads; "
-                           "its launch bounds are %u", k->name, l->grid_x, l->grid_y, l->grid_z, l->block_x, l->block_y,
-                           l->block_z, k->threads);
+        return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx",
+                           "%s: a grid of %ux%ux%u blocks of %ux%ux%u threads; "
+                           "its launch bounds are %u",
+                           k->name, l->grid_x, l->grid_y, l->grid_z, l->block_x, l->block_y, l->block_z, k->threads);
     if ((int)l->shared_bytes > (f->dynamic_shared ? f->dynamic_shared : 48 << 10))
-        return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx", "%s: %u bytes of shared memory, %d were allowed by "
-                           "cuFuncSetAttribute", k->name, l->shared_bytes, f->dynamic_shared);
+        return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx",
+                           "%s: %u bytes of shared memory, %d were allowed by "
+                           "cuFuncSetAttribute",
+                           k->name, l->shared_bytes, f->dynamic_shared);
     return 0;
 }
 
@@ -453,7 +479,11 @@ static cu_result check_together(const struct cu_launch *l, const cu_function_st 
     return 0;
 }
 
-struct launch { const struct fake_kernel *kernel; struct fake_launch l; std::vector<uint64_t> args; };
+struct launch {
+    const struct fake_kernel *kernel;
+    struct fake_launch l;
+    std::vector<uint64_t> args;
+};
 
 static const char *do_launch(launch &x)
 {
@@ -479,10 +509,10 @@ cu_result cuLaunchKernelEx(const struct cu_launch *l, cu_function f, void **argu
         result = check_together(l, f, &w);
     if (result)
         return result;
-    launch x = { f->kernel, {}, std::vector<uint64_t>((f->kernel->args + 7) / 8) };
+    launch x = {f->kernel, {}, std::vector<uint64_t>((f->kernel->args + 7) / 8)};
     memcpy(x.args.data(), arguments[0], f->kernel->args);
-    x.l.grid = { l->grid_x, l->grid_y, l->grid_z };
-    x.l.block = { l->block_x, l->block_y, l->block_z };
+    x.l.grid = {l->grid_x, l->grid_y, l->grid_z};
+    x.l.block = {l->block_x, l->block_y, l->block_z};
     x.l.cluster = w.cluster;
     x.l.cooperative = w.cooperative;
     x.l.shared = l->shared_bytes;

@@ -24,7 +24,7 @@ $T/device/fake_cuda/probe_kernels.o: tests/device/fake_cuda/probe.cu
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
 
-# RNN_CUDA_DRIVER, RNN_CUBLASLT and RNN_NCCL name these; RNN_CUDA_KERNELS the text that stands for an image of kernels.
+# UNROLL_CUDA_DRIVER, UNROLL_CUBLASLT and UNROLL_NCCL name these; UNROLL_CUDA_KERNELS the text that stands for an image of kernels.
 FAKE_CUDA = $T/device/fake_cuda.so $T/device/fake_cublaslt.so $T/device/fake_nccl.so $T/device/fake_kernels.image
 $T/device/fake_cuda.so: $(SHIM) $(FAKE_DRIVER) $(FAKE_KERNELS)
 	$(CXX) $(SANITIZE) -shared -Wl,-z,defs,-soname,fake_cuda.so $^ -o $@

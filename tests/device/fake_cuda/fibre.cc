@@ -15,7 +15,7 @@ asm(".text\n.globl fake_switch\n.hidden fake_switch\n.type fake_switch, @functio
     "    movq %rsi, %rsp\n"
     "    popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbx\n popq %rbp\n"
     "    ret\n");
-enum { SAVED_WORDS = 8, RETURN_WORD = 6 };      /* the last keeps calls aligned */
+enum { SAVED_WORDS = 8, RETURN_WORD = 6 }; /* the last keeps calls aligned */
 #elif defined __aarch64__
 asm(".text\n.globl fake_switch\n.hidden fake_switch\n.type fake_switch, %function\n"
     "fake_switch:\n"
@@ -36,10 +36,7 @@ enum { SAVED_WORDS = 20, RETURN_WORD = 11 };
 
 static const uint64_t END_OF_STACK = 0x5aa55aa5deadbeef;
 
-static size_t stack_bytes(void)
-{
-    return under_tsan() || __asan_init ? 512 << 10 : 64 << 10;
-}
+static size_t stack_bytes(void) { return under_tsan() || __asan_init ? 512 << 10 : 64 << 10; }
 
 struct fibre *fibre_new(void (*f)(void))
 {
@@ -75,6 +72,6 @@ void fibre_switch(struct fibre *from, struct fibre *to)
         abort();
     }
     if (under_tsan())
-        __tsan_switch_to_fiber(to->tsan, 1);            /* 1: a switch orders nothing */
+        __tsan_switch_to_fiber(to->tsan, 1); /* 1: a switch orders nothing */
     fake_switch(&from->at, to->at);
 }

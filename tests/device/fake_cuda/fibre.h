@@ -3,15 +3,15 @@
 #define FAKE_CUDA_FIBRE_H
 
 struct fibre {
-    void *at;                       /* its stack pointer, while it does not run */
-    char *stack;                    /* its low end */
-    void *tsan;                     /* what ThreadSanitizer knows it as */
+    void *at;    /* its stack pointer, while it does not run */
+    char *stack; /* its low end */
+    void *tsan;  /* what ThreadSanitizer knows it as */
 };
 
 /* On its own stack it calls f, which never returns. */
 struct fibre *fibre_new(void (*f)(void));
 void fibre_switch(struct fibre *from, struct fibre *to);
-struct fibre *fibre_of_caller(void);            /* for the thread's own stack */
+struct fibre *fibre_of_caller(void); /* for the thread's own stack */
 
 /* ThreadSanitizer's interface (sanitizer/tsan_interface.h); NULL without it. */
 extern "C" {
@@ -21,7 +21,7 @@ WEAK void *__tsan_create_fiber(unsigned flags);
 WEAK void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 WEAK void __tsan_acquire(void *);
 WEAK void __tsan_release(void *);
-WEAK void __tsan_read_range(void *, long);          /* as g++ declares them by itself, in some modes */
+WEAK void __tsan_read_range(void *, long); /* as g++ declares them by itself, in some modes */
 WEAK void __tsan_write_range(void *, long);
 WEAK void __asan_init(void);
 #undef WEAK
@@ -32,7 +32,15 @@ static inline void tell_read(const void *p, unsigned long bytes)
     if (under_tsan())
         __tsan_read_range(const_cast<void *>(p), bytes);
 }
-static inline void saw_before(void *what) { if (under_tsan()) __tsan_release(what); }
-static inline void sees_after(void *what) { if (under_tsan()) __tsan_acquire(what); }
+static inline void saw_before(void *what)
+{
+    if (under_tsan())
+        __tsan_release(what);
+}
+static inline void sees_after(void *what)
+{
+    if (under_tsan())
+        __tsan_acquire(what);
+}
 
 #endif

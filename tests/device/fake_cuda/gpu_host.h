@@ -40,18 +40,30 @@ GPU_CODE unsigned char *dynamic_shared(void) { return (unsigned char *)fake_dyna
 
 /* ---- CUDA's types and functions ---------------------------------------------------------- */
 
-struct alignas(8)  float2 { float x, y; };
-struct alignas(16) float4 { float x, y, z, w; };
-struct alignas(8)  uint2  { unsigned x, y; };
-struct alignas(16) uint4  { unsigned x, y, z, w; };
-struct alignas(8)  int2   { int x, y; };
-struct alignas(16) int4   { int x, y, z, w; };
-GPU_CODE float2 make_float2(float x, float y) { return { x, y }; }
-GPU_CODE float4 make_float4(float x, float y, float z, float w) { return { x, y, z, w }; }
-GPU_CODE uint2 make_uint2(unsigned x, unsigned y) { return { x, y }; }
-GPU_CODE uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return { x, y, z, w }; }
-GPU_CODE int2 make_int2(int x, int y) { return { x, y }; }
-GPU_CODE int4 make_int4(int x, int y, int z, int w) { return { x, y, z, w }; }
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct alignas(8) int2 {
+    int x, y;
+};
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
+GPU_CODE float2 make_float2(float x, float y) { return {x, y}; }
+GPU_CODE float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+GPU_CODE uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+GPU_CODE uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+GPU_CODE int2 make_int2(int x, int y) { return {x, y}; }
+GPU_CODE int4 make_int4(int x, int y, int z, int w) { return {x, y, z, w}; }
 
 template <typename To, typename From> GPU_CODE To fake_bits(From a)
 {
@@ -60,32 +72,32 @@ template <typename To, typename From> GPU_CODE To fake_bits(From a)
     memcpy(&r, &a, sizeof r);
     return r;
 }
-GPU_CODE int __float_as_int(float a)            { return fake_bits<int>(a); }
-GPU_CODE unsigned __float_as_uint(float a)      { return fake_bits<unsigned>(a); }
-GPU_CODE float __int_as_float(int a)            { return fake_bits<float>(a); }
-GPU_CODE float __uint_as_float(unsigned a)      { return fake_bits<float>(a); }
-GPU_CODE long long __double_as_longlong(double a)    { return fake_bits<long long>(a); }
-GPU_CODE double __longlong_as_double(long long a)    { return fake_bits<double>(a); }
-GPU_CODE float __fadd_rn(float a, float b)      { return a + b; }
-GPU_CODE float __fsub_rn(float a, float b)      { return a - b; }
-GPU_CODE float __fmul_rn(float a, float b)      { return a * b; }
-GPU_CODE float __fdiv_rn(float a, float b)      { return a / b; }
-GPU_CODE float __fsqrt_rn(float a)              { return sqrtf(a); }
-GPU_CODE float __fmaf_rn(float a, float b, float c)        { return fmaf(a, b, c); }
-GPU_CODE double __dadd_rn(double a, double b)   { return a + b; }
-GPU_CODE double __dmul_rn(double a, double b)   { return a * b; }
-GPU_CODE double __fma_rn(double a, double b, double c)     { return fma(a, b, c); }
-GPU_CODE unsigned __umulhi(unsigned a, unsigned b)         { return (uint64_t)a * b >> 32; }
-GPU_CODE int __popc(unsigned a)                 { return __builtin_popcount(a); }
-GPU_CODE int __ffs(int a)                       { return __builtin_ffs(a); }
-GPU_CODE int __clz(int a)                       { return a ? __builtin_clz((unsigned)a) : 32; }
-template <typename T> GPU_CODE T min(T a, T b)  { return b < a ? b : a; }
-template <typename T> GPU_CODE T max(T a, T b)  { return a < b ? b : a; }
-template <typename T> GPU_CODE T __ldg(const T *p)         { return *p; }
-template <typename T> GPU_CODE T __ldcg(const T *p)        { return *p; }
-template <typename T> GPU_CODE T load_once(const T *p)     { return *p; }
-template <typename T> GPU_CODE void store_once(T *p, T v)  { *p = v; }
-template <typename T> GPU_CODE T load_shared_by_grid(const T *p)     { return *p; }
+GPU_CODE int __float_as_int(float a) { return fake_bits<int>(a); }
+GPU_CODE unsigned __float_as_uint(float a) { return fake_bits<unsigned>(a); }
+GPU_CODE float __int_as_float(int a) { return fake_bits<float>(a); }
+GPU_CODE float __uint_as_float(unsigned a) { return fake_bits<float>(a); }
+GPU_CODE long long __double_as_longlong(double a) { return fake_bits<long long>(a); }
+GPU_CODE double __longlong_as_double(long long a) { return fake_bits<double>(a); }
+GPU_CODE float __fadd_rn(float a, float b) { return a + b; }
+GPU_CODE float __fsub_rn(float a, float b) { return a - b; }
+GPU_CODE float __fmul_rn(float a, float b) { return a * b; }
+GPU_CODE float __fdiv_rn(float a, float b) { return a / b; }
+GPU_CODE float __fsqrt_rn(float a) { return sqrtf(a); }
+GPU_CODE float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+GPU_CODE double __dadd_rn(double a, double b) { return a + b; }
+GPU_CODE double __dmul_rn(double a, double b) { return a * b; }
+GPU_CODE double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
+GPU_CODE unsigned __umulhi(unsigned a, unsigned b) { return (uint64_t)a * b >> 32; }
+GPU_CODE int __popc(unsigned a) { return __builtin_popcount(a); }
+GPU_CODE int __ffs(int a) { return __builtin_ffs(a); }
+GPU_CODE int __clz(int a) { return a ? __builtin_clz((unsigned)a) : 32; }
+template <typename T> GPU_CODE T min(T a, T b) { return b < a ? b : a; }
+template <typename T> GPU_CODE T max(T a, T b) { return a < b ? b : a; }
+template <typename T> GPU_CODE T __ldg(const T *p) { return *p; }
+template <typename T> GPU_CODE T __ldcg(const T *p) { return *p; }
+template <typename T> GPU_CODE T load_once(const T *p) { return *p; }
+template <typename T> GPU_CODE void store_once(T *p, T v) { *p = v; }
+template <typename T> GPU_CODE T load_shared_by_grid(const T *p) { return *p; }
 
 /* Integers alone: sums of floats in any order have no fixed bits. */
 template <typename T> GPU_CODE T atomicAdd(T *p, typename std::enable_if<std::is_integral<T>::value, T>::type v)
@@ -117,20 +129,23 @@ template <typename T> GPU_CODE T atomicOr(T *p, typename std::enable_if<std::is_
 
 /* ---- barriers and warps ------------------------------------------------------------------ */
 
-GPU_CODE void __syncthreads(SITE)                          { fake_barrier(0, 0, true, file, line); }
-GPU_CODE void named_barrier_sync(int id, int threads, SITE)     { fake_barrier(id, threads, true, file, line); }
-GPU_CODE void named_barrier_arrive(int id, int threads, SITE)   { fake_barrier(id, threads, false, file, line); }
-GPU_CODE void __threadfence(void)                          { fake_fence(); }
-GPU_CODE void __threadfence_block(void)                    { fake_fence(); }
+GPU_CODE void __syncthreads(SITE) { fake_barrier(0, 0, true, file, line); }
+GPU_CODE void named_barrier_sync(int id, int threads, SITE) { fake_barrier(id, threads, true, file, line); }
+GPU_CODE void named_barrier_arrive(int id, int threads, SITE) { fake_barrier(id, threads, false, file, line); }
+GPU_CODE void __threadfence(void) { fake_fence(); }
+GPU_CODE void __threadfence_block(void) { fake_fence(); }
 GPU_CODE void __syncwarp(unsigned mask = 0xffffffff, SITE) { fake_warp(mask, NULL, NULL, true, file, line); }
 
-struct fake_shuffle { uint64_t value, result; int from; };
+struct fake_shuffle {
+    uint64_t value, result;
+    int from;
+};
 fake_warp_function fake_shuffles, fake_votes;
 
 template <typename T> GPU_CODE T fake_shuffled(unsigned mask, T v, int from, const char *file, int line)
 {
     static_assert(sizeof(T) <= 8, "shuffles take up to 8 bytes");
-    struct fake_shuffle s = { 0, 0, from };
+    struct fake_shuffle s = {0, 0, from};
     memcpy(&s.value, &v, sizeof v);
     fake_warp(mask, fake_shuffles, &s, false, file, line);
     memcpy(&v, &s.result, sizeof v);
@@ -160,12 +175,12 @@ template <typename T> GPU_CODE T __shfl_up_sync(unsigned mask, T v, int by, int 
 }
 GPU_CODE unsigned __ballot_sync(unsigned mask, int holds, SITE)
 {
-    struct fake_shuffle s = { holds != 0, 0, 0 };
+    struct fake_shuffle s = {holds != 0, 0, 0};
     fake_warp(mask, fake_votes, &s, false, file, line);
     return (unsigned)s.result;
 }
-GPU_CODE int __any_sync(unsigned mask, int holds, SITE)    { return __ballot_sync(mask, holds, file, line) != 0; }
-GPU_CODE int __all_sync(unsigned mask, int holds, SITE)    { return __ballot_sync(mask, holds, file, line) == mask; }
+GPU_CODE int __any_sync(unsigned mask, int holds, SITE) { return __ballot_sync(mask, holds, file, line) != 0; }
+GPU_CODE int __all_sync(unsigned mask, int holds, SITE) { return __ballot_sync(mask, holds, file, line) == mask; }
 
 /* ---- numbers ----------------------------------------------------------------------------- */
 
@@ -183,9 +198,9 @@ GPU_CODE uint16_t to_fp16(float a)
     uint32_t x = __float_as_uint(a), sign = x >> 16 & 0x8000, m = x & 0x7fffffff;
     if (m > 0x7f800000)
         return 0x7fff;
-    if (m >= 0x477ff000)                                    /* 65520: to infinity */
+    if (m >= 0x477ff000) /* 65520: to infinity */
         return sign | 0x7c00;
-    if (m < 0x38800000)                                     /* below 2^-14: in units of 2^-24 */
+    if (m < 0x38800000) /* below 2^-14: in units of 2^-24 */
         return sign | (__float_as_uint(__uint_as_float(m) + 0.5f) - 0x3f000000);
     return sign | (m + 0xfff + (m >> 13 & 1) - 0x38000000) >> 13;
 }
@@ -208,13 +223,22 @@ GPU_CODE uint32_t to_tf32(float a)
     return (x + 0x1000) & 0xffffe000;
 }
 
-GPU_CODE float exp2_approximate(float a)    { return exp2f(a); }
+GPU_CODE float exp2_approximate(float a) { return exp2f(a); }
 GPU_CODE float inverse_approximate(float a) { return 1 / a; }
 
 /* ---- matrix products --------------------------------------------------------------------- */
 
-struct fake_mma { float *c; const uint32_t *a; uint32_t b[2]; };
-struct fake_rows { uint32_t *r; const void *row; int matrices; bool transposed; };
+struct fake_mma {
+    float *c;
+    const uint32_t *a;
+    uint32_t b[2];
+};
+struct fake_rows {
+    uint32_t *r;
+    const void *row;
+    int matrices;
+    bool transposed;
+};
 fake_warp_function fake_mma_bf16, fake_mma_fp16, fake_mma_tf32, fake_load_matrices;
 
 #define FAKE_MMA(name)                                                                                        \
@@ -269,9 +293,13 @@ GPU_CODE void wait_at_least(const uint32_t *flag, uint32_t value, SITE)
 
 GPU_CODE unsigned cluster_rank(void) { return fake_cluster_rank(); }
 GPU_CODE unsigned cluster_size(void) { return fake_cluster_size(); }
-GPU_CODE void cluster_arrive(SITE)   { fake_cluster_arrive(file, line); }
-GPU_CODE void cluster_wait(SITE)     { fake_cluster_wait(file, line); }
-GPU_CODE void cluster_sync(SITE)     { fake_cluster_arrive(file, line); fake_cluster_wait(file, line); }
+GPU_CODE void cluster_arrive(SITE) { fake_cluster_arrive(file, line); }
+GPU_CODE void cluster_wait(SITE) { fake_cluster_wait(file, line); }
+GPU_CODE void cluster_sync(SITE)
+{
+    fake_cluster_arrive(file, line);
+    fake_cluster_wait(file, line);
+}
 
 typedef uintptr_t shared_address;
 GPU_CODE shared_address shared_at(const void *p) { return (uintptr_t)p; }
@@ -282,22 +310,22 @@ template <typename T> GPU_CODE T *cluster_pointer(T *p, unsigned rank)
 }
 
 typedef uint64_t mbarrier;
-GPU_CODE void mbarrier_init(mbarrier *b, unsigned count)         { fake_mbarrier_init(b, count); }
-GPU_CODE void mbarrier_init_fence(void)                          { fake_fence(); }
-GPU_CODE void mbarrier_arrive(mbarrier *b)                       { fake_mbarrier_arrive((uintptr_t)b, 0); }
-GPU_CODE void mbarrier_arrive_expect(mbarrier *b, unsigned n)    { fake_mbarrier_arrive((uintptr_t)b, n); }
-GPU_CODE void mbarrier_arrive_remote(shared_address b)           { fake_mbarrier_arrive(b, 0); }
+GPU_CODE void mbarrier_init(mbarrier *b, unsigned count) { fake_mbarrier_init(b, count); }
+GPU_CODE void mbarrier_init_fence(void) { fake_fence(); }
+GPU_CODE void mbarrier_arrive(mbarrier *b) { fake_mbarrier_arrive((uintptr_t)b, 0); }
+GPU_CODE void mbarrier_arrive_expect(mbarrier *b, unsigned n) { fake_mbarrier_arrive((uintptr_t)b, n); }
+GPU_CODE void mbarrier_arrive_remote(shared_address b) { fake_mbarrier_arrive(b, 0); }
 GPU_CODE bool mbarrier_try_wait(mbarrier *b, unsigned parity, SITE)
 {
     fake_poll(file, line);
     return fake_mbarrier_done(b, parity);
 }
-GPU_CODE void mbarrier_wait(mbarrier *b, unsigned parity, SITE)  { fake_mbarrier_wait(b, parity, file, line); }
+GPU_CODE void mbarrier_wait(mbarrier *b, unsigned parity, SITE) { fake_mbarrier_wait(b, parity, file, line); }
 
 GPU_CODE void store_async(shared_address to, uint32_t v, shared_address b) { fake_store_async(to, &v, 4, b); }
-GPU_CODE void store_async(shared_address to, uint2 v, shared_address b)    { fake_store_async(to, &v, 8, b); }
-GPU_CODE void store_async(shared_address to, uint4 v, shared_address b)    { fake_store_async(to, &v, 16, b); }
-GPU_CODE void copy_bulk_fence(void) { }
+GPU_CODE void store_async(shared_address to, uint2 v, shared_address b) { fake_store_async(to, &v, 8, b); }
+GPU_CODE void store_async(shared_address to, uint4 v, shared_address b) { fake_store_async(to, &v, 16, b); }
+GPU_CODE void copy_bulk_fence(void) {}
 GPU_CODE void copy_bulk_to_cluster(shared_address to, const void *shared, unsigned bytes, shared_address b)
 {
     fake_copy_bulk(to, shared, bytes, b, true);

@@ -8,13 +8,16 @@
 #include <unistd.h>
 
 /* A region: a page to fault at, SHARED arrays from its start, the dynamic part at its end, another such page. */
-enum { REGION = 288 << 10, PAGE = 64 << 10, STATIC_MOST = 48 << 10, POISON = 0xff, BETWEEN = 0xa5, GAP = 64 };
+enum { REGION = 288 << 10, PAGE = 64 << 10, STATIC_MAX = 48 << 10, POISON = 0xff, BETWEEN = 0xa5, GAP = 64 };
 
 static std::vector<char *> free_regions, used_regions;
 
-struct array { const void *key; size_t at, bytes; };
+struct array {
+    const void *key;
+    size_t at, bytes;
+};
 enum { ARRAYS = 64 };
-static array arrays[ARRAYS];                    /* of the launch: the same places in all blocks */
+static array arrays[ARRAYS]; /* of the launch: the same places in all blocks */
 static size_t array_count, arrays_end;
 
 /* The kernel's own call: ThreadSanitizer takes the C library's for a store to all of it. */
@@ -48,10 +51,8 @@ void fill(void *p, int byte, size_t bytes)
     volatile char *at = (volatile char *)p;
     volatile uint64_t *words = (volatile uint64_t *)p;
     size_t whole = (uintptr_t)p % 8 ? 0 : bytes / 8;
-    for (size_t i = 0; i < whole; i++)
-        words[i] = 0x0101010101010101 * (unsigned)byte;
-    for (size_t i = whole * 8; i < bytes; i++)
-        at[i] = (char)byte;
+    for (size_t i = 0; i < whole; i++) words[i] = 0x0101010101010101 * (unsigned)byte;
+    for (size_t i = whole * 8; i < bytes; i++) at[i] = (char)byte;
 }
 
 static char *region_new(void)
@@ -73,8 +74,7 @@ void block_memory_new(fake_block *b, size_t shared)
     fill(b->shared + shared, BETWEEN, (size_t)(b->region + REGION - b->shared) - shared);
     fill(b->shared - GAP, BETWEEN, GAP);
     fill(b->region, BETWEEN, arrays_end + GAP);
-    for (size_t i = 0; i < array_count; i++)
-        fill(b->region + arrays[i].at, POISON, arrays[i].bytes);
+    for (size_t i = 0; i < array_count; i++) fill(b->region + arrays[i].at, POISON, arrays[i].bytes);
 }
 
 static void check_between(const char *from, const char *to, const char *where)
@@ -108,7 +108,7 @@ void block_memory_end(fake_block *b)
         return;
     if (b->cluster->blocks.size() > 1)
         mprotect(b->region, REGION, PROT_NONE);
-    if (!under_tsan()) {                        /* there, another block is another memory */
+    if (!under_tsan()) { /* there, another block is another memory */
         if (b->cluster->blocks.size() == 1)
             free_regions.push_back(b->region), used_regions.pop_back();
     }
@@ -133,8 +133,8 @@ void *fake_shared(const void *key, size_t bytes)
     for (size_t i = 0; i < array_count; i++)
         if (arrays[i].key == key)
             return b->region + arrays[i].at;
-    array a = { key, (arrays_end + GAP + 127) / 128 * 128, bytes };
-    if (a.at + bytes + GAP > STATIC_MOST || array_count == ARRAYS)
+    array a = {key, (arrays_end + GAP + 127) / 128 * 128, bytes};
+    if (a.at + bytes + GAP > STATIC_MAX || array_count == ARRAYS)
         fake_fail("its SHARED arrays are more than 48 KiB");
     for (fake_block &other : run.blocks)
         if (other.region) {
@@ -163,8 +163,8 @@ fake_block *block_of_shared(uintptr_t at, size_t bytes, const char *what)
     for (fake_block *b : current()->block->cluster->blocks)
         if (holds(b, at, bytes))
             return b;
-    fake_fail("%s at %#zx, %zu bytes, is in the shared memory of no block of the cluster that lives", what,
-              (size_t)at, bytes);
+    fake_fail("%s at %#zx, %zu bytes, is in the shared memory of no block of the cluster that lives", what, (size_t)at,
+              bytes);
 }
 
 void fake_check_shared(const void *p, size_t bytes, const char *what)

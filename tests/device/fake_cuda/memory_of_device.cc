@@ -10,13 +10,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct piece { uint64_t bytes, mapped; char *first; bool freed; };
-static std::map<uint64_t, piece> &device = *new std::map<uint64_t, piece>;            /* by address */
+struct piece {
+    uint64_t bytes, mapped;
+    char *first;
+    bool freed;
+};
+static std::map<uint64_t, piece> &device = *new std::map<uint64_t, piece>; /* by address */
 static std::map<uint64_t, uint64_t> &pinned = *new std::map<uint64_t, uint64_t>;
 static uint64_t taken;
 
 enum { LARGE = 2 << 20, BEHIND = 0xa5, POISON = 0xff };
-static const uint64_t POISON_MOST = 1 << 30;
+static const uint64_t POISON_MAX = 1 << 30;
 
 static const piece *piece_of(uint64_t at, uint64_t *first)
 {
@@ -36,7 +40,9 @@ const char *fake_check_device(uint64_t at, uint64_t bytes)
     if (p && !p->freed && at + bytes <= first + p->bytes)
         return NULL;
     snprintf(text, sizeof text, "%#zx, %zu bytes, is %s", (size_t)at, (size_t)bytes,
-             !p ? "not in device memory" : p->freed ? "in device memory that was freed" : "beyond the end of its memory");
+             !p         ? "not in device memory"
+             : p->freed ? "in device memory that was freed"
+                        : "beyond the end of its memory");
     return text;
 }
 
@@ -96,10 +102,11 @@ cu_result cuMemGetInfo_v2(size_t *available, size_t *total)
 /* Pages of a large piece are large ones: their access changes with all work that is done. */
 static char *pages(uint64_t bytes, uint64_t page)
 {
-    long map = syscall(SYS_mmap, NULL, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+    long map =
+        syscall(SYS_mmap, NULL, bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
     if (map == -1)
         return NULL;
-    char *first = (char *)(((uint64_t)map + page) & ~(page - 1));           /* a page at least on both sides */
+    char *first = (char *)(((uint64_t)map + page) & ~(page - 1)); /* a page at least on both sides */
     if (page > 4096)
         madvise(first, bytes, MADV_HUGEPAGE);
     return first;
@@ -119,11 +126,11 @@ cu_result cuMemAlloc_v2(cu_ptr *at, size_t bytes)
     if (!first)
         return CU_OUT_OF_MEMORY;
     mprotect(first, mapped, PROT_READ | PROT_WRITE);
-    if (bytes <= POISON_MOST)
+    if (bytes <= POISON_MAX)
         memset(p, POISON, bytes);
     memset(p + bytes, BEHIND, room - bytes);
     mprotect(first, mapped, PROT_NONE);
-    device[(uint64_t)p] = { bytes, mapped, first, false };
+    device[(uint64_t)p] = {bytes, mapped, first, false};
     taken += bytes;
     *at = (uint64_t)p;
     return 0;
@@ -131,8 +138,8 @@ cu_result cuMemAlloc_v2(cu_ptr *at, size_t bytes)
 
 static bool written_behind(uint64_t at, const piece &p)
 {
-    const char *end = (const char *)(at + p.bytes), *most = (const char *)(at + (p.bytes + 255) / 256 * 256);
-    for (; end < most; end++)
+    const char *end = (const char *)(at + p.bytes), *max = (const char *)(at + (p.bytes + 255) / 256 * 256);
+    for (; end < max; end++)
         if ((unsigned char)*end != BEHIND)
             return true;
     return false;
@@ -141,7 +148,7 @@ static bool written_behind(uint64_t at, const piece &p)
 cu_result cuMemFree_v2(cu_ptr at)
 {
     CALL();
-    cu_result result = fake_finish_all();       /* it waits for the device */
+    cu_result result = fake_finish_all(); /* it waits for the device */
     if (result)
         return result;
     auto d = device.find(at);
@@ -154,7 +161,8 @@ cu_result cuMemFree_v2(cu_ptr at)
     d->second.freed = true;
     taken -= d->second.bytes;
     return beyond ? fake_misuse(CU_ILLEGAL_ADDRESS, __func__, "a kernel wrote behind a piece of %zu bytes",
-                                (size_t)d->second.bytes) : 0;
+                                (size_t)d->second.bytes)
+                  : 0;
 }
 
 cu_result cuMemHostAlloc(void **at, size_t bytes, unsigned flags)
@@ -183,8 +191,7 @@ cu_result cuMemFreeHost(void *at)
 
 void fake_memory_report(void)
 {
-    for (auto &d : device)
-        fake_count("pieces of device memory not freed", !d.second.freed);
+    for (auto &d : device) fake_count("pieces of device memory not freed", !d.second.freed);
     fake_count("pieces of pinned memory not freed", (int)pinned.size());
 }
 
@@ -216,7 +223,7 @@ cu_result cuMemcpyHtoDAsync_v2(cu_ptr to, const void *from, size_t bytes, cu_str
         return fake_submit(stream, __func__, [=] { return copy_checked((void *)to, from, bytes, to); });
     if (fake_capturing(stream))
         return fake_misuse(CU_INVALID_VALUE, __func__, "captures a copy from memory that is not pinned");
-    std::string staged((const char *)from, bytes);          /* the caller may use it again at once */
+    std::string staged((const char *)from, bytes); /* the caller may use it again at once */
     return fake_submit(stream, __func__, [=] { return copy_checked((void *)to, staged.data(), bytes, to); });
 }
 
@@ -230,7 +237,7 @@ cu_result cuMemcpyDtoHAsync_v2(void *to, cu_ptr from, size_t bytes, cu_stream st
     if (!is_pinned && fake_capturing(stream))
         return fake_misuse(CU_INVALID_VALUE, __func__, "captures a copy to memory that is not pinned");
     cu_result result = fake_submit(stream, __func__, [=] { return copy_checked(to, (const void *)from, bytes, from); });
-    return result || is_pinned ? result : cuStreamSynchronize(stream);      /* a real one waits, too */
+    return result || is_pinned ? result : cuStreamSynchronize(stream); /* a real one waits, too */
 }
 
 cu_result cuMemcpyDtoDAsync_v2(cu_ptr to, cu_ptr from, size_t bytes, cu_stream stream)

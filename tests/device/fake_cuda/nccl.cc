@@ -14,21 +14,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
-#include "fake_driver.h"       /* last: its `fail` is a word of <fstream>, too */
+#include "fake_driver.h" /* last: its `fail` is a word of <fstream>, too */
 
 #define DECLARE(name, suffix, arguments) EXPORT int name arguments;
 NCCL_FUNCTIONS(DECLARE)
 #undef DECLARE
 #define ENTRY(name, suffix, arguments) (const void *)name,
 extern const void *const fake_nccl_functions[];
-const void *const fake_nccl_functions[] = { NCCL_FUNCTIONS(ENTRY) };     /* all are here */
+const void *const fake_nccl_functions[] = {NCCL_FUNCTIONS(ENTRY)}; /* all are here */
 
 struct nccl_comm_st {
     std::string folder;
     int rank, ranks, error, polls;
     bool joined, aborted, stalls;
-    uint64_t sums, messages[2];                 /* begun so far: collectives; messages to and from the other */
-    bool busy;                                  /* an operation began and is not done */
+    uint64_t sums, messages[2]; /* begun so far: collectives; messages to and from the other */
+    bool busy;                  /* an operation began and is not done */
 };
 static std::string last_error;
 
@@ -38,8 +38,10 @@ EXPORT const char *ncclGetErrorString(int error);
 EXPORT const char *ncclGetLastError(nccl_comm);
 const char *ncclGetErrorString(int error)
 {
-    return error == NCCL_REMOTE_ERROR ? "remote process exited or there was a network error"
-         : error == NCCL_INVALID_USAGE ? "invalid usage" : error ? "an error of the fake NCCL" : "no error";
+    return error == NCCL_REMOTE_ERROR    ? "remote process exited or there was a network error"
+           : error == NCCL_INVALID_USAGE ? "invalid usage"
+           : error                       ? "an error of the fake NCCL"
+                                         : "no error";
 }
 const char *ncclGetLastError(nccl_comm) { return last_error.c_str(); }
 
@@ -102,7 +104,7 @@ int ncclCommInitRankConfig(nccl_comm *comm, int ranks, struct nccl_id id, int ra
         WRONG("a configuration that is none, or that blocks");
     if (rank < 0 || rank >= ranks || fake_current_device() < 0 || !exists(id.bytes))
         WRONG("rank %d of %d, id '%.100s'", rank, ranks, id.bytes);
-    *comm = new nccl_comm_st{ id.bytes, rank, ranks, NCCL_IN_PROGRESS, 0, false, false, false, 0, { 0, 0 }, false };
+    *comm = new nccl_comm_st{id.bytes, rank, ranks, NCCL_IN_PROGRESS, 0, false, false, false, 0, {0, 0}, false};
     write_file(place_of(*comm, "gpu", rank), gpu_of_this());
     fake_count("communicators of NCCL not destroyed", 1);
     return NCCL_IN_PROGRESS;
@@ -128,7 +130,7 @@ static void look_for_others(nccl_comm c)
 
 int ncclCommGetAsyncError(nccl_comm c, int *error)
 {
-    enum { POLLS = 2 };                         /* how long a call goes on in the background */
+    enum { POLLS = 2 }; /* how long a call goes on in the background */
     if (!c)
         WRONG("no communicator");
     if (!c->joined)
@@ -152,11 +154,9 @@ static int leave(nccl_comm c)
 {
     bool last = true;
     write_file(place_of(c, "left", c->rank), "");
-    for (int i = 0; i < c->ranks; i++)
-        last &= exists(place_of(c, "left", i));
+    for (int i = 0; i < c->ranks; i++) last &= exists(place_of(c, "left", i));
     if (DIR *folder = last ? opendir(c->folder.c_str()) : NULL) {
-        while (struct dirent *entry = readdir(folder))
-            unlink((c->folder + "/" + entry->d_name).c_str());
+        while (struct dirent *entry = readdir(folder)) unlink((c->folder + "/" + entry->d_name).c_str());
         closedir(folder);
         rmdir(c->folder.c_str());
     }
@@ -192,8 +192,8 @@ struct wish {
     char *to;
     uint64_t count;
     int type;
-    std::string mine;                           /* its file, once it began */
-    std::vector<std::string> files;             /* of all ranks of a collective */
+    std::string mine;               /* its file, once it began */
+    std::vector<std::string> files; /* of all ranks of a collective */
     std::string words(void) const
     {
         return std::string(kind) + " " + std::to_string(count) + " " + std::to_string(type);
@@ -213,10 +213,7 @@ static void begin_alone(struct wish &w)
     w.comm->busy = true;
 }
 
-static std::string numbers_of(const struct wish &w)
-{
-    return w.words() + "\n" + std::string(w.from, w.bytes());
-}
+static std::string numbers_of(const struct wish &w) { return w.words() + "\n" + std::string(w.from, w.bytes()); }
 
 /* Of what a file holds the numbers, if it is of the same operation. */
 static const char *numbers_in(const struct wish &w, const std::string &file, const char **numbers)
@@ -242,11 +239,10 @@ static bool all_are_here(struct wish &w)
     if (w.mine.empty()) {
         begin_alone(w);
         uint64_t number = w.comm->sums++;
-        for (int i = 0; i < w.comm->ranks; i++)
-            w.files.push_back(file_of_sum(w, number, i));
+        for (int i = 0; i < w.comm->ranks; i++) w.files.push_back(file_of_sum(w, number, i));
         w.mine = w.files[(size_t)w.comm->rank];
         write_file(w.mine, numbers_of(w));
-        if (number > 0)                         /* whoever is here has read the one before */
+        if (number > 0) /* whoever is here has read the one before */
             w.files.push_back(file_of_sum(w, number - 1, w.comm->rank));
     }
     for (int i = 0; i < w.comm->ranks; i++)
@@ -257,8 +253,7 @@ static bool all_are_here(struct wish &w)
 
 template <typename real> static void add_numbers(char *to, const char *from, uint64_t count)
 {
-    for (uint64_t i = 0; i < count; i++)
-        ((real *)to)[i] += ((const real *)from)[i];
+    for (uint64_t i = 0; i < count; i++) ((real *)to)[i] += ((const real *)from)[i];
 }
 
 static const char *do_collective(struct wish w)
@@ -297,7 +292,7 @@ static bool peer_is_here(struct wish &w)
         w.mine = w.comm->folder + "/message." + std::to_string(from) + "." + std::to_string(w.comm->messages[sends]++);
         if (sends)
             write_file(w.mine, "message " + std::to_string(w.count) + " " + std::to_string(w.type) + "\n" +
-                       std::string(w.from, w.bytes()));
+                                   std::string(w.from, w.bytes()));
     }
     return sends ? !exists(w.mine) : exists(w.mine);
 }
@@ -350,24 +345,24 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int op, nc
 {
     if (op != NCCL_SUM)
         WRONG("operation %d", op);
-    return submit(__func__, { "all_reduce", c, (const char *)from, (char *)to, count, type, "", {} }, stream);
+    return submit(__func__, {"all_reduce", c, (const char *)from, (char *)to, count, type, "", {}}, stream);
 }
 
 int ncclAllGather(const void *from, void *to, size_t count, int type, nccl_comm c, cu_stream stream)
 {
-    return submit(__func__, { "gather", c, (const char *)from, (char *)to, count, type, "", {} }, stream);
+    return submit(__func__, {"gather", c, (const char *)from, (char *)to, count, type, "", {}}, stream);
 }
 
 int ncclSend(const void *from, size_t count, int type, int peer, nccl_comm c, cu_stream stream)
 {
     if (!c || c->ranks != 2 || peer != 1 - c->rank)
         WRONG("messages go between the two of a pair");
-    return submit(__func__, { "send", c, (const char *)from, NULL, count, type, "", {} }, stream);
+    return submit(__func__, {"send", c, (const char *)from, NULL, count, type, "", {}}, stream);
 }
 
 int ncclRecv(void *to, size_t count, int type, int peer, nccl_comm c, cu_stream stream)
 {
     if (!c || c->ranks != 2 || peer != 1 - c->rank)
         WRONG("messages go between the two of a pair");
-    return submit(__func__, { "recv", c, NULL, (char *)to, count, type, "", {} }, stream);
+    return submit(__func__, {"recv", c, NULL, (char *)to, count, type, "", {}}, stream);
 }

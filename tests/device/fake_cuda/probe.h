@@ -3,6 +3,10 @@
 #define FAKE_CUDA_PROBE_H
 #include <stdint.h>
 
-struct probe_args { int32_t *to; const int32_t *from; int32_t add; };
+struct probe_args {
+    int32_t *to;
+    const int32_t *from;
+    int32_t add;
+};
 
 #endif

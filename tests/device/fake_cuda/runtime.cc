@@ -13,14 +13,14 @@ struct fake_thread *fake_current;
 struct run run;
 
 static struct fake_kernel *kernels;
-static struct fibre *here, *running;            /* the caller's, the one that runs */
-static list<struct fibre *> fibres;             /* from `begun` on: free */
+static struct fibre *here, *running; /* the caller's, the one that runs */
+static list<struct fibre *> fibres;  /* from `begun` on: free */
 static size_t begun;
 static thread *to_begin;
 static char error[2000];
 static uint64_t random_state, seed, launches;
 static unsigned temperament;
-static uint64_t begin_order, end_order;         /* 8 bytes: ThreadSanitizer knows no smaller */
+static uint64_t begin_order, end_order; /* 8 bytes: ThreadSanitizer knows no smaller */
 
 /* ---- kernels and chance ------------------------------------------------------------------ */
 
@@ -33,8 +33,7 @@ void fake_kernel_add(struct fake_kernel *k)
 struct fake_kernel *fake_kernel_find(const char *name)
 {
     struct fake_kernel *k = kernels;
-    while (k && strcmp(k->name, name) != 0)
-        k = k->next;
+    while (k && strcmp(k->name, name) != 0) k = k->next;
     return k;
 }
 
@@ -53,10 +52,7 @@ uint64_t draw(uint64_t below)
 }
 
 /* 0: in turn, at once. 1: drawn, half late. 2: some warps far ahead of others. 3: drawn, all as late as can be. */
-bool late(void)
-{
-    return temperament == 3 || (temperament && draw(2));
-}
+bool late(void) { return temperament == 3 || (temperament && draw(2)); }
 
 /* ---- who runs ---------------------------------------------------------------------------- */
 
@@ -119,7 +115,7 @@ static thread *pick(void)
         deliver_one();
     while (!run.readies)
         if (!deliver_one()) {
-            fake_flags_changed();           /* a plain store does not tell */
+            fake_flags_changed(); /* a plain store does not tell */
             if (!run.readies)
                 return NULL;
         }
@@ -129,7 +125,7 @@ static thread *pick(void)
 static void switch_to(struct fibre *to)
 {
     struct fibre *from = running;
-    saw_before(&end_order);                 /* an error may end the launch before it goes on */
+    saw_before(&end_order); /* an error may end the launch before it goes on */
     running = to;
     fibre_switch(from, to);
 }
@@ -222,13 +218,14 @@ void fake_poll(const char *file, int line)
 
 /* ---- errors ------------------------------------------------------------------------------ */
 
-struct failed { };                              /* thrown by what is not a kernel's thread */
+struct failed {
+}; /* thrown by what is not a kernel's thread */
 
 static void name_thread(char *to, size_t size, const fake_thread *t)
 {
     const fake_block *b = t->block;
-    snprintf(to, size, "thread (%u,%u,%u) of block (%u,%u,%u)", t->index.x, t->index.y, t->index.z,
-             b->index.x, b->index.y, b->index.z);
+    snprintf(to, size, "thread (%u,%u,%u) of block (%u,%u,%u)", t->index.x, t->index.y, t->index.z, b->index.x,
+             b->index.y, b->index.z);
 }
 
 void fake_fail(const char *format, ...)
@@ -257,18 +254,20 @@ static void say_deadlock(thread *all, size_t count)
         if (t->ended || !t->waits_at)
             continue;
         const char *file = strrchr(t->file, '/');
-        std::string place = std::string(t->waits_at) + " (" + (file ? file + 1 : t->file) + ":" + std::to_string(t->line) + ")";
+        std::string place =
+            std::string(t->waits_at) + " (" + (file ? file + 1 : t->file) + ":" + std::to_string(t->line) + ")";
         auto &entry = places[place];
         entry.first++;
         entry.second = t;
     }
-    int n = snprintf(error, sizeof error, "kernel %s is in a deadlock: %zu threads have ended", run.kernel->name, ended);
+    int n =
+        snprintf(error, sizeof error, "kernel %s is in a deadlock: %zu threads have ended", run.kernel->name, ended);
     for (auto &p : places) {
         char who[200];
         name_thread(who, sizeof who, p.second.second);
         if (n < (int)sizeof error)
-            n += snprintf(error + n, sizeof error - n, "; %d wait at %s, one is %s", p.second.first,
-                          p.first.c_str(), who);
+            n += snprintf(error + n, sizeof error - n, "; %d wait at %s, one is %s", p.second.first, p.first.c_str(),
+                          who);
     }
 }
 
@@ -284,7 +283,7 @@ static void on_signal(int number, siginfo_t *info, void *)
     abort();
 }
 
-static const int caught[] = { SIGSEGV, SIGBUS, SIGILL };
+static const int caught[] = {SIGSEGV, SIGBUS, SIGILL};
 static struct sigaction before[3];
 
 static void catch_signals(bool on)
@@ -308,11 +307,15 @@ static void catch_signals(bool on)
 
 /* ---- waves ------------------------------------------------------------------------------- */
 
-struct wave { std::vector<cluster> clusters; thread *threads; size_t room, count; };
+struct wave {
+    std::vector<cluster> clusters;
+    thread *threads;
+    size_t room, count;
+};
 
 static struct fake_index index_of(unsigned number, const struct fake_index &of)
 {
-    return { number % of.x, number / of.x % of.y, number / of.x / of.y };
+    return {number % of.x, number / of.x % of.y, number / of.x / of.y};
 }
 
 static unsigned volume(const struct fake_index &i) { return i.x * i.y * i.z; }
@@ -320,9 +323,9 @@ static unsigned volume(const struct fake_index &i) { return i.x * i.y * i.z; }
 /* Block `rank` of cluster `number` in the grid. */
 static struct fake_index block_index(unsigned number, unsigned rank, const struct fake_launch *l)
 {
-    struct fake_index grid = { l->grid.x / l->cluster.x, l->grid.y / l->cluster.y, l->grid.z / l->cluster.z };
+    struct fake_index grid = {l->grid.x / l->cluster.x, l->grid.y / l->cluster.y, l->grid.z / l->cluster.z};
     struct fake_index c = index_of(number, grid), r = index_of(rank, l->cluster);
-    return { c.x * l->cluster.x + r.x, c.y * l->cluster.y + r.y, c.z * l->cluster.z + r.z };
+    return {c.x * l->cluster.x + r.x, c.y * l->cluster.y + r.y, c.z * l->cluster.z + r.z};
 }
 
 static void begin_block(struct wave *w, size_t b, struct fake_index index, unsigned rank, cluster *c)
@@ -374,8 +377,7 @@ static void end_wave(struct wave *w)
     if (run.live && !error[0])
         say_deadlock(w->threads, w->count);
     try {
-        while (!error[0] && deliver_one())
-            ;
+        while (!error[0] && deliver_one());
         for (auto &b : run.blocks) {
             fake_current = b.threads;
             if (!error[0])
@@ -397,7 +399,7 @@ static void run_wave(struct wave *w, const unsigned *order, unsigned clusters)
     begun = 0;
     go_on(pick());
     if (error[0] || run.live)
-        fibres.count = 0;                   /* those that wait for ever keep theirs */
+        fibres.count = 0; /* those that wait for ever keep theirs */
     end_wave(w);
 }
 
@@ -413,8 +415,7 @@ static void run_grid(void)
         order[j] = i;
     }
     unsigned together = run.launch->cooperative ? clusters : 1;
-    for (unsigned i = 0; i < clusters && !error[0]; i += together)
-        run_wave(&w, &order[i], together);
+    for (unsigned i = 0; i < clusters && !error[0]; i += together) run_wave(&w, &order[i], together);
 }
 
 /* A GPU keeps denormals; threads of the library flush them. */
@@ -427,7 +428,7 @@ static unsigned floats_as_on_gpu(void)
 #else
     uint64_t before;
     asm volatile("mrs %0, fpcr" : "=r"(before));
-    asm volatile("msr fpcr, %0" :: "r"((uint64_t)0));
+    asm volatile("msr fpcr, %0" ::"r"((uint64_t)0));
     return (unsigned)before;
 #endif
 }
@@ -437,7 +438,7 @@ static void floats_as_before(unsigned before)
 #if defined __x86_64__
     __builtin_ia32_ldmxcsr(before);
 #else
-    asm volatile("msr fpcr, %0" :: "r"((uint64_t)before));
+    asm volatile("msr fpcr, %0" ::"r"((uint64_t)before));
 #endif
 }
 

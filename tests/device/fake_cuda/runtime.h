@@ -10,14 +10,16 @@
 extern "C" {
 #endif
 
-struct fake_index { unsigned x, y, z; };
+struct fake_index {
+    unsigned x, y, z;
+};
 
 /* A kernel, as KERNEL declares it. */
 struct fake_kernel {
     const char *name;
-    void      (*run)(const void *args);
-    size_t      args;                       /* bytes of its argument */
-    unsigned    threads, blocks;            /* its launch bounds */
+    void (*run)(const void *args);
+    size_t args;              /* bytes of its argument */
+    unsigned threads, blocks; /* its launch bounds */
     struct fake_kernel *next;
 };
 void fake_kernel_add(struct fake_kernel *);
@@ -26,7 +28,7 @@ struct fake_kernel *fake_kernel_find(const char *name);
 struct fake_launch {
     struct fake_index grid, block, cluster;
     bool cooperative;
-    size_t shared;                          /* dynamic */
+    size_t shared; /* dynamic */
     const void *args;
 };
 
@@ -39,7 +41,7 @@ void fake_seed(uint64_t seed);
 /* What the thread that runs is. */
 struct fake_thread {
     struct fake_index index;
-    unsigned number, lane;                  /* in the block, in the warp */
+    unsigned number, lane; /* in the block, in the warp */
     const struct fake_launch *launch;
     struct fake_block *block;
 };
@@ -51,24 +53,24 @@ __attribute__((noreturn, format(printf, 1, 2))) void fake_fail(const char *forma
 
 /* ---- what kernels' words are made of: file and line say where a thread waits -------------- */
 
-void fake_barrier(int id, unsigned threads, bool wait, const char *file, int line);     /* 0 threads: all */
+void fake_barrier(int id, unsigned threads, bool wait, const char *file, int line); /* 0 threads: all */
 void fake_fence(void);
 
 typedef void fake_warp_function(void *const slot[32], uint32_t mask);
 /* Waits for the lanes of the mask; the last calls f with what each brought. ordered: as a barrier of memory, too. */
 void fake_warp(uint32_t mask, fake_warp_function *f, void *mine, bool ordered, const char *file, int line);
 
-void *fake_shared(const void *key, size_t bytes);                       /* a SHARED array of this block */
+void *fake_shared(const void *key, size_t bytes); /* a SHARED array of this block */
 void *fake_dynamic_shared(void);
-void fake_check_shared(const void *p, size_t bytes, const char *what);  /* within this block's, aligned to bytes */
+void fake_check_shared(const void *p, size_t bytes, const char *what); /* within this block's, aligned to bytes */
 
 void fake_copy_async(void *shared, const void *global);
 void fake_copy_async_commit(void);
 void fake_copy_async_wait(int left);
 
-void fake_flags_changed(void);                                          /* a word that others may wait for */
+void fake_flags_changed(void); /* a word that others may wait for */
 void fake_wait_at_least(const uint32_t *flag, uint32_t value, const char *file, int line);
-void fake_poll(const char *file, int line);                             /* lets others go on */
+void fake_poll(const char *file, int line); /* lets others go on */
 
 unsigned fake_cluster_rank(void), fake_cluster_size(void);
 void fake_cluster_arrive(const char *file, int line);

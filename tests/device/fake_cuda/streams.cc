@@ -14,24 +14,38 @@ enum { CU_CAPTURE_UNSUPPORTED = 900, CU_CAPTURE_UNMATCHED = 903, CU_CAPTURE_UNJO
 /* One thing to do after others. */
 struct node {
     std::string name;
-    fake_work work;                             /* none: it only joins */
-    fake_ready ready;                           /* none: as soon as those before are done */
-    std::vector<std::shared_ptr<node>> after, before;   /* before: those that wait for it, once it is to be done */
-    size_t left;                                /* of those before, how many are not done */
+    fake_work work;                                   /* none: it only joins */
+    fake_ready ready;                                 /* none: as soon as those before are done */
+    std::vector<std::shared_ptr<node>> after, before; /* before: those that wait for it, once it is to be done */
+    size_t left;                                      /* of those before, how many are not done */
     bool done;
-    double at;                                  /* milliseconds, when it was done */
+    double at; /* milliseconds, when it was done */
 };
 typedef std::shared_ptr<node> node_ref;
 
-struct cu_graph_st { std::vector<node_ref> nodes; cu_stream origin; };
-struct cu_exec_st { std::vector<node_ref> nodes; };
-struct cu_stream_st { bool blocking; node_ref last; cu_graph_st *capture; };
+struct cu_graph_st {
+    std::vector<node_ref> nodes;
+    cu_stream origin;
+};
+struct cu_exec_st {
+    std::vector<node_ref> nodes;
+};
+struct cu_stream_st {
+    bool blocking;
+    node_ref last;
+    cu_graph_st *capture;
+};
 /* by_graph: a node of a graph recorded it last, at that time; 0: none did. */
-struct cu_event_st { bool timed; node_ref node; cu_graph_st *capture; double by_graph; };
+struct cu_event_st {
+    bool timed;
+    node_ref node;
+    cu_graph_st *capture;
+    double by_graph;
+};
 
 /* What may be done now; the rest hangs on it. Outlives the process's end, as what is never done may be long. */
 static std::vector<node_ref> &next_ones = *new std::vector<node_ref>;
-static struct cu_stream_st default_stream = { true, NULL, NULL };
+static struct cu_stream_st default_stream = {true, NULL, NULL};
 static std::vector<cu_stream> streams;
 static uint64_t random_state;
 
@@ -54,7 +68,7 @@ static double milliseconds(void)
 
 static node_ref node_new(const std::string &name, fake_work work, fake_ready ready)
 {
-    return std::make_shared<node>(node{ name, std::move(work), std::move(ready), {}, {}, 0, false, 0 });
+    return std::make_shared<node>(node{name, std::move(work), std::move(ready), {}, {}, 0, false, 0});
 }
 
 /* It is to be done: those before are known. */
@@ -143,7 +157,7 @@ static node_ref add(cu_stream s, const char *name, fake_work work, fake_ready re
         n->after.push_back(after);
     if (s->last)
         n->after.push_back(s->last);
-    if (s->blocking && !s->capture) {           /* the default stream and those that heed it wait for each other */
+    if (s->blocking && !s->capture) { /* the default stream and those that heed it wait for each other */
         if (default_stream.last)
             n->after.push_back(default_stream.last);
         for (cu_stream other : streams)
@@ -175,7 +189,7 @@ cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
     CALL();
     if (flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#x", flags);
-    *stream = new cu_stream_st{ !(flags & CU_STREAM_NON_BLOCKING), NULL, NULL };
+    *stream = new cu_stream_st{!(flags & CU_STREAM_NON_BLOCKING), NULL, NULL};
     streams.push_back(*stream);
     return 0;
 }
@@ -219,7 +233,7 @@ cu_result cuEventCreate(cu_event *event, unsigned flags)
     CALL();
     if (flags & ~(unsigned)CU_EVENT_NO_TIMING)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#x", flags);
-    *event = new cu_event_st{ !(flags & CU_EVENT_NO_TIMING), NULL, NULL, 0 };
+    *event = new cu_event_st{!(flags & CU_EVENT_NO_TIMING), NULL, NULL, 0};
     return 0;
 }
 
@@ -248,7 +262,10 @@ cu_result cuEventRecordWithFlags(cu_event event, cu_stream stream, unsigned flag
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#x%s", flags, s->capture ? "" : " outside of a capture");
     if (!flags)
         return cuEventRecord(event, stream);
-    return fake_submit(stream, __func__, [event] { event->by_graph = milliseconds(); return (const char *)NULL; });
+    return fake_submit(stream, __func__, [event] {
+        event->by_graph = milliseconds();
+        return (const char *)NULL;
+    });
 }
 
 cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
@@ -258,11 +275,11 @@ cu_result cuStreamWaitEvent(cu_stream stream, cu_event event, unsigned flags)
     if (flags)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#x", flags);
     if (!event->node)
-        return 0;                               /* never recorded: nothing to wait for */
+        return 0; /* never recorded: nothing to wait for */
     if (event->capture != s->capture) {
         if (s->capture || !event->capture)
             return fake_misuse(CU_CAPTURE_UNMATCHED, __func__, "the event and the stream are of different captures");
-        s->capture = event->capture;            /* joins the capture; what it had to do is not part of it */
+        s->capture = event->capture; /* joins the capture; what it had to do is not part of it */
         s->last = NULL;
     }
     add(s, "a wait", NULL, NULL, event->node);
@@ -292,7 +309,7 @@ cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode)
     if (!stream || stream->capture || mode < 0 || mode > 2)
         return fake_misuse(CU_CAPTURE_UNSUPPORTED, __func__, "the default stream, or one that is being captured");
     cu_result result = finish(stream->last);
-    stream->capture = new cu_graph_st{ {}, stream };
+    stream->capture = new cu_graph_st{{}, stream};
     stream->last = NULL;
     return result;
 }
@@ -302,14 +319,13 @@ static bool is_joined(const cu_graph_st *graph, const node_ref &last)
 {
     if (!last)
         return graph->nodes.empty();
-    std::vector<node_ref> reached = { last };
+    std::vector<node_ref> reached = {last};
     for (size_t i = 0; i < reached.size(); i++)
         for (auto &a : reached[i]->after)
             if (std::find(reached.begin(), reached.end(), a) == reached.end())
                 reached.push_back(a);
-    size_t waits = 0;                           /* events and waits alone are nothing to lose */
-    for (auto &n : graph->nodes)
-        waits += !n->work && std::find(reached.begin(), reached.end(), n) == reached.end();
+    size_t waits = 0; /* events and waits alone are nothing to lose */
+    for (auto &n : graph->nodes) waits += !n->work && std::find(reached.begin(), reached.end(), n) == reached.end();
     return reached.size() + waits == graph->nodes.size();
 }
 
@@ -354,8 +370,8 @@ cu_result cuGraphInstantiateWithFlags(cu_exec *exec, cu_graph graph, unsigned lo
     CALL();
     if (flags)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#llx", flags);
-    *exec = new cu_exec_st{ copied(graph->nodes) };
-    fake_count("instances of graphs not destroyed", 1);
+    *exec = new cu_exec_st{copied(graph->nodes)};
+    fake_count("executables of graphs not destroyed", 1);
     return 0;
 }
 
@@ -372,7 +388,7 @@ cu_result cuGraphExecDestroy(cu_exec exec)
     CALL();
     cu_result result = fake_finish_all();
     delete exec;
-    fake_count("instances of graphs not destroyed", -1);
+    fake_count("executables of graphs not destroyed", -1);
     return result;
 }
 

@@ -46,8 +46,7 @@ static void multiply(void *const slot[32], const float *a, const float *b, int k
             float *c = &((struct fake_mma *)slot[lane])->c[j];
             int row = lane / 4 + (j & 2) * 4, column = lane % 4 * 2 + (j & 1);
             double sum = *c;
-            for (int i = 0; i < k; i++)
-                sum += (double)a[row * k + i] * b[i * 8 + column];
+            for (int i = 0; i < k; i++) sum += (double)a[row * k + i] * b[i * 8 + column];
             *c = (float)sum;
         }
 }
@@ -59,11 +58,9 @@ static void mma_16816(void *const slot[32], number_of *number)
         const struct fake_mma *m = (const struct fake_mma *)slot[lane];
         int g = lane / 4, i = lane % 4 * 2;
         for (int r = 0; r < 4; r++)
-            for (int half = 0; half < 2; half++)
-                a[(g + r % 2 * 8) * 16 + i + half + r / 2 * 8] = number(m->a[r], half);
+            for (int half = 0; half < 2; half++) a[(g + r % 2 * 8) * 16 + i + half + r / 2 * 8] = number(m->a[r], half);
         for (int r = 0; r < 2; r++)
-            for (int half = 0; half < 2; half++)
-                b[(i + half + r * 8) * 8 + g] = number(m->b[r], half);
+            for (int half = 0; half < 2; half++) b[(i + half + r * 8) * 8 + g] = number(m->b[r], half);
     }
     multiply(slot, a, b, 16);
 }
@@ -77,10 +74,8 @@ void fake_mma_tf32(void *const slot[32], uint32_t)
     for (int lane = 0; lane < 32; lane++) {
         const struct fake_mma *m = (const struct fake_mma *)slot[lane];
         int g = lane / 4, i = lane % 4;
-        for (int r = 0; r < 4; r++)
-            a[(g + r % 2 * 8) * 8 + i + r / 2 * 4] = whole_tf32(m->a[r], 0);
-        for (int r = 0; r < 2; r++)
-            b[(i + r * 4) * 8 + g] = whole_tf32(m->b[r], 0);
+        for (int r = 0; r < 4; r++) a[(g + r % 2 * 8) * 8 + i + r / 2 * 4] = whole_tf32(m->a[r], 0);
+        for (int r = 0; r < 2; r++) b[(i + r * 4) * 8 + g] = whole_tf32(m->b[r], 0);
     }
     multiply(slot, a, b, 8);
 }

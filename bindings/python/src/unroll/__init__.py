@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _core
-from ._core import Array, Dataset, Session, Stream, cells, divide, evaluate, formats, isas, optimizers, sample
+from ._core import Array, Dataset, Session, Stream, cells, evaluate, formats, isas, optimizers, sample, sample_order
 from ._errors import (
     CommunicationError,
     DataError,
@@ -34,8 +34,8 @@ from ._errors import (
 
 __all__ = [
     "Array", "CommunicationError", "DataError", "Dataset", "DivergedError", "Error", "Model", "ResourceError", "Result", "Session",
-    "Stream", "Trainer", "UnsupportedError", "UsageError", "cells", "divide", "evaluate", "formats", "import_model",
-    "isas", "load", "optimizers", "sample",
+    "Stream", "Trainer", "UnsupportedError", "UsageError", "cells", "evaluate", "formats", "import_model",
+    "isas", "load", "optimizers", "sample", "sample_order",
 ]  # fmt: skip
 
 __version__: str = _core.version
@@ -56,7 +56,7 @@ class Model(_core.Model):
 
     Model(cell="lstm", layers=1, hidden=128, input=N, ...) draws random weights from `seed`; the keywords are the
     members of unroll_spec in unroll.h, with loss "none", "xent", "mse" or "mae". `Model.network(layers, ...)` takes any
-    layers. `spec`, `layers`, `symbols` and `parameters()` tell what it is."""
+    layers. `spec`, `layers`, `vocabulary` and `parameters()` tell what it is."""
 
     #: Sessions that `run` keeps, each for one shape.
     SESSIONS = 4

@@ -77,7 +77,7 @@ class Model:
     @property
     def sessions(self) -> int: ...
     @property
-    def symbols(self) -> Optional[list[str]]: ...
+    def vocabulary(self) -> Optional[list[str]]: ...
     @property
     def signature(self) -> list[str]: ...
     def parameters(self) -> dict[str, Array]: ...
@@ -96,13 +96,13 @@ class Session:
         lengths: int = 0,
         resets: int = 0,
         results: int = 0,
-        carry: int = 0,
+        stateful: int = 0,
         input_gradient: int = 0,
         no_dropout: int = 0,
         optimizer: Optional[str] = "adam",
         seed: int = 0,
         threads: int = 0,
-        lanes: int = 0,
+        queues: int = 0,
         chunks: int = 0,
         checkpoint_time: int = 0,
         shards: int = 1,
@@ -118,8 +118,8 @@ class Session:
         *,
         inputs: Any = None,
         tokens: Any = None,
-        classes: Any = None,
-        values: Any = None,
+        targets: Any = None,
+        target_values: Any = None,
         lengths: Any = None,
         reset: Any = None,
     ) -> None: ...
@@ -141,13 +141,13 @@ class Session:
         *,
         inputs: Any = None,
         tokens: Any = None,
-        classes: Any = None,
-        values: Any = None,
+        targets: Any = None,
+        target_values: Any = None,
         lengths: Any = None,
         reset: Any = None,
         learning_rate: float = ...,
         clip: float = ...,
-        look: bool = True,
+        sync: bool = True,
         **hyperparameters: float,
     ) -> Optional[dict[str, float]]: ...
     def read(self, name: str, out: Any = None, /) -> Any: ...
@@ -204,7 +204,7 @@ class Trainer:
         task: Optional[str] = None,
         batch: int = 32,
         bptt: int = 64,
-        carry: int = 1,
+        stateful: int = 1,
         optimizer: str = "adam",
         schedule: str = "cosine",
         warmup: int = 100,
@@ -214,7 +214,7 @@ class Trainer:
         seed: int = 1,
         memory: int = 0,
         threads: int = 0,
-        lanes: int = 0,
+        queues: int = 0,
         chunks: int = 0,
         checkpoint_time: int = 0,
         isa: Optional[str] = None,
@@ -222,8 +222,8 @@ class Trainer:
         precision: Optional[str] = None,
         dtype: Optional[str] = None,
         exact: int = 0,
-        loss_every: int = 0,
-        new_rates: int = 0,
+        log_interval: int = 0,
+        new_hyperparameters: int = 0,
         learning_rate: float = ...,
         clip: float = ...,
         **hyperparameters: float,
@@ -236,7 +236,7 @@ class Trainer:
     @property
     def progress(self) -> dict[str, Any]: ...
     @property
-    def forecast(self) -> int: ...
+    def memory_estimate(self) -> int: ...
 
 def evaluate(
     model: Model,
@@ -265,14 +265,14 @@ def sample(
     isa: Optional[str] = None,
     threads: int = 0,
 ) -> str: ...
-def divide(
+def sample_order(
     *,
     rows: int = 1,
     count: int = 0,
     lengths: Any = None,
     classes: Any = None,
     how: str = "even",
-    parts: int = 1,
+    replicas: int = 1,
     seed: int = 0,
     epoch: int = 0,
 ) -> Array: ...

@@ -1,0 +1,247 @@
+/* Stream: a model step by step, in memory of its own. A step takes no other lock than the stream's. */
+#include "py_core.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct stream_object {
+    PyObject_HEAD
+    void *memory;
+    size_t bytes;
+    unroll_stream *stream;
+    int rows;
+    bool tokens;
+    struct lock lock;
+} stream_object;
+
+static const struct field config_fields[] = {FIELD(unroll_stream_config, rows, FIELD_INT),
+                                             MACHINE_FIELD(unroll_stream_config, dtype, FIELD_TEXT),
+                                             MACHINE_FIELD(unroll_stream_config, isa, FIELD_TEXT),
+                                             {NULL, 0, 0, NULL}};
+
+/* ---- making -------------------------------------------------------------------------------- */
+
+static stream_object *stream_empty(PyTypeObject *type, size_t bytes, int rows, bool tokens)
+{
+    stream_object *s = (stream_object *)object_new(type);
+    if (!s)
+        return NULL;
+    lock_init(&s->lock);
+    s->bytes = bytes;
+    s->rows = rows;
+    s->tokens = tokens;
+    if (posix_memalign(&s->memory, 64, bytes)) {
+        s->memory = NULL;
+        Py_DECREF(s);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    return s;
+}
+
+static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    unroll_stream_config config = unroll_stream_default();
+    PyObject *model;
+    unroll_network network;
+    if (!PyArg_ParseTuple(args, "O!:Stream", model_type, &model) ||
+        !fields_take("a stream", config_fields, keywords, &config))
+        return NULL;
+    model_object *m = (model_object *)model;
+    unroll_status status;
+    size_t bytes;
+    UNLOCKED(&m->lock, bytes = unroll_stream_bytes(m->model, &config));
+    if (!bytes) /* the reason is what init says */
+        UNLOCKED(&m->lock, status = unroll_stream_init(NULL, 0, m->model, &config, NULL));
+    if (!bytes)
+        return raise_status(status);
+    unroll_model_network(m->model, &network);
+    stream_object *s = stream_empty(type, bytes, config.rows, network.tokens != 0);
+    if (!s)
+        return NULL;
+    UNLOCKED(&m->lock, status = unroll_stream_init(s->memory, bytes, m->model, &config, &s->stream));
+    if (status == UNROLL_OK)
+        return (PyObject *)s;
+    Py_DECREF(s);
+    return raise_status(status);
+}
+
+/* A stream has no pointer into itself: its bytes, somewhere else, are another one. */
+static PyObject *stream_copy(PyObject *self, PyObject *unused)
+{
+    stream_object *s = (stream_object *)self, *other = stream_empty(Py_TYPE(self), s->bytes, s->rows, s->tokens);
+    (void)unused;
+    if (!other)
+        return NULL;
+    UNLOCKED(&s->lock, memcpy(other->memory, s->memory, s->bytes));
+    other->stream = (unroll_stream *)((char *)other->memory + ((char *)s->stream - (char *)s->memory));
+    return (PyObject *)other;
+}
+
+static void stream_dealloc(PyObject *self)
+{
+    stream_object *s = (stream_object *)self;
+    free(s->memory);
+    pthread_mutex_destroy(&s->lock.mutex);
+    object_free(self);
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+/* steps < 0: one step, of arrays without an axis of time. */
+static unroll_status advance(stream_object *s, int steps, const void *inputs, float *outputs)
+{
+    if (steps < 0)
+        return s->tokens ? unroll_stream_step_tokens(s->stream, inputs, outputs)
+                         : unroll_stream_step(s->stream, inputs, outputs);
+    return s->tokens ? unroll_stream_run_tokens(s->stream, steps, inputs, outputs)
+                     : unroll_stream_run(s->stream, steps, inputs, outputs);
+}
+
+static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many)
+{
+    if (!given)
+        return NULL;
+    struct wanted in = {.name = s->tokens ? "tokens" : "inputs", .number = s->tokens ? NUMBER_I32 : NUMBER_F32};
+    struct wanted to = {.name = "out", .number = NUMBER_F32};
+    struct view from, result;
+    PyObject *array;
+    unroll_status status;
+    if (many)
+        in.shape[in.rank++] = ANY;
+    in.shape[in.rank++] = s->rows;
+    if (!s->tokens)
+        in.shape[in.rank++] = unroll_stream_inputs(s->stream);
+    if (!view_take(given, &in, &from))
+        return NULL;
+    if (many && from.shape[0] > INT_MAX) {
+        PyErr_Format(PyExc_OverflowError, "%s: %zd steps at once are outside 1..%d", in.name, from.shape[0], INT_MAX);
+        view_release(&from);
+        return NULL;
+    }
+    if (many)
+        to.shape[to.rank++] = from.shape[0];
+    to.shape[to.rank++] = s->rows;
+    to.shape[to.rank++] = unroll_stream_outputs(s->stream);
+    if (!result_take(out, &to, &result, &array)) {
+        view_release(&from);
+        return NULL;
+    }
+    UNLOCKED(&s->lock, status = advance(s, many ? (int)from.shape[0] : -1, from.data, result.data));
+    view_release(&from);
+    view_release(&result);
+    if (status == UNROLL_OK)
+        return array;
+    Py_DECREF(array);
+    return raise_status(status);
+}
+
+/* What the model reads, by position or by its name; borrowed, NULL with an exception. */
+static PyObject *take_input(const stream_object *s, PyObject *args, PyObject *keywords, PyObject **out)
+{
+    static char *names[] = {"", "out", "inputs", "tokens", NULL};
+    PyObject *x = Py_None, *inputs = Py_None, *tokens = Py_None;
+    *out = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO$OO", names, &x, out, &inputs, &tokens))
+        return NULL;
+    const char *name = s->tokens ? "tokens" : "inputs";
+    PyObject *named = s->tokens ? tokens : inputs, *other = s->tokens ? inputs : tokens;
+    if (other != Py_None || (x == Py_None) == (named == Py_None))
+        return PyErr_Format(PyExc_TypeError,
+                            "the model reads %s: one array of them is wanted, by position or as %s=", name, name);
+    return x == Py_None ? named : x;
+}
+
+static PyObject *stream_step(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    stream_object *s = (stream_object *)self;
+    PyObject *out, *x = take_input(s, args, keywords, &out);
+    return run(s, x, out, false);
+}
+
+static PyObject *stream_run(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    stream_object *s = (stream_object *)self;
+    PyObject *out, *x = take_input(s, args, keywords, &out);
+    return run(s, x, out, true);
+}
+
+/* ---- states --------------------------------------------------------------------------------- */
+
+static PyObject *stream_reset(PyObject *self, PyObject *args)
+{
+    stream_object *s = (stream_object *)self;
+    unroll_status status;
+    PyObject *given = NULL;
+    int row = -1;
+    if (!PyArg_ParseTuple(args, "|O:reset", &given) || (given && !int_take("row", given, &row)))
+        return NULL;
+    UNLOCKED(&s->lock, status = unroll_stream_reset(s->stream, row));
+    return status == UNROLL_OK ? none() : raise_status(status);
+}
+
+static PyObject *stream_save(PyObject *self, PyObject *unused)
+{
+    stream_object *s = (stream_object *)self;
+    size_t bytes = unroll_stream_state_bytes(s->stream);
+    unroll_status status;
+    (void)unused;
+    char *state = malloc(bytes ? bytes : 1);
+    if (!state)
+        return PyErr_NoMemory();
+    UNLOCKED(&s->lock, status = unroll_stream_save(s->stream, state, bytes));
+    PyObject *saved = status == UNROLL_OK ? PyBytes_FromStringAndSize(state, (Py_ssize_t)bytes) : raise_status(status);
+    free(state);
+    return saved;
+}
+
+static PyObject *stream_load(PyObject *self, PyObject *args)
+{
+    stream_object *s = (stream_object *)self;
+    Py_buffer state;
+    unroll_status status;
+    if (!PyArg_ParseTuple(args, "y*:load", &state))
+        return NULL;
+    UNLOCKED(&s->lock, status = unroll_stream_load(s->stream, state.buf, (size_t)state.len));
+    PyBuffer_Release(&state);
+    return status == UNROLL_OK ? none() : raise_status(status);
+}
+
+static PyObject *stream_info(PyObject *self, void *unused)
+{
+    stream_object *s = (stream_object *)self;
+    (void)unused;
+    return Py_BuildValue("{s:i,s:i,s:i,s:s,s:n}", "rows", s->rows, "inputs", unroll_stream_inputs(s->stream), "outputs",
+                         unroll_stream_outputs(s->stream), "isa", unroll_stream_isa(s->stream), "bytes",
+                         (Py_ssize_t)s->bytes);
+}
+
+static PyObject *stream_repr(PyObject *self) { return described("Stream", stream_info(self, NULL)); }
+
+static PyMethodDef methods[] = {
+    {"step", (PyCFunction)(void (*)(void))stream_step, METH_VARARGS | METH_KEYWORDS,
+     "step(x, out=None): inputs [rows, input] of float32, or tokens [rows] of int32, also as inputs= or tokens=; gives "
+     "[rows, output]."},
+    {"run", (PyCFunction)(void (*)(void))stream_run, METH_VARARGS | METH_KEYWORDS,
+     "run(x, out=None): many steps, with an axis of time in front."},
+    {"reset", stream_reset, METH_VARARGS, "reset(row=-1): the states of a row, or of all, become zero."},
+    {"save", stream_save, METH_NOARGS, "The states as bytes."},
+    {"load", stream_load, METH_VARARGS, "load(state): states that save gave, of a stream alike."},
+    {"copy", stream_copy, METH_NOARGS, "Another stream that goes on from here by itself."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef members[] = {
+    {"info", stream_info, NULL, "Rows, widths of inputs and outputs, isa and bytes: a dict.", NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Stream(model, *, rows=1, dtype='fp32', isa=None): a model of one direction, step by step, with the\n"
+                "model's weights as they are now. Streams of different threads run at the same time."},
+    {Py_tp_new, stream_new},
+    {Py_tp_dealloc, stream_dealloc},
+    {Py_tp_repr, stream_repr},
+    {Py_tp_methods, methods},
+    {Py_tp_getset, members},
+    {0, NULL}};
+
+PyType_Spec stream_spec = {"unroll._core.Stream", sizeof(stream_object), 0, Py_TPFLAGS_DEFAULT, slots};

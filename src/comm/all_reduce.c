@@ -1,0 +1,271 @@
+/* Who sends what to whom in each round of a sum. Each algorithm is one function of (size, place, round); ends of
+ * messages agree because every member computes the same. */
+#include "comm/all_reduce.h"
+#include <string.h>
+
+static void send(struct round *r, int to, size_t first, size_t count)
+{
+    r->to = to;
+    r->sent_first = first;
+    r->sent = count;
+}
+
+static void receive(struct round *r, int from, size_t first, size_t count, bool adds)
+{
+    r->from = from;
+    r->received_first = first;
+    r->received = count;
+    r->adds = adds;
+}
+
+static int levels(int size)
+{
+    int n = 0;
+    while (1 << n < size) n++;
+    return n;
+}
+
+/* ---- tree and star --------------------------------------------------------------------- */
+
+/* Up at distance 1, 2, 4 ..: place 0 ends with the sum. */
+static void climb(const struct shape *s, int level, struct round *r)
+{
+    int distance = 1 << level;
+    if (s->place & (distance - 1))
+        return;
+    if (s->place & distance)
+        send(r, s->place - distance, 0, s->count);
+    else if (s->place + distance < s->size)
+        receive(r, s->place + distance, 0, s->count, true);
+}
+
+/* Down the same tree: whoever has the sum hands it on at each smaller distance. */
+static void descend(const struct shape *s, int level, struct round *r)
+{
+    int distance = 1 << level;
+    if (s->place & (distance - 1))
+        return;
+    if (s->place & distance)
+        receive(r, s->place - distance, 0, s->count, false);
+    else if (s->place + distance < s->size)
+        send(r, s->place + distance, 0, s->count);
+}
+
+static bool tree(const struct shape *s, int number, struct round *r)
+{
+    int n = levels(s->size);
+    if (number >= 2 * n)
+        return false;
+    if (number < n)
+        climb(s, number, r);
+    else if (number < 2 * n)
+        descend(s, 2 * n - 1 - number, r);
+    return true;
+}
+
+static bool gather_broadcast(const struct shape *s, int number, struct round *r)
+{
+    int others = s->size - 1, other = 1 + number % (others ? others : 1);
+    bool back = number >= others;
+    if (number >= 2 * others)
+        return false;
+    if (s->place == 0 && back)
+        send(r, other, 0, s->count);
+    else if (s->place == 0)
+        receive(r, other, 0, s->count, true);
+    else if (s->place == other && back)
+        receive(r, 0, 0, s->count, false);
+    else if (s->place == other)
+        send(r, 0, 0, s->count);
+    return true;
+}
+
+/* ---- rings ----------------------------------------------------------------------------- */
+
+struct range {
+    size_t first, count;
+};
+
+static struct range piece(struct range all, int n, int at)
+{
+    at = (at % n + n) % n;
+    size_t begin = all.count * (size_t)at / (size_t)n, end = all.count * (size_t)(at + 1) / (size_t)n;
+    return (struct range){all.first + begin, end - begin};
+}
+
+/* A ring of n members, of which this is number i: n - 1 rounds leave member i the sum of piece i + 1; n - 1 more
+ * hand the sums round. Places of neighbours are base + stride * i. */
+struct ring {
+    int n, i, base, stride;
+    struct range all;
+};
+
+static int place_of(const struct ring *g, int i) { return g->base + g->stride * ((i + g->n) % g->n); }
+
+static void ring_add(const struct ring *g, int k, struct round *r)
+{
+    struct range out = piece(g->all, g->n, g->i - k), in = piece(g->all, g->n, g->i - k - 1);
+    send(r, place_of(g, g->i + 1), out.first, out.count);
+    receive(r, place_of(g, g->i - 1), in.first, in.count, true);
+}
+
+static void ring_copy(const struct ring *g, int k, struct round *r)
+{
+    struct range out = piece(g->all, g->n, g->i + 1 - k), in = piece(g->all, g->n, g->i - k);
+    send(r, place_of(g, g->i + 1), out.first, out.count);
+    receive(r, place_of(g, g->i - 1), in.first, in.count, false);
+}
+
+static bool ring(const struct shape *s, int number, struct round *r)
+{
+    struct ring g = {s->size, s->place, 0, 1, {0, s->count}};
+    int half = s->size - 1;
+    if (number >= 2 * half)
+        return false;
+    if (number < half)
+        ring_add(&g, number, r);
+    else
+        ring_copy(&g, number - half, r);
+    return true;
+}
+
+/* The squarest rectangle: how many rows. */
+static int rows_of(int size)
+{
+    int rows = 1;
+    for (int i = 2; i * i <= size; i++)
+        if (size % i == 0)
+            rows = i;
+    return rows;
+}
+
+static bool ring_2d(const struct shape *s, int number, struct round *r)
+{
+    int rows = rows_of(s->size), columns = s->size / rows, row = s->place / columns, column = s->place % columns;
+    struct range all = {0, s->count};
+    struct ring along = {columns, column, row * columns, 1, all};
+    struct ring down = {rows, row, column, columns, piece(all, columns, column + 1)};
+    int add = columns - 1, half = rows - 1;
+    if (number < add)
+        ring_add(&along, number, r);
+    else if ((number -= add) < half)
+        ring_add(&down, number, r);
+    else if ((number -= half) < half)
+        ring_copy(&down, number, r);
+    else if ((number -= half) < add)
+        ring_copy(&along, number, r);
+    else
+        return false;
+    return true;
+}
+
+/* ---- halving and doubling -------------------------------------------------------------- */
+
+/* What place holds after so many halvings: at distance 1, 2, 4 .. the lower partner keeps the lower half. */
+static struct range half_of(const struct shape *s, int place, int halvings)
+{
+    struct range range = {0, s->count};
+    for (int k = 0; k < halvings; k++) range = piece(range, 2, place >> k & 1);
+    return range;
+}
+
+/* Members beyond the largest power of two give their numbers to one below it, and get the sum from it. */
+static bool halving_doubling(const struct shape *s, int number, struct round *r)
+{
+    int n = levels(s->size + 1) - ((1 << levels(s->size + 1)) > s->size), even = 1 << n, extra = s->size - even;
+    int rounds = 2 * n + 2 * (extra > 0), at = number - (extra > 0);
+    if (number >= rounds)
+        return false;
+    if (at < 0 || at >= 2 * n) { /* before, after */
+        if (s->place >= even && at < 0)
+            send(r, s->place - even, 0, s->count);
+        else if (s->place >= even)
+            receive(r, s->place - even, 0, s->count, false);
+        else if (s->place < extra && at < 0)
+            receive(r, s->place + even, 0, s->count, true);
+        else if (s->place < extra)
+            send(r, s->place + even, 0, s->count);
+        return true;
+    }
+    if (s->place >= even)
+        return true;
+    bool adds = at < n;
+    int level = adds ? at : 2 * n - 1 - at, partner = s->place ^ 1 << level;
+    struct range mine = half_of(s, s->place, level + 1), other = half_of(s, partner, level + 1);
+    struct range out = adds ? other : mine, in = adds ? mine : other;
+    send(r, partner, out.first, out.count);
+    receive(r, partner, in.first, in.count, adds);
+    return true;
+}
+
+/* ---- shards ---------------------------------------------------------------------------- */
+
+static int first_shard(const struct shape *s, int place) { return (int)((long)s->shards * place / s->size); }
+
+static int owner_of(const struct shape *s, int shard)
+{
+    int place = 0;
+    while (first_shard(s, place + 1) <= shard) place++;
+    return place;
+}
+
+/* Sum number `number` of the tree over shards: at distance 1, 2, 4 .., from the left. */
+static bool find_pair(int shards, int number, int *left, int *right)
+{
+    for (int distance = 1; distance < shards; distance *= 2)
+        for (int i = 0; i + distance < shards; i += 2 * distance)
+            if (number-- == 0) {
+                *left = i;
+                *right = i + distance;
+                return true;
+            }
+    return false;
+}
+
+static bool shards(const struct shape *s, int number, struct round *r)
+{
+    int left, right, n = levels(s->size);
+    if (!find_pair(s->shards, number, &left, &right)) {
+        number -= s->shards - 1;
+        if (number >= n)
+            return false;
+        descend(s, n - 1 - number, r);
+        return true;
+    }
+    int to = owner_of(s, left), from = owner_of(s, right), mine = first_shard(s, s->place);
+    if (from == s->place) {
+        r->sent_first = (size_t)(right - mine) * s->count;
+        r->sent = s->count;
+        r->to = to == from ? -1 : to;
+    }
+    if (to == s->place)
+        receive(r, from, (size_t)(left - mine) * s->count, s->count, true);
+    return true;
+}
+
+/* ---- the table ------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    bool (*round)(const struct shape *, int number, struct round *);
+} table[] = {
+#define ALGORITHM_ROW(NAME, name) [COMM_##NAME] = { #name, name },
+    ALGORITHMS(ALGORITHM_ROW)
+#undef ALGORITHM_ROW
+};
+
+const char *algorithm_name(enum algorithm algorithm) { return table[algorithm].name; }
+
+int algorithm_find(const char *name)
+{
+    for (int i = 0; i < COMM_ALGORITHMS; i++)
+        if (!strcmp(table[i].name, name))
+            return i;
+    return -1;
+}
+
+bool algorithm_round(enum algorithm algorithm, const struct shape *shape, int number, struct round *round)
+{
+    *round = (struct round){.to = -1, .from = -1};
+    return table[algorithm].round(shape, number, round);
+}

@@ -1,0 +1,248 @@
+/* Executables: memory and threads for a plan. What its operations become is in bind.c, running in executable_run.c. */
+#include "device/cpu/executable_parts.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what outlives an executable --------------------------------------------------------- */
+
+struct store {
+    const struct unroll_model *model;
+    int mesh[M_N], at[M_N];
+    enum dtype real;
+    void *base[SEG_N];
+    uint64_t bytes[SEG_N];
+};
+
+static bool is_stored(int segment)
+{
+    return segment == SEG_PARAM || segment == SEG_COPY || segment == SEG_OPT || segment == SEG_GRAD;
+}
+
+unroll_status store_new(const struct plan *plan, struct store **store)
+{
+    struct store *s = allocate_zeroed(1, sizeof *s);
+    if (!s)
+        return fail(UNROLL_RESOURCE, "no memory for a store of weights");
+    s->model = plan->model;
+    s->real = plan->config.real;
+    memcpy(s->mesh, plan->config.mesh, sizeof s->mesh);
+    memcpy(s->at, plan->config.at, sizeof s->at);
+    *store = s;
+    return UNROLL_OK;
+}
+
+void store_free(struct store *store)
+{
+    for (int i = 0; store && i < SEG_N; i++) release(store->base[i]);
+    release(store);
+}
+
+static unroll_status check_store(const struct store *s, const struct plan *p)
+{
+    if (s->model != p->model || s->real != p->config.real || memcmp(s->mesh, p->config.mesh, sizeof s->mesh) ||
+        memcmp(s->at, p->config.at, sizeof s->at))
+        return fail(UNROLL_USAGE, "a plan can't use the weights of a store that was made for another model, mesh "
+                                  "coordinate or number format");
+    return UNROLL_OK;
+}
+
+/* A segment of the store for one more plan: made for the first that needs it. */
+static unroll_status use_segment(struct store *s, enum segment segment, uint64_t bytes, void **base)
+{
+    if (!bytes)
+        return UNROLL_OK;
+    if (!s->base[segment]) {
+        s->base[segment] = allocate_zeroed(bytes, 1);
+        if (!s->base[segment])
+            return fail(UNROLL_RESOURCE, "no memory for %llu bytes of %s; fix: a smaller model or more ranks",
+                        (unsigned long long)bytes, segment_name(segment));
+        s->bytes[segment] = bytes;
+    }
+    if (s->bytes[segment] < bytes)
+        return fail(UNROLL_FAILURE,
+                    "a plan needs %llu bytes of %s, but the store's segment has %llu: plans of one "
+                    "model must agree",
+                    (unsigned long long)bytes, segment_name(segment), (unsigned long long)s->bytes[segment]);
+    *base = s->base[segment];
+    return UNROLL_OK;
+}
+
+/* ---- memory ---------------------------------------------------------------------------- */
+
+uint64_t executable_memory_estimate(const struct plan *plan, int threads)
+{
+    uint64_t bytes = (uint64_t)plan->ops * sizeof(struct call) + (uint64_t)threads * workspace_bytes(plan->config.real);
+    for (int i = 0; i < SEG_N; i++) bytes += is_stored(i) ? 0 : plan->segment_bytes[i];
+    return bytes;
+}
+
+static unroll_status get_memory(struct executable *in, struct store *store, bool profile)
+{
+    for (int i = 0; i < SEG_N; i++) {
+        uint64_t bytes = in->plan->segment_bytes[i];
+        if (is_stored(i)) {
+            TRY(use_segment(store, (enum segment)i, bytes, &in->base[i]));
+            continue;
+        }
+        in->base[i] = allocate_zeroed(bytes, 1);
+        if (!in->base[i])
+            return fail(UNROLL_RESOURCE,
+                        "no memory for %llu bytes of %s; fix: a smaller batch or fewer steps at once "
+                        "(`steps`)",
+                        (unsigned long long)bytes, segment_name((enum segment)i));
+    }
+    in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);
+    in->team = allocate_zeroed((size_t)in->teams, sizeof *in->team);
+    in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
+    in->workspace = allocate_zeroed((size_t)in->threads, sizeof *in->workspace);
+    in->time = profile ? allocate_zeroed((size_t)in->plan->ops, sizeof *in->time) : NULL;
+    bool good = in->call && in->team && in->work && in->workspace && (in->time || !profile);
+    const size_t workspace = workspace_bytes(in->isa->real);
+    for (int i = 0; i < in->threads && good; i++) good = (in->workspace[i] = allocate(workspace)) != NULL;
+    if (!good)
+        return fail(UNROLL_RESOURCE, "no memory for %d operations on %d threads", in->plan->ops, in->threads);
+    in->bytes = executable_memory_estimate(in->plan, in->threads) + sizeof *in +
+                (uint64_t)in->teams * sizeof *in->team +
+                (uint64_t)in->threads * (sizeof *in->work + sizeof *in->workspace) +
+                (profile ? (uint64_t)in->plan->ops * sizeof *in->time : 0);
+    return UNROLL_OK;
+}
+
+/* ---- operations ------------------------------------------------------------------------ */
+
+static unroll_status bind_all(struct executable *in)
+{
+    enum division division;
+    TRY(division_parse(getenv("UNROLL_DIVISION"), &division));
+    for (int i = 0; i < in->plan->ops; i++) TRY(bind_op(in, &in->plan->op[i], division, &in->call[i]));
+    return UNROLL_OK;
+}
+
+/* ---- threads --------------------------------------------------------------------------- */
+
+/* Teams of threads in order: the first ones are larger by one where they can't be equal. */
+static void make_teams(struct executable *in)
+{
+    int next = 0;
+    for (int i = 0; i < in->teams; i++) {
+        struct queue_team *t = &in->team[i];
+        t->first = next;
+        t->size = in->threads / in->teams + (i < in->threads % in->teams);
+        barrier_init(&t->barrier, t->size);
+        next += t->size;
+    }
+}
+
+static unroll_status get_threads(struct executable *in)
+{
+    make_teams(in);
+    int error = pthread_mutex_init(&in->lock, NULL);
+    if (!error && (error = pthread_cond_init(&in->change, NULL)) != 0)
+        pthread_mutex_destroy(&in->lock);
+    if (error)
+        return fail(UNROLL_RESOURCE, "cannot make a lock: %s", strerror(error));
+    in->has_lock = true;
+    return in->threads > 1 ? team_new(in->threads, &in->all) : UNROLL_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+static unroll_status check_arguments(const struct plan *plan, const struct store *store,
+                                     const struct executable_config *config)
+{
+    int ranks = plan_ranks(plan), rank = plan_rank(plan);
+    TRY(check_store(store, plan));
+    if (config->threads < 1)
+        return fail(UNROLL_USAGE, "%d threads were asked for; fix: ask for 1 or more", config->threads);
+    if (config->isa->real != plan->config.real)
+        return fail(UNROLL_USAGE, "the plan computes in %s, the %s kernels in %s", dtype_name(plan->config.real),
+                    config->isa->name, dtype_name(config->isa->real));
+    if (plan->splits && !config->isa->product_bf16x3)
+        return fail(UNROLL_USAGE, "the plan multiplies floats as bf16x3 splits, which the %s kernels do not",
+                    config->isa->name);
+    if (ranks > 1 && !config->comm)
+        return fail(UNROLL_USAGE, "the plan is for rank %d of %d, but there is nothing to communicate with", rank,
+                    ranks);
+    if (config->comm && comm_rank(config->comm) != rank)
+        return fail(UNROLL_USAGE, "the plan is for rank %d, but this is rank %d", rank, comm_rank(config->comm));
+    return UNROLL_OK;
+}
+
+unroll_status executable_new(const struct plan *plan, struct store *store, const struct executable_config *config,
+                             struct executable **executable)
+{
+    TRY(check_arguments(plan, store, config));
+    struct executable *in = allocate_zeroed(1, sizeof *in);
+    if (!in)
+        return fail(UNROLL_RESOURCE, "no memory for an executable of a plan");
+    in->plan = plan;
+    in->isa = config->isa;
+    in->comm = config->comm;
+    in->threads = config->threads;
+    in->process = process_number();
+    in->chooses = config->chooses && config->threads > 1 && !config->comm;
+    for (int phase = 0; phase < PHASE_N; phase++) adaptive_init(&in->adaptive[phase], plan, (enum phase)phase);
+    in->teams = plan->config.queues < config->threads ? plan->config.queues : config->threads;
+    unroll_status status = get_memory(in, store, config->profile);
+    if (status == UNROLL_OK)
+        status = get_threads(in);
+    if (status == UNROLL_OK)
+        status = bind_all(in);
+    if (status != UNROLL_OK) {
+        executable_free(in);
+        return status;
+    }
+    *executable = in;
+    return UNROLL_OK;
+}
+
+void executable_free(struct executable *in)
+{
+    if (!in)
+        return;
+    team_free(in->all);
+    if (in->has_lock && in->process == process_number()) { /* of a parent's, threads may wait that are not here */
+        pthread_cond_destroy(&in->change);
+        pthread_mutex_destroy(&in->lock);
+    }
+    for (int i = 0; i < SEG_N; i++)
+        if (!is_stored(i))
+            release(in->base[i]);
+    for (int i = 0; i < in->threads && in->workspace; i++) release(in->workspace[i]);
+    release(in->workspace);
+    release(in->time);
+    release(in->work);
+    release(in->team);
+    release(in->call);
+    release(in);
+}
+
+void *executable_buffer(struct executable *in, const char *name)
+{
+    int i = plan_find_buffer(in->plan, name);
+    if (i < 0 || !in->plan->buffer[i].bytes)
+        return NULL;
+    return (char *)in->base[in->plan->buffer[i].segment] + in->plan->buffer[i].offset;
+}
+
+struct work executable_work(const struct executable *in)
+{
+    struct work sum = {0, 0};
+    for (int i = 0; i < in->threads; i++) {
+        sum.flops += in->work[i].work.flops;
+        sum.bytes += in->work[i].work.bytes;
+    }
+    return sum;
+}
+
+uint64_t executable_bytes(const struct executable *in) { return in->bytes; }
+
+const struct plan *executable_plan(const struct executable *in) { return in->plan; }
+
+const struct cpu_isa *executable_isa(const struct executable *in) { return in->isa; }
+
+const struct op_time *executable_time(const struct executable *in, int op) { return in->time ? &in->time[op] : NULL; }
+
+int executable_threads(const struct executable *in) { return in->threads; }

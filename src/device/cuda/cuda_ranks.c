@@ -1,0 +1,295 @@
+/* Communicators, their joining, and waits that notice who is lost (gpu_driver.h): NCCL's communicators, one for
+ * each group of a plan and for the two ends of its messages. Waits have a timeout. After a loss all communicators are
+ * aborted, which ends the kernels of NCCL that wait on the GPU. */
+#include "base/memory.h"
+#include "device/cuda/context.h"
+#include "device/gpu/gpu_ranks.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { TAG_ID = TAG_CONTROL | 16 };
+
+/* The communicators of a model, for all its executables. */
+struct ranks {
+    struct unroll_comm *comm; /* hands NCCL's ids around, and counts the timeout */
+    struct member {
+        struct group group;
+        nccl_comm comm;
+    } *member;
+    int members;
+    bool lost; /* somebody is: the communicators were aborted */
+    char words[512];
+};
+
+/* Its place among the ranks of the machine, going round. */
+static unroll_status ranks_choose(const struct unroll_comm *comm, char *number, size_t size)
+{
+    int count = 0;
+    TRY(cuda_load());
+    TRY(cuda_check(cu.cuDeviceGetCount(&count), "counting GPUs"));
+    snprintf(number, size, "%d", count > 0 ? comm_local_rank(comm) % count : 0);
+    return UNROLL_OK;
+}
+
+/* ---- losing somebody ---------------------------------------------------------------------- */
+
+/* The thread's sentence is kept for all who ask later. */
+static unroll_status lose(struct ranks *r)
+{
+    if (!r->lost)
+        snprintf(r->words, sizeof r->words, "%s", unroll_last_error());
+    r->lost = true;
+    for (int i = 0; i < r->members; i++) {
+        if (r->member[i].comm)
+            (void)nccl.ncclCommAbort(r->member[i].comm);
+        r->member[i].comm = NULL;
+    }
+    return UNROLL_COMMUNICATION;
+}
+
+static unroll_status tell_lost(const struct ranks *r)
+{
+    return r->lost ? fail(UNROLL_COMMUNICATION, "%s", r->words) : UNROLL_OK;
+}
+
+/* "rank 1", "ranks 1, 2": the others of a group. */
+static const char *name_others(const struct ranks *r, const struct group *g, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, g->size > 2 ? "ranks" : "rank");
+    const char *between = " ";
+    for (int i = 0; i < g->size && used < size; i++)
+        if (g->rank[i] != comm_rank(r->comm)) {
+            used += (size_t)snprintf(text + used, size - used, "%s%d", between, g->rank[i]);
+            between = ", ";
+        }
+    return text;
+}
+
+static unroll_status late(struct ranks *r, const struct group *g, const char *doing)
+{
+    char others[128], silence[SILENCE_SIZE];
+    (void)fail(UNROLL_COMMUNICATION,
+               "'%s': rank %d waited %g seconds for %s%s; fix: see whether a rank is stopped or its "
+               "machine lost, or allow more time (`timeout`)",
+               doing, comm_rank(r->comm), comm_timeout(r->comm), name_others(r, g, others, sizeof others),
+               comm_silence(r->comm, silence));
+    return lose(r);
+}
+
+/* With NCCL's own words, where it has some. */
+static unroll_status broken(struct ranks *r, const struct member *m, int error, const char *doing)
+{
+    char others[128];
+    const char *text = nccl.ncclGetErrorString(error), *more = nccl.ncclGetLastError(m->comm);
+    (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d could not reach %s: NCCL: %s%s%.200s (%d)", doing,
+               comm_rank(r->comm), name_others(r, &m->group, others, sizeof others), text ? text : "an unknown error",
+               more && *more ? ": " : "", more ? more : "", error);
+    return lose(r);
+}
+
+/* ---- calls -------------------------------------------------------------------------------- */
+
+/* Until NCCL has done in the background what it was told. */
+static unroll_status settle(struct ranks *r, const struct member *m, int result, const char *doing)
+{
+    struct wait_timeout wait_timeout = {0};
+    while (result == NCCL_IN_PROGRESS && comm_within_timeout(r->comm, &wait_timeout)) {
+        int asked = nccl.ncclCommGetAsyncError(m->comm, &result);
+        result = asked ? asked : result;
+    }
+    if (result == NCCL_IN_PROGRESS)
+        return late(r, &m->group, doing);
+    return result ? broken(r, m, result, doing) : UNROLL_OK;
+}
+
+/* What a call of NCCL on this communicator came to, however long it works on it. */
+static unroll_status ranks_called(struct ranks *r, nccl_comm comm, int result, const char *doing)
+{
+    int i = 0;
+    while (r->member[i].comm != comm) i++;
+    return settle(r, &r->member[i], result, doing);
+}
+
+/* ---- joining ------------------------------------------------------------------------------ */
+
+static const struct member *find(const struct ranks *r, const struct group *g)
+{
+    for (int i = 0; i < r->members; i++)
+        if (!memcmp(&r->member[i].group, g, sizeof *g))
+            return &r->member[i];
+    return NULL;
+}
+
+static int place_in(const struct ranks *r, const struct group *g)
+{
+    int place = 0;
+    while (g->rank[place] != comm_rank(r->comm)) place++;
+    return place;
+}
+
+/* The first of a group makes its id. */
+static unroll_status share_id(struct ranks *r, const struct group *g, struct nccl_id *id)
+{
+    if (place_in(r, g) > 0)
+        return comm_recv(r->comm, g->rank[0], TAG_ID, id, sizeof *id);
+    int error = nccl.ncclGetUniqueId(id);
+    if (error)
+        return fail(UNROLL_COMMUNICATION,
+                    "NCCL could not begin: %s; NCCL_DEBUG=WARN in the environment lets it say "
+                    "more",
+                    nccl.ncclGetErrorString(error));
+    for (int i = 1; i < g->size; i++) TRY(comm_send(r->comm, g->rank[i], TAG_ID, id, sizeof *id));
+    return UNROLL_OK;
+}
+
+static unroll_status join(struct ranks *r, const struct group *g)
+{
+    struct nccl_config config = {sizeof config, NCCL_CONFIG_MAGIC, NCCL_CONFIG_VERSION, 0};
+    struct nccl_id id = {""};
+    struct member *m = &r->member[r->members];
+    *m = (struct member){.group = *g};
+    TRY(share_id(r, g, &id));
+    int result = nccl.ncclCommInitRankConfig(&m->comm, g->size, id, place_in(r, g), &config);
+    r->members++;
+    return settle(r, m, result, "joining");
+}
+
+static unroll_status ranks_join(struct ranks *r, const struct plan *p)
+{
+    struct group *group;
+    int groups;
+    TRY(tell_lost(r));
+    unroll_status status = plan_meetings(p, UINT32_MAX, &group, &groups);
+    struct member *all = allocate_zeroed((size_t)(r->members + groups) + 1, sizeof *all);
+    if (status == UNROLL_OK && !all)
+        status = fail(UNROLL_RESOURCE, "no memory for %d groups of ranks", groups);
+    if (status == UNROLL_OK) {
+        if (r->members)
+            memcpy(all, r->member, (size_t)r->members * sizeof *all);
+        release(r->member);
+        r->member = all;
+    }
+    for (int i = 0; i < groups && status == UNROLL_OK; i++)
+        if (!find(r, &group[i]))
+            status = join(r, &group[i]);
+    release(group);
+    return status;
+}
+
+/* The communicator of an operation, once it joined; *size, *place: of its group, and in it. */
+static nccl_comm ranks_of(const struct ranks *r, const struct plan *p, const struct op *op, int *size, int *place)
+{
+    const struct group g = op_group(p, op);
+    const struct member *m = find(r, &g);
+    *size = g.size;
+    *place = place_in(r, &g);
+    return m ? m->comm : NULL;
+}
+
+/* Fails where there is no NCCL. */
+static unroll_status ranks_new(struct unroll_comm *comm, struct ranks **ranks)
+{
+    TRY(nccl_load());
+    TRY(ALLOCATE(*ranks, 1, "for the ranks of a model"));
+    (*ranks)->comm = comm;
+    return UNROLL_OK;
+}
+
+/* Whoever is left alone with its last words does not wait for ever. */
+static void ranks_free(struct ranks *r)
+{
+    for (int i = 0; r && i < r->members && !r->lost; i++)
+        (void)settle(r, &r->member[i], nccl.ncclCommFinalize(r->member[i].comm), "leaving");
+    for (int i = 0; r && i < r->members && !r->lost; i++) (void)nccl.ncclCommDestroy(r->member[i].comm);
+    if (r)
+        release(r->member);
+    release(r);
+}
+
+/* ---- exchanging --------------------------------------------------------------------------- */
+
+static unroll_status ranks_check(const struct plan *p)
+{
+    if (p->config.mesh[M_HIDDEN] > 1)
+        return fail(UNROLL_UNSUPPORTED,
+                    "hidden=%d: ranks do not share the units of a layer across GPUs yet; fix: cut the "
+                    "batch or the layers, or run on the cpu",
+                    p->config.mesh[M_HIDDEN]);
+    if (p->config.exact)
+        return fail(UNROLL_UNSUPPORTED,
+                    "exact: NCCL adds in an order of its own, not in that of one process; fix: leave "
+                    "out exact, or run on the cpu");
+    if (p->config.sum >= 0 && p->config.sum != COMM_NATIVE)
+        return fail(UNROLL_UNSUPPORTED, "sum = %s: between GPUs NCCL chooses how it adds; fix: `sum` auto",
+                    algorithm_name((enum algorithm)p->config.sum));
+    if (p->chunk_axis == AX_B && p->config.chunks > 1)
+        return fail(UNROLL_UNSUPPORTED,
+                    "layers that read both directions are cut into chunks of rows, which GPUs do not "
+                    "multiply; fix: one chunk, or run on the cpu");
+    if (p->config.precision == PRECISION_FP16 && p->config.mesh[M_LAYER] > 1)
+        return fail(UNROLL_UNSUPPORTED,
+                    "fp16 with layer=%d: no rank sees all gradients, which the scale of the losses "
+                    "follows; fix: bf16, or cut the batch alone",
+                    p->config.mesh[M_LAYER]);
+    return UNROLL_OK;
+}
+
+static unroll_status ranks_exchange(const struct recorder *w, const struct op *op, char *at, uint64_t count,
+                                    enum dtype dtype)
+{
+    char label[96];
+    int size, place;
+    nccl_comm comm = ranks_of(w->device_comm->ranks, w->plan, op, &size, &place);
+    const cu_stream stream = (cu_stream)w->device_comm->stream;
+    const int type = dtype == DTYPE_F64 ? NCCL_FLOAT64 : NCCL_FLOAT32;
+    const int peer = 1 - place; /* of the two ends of a message */
+    int result = op->kind == OP_SEND   ? nccl.ncclSend(at, count, type, peer, comm, stream)
+                 : op->kind == OP_RECV ? nccl.ncclRecv(at, count, type, peer, comm, stream)
+                                       : nccl.ncclAllReduce(at, at, count, type, NCCL_SUM, comm, stream);
+    return ranks_called(w->device_comm->ranks, comm, result, op_label(w->plan, op, label, sizeof label));
+}
+
+/* ---- waiting ------------------------------------------------------------------------------ */
+
+static unroll_status look_for_lost(struct ranks *r, const char *doing)
+{
+    for (int i = 0; i < r->members; i++) {
+        int error = NCCL_OK, asked = nccl.ncclCommGetAsyncError(r->member[i].comm, &error);
+        if (asked || (error && error != NCCL_IN_PROGRESS))
+            return broken(r, &r->member[i], asked ? asked : error, doing);
+    }
+    return UNROLL_OK;
+}
+
+/* The timeout counts from when an operation that exchanges something began, not while this rank computes. */
+static unroll_status ranks_wait(struct gpu_comm *t, const struct plan *p, gpu_stream stream)
+{
+    struct wait_timeout wait_timeout = {0};
+    char label[96] = "computing";
+    uint32_t before = 0;
+    TRY(tell_lost(t->ranks));
+    for (;;) {
+        const cu_result result = cu.cuStreamQuery((cu_stream)stream);
+        const uint32_t now = *t->under_way;
+        if (result != CU_NOT_READY)
+            return cuda_check(result, "running a part");
+        if (now)
+            op_label(p, &p->op[now - 1], label, sizeof label);
+        TRY(look_for_lost(t->ranks, label));
+        if (!now || now != before)
+            wait_timeout = (struct wait_timeout){0};
+        before = now;
+        if (!comm_within_timeout(t->ranks->comm, &wait_timeout)) {
+            const struct group g = op_group(p, &p->op[now - 1]);
+            return late(t->ranks, &g, label);
+        }
+    }
+}
+
+const struct gpu_ranks_driver nccl_ranks = {.check = ranks_check,
+                                            .choose = ranks_choose,
+                                            .make = ranks_new,
+                                            .free = ranks_free,
+                                            .join = ranks_join,
+                                            .exchange = ranks_exchange,
+                                            .wait = ranks_wait};

@@ -1,0 +1,96 @@
+/* A plan ready to run on a GPU: memory, streams, one graph for each phase. Its functions, and those of stores, are
+ * what a driver's struct device is made of. */
+#ifndef DEVICE_GPU_GPU_EXECUTABLE_H
+#define DEVICE_GPU_GPU_EXECUTABLE_H
+#include "device/device.h"
+#include "device/gpu/gpu_launch.h"
+#include "device/gpu/gpu_ranks.h"
+
+/* PARAM, OPT and GRAD of a model, for all its executables, which run one after the other on one stream. */
+struct gpu_store {
+    const struct gpu_driver *driver;
+    struct gpu *gpu;     /* NULL: no executable yet */
+    struct ranks *ranks; /* NULL: alone */
+    const struct unroll_model *model;
+    gpu_stream stream;
+    gpu_address base[SEG_N];
+    uint64_t bytes[SEG_N];
+};
+
+/* What runs as one: a phase, or PHASE_BACKWARD_SUM. */
+enum { RUNS = PHASE_N + 1 };
+
+/* Where an executable's memory on the device begins with what. */
+struct gpu_layout {
+    uint64_t segment[SEG_N], tables, numbers;
+    uint64_t queue[QUEUES_MAX], scratch, kept, total; /* queue: a workspace, scratch, a kept gradient */
+    uint64_t values, under_way, host;                 /* in pinned memory: after IO */
+};
+
+/* Which side has the newer contents of a buffer of IO; VALUES are one. */
+enum newer { BOTH, ON_HOST, ON_DEVICE };
+
+struct gpu_executable {
+    const struct gpu_driver *driver;
+    const struct plan *plan;
+    struct gpu_store *store;
+    struct gpu *gpu;
+    struct gpu_layout layout;
+    struct recorder recorder;
+    struct gpu_comm device_comm; /* if there are other ranks */
+    struct kept kept[QUEUES_MAX];
+    gpu_address arena;
+    char *mirror;         /* IO, then VALUES, in pinned memory of the host */
+    unsigned char *newer; /* enum newer of each buffer of IO; after the last one that of VALUES */
+    int queues;
+    gpu_stream stream[QUEUES_MAX];            /* the first is the store's */
+    gpu_event fork, join[QUEUES_MAX], *ended; /* ended[op]: where another queue waits for it */
+    uint64_t launches[RUNS];
+    gpu_graph graph[RUNS];       /* NULL: nothing to do, too long, or no graphs: launched each time */
+    bool captures;               /* what is launched now goes into a graph */
+    struct gpu_profile *profile; /* of each operation; NULL: not asked for */
+    bool waiting;                /* something was launched that nobody waited for */
+    char isa[40];
+};
+
+void gpu_lay_out(const struct gpu_driver *, const struct plan *, struct gpu_layout *);
+uint64_t gpu_memory_estimate(const struct gpu_driver *, const struct plan *);
+
+unroll_status gpu_store_new(const struct gpu_driver *, const struct plan *, void **store);
+void gpu_store_free(void *store);
+unroll_status gpu_executable_new(const struct plan *, void *store, const struct device_options *, void **executable);
+void gpu_executable_free(void *executable);
+uint64_t gpu_bytes(const void *executable);
+const char *gpu_isa(const void *executable);
+int gpu_threads(const void *executable);
+
+/* What VALUES hold at first. */
+void gpu_begin_values(struct gpu_executable *);
+/* Of several ranks, after all have made their executable: finds the others, then captures. */
+unroll_status gpu_join(void *executable);
+/* All operations of a phase, in order, over queues. */
+unroll_status gpu_walk(struct gpu_executable *, enum phase, enum walk);
+unroll_status gpu_wait(void *executable);
+/* Prepares what exchanges something, which does so once. */
+unroll_status gpu_greet(struct gpu_executable *);
+unroll_status gpu_run(void *executable, enum phase first, enum phase last);
+void *gpu_host(void *executable, const char *buffer);
+unroll_status gpu_read(void *executable, const char *buffer, uint64_t first, uint64_t bytes, void *to);
+unroll_status gpu_write(void *executable, const char *buffer, uint64_t first, uint64_t bytes, const void *from);
+
+/* gpu_profile.c: before and after what an operation launches, and when a phase has ended. */
+unroll_status gpu_profile_new(struct gpu_executable *);
+void gpu_profile_free(struct gpu_executable *);
+unroll_status gpu_profile_prepare(struct gpu_executable *, int op, bool launches);
+unroll_status gpu_profile_mark(struct gpu_executable *, int op, bool ends);
+unroll_status gpu_profile_collect(struct gpu_executable *, enum phase);
+const struct op_time *gpu_time(const void *executable, int op);
+
+/* What a process has done so far, for tests: graphs made and launched, parts that were too long for one. */
+struct gpu_counts {
+    uint64_t graphs, graph_launches, plain_runs;
+};
+struct gpu_counts gpu_counts(void);
+void gpu_count(uint64_t graphs, uint64_t graph_launches, uint64_t plain_runs);
+
+#endif

@@ -1,0 +1,250 @@
+/* Running a session: its parts, whole steps, and the losses and norms that they leave. */
+#include "base/status.h"
+#include "optim/optim.h"
+#include "session/locate.h"
+#include "session/mesh.h"
+#include <math.h>
+#include <string.h>
+
+/* Sums that a run left: the host waits for them here, so this is where a device tells what went wrong. */
+static unroll_status look_at(const unroll_session *s, const char *name, double **sums)
+{
+    TRY(s->device->wait ? s->device->wait(s->executable) : UNROLL_OK);
+    *sums = session_host(s, name);
+    return *sums ? UNROLL_OK : UNROLL_RESOURCE; /* the device has said why */
+}
+
+/* A loss that is not finite is reported at once, while the activations that made it are there. */
+static unroll_status check_loss(unroll_session *s)
+{
+    char where[160];
+    double *sum, *weight, loss;
+    TRY(look_at(s, "loss_sum", &sum));
+    TRY(look_at(s, "weight_sum", &weight));
+    loss = *sum;
+    if (isfinite(loss))
+        return UNROLL_OK;
+    *sum = *weight = 0;
+    s->forwarded = false;
+    locate_in_forward(s->device, s->executable, s->plan, where, sizeof where);
+    return fail(UNROLL_DIVERGED, "the loss is %s%s%s", isnan(loss) ? "NaN" : "infinite",
+                *where ? "; first bad value: " : "", where);
+}
+
+/* What runs left on the device joins what nobody asked for yet: sums of losses and, of the last update, the norm. */
+static unroll_status collect(unroll_session *s)
+{
+    double *loss, *weight, *norms, squared = 0;
+    TRY(look_at(s, "loss_sum", &loss));
+    TRY(look_at(s, "weight_sum", &weight));
+    s->loss += *loss;
+    s->weight += *weight;
+    *loss = *weight = 0;
+    if (s->last_weight == 0)
+        return UNROLL_OK;
+    TRY(look_at(s, "norms", &norms));
+    for (int i = 0; i < s->model->parameters; i++) /* each of the sum of a parameter's gradients, squared */
+        squared += norms[i];
+    s->norm = sqrt(squared) / s->last_weight;
+    s->last_weight = 0;
+    return UNROLL_OK;
+}
+
+/* Is what was collected finite? Else nothing was updated. */
+static unroll_status check_collected(const unroll_session *s)
+{
+    char where[160];
+    if (isfinite(s->loss) && isfinite(s->norm))
+        return UNROLL_OK;
+    if (s->device->whole_steps && s->config.mode == UNROLL_TRAIN)
+        return fail(UNROLL_DIVERGED,
+                    "the loss, or the norm of a gradient, of the last step or one before it that was "
+                    "not looked at is %s; fix: a lower learning rate, or the result of each step to see which",
+                    isnan(s->loss) || isnan(s->norm) ? "NaN" : "infinite");
+    if (!isfinite(s->loss))
+        return fail(UNROLL_DIVERGED, "the loss is %s", isnan(s->loss) ? "NaN" : "infinite");
+    locate_in_gradients(s->device, s->executable, s->plan, where, sizeof where);
+    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(s->norm) ? "NaN" : "infinite",
+                where);
+}
+
+static unroll_result take_result(unroll_session *s)
+{
+    unroll_result result = {.loss = s->weight > 0 ? s->loss / s->weight : 0, .weight = s->weight, .norm = s->norm};
+    s->loss = s->weight = s->norm = 0;
+    return result;
+}
+
+static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
+{
+    if (!s || (!batch && !s->has_batch))
+        return fail(UNROLL_USAGE, "a forward needs a session and a batch");
+    TRY(session_check(s));
+    if (batch) {
+        TRY(batch_check(s, batch));
+        batch_take(s, batch);
+        s->has_batch = true;
+    }
+    int64_t *run = session_host(s, "run");
+    run[1]++; /* each forward draws its own dropout masks */
+    s->forwarded = false;
+    return UNROLL_OK;
+}
+
+unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
+{
+    TRY(take_checked(s, batch));
+    if (s->last_weight > 0)
+        TRY(collect(s)); /* what comes now divides by its own weight */
+    TRY(session_keep_up(s));
+    TRY(session_run(s, PHASE_FORWARD, PHASE_FORWARD));
+    s->forwarded = true;
+    bool looks = s->config.mode == UNROLL_TRAIN || (s->config.mode == UNROLL_EVAL && !s->device->whole_steps);
+    return looks && !is_one_of_many(s) ? check_loss(s) : UNROLL_OK; /* the others find it in the sum */
+}
+
+static unroll_status start_backward(unroll_session *s)
+{
+    if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_MODULE)
+        return fail(UNROLL_USAGE, "this session was made to run, not to train (mode)");
+    TRY(session_check(s));
+    if (!s->forwarded)
+        return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
+    s->forwarded = false;
+    s->summing = true;
+    if (s->config.mode == UNROLL_MODULE) /* a module's gradients are those of one backward */
+        TRY(session_clear(s, SEG_GRAD));
+    return session_keep_up(s);
+}
+
+unroll_status unroll_backward(unroll_session *s)
+{
+    TRY(start_backward(s));
+    return session_run(s, PHASE_BACKWARD, s->config.mode == UNROLL_MODULE ? PHASE_SUM : PHASE_BACKWARD);
+}
+
+unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
+{
+    if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
+        return fail(UNROLL_USAGE, "this session computes no loss (mode)");
+    TRY(session_check(s));
+    if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0 && s->last_weight == 0)
+        return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
+    if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
+        TRY(session_run(s, PHASE_SUM, PHASE_SUM));
+    TRY(collect(s));
+    unroll_status status = check_collected(s);
+    *result = take_result(s);
+    return status;
+}
+
+static const struct optimizer *optimizer_of(const unroll_session *s) { return optimizer_at(s->plan->config.optimizer); }
+
+static void give_rates(unroll_session *s, const unroll_hyperparameters *r)
+{
+    double *rates = session_host(s, "rates");
+    rates[RATE_CLIP] = r->clip;
+    rates[RATE_STEP]++;
+    optimizer_of(s)->make_numbers(r->learning_rate, rates[RATE_STEP], r->hyperparameter, rates + RATE_NUMBERS);
+}
+
+static unroll_status check_rate(const char *name, double value, double min, double max)
+{
+    return value >= min && value <= max ? UNROLL_OK
+                                        : fail(UNROLL_USAGE, "%s = %g is outside %g .. %g", name, value, min, max);
+}
+
+/* Rates that would make NaN or infinities of the weights, as floats, are refused while these are sound. */
+static unroll_status check_rates(const unroll_session *s, const unroll_hyperparameters *r)
+{
+    const struct optimizer *of = optimizer_of(s);
+    if (!r->optimizer || strcmp(r->optimizer, of->name))
+        return fail(UNROLL_USAGE,
+                    "the session was made to train with %s, not with %s; fix: unroll_hyperparameters_default(\"%s\")",
+                    of->name, r->optimizer ? r->optimizer : "an optimizer that there is not", of->name);
+    TRY(check_rate("learning_rate", r->learning_rate, 0, 1e30));
+    for (int i = 0; of->hyperparameter[i].name; i++) {
+        const unroll_hyperparameter *h = &of->hyperparameter[i];
+        TRY(check_rate(h->name, r->hyperparameter[i], h->min, h->max));
+    }
+    return check_rate("clip", r->clip, 0, INFINITY);
+}
+
+static unroll_status check_training(const unroll_session *s, const unroll_hyperparameters *rates)
+{
+    if (s->config.mode != UNROLL_TRAIN)
+        return fail(UNROLL_USAGE, "this session was not made to train (mode)");
+    if (!rates || rates->size != sizeof *rates)
+        return fail(UNROLL_USAGE, "the rates were not begun with unroll_hyperparameters_default()");
+    TRY(session_check(s));
+    return check_rates(s, rates);
+}
+
+static void take_back_rates(unroll_session *s) { ((double *)session_host(s, "rates"))[RATE_STEP]--; }
+
+/* The phases from first to the update. A whole step, of so much weight, may go on while nobody wants its result
+ * (unroll_loss_result). */
+static unroll_status run_update(unroll_session *s, enum phase first, double weight, const unroll_hyperparameters *rates,
+                                unroll_result *result)
+{
+    double *weight_sum;
+    give_rates(s, rates);
+    unroll_status status = session_run(s, first, PHASE_UPDATE);
+    if (status != UNROLL_OK) {
+        take_back_rates(s);
+        return status;
+    }
+    s->packed = ++s->shared->changes;
+    s->summing = false;
+    s->last_weight = weight;
+    if (weight > 0 && !result)
+        return UNROLL_OK;
+    if (weight == 0) {
+        TRY(look_at(s, "weight_sum", &weight_sum));
+        s->last_weight = *weight_sum > 0 ? *weight_sum : 1;
+    }
+    TRY(collect(s));
+    status = check_collected(s);
+    if (status != UNROLL_OK)
+        take_back_rates(s);
+    if (result || status != UNROLL_OK) {
+        unroll_result found = take_result(s);
+        *(result ? result : &found) = found;
+    }
+    return status;
+}
+
+unroll_status unroll_update(unroll_session *s, const unroll_hyperparameters *rates, unroll_result *result)
+{
+    TRY(check_training(s, rates));
+    return run_update(s, PHASE_SUM, 0, rates, result);
+}
+
+/* Rows that the loss counts. */
+static double weight_of(const unroll_session *s, const unroll_batch *b)
+{
+    double weight = 0;
+    for (int t = 0; t < s->config.steps; t++)
+        for (int row = 0; row < s->config.rows; row++)
+            weight += batch_counts(s, b, t, row) && (!b->targets || b->targets[batch_place(s, t, (uint32_t)row)] >= 0);
+    return weight;
+}
+
+unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const unroll_hyperparameters *rates,
+                          unroll_result *result)
+{
+    if (!s || !batch)
+        return fail(UNROLL_USAGE, "a step needs a session and a batch");
+    TRY(check_training(s, rates));
+    if (!s->device->whole_steps || s->summing) {
+        TRY(unroll_forward(s, batch));
+        TRY(start_backward(s));
+        return run_update(s, PHASE_BACKWARD, 0, rates, result);
+    }
+    TRY(take_checked(s, batch));
+    double weight = weight_of(s, batch);
+    unroll_status status = run_update(s, PHASE_FORWARD, weight > 0 ? weight : 1, rates, result);
+    if (status != UNROLL_OK && status != UNROLL_DIVERGED)
+        ((int64_t *)session_host(s, "run"))[1]--;
+    return status;
+}
