@@ -192,9 +192,7 @@ static unroll_status show_sample(struct loop *loop, double now)
     config.length = unroll_model_token_kind(loop->t->model) == UNROLL_WORDS ? SAMPLE_WORDS : SAMPLE_LENGTH;
     config.temperature = 0.8;
     config.seed = (uint64_t)loop->progress.step;
-    unroll_status status = unroll_sample(loop->t->model, &config, append_symbol, text);
-    if (status != UNROLL_OK)
-        return complain_library(status);
+    TRY(complain_library(unroll_sample(loop->t->model, &config, append_symbol, text)));
     snprintf(line, sizeof line, "  \"%s\"", text);
     say_dim(line);
     return UNROLL_OK;
@@ -235,6 +233,12 @@ static void leave_word(const struct run *run)
         guard_will_say(line);
 }
 
+/* Divergence is explained at the end of the run. */
+static unroll_status complain_later(unroll_status status)
+{
+    return status == UNROLL_DIVERGED ? status : complain_library(status);
+}
+
 /* Sums over all ranks. The time that it takes counts, too. */
 static unroll_status sum_of_ranks(struct loop *loop, double *numbers, int count)
 {
@@ -243,7 +247,7 @@ static unroll_status sum_of_ranks(struct loop *loop, double *numbers, int count)
     unroll_status status = unroll_comm_sum(ranks->comm, numbers, count);
 
     ranks_count(ranks, &before, 0, &loop->mine);
-    return status == UNROLL_OK ? status : complain_library(status);
+    return complain_library(status);
 }
 
 /* What each rank did so far, to all. */
@@ -265,10 +269,8 @@ static unroll_status look_around(struct loop *loop)
     unroll_status saved = leads ? saver_look(&loop->saver, &loop->t->run) : UNROLL_OK;
     double seen[] = {leads ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0, saved,
                      leads ? (double)loop->t->run.newest : 0};
-    unroll_status status = sum_of_ranks(loop, seen, sizeof seen / sizeof *seen);
 
-    if (status != UNROLL_OK)
-        return status;
+    TRY(sum_of_ranks(loop, seen, sizeof seen / sizeof *seen));
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
     loop->saves = seen[2] > 0;
@@ -293,31 +295,26 @@ static unroll_status save(struct loop *loop)
     unroll_snapshot *snapshot;
 
     saver_wait(&loop->saver, run);
-    unroll_status status = unroll_trainer_snapshot(loop->t->trainer, &snapshot);
-    if (status != UNROLL_OK)
-        return status == UNROLL_DIVERGED ? status : complain_library(status);
+    TRY(complain_later(unroll_trainer_snapshot(loop->t->trainer, &snapshot)));
     if (!run->watches)
         saver_start(&loop->saver, run, snapshot, &loop->progress, integer_of(loop->t->settings, OPTION_KEEP));
     loop->saved = loop->progress.step;
-    if (run->newest < 0)
-        status = settle(loop);
+    unroll_status status = run->newest < 0 ? settle(loop) : UNROLL_OK;
     leave_word(run);
     return status;
 }
 
 static unroll_status save_unless_saved(struct loop *loop)
 {
-    unroll_status status = loop->progress.step == loop->saved ? UNROLL_OK : save(loop);
-
-    return status == UNROLL_OK ? settle(loop) : status;
+    TRY(loop->progress.step == loop->saved ? UNROLL_OK : save(loop));
+    return settle(loop);
 }
 
 /* Where all ranks do it: with what each did until now. */
 static unroll_status report_together(struct loop *loop, double validation)
 {
-    unroll_status status = gather_times(loop);
-
-    return status == UNROLL_OK ? report(loop, validation) : status;
+    TRY(gather_times(loop));
+    return report(loop, validation);
 }
 
 static int goes_on(void *data)
@@ -336,17 +333,13 @@ static unroll_status validate(struct loop *loop)
     loop->synced = UNROLL_OK;
     unroll_status status = unroll_trainer_validate_while(loop->t->trainer, goes_on, loop, &found);
 
-    if (loop->synced != UNROLL_OK)
-        return loop->synced; /* said already */
-    if (status != UNROLL_OK)
-        return status == UNROLL_DIVERGED ? status : complain_library(status);
+    TRY(loop->synced); /* said already */
+    TRY(complain_later(status));
     if (isnan(found.loss))
         return UNROLL_OK;
     loop->validated = loop->progress.step;
     unroll_trainer_progress(loop->t->trainer, &loop->progress);
-    status = report_together(loop, found.loss);
-    if (status != UNROLL_OK)
-        return status;
+    TRY(report_together(loop, found.loss));
     describe_progress(loop, true, line);
     say("%s%s", line, loop->progress.since_best == 0 ? "  best" : "");
     loop->at.printed = seconds_of(loop);
@@ -383,10 +376,7 @@ static unroll_status step(struct loop *loop)
 
     if (loop->t->schedule_by_clock)
         follow_clock(loop);
-    unroll_status status = unroll_trainer_step(loop->t->trainer, &loop->progress);
-
-    if (status != UNROLL_OK)
-        return status == UNROLL_DIVERGED ? status : complain_library(status);
+    TRY(complain_later(unroll_trainer_step(loop->t->trainer, &loop->progress)));
     loop->stepping += seconds_now() - began;
     ranks_count(&loop->t->ranks, &before, seconds_now() - began, &loop->mine);
     loop->losses[loop->steps_here++ % LOSSES] = loop->progress.loss;
@@ -428,21 +418,18 @@ static bool is_last(const struct loop *loop)
 /* Everything after a step. A validation also reports and saves. */
 static unroll_status look_after(struct loop *loop)
 {
-    bool epoch_ends = is_every(loop, OPTION_VALIDATE_EVERY, loop->t->steps_of_epoch);
-    unroll_status status = UNROLL_OK;
-
-    if (epoch_ends)
-        status = validates(loop) ? validate(loop) : save(loop);
+    if (is_every(loop, OPTION_VALIDATE_EVERY, loop->t->steps_of_epoch))
+        TRY(validates(loop) ? validate(loop) : save(loop));
     else if (is_every(loop, OPTION_SAVE_EVERY, 0))
-        status = save(loop);
-    if (status != UNROLL_OK || is_last(loop))
-        return status;
+        TRY(save(loop));
+    if (is_last(loop))
+        return UNROLL_OK;
     double now = seconds_of(loop);
     bool is_reported = loop->reported == loop->progress.step;
     bool is_time = loop->steps_here == 1 || now - loop->at.reported >= metrics_seconds;
     if (!is_reported && is_time)
-        status = report(loop, NAN);
-    return status == UNROLL_OK ? show(loop, now) : status;
+        TRY(report(loop, NAN));
+    return show(loop, now);
 }
 
 static unroll_status answer_signals(struct loop *loop)
@@ -452,11 +439,9 @@ static unroll_status answer_signals(struct loop *loop)
     if (!loop->stops && !loop->saves)
         return UNROLL_OK;
     save_signal = 0;
-    unroll_status status = save_unless_saved(loop);
-    if (status == UNROLL_OK && loop->reported != loop->progress.step)
-        status = report_together(loop, NAN); /* so that the seconds of the run are known */
-    if (status != UNROLL_OK)
-        return status;
+    TRY(save_unless_saved(loop));
+    if (loop->reported != loop->progress.step)
+        TRY(report_together(loop, NAN)); /* so that the seconds of the run are known */
     run_checkpoint(&loop->t->run, loop->progress.step, path);
     say_always("saved %s", path);
     run_say_resume(&loop->t->run);
@@ -479,18 +464,14 @@ static bool is_at_end(const struct loop *loop)
 
 static unroll_status train_on(struct loop *loop)
 {
-    unroll_status status = look_around(loop);
-
-    while (status == UNROLL_OK && !is_at_end(loop)) {
-        status = step(loop);
-        if (status == UNROLL_OK)
-            status = look_after(loop);
-        if (status == UNROLL_OK)
-            status = look_around(loop);
-        if (status == UNROLL_OK)
-            status = answer_signals(loop);
+    TRY(look_around(loop));
+    while (!is_at_end(loop)) {
+        TRY(step(loop));
+        TRY(look_after(loop));
+        TRY(look_around(loop));
+        TRY(answer_signals(loop));
     }
-    return status;
+    return UNROLL_OK;
 }
 
 /* ---- the end ---- */
@@ -567,18 +548,14 @@ static void say_result(const struct loop *loop)
 static unroll_status finish(struct loop *loop)
 {
     struct run *run = &loop->t->run;
-    unroll_status status = UNROLL_OK;
 
     if (validates(loop) && loop->validated != loop->progress.step && loop->steps_here > 0)
-        status = validate(loop);
-    if (status == UNROLL_OK && loop->reported != loop->progress.step && loop->steps_here > 0)
-        status = report_together(loop, NAN);
-    if (status == UNROLL_OK)
-        status = save_unless_saved(loop);
-    if (status == UNROLL_OK && !run->watches)
-        status = run_save_model(run, loop->t->model); /* the save has brought the newest weights into it */
-    if (status != UNROLL_OK)
-        return status;
+        TRY(validate(loop));
+    if (loop->reported != loop->progress.step && loop->steps_here > 0)
+        TRY(report_together(loop, NAN));
+    TRY(save_unless_saved(loop));
+    if (!run->watches)
+        TRY(run_save_model(run, loop->t->model)); /* the save has brought the newest weights into it */
     say_result(loop);
     return is_on(loop->t->settings, OPTION_JSON) && !run->watches ? print_result(loop) : UNROLL_OK;
 }

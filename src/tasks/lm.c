@@ -48,8 +48,9 @@ static unroll_status lm_network(const unroll_dataset *data, unroll_spec *spec)
     if (text == NULL)
         return fail(UNROLL_DATA, "the task lm needs a column of tokens; fix: give a text");
     if (spec->bidirectional)
-        return fail(UNROLL_UNSUPPORTED, "bidirectional: lm predicts the next token, which a bidirectional network has "
-                                        "already seen; fix: leave it out");
+        return fail(UNROLL_UNSUPPORTED,
+                    "`bidirectional`: lm predicts the next token, which a bidirectional network has "
+                    "already seen; fix: leave it out");
     spec->tokens = 1;
     spec->input = spec->output = text->vocabulary_size;
     spec->loss = "xent";

@@ -502,9 +502,9 @@ class Texts(unittest.TestCase):
         self.folder.cleanup()
 
     def model(self, **more):
+        made = unroll.Model(self.text, hidden=12, layers=1, **more)
         n = len(self.text.vocabulary)
-        made = unroll.Model(tokens=1, input=n, output=n, hidden=12, layers=1, loss="xent", **more)
-        made.set_schema(self.text)
+        self.assertEqual([made.spec[k] for k in ("input", "output", "loss", "embed")], [n, n, "xent", 0])
         return made
 
     def test_text(self):

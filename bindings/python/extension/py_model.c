@@ -60,13 +60,25 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     unroll_model *model = NULL;
     unroll_status status = UNROLL_OK;
     uint64_t seed = 1;
-    if (!PyArg_ParseTuple(args, ":Model") || !take_seed(keywords, &seed) ||
+    PyObject *dataset = NULL;
+    const char *task = NULL;
+    spec.embed = keywords && PyDict_GetItemString(keywords, "embed") ? 0 : UNROLL_AUTO;
+    if (!PyArg_ParseTuple(args, "|O!z:Model", dataset_type, &dataset, &task) || !take_seed(keywords, &seed) ||
         !fields_take("a model", spec_fields, keywords, &spec))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    status = unroll_model_new(&spec, seed, &model);
+    if (dataset)
+        status = unroll_task_network(task, ((dataset_object *)dataset)->dataset, &spec);
+    spec.embed = spec.embed == UNROLL_AUTO ? 0 : spec.embed;
+    if (status == UNROLL_OK)
+        status = unroll_model_new(&spec, seed, &model);
+    if (status == UNROLL_OK && dataset)
+        status = unroll_model_set_schema(model, task, ((dataset_object *)dataset)->dataset);
     Py_END_ALLOW_THREADS
-    return status == UNROLL_OK ? model_wrap(type, model) : raise_status(status);
+    if (status == UNROLL_OK)
+        return model_wrap(type, model);
+    unroll_model_free(model);
+    return raise_status(status);
 }
 
 /* sources=[..] of a layer, its earlier layers. */
@@ -366,7 +378,9 @@ static PyGetSetDef members[] = {
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Model(*, cell='lstm', layers=1, hidden=128, input, ..., seed=1): a network with random weights."},
+    {Py_tp_doc,
+     "Model(dataset=None, task=None, /, *, cell='lstm', layers=1, hidden=128, ..., seed=1): a network with random\n"
+     "weights; a dataset and its task decide what it reads and answers, or input, output and loss do."},
     {Py_tp_new, model_new},
     {Py_tp_dealloc, model_dealloc},
     {Py_tp_methods, methods},

@@ -36,6 +36,9 @@ class Array:
 class Model:
     def __new__(
         cls,
+        dataset: Optional[Dataset] = None,
+        task: Optional[str] = None,
+        /,
         *,
         cell: str = "lstm",
         layers: int = 1,
@@ -47,7 +50,7 @@ class Model:
         bias: int = 1,
         dropout: float = 0,
         tokens: int = 0,
-        input: int,
+        input: int = ...,
         embed: int = 0,
         tied: int = 0,
         output: int = 0,
@@ -249,6 +252,10 @@ def evaluate(
     isa: Optional[str] = None,
     precision: Optional[str] = None,
     memory: int = 0,
+    queues: int = 0,
+    chunks: int = 0,
+    checkpoint_time: int = 0,
+    exact: int = 0,
 ) -> dict[str, float]: ...
 def sample(
     model: Model,
@@ -264,6 +271,11 @@ def sample(
     precision: Optional[str] = None,
     isa: Optional[str] = None,
     threads: int = 0,
+    queues: int = 0,
+    chunks: int = 0,
+    checkpoint_time: int = 0,
+    memory: int = 0,
+    exact: int = 0,
 ) -> str: ...
 def sample_order(
     *,
