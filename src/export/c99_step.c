@@ -71,152 +71,79 @@ void print_element(const struct printer *p, const struct binding *b)
 
 /* ---- acts ------------------------------------------------------------------------------ */
 
-static const struct vector *from_of(const struct printer *p, const struct act *a)
-{
-    return &p->program->vector[a->from];
-}
-
-static const struct vector *to_of(const struct printer *p, const struct act *a) { return &p->program->vector[a->to]; }
-
-static const struct parameter *weights_of(const struct printer *p, const struct act *a)
-{
-    return p->program->matrix[a->matrix].parameter;
-}
-
-static int number_of(const struct printer *p, const struct act *a) { return (int)(a - p->program->act); }
+/* Calls of floats and of integers, "$" before what print_argument_of says. */
+static const char *const forms[][2] = {
+    [ACT_ENTER] = {"", "enter($T, $F, $n, $q);      /* 2^$Q */"},
+    [ACT_LEAVE] = {"memcpy($T, $F, $n * sizeof(float));", "leave_$S($T, $F, $n, $e);      /* 2^$E */"},
+    [ACT_EMBED] = {"embed($T, known ? $W + token * $n : NULL, $n);",
+                   "embed($T, known ? $W + token * $n : NULL, known ? $M[token] : 0, $n, $s);"},
+    [ACT_PRODUCT] = {"product($T, $W, $F, $B, $n, $k, $a);", "product($T, $W, $F, $M, $B, $n, $k, $a, $s);"},
+    [ACT_COLUMN] = {"column($T, known ? $W + token * $r : NULL, $B, $n);",
+                    "column($T, known ? $W + token * $r : NULL, $M, $B, $n, $s);"},
+    [ACT_SOFTMAX] = {"softmax($T, $F, $n);", "softmax($T, $F, $n, $f);"},
+    [ACT_COPY] = {"memcpy($T, $F, $n * sizeof(float));", "copy_$S($T, $F, $n, $d);"},
+};
+static const char *const one_hot[2] = {"one_hot($T, token, $n);", "one_hot($T, token, $n, $Q);"};
 
 static void print_bias(const struct printer *p, const struct act *a)
 {
     if (!a->bias)
         fputs("NULL", p->file);
     else if (p->program->is_integer)
-        fprintf(p->file, "bias_%d", number_of(p, a));
+        fprintf(p->file, "bias_%d", (int)(a - p->program->act));
     else
         print_parameter_name(p, a->bias);
     if (a->bias && a->bias_first && !p->program->is_integer)
         fprintf(p->file, " + %u", a->bias_first);
 }
 
-static void print_product(const struct printer *p, const struct act *a)
+static void print_matrix(const struct printer *p, const struct act *a)
 {
     const struct matrix *m = &p->program->matrix[a->matrix];
-    fputs("    product(", p->file);
-    print_vector(p, to_of(p, a), a->to_first);
-    fputs(", ", p->file);
     print_parameter_name(p, m->parameter);
     if (a->row)
         fprintf(p->file, " + %u * %u", a->row, m->width);
-    fputs(", ", p->file);
-    print_vector(p, from_of(p, a), 0);
-    fputs(", ", p->file);
-    if (p->program->is_integer)
-        fprintf(p->file, "multiplier_%d, ", number_of(p, a));
-    print_bias(p, a);
-    fprintf(p->file, ", %u, %u, %d", a->count, m->width, a->adds);
-    if (p->program->is_integer)
-        fprintf(p->file, ", %d", a->shift);
-    fputs(");\n", p->file);
 }
 
-/* name(to, known ? weights + token * of : NULL, ..: of a column or of a row. */
-static void print_of_token(const struct printer *p, const char *name, const struct act *a, uint32_t of)
+static void print_argument_of(const struct printer *p, const struct act *a, char letter)
 {
-    fprintf(p->file, "    %s(", name);
-    print_vector(p, to_of(p, a), a->to_first);
-    fputs(", known ? ", p->file);
-    print_parameter_name(p, weights_of(p, a));
-    fprintf(p->file, " + token * %u : NULL, ", of);
-}
-
-static void print_column(const struct printer *p, const struct act *a)
-{
-    print_of_token(p, "column", a, p->program->matrix[a->matrix].rows);
-    if (p->program->is_integer)
-        fprintf(p->file, "multiplier_%d, ", number_of(p, a));
-    print_bias(p, a);
-    fprintf(p->file, ", %u", a->count);
-    if (p->program->is_integer)
-        fprintf(p->file, ", %d", a->shift);
-    fputs(");\n", p->file);
-}
-
-static void print_embed(const struct printer *p, const struct act *a)
-{
-    if (a->matrix < 0) {
-        fputs("    one_hot(", p->file);
-        print_vector(p, to_of(p, a), 0);
-        fprintf(p->file, ", token, %u", a->count);
-        if (p->program->is_integer)
-            fprintf(p->file, ", %d", to_of(p, a)->fraction);
-        fputs(");\n", p->file);
-        return;
+    const struct vector *to = &p->program->vector[a->to], *from = &p->program->vector[a->from < 0 ? a->to : a->from];
+    const struct matrix *m = &p->program->matrix[a->matrix < 0 ? 0 : a->matrix];
+    switch (letter) {
+    case 'T': print_vector(p, to, a->to_first); break;
+    case 'F': print_vector(p, from, 0); break;
+    case 'S': fputs(from->is_sum ? "sums" : "short", p->file); break;
+    case 'W': print_matrix(p, a); break;
+    case 'B': print_bias(p, a); break;
+    case 'M': fprintf(p->file, "multiplier_%d", (int)(a - p->program->act)); break;
+    case 'n': fprintf(p->file, "%u", a->count); break;
+    case 'k': fprintf(p->file, "%u", m->width); break;
+    case 'r': fprintf(p->file, "%u", m->rows); break;
+    case 'a': fprintf(p->file, "%d", a->adds); break;
+    case 's': fprintf(p->file, "%d", a->shift); break;
+    case 'f': fprintf(p->file, "%d", from->fraction); break;
+    case 'd': fprintf(p->file, "%d", from->fraction - to->fraction); break;
+    case 'q': print_float_literal(p->file, ldexp(1, to->fraction)); break; /* what 1 becomes .. */
+    case 'Q': fprintf(p->file, "%d", to->fraction); break;
+    case 'e': print_float_literal(p->file, ldexp(1, -from->fraction)); break; /* .. and what becomes of 1 */
+    case 'E': fprintf(p->file, "%d", -from->fraction); break;
     }
-    print_of_token(p, "embed", a, a->count);
-    if (p->program->is_integer)
-        fprintf(p->file, "known ? multiplier_%d[token] : 0, ", number_of(p, a));
-    fprintf(p->file, "%u", a->count);
-    if (p->program->is_integer)
-        fprintf(p->file, ", %d", a->shift);
-    fputs(");\n", p->file);
-}
-
-/* name(to, from, count */
-static void print_move(const struct printer *p, const char *name, const struct act *a)
-{
-    fprintf(p->file, "    %s(", name);
-    print_vector(p, to_of(p, a), a->to_first);
-    fputs(", ", p->file);
-    print_vector(p, from_of(p, a), 0);
-    fprintf(p->file, ", %u", a->count);
-}
-
-static void print_scaled(const struct printer *p, const char *name, const struct act *a, int power)
-{
-    print_move(p, name, a);
-    fputs(", ", p->file);
-    print_float_literal(p->file, ldexp(1, power));
-    fprintf(p->file, ");      /* 2^%d */\n", power);
-}
-
-static void print_copy(const struct printer *p, const struct act *a)
-{
-    if (!p->program->is_integer) {
-        print_move(p, "memcpy", a);
-        fputs(" * sizeof(float));\n", p->file);
-        return;
-    }
-    print_move(p, from_of(p, a)->is_sum ? "copy_sums" : "copy_short", a);
-    fprintf(p->file, ", %d);\n", from_of(p, a)->fraction - to_of(p, a)->fraction);
-}
-
-static void print_leave(const struct printer *p, const struct act *a)
-{
-    if (p->program->is_integer)
-        print_scaled(p, from_of(p, a)->is_sum ? "leave_sums" : "leave_short", a, -from_of(p, a)->fraction);
-    else
-        print_copy(p, a);
-}
-
-static void print_softmax(const struct printer *p, const struct act *a)
-{
-    print_move(p, "softmax", a);
-    if (p->program->is_integer)
-        fprintf(p->file, ", %d", from_of(p, a)->fraction);
-    fputs(");\n", p->file);
 }
 
 static void print_act(const struct printer *p, const struct act *a)
 {
-    switch (a->kind) {
-    case ACT_ENTER: print_scaled(p, "enter", a, to_of(p, a)->fraction); break;
-    case ACT_LEAVE: print_leave(p, a); break;
-    case ACT_EMBED: print_embed(p, a); break;
-    case ACT_PRODUCT: print_product(p, a); break;
-    case ACT_COLUMN: print_column(p, a); break;
-    case ACT_POINTWISE: print_pointwise_call(p, a->pointwise, false); break;
-    case ACT_SOFTMAX: print_softmax(p, a); break;
-    case ACT_COPY: print_copy(p, a); break;
+    if (a->pointwise) {
+        print_pointwise_call(p, a->pointwise, false);
+        return;
     }
+    const bool is_one_hot = a->kind == ACT_EMBED && a->matrix < 0;
+    fputs("    ", p->file);
+    for (const char *c = (is_one_hot ? one_hot : forms[a->kind])[p->program->is_integer]; *c; c++)
+        if (*c == '$')
+            print_argument_of(p, a, *++c);
+        else
+            fputc(*c, p->file);
+    fputc('\n', p->file);
 }
 
 /* Before the first act of each layer: what it is. */

@@ -115,36 +115,36 @@ static const struct parameter *parameter_of(const struct lowering *l, const stru
     return &l->p->model->parameter[l->plan->buffer[view->buffer].parameter];
 }
 
+/* A row of the table, or one-hot. */
 static unroll_status lower_embed(struct lowering *l, const struct op *op)
 {
     struct act act = {.kind = ACT_EMBED, .layer = -1, .from = ABSENT_VECTOR, .matrix = -1};
     TRY(vector_of(l, op->view[EMBED_OUT].buffer, PLACE_WORK, &act.to));
-    struct vector *v = &l->p->vector[act.to];
-    act.count = v->size;
-    v->is_one_hot = op->view[EMBED_TABLE].access == NONE;
-    if (!v->is_one_hot)
+    act.count = l->p->vector[act.to].size;
+    if (op->view[EMBED_TABLE].access)
         act.matrix = program_matrix(l->p, PARAM_EMBEDDING, 0);
-    if (act.matrix >= 0)
-        l->p->matrix[act.matrix].by_rows = true;
     return program_push(l->p, &act);
 }
 
-static unroll_status lower_gemm(struct lowering *l, const struct op *op)
+/* Of vectors, or a column for each token. */
+static unroll_status lower_product(struct lowering *l, const struct op *op)
 {
     const struct view *y = &op->view[GEMM_Y];
     const struct parameter *w = parameter_of(l, &op->view[GEMM_W]);
-    struct act act = {.kind = ACT_PRODUCT, .layer = op->depth - 1, .bias = parameter_of(l, &op->view[GEMM_BIAS])};
-    act.matrix = program_matrix(l->p, w->role, w->layer);
-    TRY(operand_of(l, op->view[GEMM_X].buffer, &act.from));
+    const bool gathers_columns = op->kind == OP_GATHER_COLUMNS;
+    struct act act = {.kind = gathers_columns ? ACT_COLUMN : ACT_PRODUCT,
+                      .layer = op->depth - 1,
+                      .from = ABSENT_VECTOR,
+                      .bias = parameter_of(l, &op->view[GEMM_BIAS]),
+                      .matrix = program_matrix(l->p, w->role, w->layer)};
+    if (!gathers_columns)
+        TRY(operand_of(l, op->view[GEMM_X].buffer, &act.from));
     TRY(vector_of(l, y->buffer, PLACE_WORK, &act.to));
     struct matrix *m = &l->p->matrix[act.matrix];
     l->p->vector[act.to].is_sum = true;
     act.to_first = view_first(l, y);
     act.count = m->rows;
-    m->by_columns |= l->p->vector[act.from].is_one_hot;
-    m->by_rows |= !l->p->vector[act.from].is_one_hot;
-    if (l->p->vector[act.from].is_one_hot)
-        act.kind = ACT_COLUMN;
+    m->by_columns = gathers_columns;
     return program_push(l->p, &act);
 }
 
@@ -189,21 +189,20 @@ static unroll_status lower_copy(struct lowering *l, const struct op *op)
     TRY(vector_of(l, op->view[COPY_TO].buffer, PLACE_WORK, &act.to));
     act.to_first = view_first(l, &op->view[COPY_TO]);
     act.count = l->p->vector[act.from].size;
-    return act.from == act.to ? UNROLL_OK : program_push(l->p, &act); /* a carried state is in place */
+    return program_push(l->p, &act);
 }
 
 static unroll_status lower_op(struct lowering *l, const struct op *op)
 {
-    switch (op->kind) {
-    case OP_EMBED: return lower_embed(l, op);
-    case OP_GEMM: return lower_gemm(l, op);
-    case OP_RNN: return lower_rnn(l, op);
-    case OP_ACTIVATE: return lower_activate(l, op);
-    case OP_COPY: return lower_copy(l, op);
-    default:
-        return fail(UNROLL_UNSUPPORTED, "the model's steps have an operation '%s', which has no form in exported C",
-                    kind_info(op->kind)->name);
-    }
+    static unroll_status (*const forms[OP_KIND_MAX])(struct lowering *, const struct op *) = {
+        [OP_EMBED] = lower_embed, [OP_GEMM] = lower_product,      [OP_GATHER_COLUMNS] = lower_product,
+        [OP_RNN] = lower_rnn,     [OP_ACTIVATE] = lower_activate, [OP_COPY] = lower_copy,
+    };
+    const struct layer *layer = &l->p->model->layer[op->depth ? op->depth - 1 : 0];
+    if (!forms[op->kind] || (op->kind == OP_COPY && op->view[COPY_TO].access == ADD))
+        return fail(UNROLL_UNSUPPORTED, "layer %d ('%s'): exported C has no form of '%s' as a layer '%s' needs it",
+                    op->depth - 1, layer->name, kind_info(op->kind)->name, layer->kind->name);
+    return forms[op->kind](l, op);
 }
 
 /* ---- both ends ------------------------------------------------------------------------- */
@@ -230,20 +229,12 @@ static unroll_status begin(struct lowering *l)
                                          .count = p->vector[p->input].size});
 }
 
-static int vector_named(const struct lowering *l, const char *buffer)
-{
-    int found = plan_find_buffer(l->plan, buffer);
-    return found < 0 ? ABSENT_VECTOR : l->vector[found];
-}
-
 /* Results go straight to the caller where they can. */
 static unroll_status end(struct lowering *l)
 {
     struct program *p = l->p;
     char name[32];
-    snprintf(name, sizeof name, "y.l%d", p->model->layers - 1);
-    int from = vector_named(l, "z");
-    from = from == ABSENT_VECTOR ? vector_named(l, name) : from;
+    const int from = l->vector[plan_find_buffer(l->plan, model_results(p->model, name))];
     if (!p->is_integer && p->vector[from].place == PLACE_WORK) {
         p->vector[from].place = PLACE_CALLER;
         strcpy(p->vector[from].name, "y");
@@ -261,21 +252,12 @@ static unroll_status end(struct lowering *l)
 
 static unroll_status check_model(const struct unroll_model *m)
 {
-    for (int i = 0; i < m->layers; i++) {
-        const struct layer *l = &m->layer[i];
-        if (!l->cell && !l->kind->is_affine)
-            return fail(UNROLL_UNSUPPORTED, "layer %d ('%s'): exported C knows no '%s'", i, l->name, l->kind->name);
-        if (layer_end(l) > 1)
-            return fail(UNROLL_UNSUPPORTED,
-                        "layer %d ('%s') is bidirectional: its outputs depend on frames that are "
-                        "still to come, and a step sees one; fix: train one direction",
-                        i, l->name);
-        if (l->is_output && i + 1 < m->layers)
+    for (int i = 0; i + 1 < m->layers; i++)
+        if (m->layer[i].is_output)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d ('%s') is an output of the network beside the last: exported C "
                         "gives the last layer's alone",
-                        i, l->name);
-    }
+                        i, m->layer[i].name);
     for (int i = 0; i < m->parameters; i++)
         for (size_t k = 0; k < m->parameter[i].count; k++)
             if (!((m->values + m->parameter[i].first)[k] - (m->values + m->parameter[i].first)[k] == 0))
@@ -324,19 +306,6 @@ static void use_all(struct program *p)
     }
 }
 
-/* One-hot vectors that only products read need not exist. */
-static void drop_unread(struct program *p)
-{
-    int kept = 0;
-    for (int i = 0; i < p->acts; i++) {
-        const struct act *a = &p->act[i];
-        bool unread = a->kind == ACT_EMBED && p->vector[a->to].last == i;
-        if (!unread)
-            p->act[kept++] = *a;
-    }
-    p->acts = kept;
-}
-
 static bool together(const struct program *p, const struct vector *a, const struct vector *b)
 {
     return b->place == PLACE_WORK && b->first >= 0 && vector_pool(p, a) == vector_pool(p, b) && a->first <= b->last &&
@@ -362,8 +331,6 @@ static uint32_t lowest_place(const struct program *p, int vector)
 static void place(struct program *p)
 {
     use_all(p);
-    drop_unread(p);
-    use_all(p);
     for (int i = 0; i < p->vectors; i++) {
         struct vector *v = &p->vector[i];
         if (v->place != PLACE_WORK || v->first < 0)
@@ -376,22 +343,14 @@ static void place(struct program *p)
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
-static unroll_status plan_of_step(const struct unroll_model *model, struct plan **plan)
-{
-    struct plan_config c = plan_config_default();
-    c.mode = MODE_INFER;
-    c.T = c.B = 1;
-    c.stateful = true;
-    return plan_new(model, &c, plan);
-}
-
 unroll_status program_new(const struct unroll_model *model, bool is_integer, struct program **program)
 {
+    struct plan_config config = plan_config_default();
     struct plan *plan;
     if (!model)
         return fail(UNROLL_USAGE, "an export needs a model");
     TRY(check_model(model));
-    TRY(plan_of_step(model, &plan));
+    TRY(plan_streaming(model, &config, &plan));
     struct program *p = allocate_zeroed(1, sizeof *p);
     unroll_status status = p ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a program");
     if (p) {

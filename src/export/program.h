@@ -1,5 +1,5 @@
 /* A program: a model's streaming plan as a small processor runs it, a list of acts on vectors. It is made
- * from the plan of one step of one row, then given integers (quantize.c), and printed (c99.c) or run as a
+ * from the plan of one row, then given integers (quantize.c), and printed (c99.c) or run as a
  * reference (fixed.c). It knows no cell by name: what a cell computes is its record. Not a plan: it has no
  * axes, no queues. */
 #ifndef EXPORT_PROGRAM_H
@@ -22,7 +22,6 @@ struct vector {
     uint32_t size;
     enum place place;
     bool is_sum;     /* what products give: 32 bits in integers, where others have 16 */
-    bool is_one_hot; /* of the token: products read a column instead */
     int first, last; /* acts that use it */
     uint32_t offset; /* of PLACE_WORK: numbers from the beginning of its pool */
     /* integers */
@@ -35,7 +34,6 @@ struct matrix {
     const float *values; /* [rows, width] */
     uint32_t rows, width;
     bool by_columns; /* read a column at a time */
-    bool by_rows;    /* as an operand of products, or as a table */
     int8_t *q;       /* [rows, width] integers, and what one of them is in each row */
     double *scale;   /* [rows] */
 };

@@ -203,7 +203,6 @@ static unroll_status add_products(struct program *p, const struct cell_vectors *
         act.row = act.bias_first = gate * l->hidden;
         act.count = (uint32_t)(next - i) * l->hidden;
         gate += (uint32_t)(next - i);
-        p->matrix[act.matrix].by_rows = true;
         if (cell->input[i].phase == phase)
             TRY(program_push(p, &act));
     }
@@ -219,7 +218,6 @@ static unroll_status add_projection(struct program *p, const struct cell_vectors
                       .to = v->r->h,
                       .count = l->width,
                       .matrix = program_matrix(p, PARAM_W_HR, v->r->layer)};
-    p->matrix[act.matrix].by_rows = true;
     if (p->is_integer) { /* products make sums: one more step to h */
         char name[32];
         snprintf(name, sizeof name, "p_l%d", v->r->layer);
