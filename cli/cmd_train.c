@@ -120,8 +120,12 @@ static unroll_status derive_schedule(struct training *t)
 {
     struct settings *s = t->settings;
     enum option_id limit = t->limit;
-    bool has_length =
-        strcmp(text_of(s, OPTION_SCHEDULE), "cosine") == 0 || strcmp(text_of(s, OPTION_SCHEDULE), "step") == 0;
+    const char *name;
+    int has_length = 0;
+
+    for (int i = 0; (name = unroll_schedule_name(i, NULL, &has_length)) && strcmp(name, text_of(s, OPTION_SCHEDULE));
+         i++)
+        has_length = 0;
 
     bool of_old_limit = s->of[OPTION_SCHEDULE_STEPS].source == SOURCE_RUN && s->of[limit].source > SOURCE_RUN;
     if (is_given(s, OPTION_SCHEDULE_STEPS) && !of_old_limit)

@@ -67,13 +67,11 @@ OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names,
        .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100), .group = "Training",
        .commands = IN(TRAIN), .doc = "learning rate (peak of the schedule)")
-OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = "constant cosine step plateau",
-       .fallback = "cosine", .group = "Training", .commands = IN(TRAIN),
-       .doc = "learning rate schedule; step: times 0.1 at 60% and at 85% of the run; plateau: lower when the "
-              "validation loss stops improving")
+OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = schedule_names, .fallback = "cosine",
+       .group = "Training", .commands = IN(TRAIN), .doc = schedule_doc)
 OPTION(SCHEDULE_STEPS, "schedule-steps", INTEGER, .argument = "N", .unit = "updates",
        .derived = "the length of the run", RANGE(1, INFINITY), .scope = FREE, .group = "Training",
-       .commands = IN(TRAIN), .with = OPTION_SCHEDULE, .with_values = "cosine step",
+       .commands = IN(TRAIN), .with = OPTION_SCHEDULE, .with_values = long_schedules,
        .doc = "length of the cosine and step schedules; with --for they follow the clock unless it is given, and "
               "runs are not reproducible")
 OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", RANGE(0, INFINITY), .group = "Training",
@@ -165,10 +163,8 @@ OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "
        .commands = IN(TRAIN) | IN(PLAN),
        .doc = "reduce gradients over V fixed shards of the batch: the same bits on any number of ranks up to V; 0: "
               "in the fastest order")
-OPTION(SUM, "sum", CHOICE, .argument = "ALGORITHM",
-       .choices = "auto ring halving_doubling tree gather_broadcast ring_2d native", .fallback = "auto", .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "all-reduce algorithm of the gradients; native: that of MPI; auto: by size")
+OPTION(SUM, "sum", CHOICE, .argument = "ALGORITHM", .choices = sum_names, .fallback = "auto", .scope = FREE,
+       .group = "Machine", .commands = IN(TRAIN) | IN(PLAN), .doc = sum_doc)
 OPTION(TIMEOUT, "timeout", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN), .doc = "how long a rank waits for another before the run fails")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",

@@ -220,8 +220,7 @@ typedef struct unroll_machine {
     unroll_split split;
     int exact;       /* V: batches are summed as V shards, with the bits of one process, whatever the
                         split, of up to V along batch; 0: in the order that is fastest */
-    const char *sum; /* how ranks add up gradients: "ring", "halving_doubling", "tree", "gather_broadcast", "ring_2d";
-                        "native": MPI's own; "auto" or NULL: by size */
+    const char *sum; /* how ranks add up gradients: a name of unroll_sum_name; "auto" or NULL: by size */
 } unroll_machine;
 
 UNROLL_API unroll_machine unroll_machine_default(void); /* all is chosen by the library */

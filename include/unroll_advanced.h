@@ -54,6 +54,8 @@ UNROLL_API int unroll_comm_rank(const unroll_comm *comm);
 UNROLL_API int unroll_comm_ranks(const unroll_comm *comm);
 /* How many ranks whatever started this process says that it started; 1 if nothing says so. */
 UNROLL_API int unroll_comm_launched(void);
+/* How ranks can add up gradients (`sum` of unroll_machine), by name; NULL after the last. about: NULL, or set. */
+UNROLL_API const char *unroll_sum_name(int index, const char **about);
 /* The first failure of a rank becomes everybody's. */
 UNROLL_API unroll_status unroll_comm_agree(unroll_comm *comm, unroll_status mine);
 /* Sums of all ranks, in place. */

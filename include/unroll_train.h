@@ -260,6 +260,10 @@ UNROLL_API unroll_status unroll_sampler_order(const unroll_sampler *sampler, int
 
 /* ---- training --------------------------------------------------------------------------- */
 
+/* The schedules of learning rates by name; NULL after the last. What is not NULL is set: a few words about it, and
+ * whether it counts on the length of the run. */
+UNROLL_API const char *unroll_schedule_name(int index, const char **about, int *has_length);
+
 /* Begin with unroll_train_default(). */
 typedef struct unroll_train_config {
     size_t size;                           /* sizeof(unroll_train_config) */
@@ -268,7 +272,7 @@ typedef struct unroll_train_config {
     int bptt;                              /* steps between updates; 0: lm: the whole piece, one update an epoch */
     int stateful;                          /* 1: a row's states go on from update to update; 0: from zero each time */
     unroll_hyperparameters rates;          /* of an optimizer, which they name */
-    const char *schedule;                  /* "constant", "cosine", "step" (a tenth at 60% and 85%), "plateau" */
+    const char *schedule;                  /* of the learning rate: a name of unroll_schedule_name */
     int64_t warmup;                        /* steps of linear rise of the learning rate */
     int64_t total_steps;                   /* what schedules count on */
     double validation;                     /* the part of the data that is not trained on, 0 .. 0.5; lm: the last */

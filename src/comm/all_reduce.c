@@ -1,6 +1,8 @@
 /* Who sends what to whom in each round of a sum. Each algorithm is one function of (size, place, round); ends of
  * messages agree because every member computes the same. */
 #include "comm/all_reduce.h"
+#include "base/status.h"
+#include "unroll_advanced.h"
 #include <string.h>
 
 static void send(struct round *r, int to, size_t first, size_t count)
@@ -245,23 +247,85 @@ static bool shards(const struct shape *s, int number, struct round *r)
 
 /* ---- the table ------------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    bool (*round)(const struct shape *, int number, struct round *);
-} table[] = {
-#define ALGORITHM_ROW(NAME, name) [COMM_##NAME] = { #name, name },
-    ALGORITHMS(ALGORITHM_ROW)
-#undef ALGORITHM_ROW
+static bool few(int size, size_t bytes, bool ordered)
+{
+    (void)size, (void)ordered;
+    return bytes <= 1 << 14;
+}
+
+static bool power_of_two(int size, size_t bytes, bool ordered)
+{
+    (void)bytes, (void)ordered;
+    return (size & (size - 1)) == 0;
+}
+
+static bool unordered(int size, size_t bytes, bool ordered)
+{
+    (void)size, (void)bytes;
+    return !ordered;
+}
+
+enum { MAX_ADDED = 4 };
+
+/* The first that suits a sum is chosen for it, the tree if none does. */
+static struct algorithm_row table[COMM_ALGORITHMS + MAX_ADDED] = {
+    [COMM_TREE] = {"tree", "a binary tree, few messages", tree, few},
+    [COMM_HALVING_DOUBLING] = {"halving_doubling", "halves at distance 1, 2, 4, .. and back", halving_doubling, power_of_two},
+    [COMM_RING] = {"ring", "pieces go round, each link carries the least", ring, unordered},
+    [COMM_RING_2D] = {"ring_2d", "rings along the rows, then the columns, of a rectangle", ring_2d, NULL},
+    [COMM_GATHER_BROADCAST] = {"gather_broadcast", "all to the first and back", gather_broadcast, NULL},
+    [COMM_SHARDS] = {"shards", NULL, shards, NULL},
+    [COMM_NATIVE] = {"native", "MPI's own", NULL, NULL},
 };
+static int count = COMM_ALGORITHMS;
 
 const char *algorithm_name(enum algorithm algorithm) { return table[algorithm].name; }
 
-int algorithm_find(const char *name)
+const char *unroll_sum_name(int index, const char **about)
 {
-    for (int i = 0; i < COMM_ALGORITHMS; i++)
-        if (!strcmp(table[i].name, name))
-            return i;
-    return -1;
+    for (int i = 0; i < count; i++)
+        if (table[i].about && index-- == 0) {
+            if (about)
+                *about = table[i].about;
+            return table[i].name;
+        }
+    return NULL;
+}
+
+static const char *name_at(int index) { return unroll_sum_name(index, NULL); }
+
+unroll_status algorithm_find(const char *name, bool exact, int *found)
+{
+    char known[160];
+    *found = -1;
+    for (int i = 0; name && i < count; i++)
+        if (table[i].about && !strcmp(table[i].name, name))
+            *found = i;
+    if (*found < 0 && name && strcmp(name, "auto"))
+        return fail(UNROLL_USAGE, "sum = '%.40s'; fix: choose one of auto, %s", name,
+                    list_names(name_at, known, sizeof known));
+    if (exact && *found > COMM_TREE)
+        return fail(UNROLL_UNSUPPORTED,
+                    "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
+                    "`sum` auto, or leave out `exact`",
+                    name);
+    return UNROLL_OK;
+}
+
+enum algorithm algorithm_choose(int size, size_t bytes, bool ordered)
+{
+    for (int i = 0; i < count; i++)
+        if (table[i].suits && table[i].suits(size, bytes, ordered))
+            return (enum algorithm)i;
+    return COMM_TREE;
+}
+
+unroll_status algorithm_add(const struct algorithm_row *row)
+{
+    if (count == COMM_ALGORITHMS + MAX_ADDED)
+        return fail(UNROLL_RESOURCE, "no room for the sum '%s'", row->name);
+    table[count++] = *row;
+    return UNROLL_OK;
 }
 
 bool algorithm_round(enum algorithm algorithm, const struct shape *shape, int number, struct round *round)

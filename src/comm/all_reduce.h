@@ -16,6 +16,14 @@ struct round {
     bool adds; /* what is received, to what is there; else it replaces it */
 };
 
+struct algorithm_row {
+    const char *name, *about; /* about NULL: nobody can ask for it */
+    bool (*round)(const struct shape *, int number,
+                  struct round *);                       /* NULL: the transport's own, without rounds of ours */
+    bool (*suits)(int size, size_t bytes, bool ordered); /* is it the choice of "auto"? NULL: never */
+};
+unroll_status algorithm_add(const struct algorithm_row *); /* for tests */
+
 /* False: there is no such round, the sum has ended. */
 bool algorithm_round(enum algorithm, const struct shape *, int number, struct round *);
 

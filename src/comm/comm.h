@@ -62,23 +62,22 @@ unroll_status comm_recv(struct unroll_comm *, int from, uint32_t tag, void *data
 
 /* Who sends what to whom when a group adds up. In these orders of the sum all members get the same bits, whatever
  * arrives first. */
-#define ALGORITHMS(ALGORITHM) \
-    ALGORITHM(TREE, tree) /* a binary tree at distance 1, 2, 4 ..: few messages, each of everything */ \
-    ALGORITHM(HALVING_DOUBLING, halving_doubling) /* halves at distance 1, 2, 4 ..; of 2^n ranks the tree's bits */ \
-    ALGORITHM(RING, ring) /* n pieces go round: each link carries the least */ \
-    ALGORITHM(RING_2D, ring_2d) /* rings along the rows, then the columns, of a rectangle of ranks */ \
-    ALGORITHM(GATHER_BROADCAST, gather_broadcast) /* all to the first and back */ \
-    ALGORITHM(SHARDS,  shards)   /* the tree over virtual shards, of which members hold consecutive ones */
-
 enum algorithm {
-#define ALGORITHM_ENUM(NAME, name) COMM_##NAME,
-    ALGORITHMS(ALGORITHM_ENUM)
-#undef ALGORITHM_ENUM
-        COMM_ALGORITHMS,
-    COMM_NATIVE = COMM_ALGORITHMS /* the transport's own, in an order of its own: no algorithm of ours */
+    COMM_TREE,
+    COMM_HALVING_DOUBLING,
+    COMM_RING,
+    COMM_RING_2D,
+    COMM_GATHER_BROADCAST,
+    COMM_SHARDS,
+    COMM_NATIVE,
+    COMM_ALGORITHMS
 };
 const char *algorithm_name(enum algorithm);
-int algorithm_find(const char *name); /* or -1 */
+/* By its name; NULL and "auto": *found = -1, it is chosen sum by sum. With `exact` those are refused that add in an
+ * order of their own, not in one process's. */
+unroll_status algorithm_find(const char *name, bool exact, int *found);
+/* Of a sum of so many bytes; `ordered`: the shards of each member were added in the order of the tree. */
+enum algorithm algorithm_choose(int size, size_t bytes, bool ordered);
 
 /* Before the first COMM_NATIVE sum of a group. Its members wait for each other, without a timeout: all ranks join
  * their groups in one order, that of the lists of members. Refused where the transport has no sums of its own. */

@@ -34,15 +34,11 @@ size_t sum_numbers(const struct plan *p, const struct op *op)
 
 static enum algorithm choose_algorithm(const struct plan *p, const struct op *op, size_t bytes)
 {
-    enum { FEW_BYTES = 1 << 14 };
-    int size = p->group[op->group].size;
     if (op->choice)
         return COMM_SHARDS; /* the order of their tree */
     if (p->config.sum >= 0 && op->kind != OP_ALL_REDUCE)
         return (enum algorithm)p->config.sum;
-    if (bytes <= FEW_BYTES)
-        return COMM_TREE;
-    return (size & (size - 1)) == 0 ? COMM_HALVING_DOUBLING : p->config.shards > 1 ? COMM_TREE : COMM_RING;
+    return algorithm_choose(p->group[op->group].size, bytes, p->config.shards > 1);
 }
 
 struct sum sum_of_numbers(const struct plan *p, const struct op *op, size_t count)

@@ -45,23 +45,6 @@ unroll_status unroll_comm_sum(unroll_comm *comm, double *numbers, int count)
 
 static int ranks_along(int asked) { return asked ? asked : 1; }
 
-unroll_status mesh_choose_sum(const char *asked, bool exact, int *sum)
-{
-    const char *name = asked ? asked : "auto";
-    *sum = !strcmp(name, "native") ? COMM_NATIVE : algorithm_find(name);
-    if (strcmp(name, "auto") && (*sum < 0 || *sum == COMM_SHARDS))
-        return fail(
-            UNROLL_USAGE,
-            "sum = '%.40s'; fix: choose one of auto, ring, halving_doubling, tree, gather_broadcast, ring_2d, native",
-            name);
-    if (exact && *sum >= 0 && *sum != COMM_TREE)
-        return fail(UNROLL_UNSUPPORTED,
-                    "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
-                    "`sum` auto, or leave out `exact`",
-                    name);
-    return UNROLL_OK;
-}
-
 unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config *p)
 {
     const int sizes[M_N] = {[M_BATCH] = ranks_along(m->split.batch),
@@ -83,7 +66,7 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
                     sizes[M_BATCH], sizes[M_LAYER], sizes[M_HIDDEN], product, ranks,
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     mesh_coordinate(sizes, rank, p->at);
-    TRY(mesh_choose_sum(m->sum, m->exact > 0, &p->sum));
+    TRY(algorithm_find(m->sum, m->exact > 0, &p->sum));
     p->exact = m->exact > 0;
     return UNROLL_OK;
 }

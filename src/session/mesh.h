@@ -13,9 +13,6 @@ static inline bool is_one_of_many(const unroll_session *s)
 /* The mesh and this rank's coordinate; refuses what has no meaning. ranks 0: as many as the mesh has. */
 unroll_status mesh_place(const unroll_machine *, int ranks, struct plan_config *);
 
-/* How buckets are summed, by its name (NULL: auto): plan_config.sum. Refuses what is not exact where that is asked. */
-unroll_status mesh_choose_sum(const char *name, bool exact, int *sum);
-
 /* Lowers the plans of all coordinates and matches their messages. plans: NULL each; mesh_free also after a failure. */
 unroll_status mesh_plans(const struct unroll_model *, struct plan_config, struct plan *plans[RANKS_MAX], int *ranks);
 void mesh_free(struct plan *plans[RANKS_MAX]);

@@ -1,6 +1,7 @@
 /* The table of schedules. Each is a pure function of the step (and, for plateau, of the validations told),
  * so that a resumed run needs nothing but these. */
 #include "train/schedule.h"
+#include "unroll_train.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -36,15 +37,47 @@ static double step(const struct schedule_moment *moment)
 
 static double plateau(const struct schedule_moment *moment) { return moment->plateau->factor; }
 
-static const struct schedule schedules[] = {
-    {"constant", false, constant}, {"cosine", true, cosine}, {"step", true, step}, {"plateau", false, plateau}};
+enum { MAX_ADDED = 4, COMPILED = 4 };
 
-const struct schedule *schedule_find(const char *name)
+static struct schedule schedules[COMPILED + MAX_ADDED + 1] = {
+    {.name = "constant", .about = "it stays", .factor = constant},
+    {.name = "cosine", .about = "half a cosine, down to 5%", .needs_total = true, .factor = cosine},
+    {.name = "step", .about = "a tenth at 60% and at 85%", .needs_total = true, .factor = step},
+    {.name = "plateau", .about = "half when validation stands still", .needs_validation = true, .factor = plateau}};
+static int count = COMPILED;
+
+const char *unroll_schedule_name(int index, const char **about, int *has_length)
 {
-    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
-        if (strcmp(schedules[i].name, name) == 0)
-            return &schedules[i];
-    return NULL;
+    if (index < 0 || index >= count)
+        return NULL;
+    if (about)
+        *about = schedules[index].about;
+    if (has_length)
+        *has_length = schedules[index].needs_total;
+    return schedules[index].name;
+}
+
+static const char *name_at(int index) { return unroll_schedule_name(index, NULL, NULL); }
+
+unroll_status schedule_find(const char *name, const struct schedule **schedule)
+{
+    char known[160];
+
+    for (int i = 0; name && i < count; i++)
+        if (strcmp(schedules[i].name, name) == 0) {
+            *schedule = &schedules[i];
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_USAGE, "there is no schedule '%.40s'; fix: choose one of %s", name ? name : "",
+                list_names(name_at, known, sizeof known));
+}
+
+unroll_status schedule_add(const struct schedule *schedule)
+{
+    if (count == COMPILED + MAX_ADDED)
+        return fail(UNROLL_RESOURCE, "no room for the schedule '%s'", schedule->name);
+    schedules[count++] = *schedule;
+    return UNROLL_OK;
 }
 
 double schedule_factor(const struct schedule *schedule, const struct schedule_moment *moment)

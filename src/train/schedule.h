@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/status.h"
+
 /* What the plateau schedule has seen; the others leave it alone. A checkpoint keeps it. */
 struct plateau {
     double best;    /* lowest validation loss so far; infinite before the first */
@@ -19,12 +21,14 @@ struct schedule_moment {
 };
 
 struct schedule {
-    const char *name;
-    bool needs_total;
+    const char *name, *about;
+    bool needs_total; /* it counts on the length of the run */
+    bool needs_validation;
     double (*factor)(const struct schedule_moment *moment); /* after the warm-up */
 };
 
-const struct schedule *schedule_find(const char *name); /* NULL: there is none */
+unroll_status schedule_find(const char *name, const struct schedule **schedule);
+unroll_status schedule_add(const struct schedule *); /* for tests */
 double schedule_factor(const struct schedule *schedule, const struct schedule_moment *moment);
 
 struct plateau plateau_new(void);

@@ -36,6 +36,7 @@ unroll_train_config unroll_train_default(void)
 static unroll_status check_config(const unroll_train_config *config)
 {
     enum { MAX = 1 << 20 };
+    const struct schedule *schedule;
 
     if (!config || config->size != sizeof *config)
         return fail(UNROLL_USAGE, "the training configuration was not begun with unroll_train_default()");
@@ -54,14 +55,12 @@ static unroll_status check_config(const unroll_train_config *config)
                     "warmup = %" PRId64 " and total_steps = %" PRId64 " must not "
                     "be negative",
                     config->warmup, config->total_steps);
-    if (config->schedule == NULL || schedule_find(config->schedule) == NULL)
+    TRY(schedule_find(config->schedule, &schedule));
+    if (schedule->needs_validation && config->validation == 0 && !config->validation_data)
         return fail(UNROLL_USAGE,
-                    "there is no schedule '%.40s'; fix: choose one of constant, cosine, step, "
-                    "plateau",
-                    config->schedule ? config->schedule : "");
-    if (!strcmp(config->schedule, "plateau") && config->validation == 0 && !config->validation_data)
-        return fail(UNROLL_USAGE, "the schedule 'plateau' follows the validation, and there is none; fix: validate on "
-                                  "a part of the data or on others (`validation`), or choose another schedule");
+                    "the schedule '%s' follows the validation, and there is none; fix: validate on a part of "
+                    "the data or on others (`validation`), or choose another schedule",
+                    schedule->name);
     return UNROLL_OK;
 }
 
@@ -141,7 +140,7 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
     TRY(trainer->task->check(trainer->model, trainer->data));
     TRY(give_schema(trainer));
     TRY(open_parts(trainer, validation));
-    trainer->schedule = schedule_find(config->schedule);
+    TRY(schedule_find(config->schedule, &trainer->schedule));
     trainer->total_steps = config->total_steps;
     if (trainer->total_steps == 0)
         trainer->total_steps = DEFAULT_EPOCHS * trainer->part->batches;

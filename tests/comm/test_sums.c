@@ -3,7 +3,7 @@
  * arguments the ranks are threads; "mpi": this process is one of those that mpirun started. */
 #include "base/memory.h"
 #include "base/team.h"
-#include "comm/comm.h"
+#include "comm/all_reduce.h"
 #include "tests/check.h"
 #include <string.h>
 #include <sys/wait.h>
@@ -194,9 +194,26 @@ static void check_agreement(struct world *w, int rank)
           "rank %d heard '%s'", rank, word);
 }
 
+/* An algorithm of the test's own: up the chain of ranks and back. */
+static bool chain_round(const struct shape *s, int number, struct round *r)
+{
+    const int half = s->size - 1, from = number < half ? number : 2 * half - number,
+              to = number < half ? from + 1 : from - 1;
+    if (number >= 2 * half)
+        return false;
+    if (s->place == from)
+        r->to = to, r->sent = s->count;
+    if (s->place == to)
+        r->from = from, r->received = s->count, r->adds = number < half;
+    return true;
+}
+
+static int chain = COMM_ALGORITHMS;
+
 static void check_rank(void *world, int rank)
 {
     struct world *w = world;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_whole(w, rank, (enum algorithm)chain, counts[i]);
     for (int t = 0; t < COMM_SHARDS; t++)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_whole(w, rank, (enum algorithm)t, counts[i]);
     for (int shards = w->ranks; shards <= SHARDS_MAX; shards += 1 + shards / 3) check_shards(w, rank, shards);
@@ -265,6 +282,7 @@ int main(int count, char **words)
 {
     uint64_t live = memory_live();
     for (int i = 0; i < RANKS_MAX; i++) in_order[i] = i;
+    MUST(algorithm_add(&(struct algorithm_row){"chain", "up the chain and back", chain_round, NULL}));
     if (count > 1 && !strcmp(words[1], "mpi"))
         return run_mpi();
     for (int ranks = 1; ranks <= RANKS_MAX; ranks++) run_threads(ranks);
@@ -276,6 +294,12 @@ int main(int count, char **words)
         comm_close(self);
     }
     CHECK(comm_open("smoke", 1, &self) == UNROLL_USAGE, "a transport of smoke");
-    CHECK(algorithm_find("ring") == COMM_RING && algorithm_find("moebius") == -1, "algorithms by name");
+    int ring, none, own;
+    CHECK(algorithm_find("ring", false, &ring) == UNROLL_OK && ring == COMM_RING, "the ring is %d", ring);
+    CHECK(algorithm_find("auto", true, &none) == UNROLL_OK && none == -1, "auto is %d", none);
+    CHECK(algorithm_find("chain", false, &own) == UNROLL_OK && own == chain, "the chain is %d", own);
+    CHECK_REFUSED(algorithm_find("chain", true, &own), UNROLL_UNSUPPORTED, "exact: the sum 'chain' adds");
+    CHECK_REFUSED(algorithm_find("moebius", false, &none), UNROLL_USAGE,
+                  "auto, tree, halving_doubling, ring, ring_2d, gather_broadcast, native, chain");
     return check_finish("test_sums");
 }

@@ -1,7 +1,7 @@
-/* A kind of layer and an optimizer that only this test knows are trained on a text, saved, resumed, evaluated and
- * loaded as the built-in ones are, and run as a stream, and a loss trained with, on the CPU, through XLA's stand-in and
- * on a device of the test's own: nothing in between knows them by name. A cell and a kind of operation:
- * tests/plan/test_toy.c. Usage: test_toys PLUGIN */
+/* A kind of layer, an optimizer and a schedule that only this test knows are trained on a text, saved, resumed,
+ * evaluated and loaded as the built-in ones are, and run as a stream, and a loss trained with, on the CPU, through
+ * XLA's stand-in and on a device of the test's own: nothing in between knows them by name. A cell and a kind of
+ * operation: tests/plan/test_toy.c. Usage: test_toys PLUGIN */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,7 @@
 #include "model/layer_kind.h"
 #include "optim/optim.h"
 #include "plan/lower.h"
+#include "train/schedule.h"
 #include "toy_loss.h"
 #include "unroll_train.h"
 
@@ -131,6 +132,12 @@ static const struct optimizer toy = {.name = "toy",
                                      .row_f64 = toy_f64,
                                      .record = toy_record};
 
+/* ---- a schedule: a sawtooth ---- */
+
+static double sawtooth_factor(const struct schedule_moment *moment) { return 1 - 0.2 * (double)(moment->step % 4); }
+
+static const struct schedule sawtooth = {.name = "sawtooth", .about = "up and down", .factor = sawtooth_factor};
+
 /* ---- networks ---- */
 
 enum { HIDDEN = 8, STEPS = 12, ROWS = 4 };
@@ -178,6 +185,7 @@ static void check_training(const unroll_dataset *text, const char *device, const
 
     config.batch = ROWS, config.bptt = STEPS, config.rates = unroll_hyperparameters_default("toy");
     config.machine.device = machine.device = device;
+    config.schedule = "sawtooth", config.warmup = 0;
     MUST(unroll_hyperparameters_set(&config.rates, "pull", 0.7));
     MUST(unroll_evaluate(m[0], text, &machine, &before));
     for (int turn = 0; turn < 3; turn++) { /* straight on; then in two trainings */
@@ -185,6 +193,8 @@ static void check_training(const unroll_dataset *text, const char *device, const
         if (turn == 2)
             MUST(unroll_trainer_load(trainer, folder));
         for (int i = 0; i < (turn ? 8 : 16); i++) MUST(unroll_trainer_step(trainer, &progress));
+        CHECK(progress.learning_rate == config.rates.learning_rate * (1 - 0.2 * 3), "%s: the rate is %g", device,
+              progress.learning_rate);
         MUST(unroll_trainer_save(trainer, folder));
         unroll_trainer_free(trainer);
     }
@@ -379,6 +389,7 @@ int main(int count, char *words[])
     MUST(layer_kind_add(&residual));
     MUST(loss_add(&quartic));
     MUST(optimizer_add(&toy));
+    MUST(schedule_add(&sawtooth));
     check_gradient(text);
     check_training(text, "cpu", folder);
     snprintf(device, sizeof device, "xla:%s", words[1]);

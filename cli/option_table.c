@@ -1,0 +1,142 @@
+/* The table of options, and what the library knows of itself put into it: names of cells, optimizers, tasks, ...; their
+ * few words; an option for each hyperparameter. Reading them is options.c's. */
+#include <stdio.h>
+#include <string.h>
+
+#include "options.h"
+#include "unroll_advanced.h"
+#include "unroll_train.h"
+
+#define RANGE(min_, max_) .min = (min_), .max = (max_)
+#define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
+static char command_names[160], cell_names[160], optimizer_names[160], export_names[160], task_names[160],
+    reader_names[160], schedule_names[160], long_schedules[160], sum_names[160]; /* one space between them */
+static char task_doc[256] = "what is learned: ", data_doc[256], schedule_doc[512] = "learning rate over time; ",
+            sum_doc[512] = "how ranks add up gradients; auto: by size; ";
+static struct option table[OPTION_MAX] = {
+#include "option_table.h"
+};
+const struct option *const options = table;
+int option_count = OPTION_COUNT;
+#undef OPTION
+
+static void join_names(const char *(*name_of)(int), char *text, size_t size)
+{
+    const char *name;
+    for (int i = 0; (name = name_of(i)); i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? " " : "", name);
+    }
+}
+
+static const char *export_name(int wanted)
+{
+    const char *name;
+    int can_export;
+    for (int i = 0, found = 0; (name = unroll_format_name(i, NULL, &can_export, NULL)); i++)
+        if (can_export && found++ == wanted)
+            return name;
+    return NULL;
+}
+
+static const char *listed_command(int index)
+{
+    return index < COMMAND_COUNT && command_is_listed(index) ? commands[index].name
+                                                             : NULL; /* those that are not come last */
+}
+
+static const char *task_name(int index) { return unroll_task_name(index, NULL); }
+
+static const char *reader_name(int index) { return unroll_reader_name(index, NULL); }
+
+static const char *schedule_about(int index, const char **about) { return unroll_schedule_name(index, about, NULL); }
+
+static const char *schedule_name(int index) { return unroll_schedule_name(index, NULL, NULL); }
+
+static const char *long_schedule(int wanted)
+{
+    const char *name;
+    int has_length;
+
+    for (int i = 0, found = 0; (name = unroll_schedule_name(i, NULL, &has_length)); i++)
+        if (has_length && found++ == wanted)
+            return name;
+    return NULL;
+}
+
+static const char *sum_name(int index) { return index ? unroll_sum_name(index - 1, NULL) : "auto"; }
+
+/* "what is learned: lm: predict the next token; .." */
+static void join_abouts(const char *(*name_of)(int, const char **about), char *text, size_t size)
+{
+    const char *name, *about;
+    size_t at = strlen(text);
+
+    for (int i = 0; (name = name_of(i, &about)) && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%s: %s", i ? "; " : "", name, about);
+}
+
+/* "text in UTF-8, ..; - is standard input" */
+static void write_data_doc(void)
+{
+    const char *about;
+    int at = 0;
+
+    for (int i = 0; unroll_reader_name(i, &about); i++)
+        at += snprintf(data_doc + at, sizeof data_doc - (size_t)at, "%s%s", i ? ", " : "", about);
+    snprintf(data_doc + at, sizeof data_doc - (size_t)at, "; - is standard input");
+}
+
+/* One option for all optimizers that have a hyperparameter of this name. */
+static void add_hyperparameter(const unroll_hyperparameter *h, const char *optimizer)
+{
+    static char having[OPTION_MAX][sizeof optimizer_names], doc[OPTION_MAX][256];
+    int id = OPTION_COUNT;
+
+    while (id < option_count && strcmp(table[id].name, h->name) != 0) id++;
+    if (id == OPTION_MAX)
+        return;
+    size_t used = strlen(having[id]);
+    snprintf(having[id] + used, sizeof *having - used, "%s%s", used ? " " : "", optimizer);
+    list_choices(having[id], doc[id], sizeof *doc);
+    used = strcmp(having[id], optimizer_names) == 0 ? 0 : strlen(doc[id]);
+    snprintf(doc[id] + used, sizeof *doc - used, "%s%s", used ? ": " : "", h->about);
+    table[id] = (struct option){.name = h->name,
+                                .kind = NUMBER,
+                                .argument = "X",
+                                .derived = "by --opt",
+                                .group = "Training",
+                                RANGE(h->min, h->max),
+                                .commands = IN(TRAIN),
+                                .doc = doc[id],
+                                .with = OPTION_OPTIMIZER,
+                                .with_values = having[id]};
+    option_count += id == option_count;
+}
+
+static void add_hyperparameters(void)
+{
+    const unroll_hyperparameter *h;
+    const char *name;
+
+    for (int i = 0; (name = unroll_optimizer_name(i)); i++)
+        for (int k = 0; (h = unroll_optimizer_hyperparameter(name, k)); k++) add_hyperparameter(h, name);
+}
+
+void options_begin(void)
+{
+    write_data_doc();
+    join_abouts(unroll_task_name, task_doc, sizeof task_doc);
+    join_abouts(schedule_about, schedule_doc, sizeof schedule_doc);
+    join_abouts(unroll_sum_name, sum_doc, sizeof sum_doc);
+    join_names(schedule_name, schedule_names, sizeof schedule_names);
+    join_names(long_schedule, long_schedules, sizeof long_schedules);
+    join_names(sum_name, sum_names, sizeof sum_names);
+    join_names(task_name, task_names, sizeof task_names);
+    join_names(reader_name, reader_names, sizeof reader_names);
+    join_names(listed_command, command_names, sizeof command_names);
+    join_names(export_name, export_names, sizeof export_names);
+    join_names(unroll_cell_name, cell_names, sizeof cell_names);
+    join_names(unroll_optimizer_name, optimizer_names, sizeof optimizer_names);
+    add_hyperparameters();
+}
