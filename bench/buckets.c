@@ -30,7 +30,7 @@ static void check(unroll_status status)
 static double seconds_of_step(unroll_session *session, const unroll_batch *batch)
 {
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result;
+    unroll_result result = { .size = sizeof result };
     double begin = now();
     check(unroll_step(session, batch, &rates, &result));
     return now() - begin;
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     size_t places = (size_t)steps * (size_t)rows;
     float *x = calloc(places * (size_t)inputs, sizeof *x), *y = calloc(places * 2, sizeof *y);
     int32_t *lengths = calloc((size_t)rows, sizeof *lengths);
-    unroll_batch batch = { .inputs = x, .target_values = y, .lengths = lengths };
+    unroll_batch batch = { .size = sizeof batch, .inputs = x, .target_values = y, .lengths = lengths };
     for (int level = 0; level < 2 * LEVELS; level++)
         time_bucket(session, &batch, lengths, steps >> level / 2, rows >> level % 2);
     free(x), free(y), free(lengths);

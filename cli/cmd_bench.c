@@ -155,7 +155,7 @@ static unroll_status wait_for(struct bench *bench, const char *states)
 
 static unroll_status run_once(struct bench *bench)
 {
-    unroll_batch batch = {.inputs = bench->inputs, .lengths = bench->lengths};
+    unroll_batch batch = {.size = sizeof batch, .inputs = bench->inputs, .lengths = bench->lengths};
 
     TRY(unroll_forward(bench->session, bench->on_device ? NULL : &batch));
     bench->on_device = !is_on_cpu(bench);

@@ -119,7 +119,9 @@ static unroll_status import(struct importing *i)
 
 unroll_status cmd_import(struct settings *settings)
 {
-    struct importing i = {.settings = settings, .found = is_on(settings, OPTION_JSON) ? json_array() : NULL};
+    struct importing i = {.settings = settings,
+                          .difference.size = sizeof i.difference,
+                          .found = is_on(settings, OPTION_JSON) ? json_array() : NULL};
     unroll_status status = import(&i);
 
     json_decref(i.found);

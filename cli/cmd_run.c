@@ -37,7 +37,7 @@ static unroll_status write_results(const struct settings *settings, unroll_model
 static unroll_status compare_results(const struct settings *settings, unroll_model *model)
 {
     unroll_arrays_config config = arrays_config(settings);
-    unroll_difference difference;
+    unroll_difference difference = {.size = sizeof difference};
     double tolerance = number_of(settings, OPTION_TOLERANCE);
 
     TRY(complain_library(unroll_verify(model, text_of(settings, OPTION_ARRAYS), &config, &difference)));

@@ -140,9 +140,9 @@ static unroll_status derive_schedule(struct training *t)
 static unroll_status derive_end(struct training *t)
 {
     struct settings *s = t->settings;
-    unroll_progress begin;
+    unroll_progress begin = {.size = sizeof begin};
 
-    unroll_trainer_progress(t->trainer, &begin);
+    TRY(complain_library(unroll_trainer_progress(t->trainer, &begin)));
     t->steps_of_epoch = begin.steps_per_epoch;
     t->end_step = INT64_MAX;
     t->end_seconds = INFINITY;

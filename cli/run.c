@@ -483,7 +483,7 @@ static unroll_status begin_again(const struct run *run)
 
 unroll_status run_open(struct run *run, const char *directory)
 {
-    unroll_progress newest;
+    unroll_progress newest = {.size = sizeof newest};
     int damaged = 0;
 
     TRY(run_name(run, directory));

@@ -99,7 +99,7 @@ void run_mark_best(struct run *run, const unroll_progress *progress)
 unroll_status run_check_best(const struct run *run, const unroll_progress *newest)
 {
     char path[PATH_MAX];
-    unroll_progress best;
+    unroll_progress best = {.size = sizeof best};
 
     if (!has_best(run, newest) || newest->best_step == newest->step)
         return UNROLL_OK;
@@ -135,7 +135,7 @@ unroll_status run_save_model(const struct run *run, const unroll_model *model)
 static unroll_status choose_weights(const struct run *run, const unroll_progress *newest, char file[PATH_MAX])
 {
     char number[NUMBER_TEXT];
-    unroll_progress best;
+    unroll_progress best = {.size = sizeof best};
     unroll_status status = UNROLL_DATA;
 
     weights_of_checkpoint(run, newest->best_step, file);
@@ -153,7 +153,7 @@ static unroll_status choose_weights(const struct run *run, const unroll_progress
 
 static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
 {
-    unroll_progress newest;
+    unroll_progress newest = {.size = sizeof newest};
     int damaged;
 
     TRY(run_find_checkpoint(run, &newest, &damaged));

@@ -77,12 +77,12 @@ unroll_status stepper_step(struct stepper *s, const float *frame, float *outputs
 {
     if (s->stream)
         return unroll_stream_step(s->stream, frame, outputs);
-    return run_step(s, &(unroll_batch){.inputs = frame}, outputs);
+    return run_step(s, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = frame}, outputs);
 }
 
 unroll_status stepper_step_token(struct stepper *s, int32_t token, float *outputs)
 {
     if (s->stream)
         return unroll_stream_step_tokens(s->stream, &token, outputs);
-    return run_step(s, &(unroll_batch){.tokens = &token}, outputs);
+    return run_step(s, &(unroll_batch){.size = sizeof(unroll_batch), .tokens = &token}, outputs);
 }

@@ -338,7 +338,7 @@ static unroll_status validate(struct loop *loop)
     if (isnan(found.loss))
         return UNROLL_OK;
     loop->validated = loop->progress.step;
-    unroll_trainer_progress(loop->t->trainer, &loop->progress);
+    TRY(complain_library(unroll_trainer_progress(loop->t->trainer, &loop->progress)));
     TRY(report_together(loop, found.loss));
     describe_progress(loop, true, line);
     say("%s%s", line, loop->progress.since_best == 0 ? "  best" : "");
@@ -593,10 +593,11 @@ static unroll_status give_up(struct loop *loop, unroll_status status)
 unroll_status training_run(struct training *training)
 {
     static struct rank_time all[RANKS_MAX];
-    struct loop loop = {.t = training, .all = all, .validated = -1, .reported = -1};
+    struct loop loop = {
+        .t = training, .all = all, .progress.size = sizeof loop.progress, .validated = -1, .reported = -1};
     struct run *run = &training->run;
 
-    unroll_trainer_progress(training->trainer, &loop.progress);
+    TRY(complain_library(unroll_trainer_progress(training->trainer, &loop.progress)));
     loop.saved = run->newest;
     loop.at.sampled = loop.at.printed = seconds_of(&loop);
     listen_to_signals();

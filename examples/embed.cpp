@@ -117,6 +117,7 @@ static std::vector<float> whole(unroll_model *model, const std::vector<float> &x
     check(unroll_session_new(model, &config, &opened));
     Session session(opened);
     unroll_batch batch = {};
+    batch.size = sizeof batch;
     batch.inputs = x.data();
     check(unroll_forward(session.get(), &batch));
     std::vector<float> y(x.size());

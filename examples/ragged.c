@@ -94,13 +94,13 @@ int main(int count, char *words[])
 
     unroll_hyperparameters rates = unroll_hyperparameters_default(config.optimizer);
     rates.learning_rate = 0.02;
-    unroll_batch batch = {.tokens = tokens[0], .targets = classes[0], .lengths = lengths};
+    unroll_batch batch = {.size = sizeof batch, .tokens = tokens[0], .targets = classes[0], .lengths = lengths};
     for (sampler.epoch = 0; sampler.epoch < EPOCHS; sampler.epoch++) {
         double nats = 0, counted = 0;
         check(unroll_sampler_order(&sampler, order));
         for (int64_t i = 0; i < batches; i++) {
             /* Every rank gives the whole batch and computes its rows; the result is that of all rows. */
-            unroll_result result;
+            unroll_result result = { .size = sizeof result };
             fill(order + i * ROWS, tokens, classes, lengths);
             check(unroll_step(session, &batch, &rates, &result));
             nats += result.loss * result.weight;

@@ -52,7 +52,7 @@ static void check_shape(const unroll_model *model)
 /* One step of one row. No memory is taken here: this may be called from a loop that must not wait. */
 static float step(unroll_session *session, float input)
 {
-    unroll_batch batch = {.inputs = &input};
+    unroll_batch batch = {.size = sizeof batch, .inputs = &input};
     float answer;
 
     check(unroll_forward(session, &batch));

@@ -64,9 +64,9 @@ int main(int count, char *words[])
     rates.learning_rate = 0.005;
     rates.clip = 1;
 
-    unroll_batch batch = {.inputs = inputs[0], .target_values = targets[0]};
+    unroll_batch batch = {.size = sizeof batch, .inputs = inputs[0], .target_values = targets[0]};
     for (int update = 0; update <= UPDATES; update++) {
-        unroll_result result;
+        unroll_result result = { .size = sizeof result };
         fill(inputs, targets, update);
         check(unroll_forward(session, &batch));
         check(unroll_backward(session));

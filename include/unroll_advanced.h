@@ -91,6 +91,7 @@ UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unro
                                            int json);
 
 typedef struct unroll_difference {
+    size_t size;     /* begin with { .size = sizeof(unroll_difference) } */
     double absolute; /* the largest between a number of the reference and ours */
     double relative; /* the largest of an array's, divided by the array's largest magnitude */
     char array[80];  /* whose relative difference that is */

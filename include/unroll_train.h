@@ -63,6 +63,7 @@ UNROLL_API void unroll_session_free(unroll_session *session);
 /* Arrays of one batch, all time-major and owned by the caller; those that the model or the session does
  * not use are NULL. Where t >= lengths[b] their contents do not matter. */
 typedef struct unroll_batch {
+    size_t size;                /* begin with { .size = sizeof(unroll_batch) }; the rest is 0 */
     const int32_t *tokens;      /* [T, B] token ids */
     const float *inputs;        /* [T, B, input] */
     const int32_t *targets;     /* [T, B] targets of cross-entropy, -1: not counted */
@@ -101,6 +102,7 @@ UNROLL_API unroll_status unroll_hyperparameters_set(unroll_hyperparameters *rate
 /* What a step found. The update is left out, and the gradients dropped, when the norm is not finite;
  * the status is then UNROLL_DIVERGED. */
 typedef struct unroll_result {
+    size_t size;   /* begin with { .size = sizeof(unroll_result) } */
     double loss;   /* mean over what was counted, nats or squared error */
     double weight; /* how many were counted */
     double norm;   /* of the mean gradient, before clipping; of an update only */
@@ -294,6 +296,7 @@ UNROLL_API unroll_status unroll_trainer_new(unroll_model *model, const unroll_da
 UNROLL_API void unroll_trainer_free(unroll_trainer *trainer);
 
 typedef struct unroll_progress {
+    size_t size;  /* begin with { .size = sizeof(unroll_progress) } */
     int64_t step; /* updates done */
     double epoch; /* passes through the training part, with fraction */
     double loss;  /* mean of the steps up to the last synchronization */
@@ -307,7 +310,7 @@ typedef struct unroll_progress {
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
 /* Where it stands, also after a validation or the loading of a checkpoint, which knows no loss and no norm: 0. */
-UNROLL_API void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
+UNROLL_API unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
 /* Schedules count on another number of steps from now on: for runs that end by the clock. */
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
 /* Over the validation part or data, read from the beginning with carried state. */

@@ -17,8 +17,7 @@ unroll_status machine_check(const unroll_machine *m, unsigned uses, const char *
 #undef MACHINE_FIELD_PLACE
     };
 
-    if (m->size != sizeof *m)
-        return fail(UNROLL_USAGE, "the machine was not begun with unroll_machine_default()");
+    CHECK_BEGUN(m, unroll_machine, "unroll_machine_default()");
     for (int i = 0; i < MACHINE_FIELD_N; i++)
         if (!(uses >> i & 1) &&
             memcmp((const char *)m + fields[i].at, (const char *)&unset + fields[i].at, fields[i].bytes))

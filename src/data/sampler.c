@@ -157,8 +157,7 @@ static void shuffle_batches(const unroll_sampler *c, struct rng *rng, int64_t *o
 
 static unroll_status check_config(const unroll_sampler *c, enum how *how)
 {
-    if (!c || c->size != sizeof *c)
-        return fail(UNROLL_USAGE, "the division was not begun with unroll_sampler_default()");
+    CHECK_BEGUN(c, unroll_sampler, "unroll_sampler_default()");
     for (*how = SHUFFLE; *how < HOWS && (!c->how || strcmp(c->how, hows[*how])); ++*how) {}
     if (*how == HOWS)
         return fail(UNROLL_USAGE, "data can't be divided '%.40s'; fix: even, length or stratified",

@@ -166,8 +166,8 @@ unroll_calibration unroll_calibration_default(void)
 static unroll_status calibration_of(const unroll_calibration *given, struct calibration *c, bool *is_given)
 {
     *is_given = given != NULL && (given->inputs || given->tokens);
-    if (given && given->size != sizeof *given)
-        return fail(UNROLL_USAGE, "the calibration was not begun with unroll_calibration_default()");
+    if (given)
+        CHECK_BEGUN(given, unroll_calibration, "unroll_calibration_default()");
     if (*is_given && (given->steps < 1 || given->rows < 1))
         return fail(UNROLL_USAGE, "a calibration has at least 1 step and 1 row, not %d x %d", given->steps,
                     given->rows);

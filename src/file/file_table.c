@@ -178,8 +178,7 @@ unroll_status unroll_import(const char *path, const unroll_import_config *given,
 {
     const struct file_format *format;
 
-    if (!given || given->size != sizeof *given)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_import_default()");
+    CHECK_BEGUN(given, unroll_import_config, "unroll_import_default()");
     unroll_import_config config = *given;
     if (config.format)
         TRY(find_by_name(config.format, IMPORT, &format));
@@ -207,8 +206,7 @@ unroll_status unroll_export(const unroll_model *model, const char *path, const u
 {
     const struct file_format *format;
 
-    if (!given || given->size != sizeof *given)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_export_default()");
+    CHECK_BEGUN(given, unroll_export_config, "unroll_export_default()");
     TRY(find_by_name(given->format ? given->format : "", EXPORT, &format));
     TRY(check_export(format, given));
     return format->export(model, path, given);

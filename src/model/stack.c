@@ -16,8 +16,7 @@ unroll_spec unroll_spec_default(void)
 static unroll_status check_spec(const unroll_spec *s)
 {
     enum { MAX = 1 << 20 };
-    if (!s || s->size != sizeof *s)
-        return fail(UNROLL_USAGE, "the specification was not begun with unroll_spec_default()");
+    CHECK_BEGUN(s, unroll_spec, "unroll_spec_default()");
     TRY(check_range("layers", s->layers, 1, MODEL_LAYERS_MAX - 1));
     TRY(check_range("hidden", s->hidden, 1, MAX));
     TRY(check_range("output", s->output, 0, MAX * 8));

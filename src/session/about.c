@@ -179,8 +179,7 @@ static unroll_status outline_of(const unroll_spec *spec, struct unroll_model **o
 unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
 {
     struct unroll_model *outline = NULL;
-    if (!c || c->size != sizeof *c)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_plan_default()");
+    CHECK_BEGUN(c, unroll_plan_config, "unroll_plan_default()");
     TRY(machine_check(&c->machine, MACHINE_ALL & ~(1 << MACHINE_comm), "a plan"));
     if (!model)
         TRY(outline_of(c->spec, &outline));

@@ -221,8 +221,7 @@ static unroll_status read_lengths(struct arrays *a)
 
 unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_arrays_config *config, struct arrays *a)
 {
-    if (!config || config->size != sizeof *config)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_arrays_default()");
+    CHECK_BEGUN(config, unroll_arrays_config, "unroll_arrays_default()");
     *a = (struct arrays){.model = m, .path = path, .batch_first = config->batch_first != 0};
     find_stacks(m, a);
     TRY(npz_open(path, &a->file));
@@ -415,6 +414,7 @@ void results_free(struct results *r)
 
 unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_arrays_config *config, struct results *r)
 {
+    const unroll_batch batch = {.size = sizeof batch, .tokens = a->tokens, .inputs = a->inputs, .lengths = a->lengths};
     unroll_session_config c = unroll_session_default();
     unroll_session *session;
 
@@ -427,9 +427,7 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
     if (status == UNROLL_OK)
         status = write_states(a, session);
     if (status == UNROLL_OK)
-        status = name_file(
-            a,
-            unroll_forward(session, &(unroll_batch){.tokens = a->tokens, .inputs = a->inputs, .lengths = a->lengths}));
+        status = name_file(a, unroll_forward(session, &batch));
     if (status == UNROLL_OK)
         status = take_results(a, session, r);
     unroll_session_free(session);

@@ -105,7 +105,8 @@ static unroll_batch make_batch(struct small_batch *b, int rows, uint64_t seed)
     }
     for (int i = 0; i < rows; i++) b->lengths[i] = (int32_t)rng_below(&rng, STEPS + 1);
     b->lengths[0] = STEPS;
-    return (unroll_batch){.tokens = b->tokens, .targets = b->classes, .lengths = b->lengths};
+    return (unroll_batch){
+        .size = sizeof(unroll_batch), .tokens = b->tokens, .targets = b->classes, .lengths = b->lengths};
 }
 
 static unroll_status train_small(unroll_session *session)
@@ -114,7 +115,7 @@ static unroll_status train_small(unroll_session *session)
     for (int i = 0; i < UPDATES; i++) {
         struct small_batch arrays;
         unroll_batch batch = make_batch(&arrays, ROWS, (uint64_t)i);
-        unroll_result result;
+        unroll_result result = {.size = sizeof result};
         TRY(unroll_forward(session, &batch));
         TRY(unroll_backward(session));
         TRY(unroll_update(session, &rates, &result));
@@ -160,7 +161,7 @@ static unroll_status run_once(unroll_session *session)
     unroll_batch batch = make_batch(&arrays, MANY_ROWS, 7);
     TRY(unroll_forward(session, &batch));
     TRY(unroll_backward(session));
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     return unroll_loss_result(session, &result);
 }
 
@@ -245,7 +246,7 @@ static unroll_status check_narrow(struct report *r, const char *cell, const char
 static unroll_status loss_with(unroll_session *session, const unroll_batch *batch, const char *name, float *values,
                                size_t count, size_t i, double step, double *loss)
 {
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     float kept = values[i];
     values[i] = (float)((double)kept + step);
     unroll_session_set_counters(session, 0, 0); /* the same dropout masks */
@@ -306,7 +307,7 @@ static unroll_status run_gradients(unroll_model *model, unroll_session *session,
 {
     struct small_batch arrays;
     unroll_batch batch = make_batch(&arrays, ROWS, 5);
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     TRY(round_weights(model, session));
     unroll_session_set_counters(session, 0, 0);
     TRY(unroll_forward(session, &batch));

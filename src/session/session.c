@@ -245,8 +245,7 @@ unroll_status unroll_session_new(unroll_model *model, const unroll_session_confi
 {
     if (!model)
         return fail(UNROLL_USAGE, "a session needs a model");
-    if (!config || config->size != sizeof *config)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_session_default()");
+    CHECK_BEGUN(config, unroll_session_config, "unroll_session_default()");
     TRY(machine_check(&config->machine, MACHINE_ALL, "a session"));
     struct unroll_session *s = allocate_zeroed(1, sizeof *s);
     if (!s)

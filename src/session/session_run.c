@@ -70,7 +70,7 @@ static unroll_status check_collected(const unroll_session *s)
 
 static unroll_result take_result(unroll_session *s)
 {
-    unroll_result result = {.loss = s->weight > 0 ? s->loss / s->weight : 0, .weight = s->weight, .norm = s->norm};
+    unroll_result result = {sizeof result, s->weight > 0 ? s->loss / s->weight : 0, s->weight, s->norm};
     s->loss = s->weight = s->norm = 0;
     return result;
 }
@@ -81,6 +81,7 @@ static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
         return fail(UNROLL_USAGE, "a forward needs a session and a batch");
     TRY(session_check(s));
     if (batch) {
+        CHECK_BEGUN(batch, unroll_batch, "{ .size = sizeof(unroll_batch) }");
         TRY(batch_check(s, batch));
         batch_take(s, batch);
         s->has_batch = true;
@@ -125,6 +126,7 @@ unroll_status unroll_backward(unroll_session *s)
 
 unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
+    CHECK_BEGUN(result, unroll_result, "{ .size = sizeof(unroll_result) }");
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
         return fail(UNROLL_USAGE, "this session computes no loss (mode)");
     TRY(session_check(s));
@@ -170,12 +172,14 @@ static unroll_status check_rates(const unroll_session *s, const unroll_hyperpara
     return check_rate("clip", r->clip, 0, INFINITY);
 }
 
-static unroll_status check_training(const unroll_session *s, const unroll_hyperparameters *rates)
+static unroll_status check_training(const unroll_session *s, const unroll_hyperparameters *rates,
+                                    const unroll_result *result)
 {
     if (s->config.mode != UNROLL_TRAIN)
         return fail(UNROLL_USAGE, "this session was not made to train (mode)");
-    if (!rates || rates->size != sizeof *rates)
-        return fail(UNROLL_USAGE, "the rates were not begun with unroll_hyperparameters_default()");
+    CHECK_BEGUN(rates, unroll_hyperparameters, "unroll_hyperparameters_default()");
+    if (result)
+        CHECK_BEGUN(result, unroll_result, "{ .size = sizeof(unroll_result) }");
     TRY(session_check(s));
     return check_rates(s, rates);
 }
@@ -216,7 +220,7 @@ static unroll_status run_update(unroll_session *s, enum phase first, double weig
 
 unroll_status unroll_update(unroll_session *s, const unroll_hyperparameters *rates, unroll_result *result)
 {
-    TRY(check_training(s, rates));
+    TRY(check_training(s, rates, result));
     return run_update(s, PHASE_SUM, 0, rates, result);
 }
 
@@ -235,7 +239,7 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
 {
     if (!s || !batch)
         return fail(UNROLL_USAGE, "a step needs a session and a batch");
-    TRY(check_training(s, rates));
+    TRY(check_training(s, rates, result));
     if (!s->device->whole_steps || s->summing) {
         TRY(unroll_forward(s, batch));
         TRY(start_backward(s));

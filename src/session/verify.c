@@ -137,10 +137,11 @@ static unroll_status compare_all(struct comparison *c, const struct results *r)
 unroll_status unroll_verify(unroll_model *model, const char *reference, const unroll_arrays_config *config,
                             unroll_difference *difference)
 {
-    unroll_difference worst = {.absolute = 0};
+    unroll_difference worst = {.size = sizeof worst, .absolute = 0};
     struct arrays a;
     struct results r;
 
+    CHECK_BEGUN(difference, unroll_difference, "{ .size = sizeof(unroll_difference) }");
     TRY(arrays_open(model, reference, config, &a));
     struct comparison c = {.arrays = &a, .config = config, .worst = &worst};
     unroll_status status = arrays_run(model, &a, config, &r);

@@ -32,8 +32,7 @@ static unroll_status check_config(const unroll_model *m, const unroll_stream_con
     enum { MAX_ROWS = 1 << 16 };
     if (!m)
         return fail(UNROLL_USAGE, "a stream needs a model");
-    if (!c || c->size != sizeof *c)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_stream_default()");
+    CHECK_BEGUN(c, unroll_stream_config, "unroll_stream_default()");
     if (c->rows < 1 || c->rows > MAX_ROWS)
         return fail(UNROLL_USAGE, "rows = %d is outside 1..%d", c->rows, MAX_ROWS);
     if (c->machine.device && strcmp(c->machine.device, "cpu"))

@@ -48,8 +48,8 @@ unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config 
     unroll_dataset_config config = given ? *given : unroll_dataset_default();
     struct tokenizer tokenizer;
 
-    if (config.size != sizeof config)
-        return fail(UNROLL_USAGE, "the configuration was not begun with unroll_dataset_default()");
+    if (given)
+        CHECK_BEGUN(given, unroll_dataset_config, "unroll_dataset_default()");
     if (config.model)
         tokenizer = tokenizer_of(config.model);
     if (config.model && config.model->tokens && tokenizer.vocabulary == NULL)

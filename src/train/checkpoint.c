@@ -605,7 +605,8 @@ static unroll_status check_files(const char *path, const struct safetensors *fil
     unroll_status status = checkpoint_check_weights(model, file, path);
     unroll_model_free(model);
     if (status == UNROLL_OK)
-        *progress = (unroll_progress){.step = state.trainer.step,
+        *progress = (unroll_progress){sizeof *progress,
+                                      .step = state.trainer.step,
                                       .items = state.trainer.items,
                                       .learning_rate = state.trainer.learning_rate,
                                       .best_validation = state.trainer.plateau.best,
@@ -619,6 +620,7 @@ unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *pr
     char found[PATH_MAX], path[PATH_MAX], model_path[PATH_MAX];
     struct safetensors *file;
 
+    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
     TRY(checkpoint_find(directory, found));
     TRY(checkpoint_path(found, OPTIMIZER_FILE, path));
     TRY(checkpoint_path(found, MODEL_FILE, model_path));

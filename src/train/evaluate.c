@@ -112,7 +112,7 @@ static unroll_status run_batch(struct evaluator *evaluator, int64_t number)
 
 unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *), void *data, unroll_evaluation *found)
 {
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     bool whole = true;
 
     for (int64_t number = 0; whole && number < evaluator->part->batches; number++) {

@@ -22,12 +22,8 @@ unroll_status feed_new(const unroll_model *model, const struct part *part, struc
     TAKE(values, entries * (size_t)unroll_model_outputs(model), loss && !classes)
     TAKE(lengths, rows, part->lengths)
     TAKE(reset, entries, part->resets)
-    feed->batch = (unroll_batch){.tokens = a->tokens,
-                                 .inputs = a->inputs,
-                                 .targets = a->classes,
-                                 .target_values = a->values,
-                                 .lengths = a->lengths,
-                                 .reset = a->reset};
+    feed->batch = (unroll_batch){sizeof(unroll_batch),  a->tokens,        a->inputs, a->classes, a->values,
+                                 .lengths = a->lengths, .reset = a->reset};
     return UNROLL_OK;
 }
 

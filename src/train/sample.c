@@ -56,8 +56,7 @@ int unroll_can_sample(const unroll_model *model) { return check_model(model) == 
 
 static unroll_status check_request(const unroll_model *model, const unroll_sample_config *config)
 {
-    if (!config || config->size != sizeof *config)
-        return fail(UNROLL_USAGE, "the sample configuration was not begun with unroll_sample_default()");
+    CHECK_BEGUN(config, unroll_sample_config, "unroll_sample_default()");
     if (config->length < 0 || config->top_k < 0)
         return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative", config->length, config->top_k);
     if (!(config->temperature >= 0 && config->temperature <= 1e6))
@@ -135,7 +134,7 @@ static int draw(struct sampler *sampler)
 
 static unroll_status feed(struct sampler *sampler, int32_t symbol)
 {
-    unroll_batch batch = {.tokens = &symbol};
+    unroll_batch batch = {.size = sizeof batch, .tokens = &symbol};
 
     return unroll_forward(sampler->session, &batch);
 }

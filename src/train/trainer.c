@@ -38,8 +38,7 @@ static unroll_status check_config(const unroll_train_config *config)
     enum { MAX = 1 << 20 };
     const struct schedule *schedule;
 
-    if (!config || config->size != sizeof *config)
-        return fail(UNROLL_USAGE, "the training configuration was not begun with unroll_train_default()");
+    CHECK_BEGUN(config, unroll_train_config, "unroll_train_default()");
     if (config->batch < 1 || config->batch > MAX || config->bptt < 0 || config->bptt > MAX)
         return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d", config->batch, MAX,
                     config->bptt, MAX);
@@ -192,6 +191,7 @@ unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *data
     made->model = model;
     made->data = dataset;
     made->config = *config;
+    made->result.size = sizeof made->result;
     unroll_status status = set_up(made);
     if (status != UNROLL_OK) {
         unroll_trainer_free(made);
@@ -244,11 +244,13 @@ static bool is_time_to_sync(const unroll_trainer *trainer)
     return !trainer->synced || (trainer->state.step + 1) % trainer->sync_interval == 0;
 }
 
-void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
+unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
 {
     const struct trainer_state *state = &trainer->state;
 
-    *progress = (unroll_progress){.step = state->step,
+    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
+    *progress = (unroll_progress){sizeof *progress,
+                                  .step = state->step,
                                   .epoch = (double)state->cursor.epoch +
                                            (double)state->cursor.window / (double)trainer->part->batches,
                                   .loss = trainer->result.loss,
@@ -260,6 +262,7 @@ void unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *pro
                                   .best_validation = state->plateau.best,
                                   .best_step = state->best_step,
                                   .since_best = state->since_best};
+    return UNROLL_OK;
 }
 
 unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
@@ -267,6 +270,7 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     struct trainer_state *state = &trainer->state;
     unroll_hyperparameters rates = rates_now(trainer);
     bool looks = is_time_to_sync(trainer);
+    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
     unroll_status status = train_on_batch(trainer, &rates, looks ? &trainer->result : NULL);
 
     if (status != UNROLL_OK)
@@ -277,7 +281,7 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     if (++state->cursor.window == trainer->part->batches)
         state->cursor = (struct cursor){state->cursor.epoch + 1, 0};
     state->learning_rate = rates.learning_rate;
-    unroll_trainer_progress(trainer, progress);
+    TRY(unroll_trainer_progress(trainer, progress));
     progress->synced = looks ? trainer->unseen : 0;
     trainer->synced |= looks;
     trainer->unseen = looks ? 0 : trainer->unseen;

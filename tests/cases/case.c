@@ -142,7 +142,7 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
         b->reset = calloc(steps, 1);
         for (size_t i = 0; i < steps; i++) b->reset[i] = random_below(seed + 3, i, 4) == 0;
     }
-    b->batch = (unroll_batch){b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset};
+    b->batch = (unroll_batch){sizeof(unroll_batch), b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset};
     return b;
 }
 

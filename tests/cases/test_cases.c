@@ -63,7 +63,7 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     unroll_session *session;
     unroll_session_config config = c->session;
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     rates.learning_rate = 0.05;
     rates.clip = 0.5;
     config.mode = UNROLL_TRAIN;
@@ -161,7 +161,7 @@ static bool losses_of(const struct test_case *c, const char *isa, double *loss)
     bool good = true;
     for (int i = 0; i < NEAR_STEPS && good; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
-        unroll_result result = {0};
+        unroll_result result = {.size = sizeof result};
         good = CHECK(unroll_step(session, &b->batch, &rates, &result) == UNROLL_OK, "%s on %s: %s", c->line, isa,
                      unroll_last_error());
         loss[i] = result.loss;
@@ -206,7 +206,7 @@ static const double h = 1.0 / 4096;
 
 static double loss_at(unroll_session *session, const struct case_batch *b, struct quantity *q, size_t i, double step)
 {
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     float kept = q->value[i];
     q->value[i] = (float)(kept + step);
     unroll_session_set_counters(session, 0, 0); /* the same dropout masks each time */
@@ -317,7 +317,7 @@ static void test_case_gradients(const struct test_case *c)
     CHECK(unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK, "%s: %s", c->line,
           unroll_last_error());
     read_gradients(session, q, n);
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     unroll_loss_result(session, &result);
     for (int i = 0; i < n; i++) { /* carried states moved on: back to the start */
         unroll_write(session, q[i].name, q[i].value, q[i].count);

@@ -41,10 +41,10 @@ static bool train(const char *cell, const char *device, const char *precision, d
         return false;
     bool good = unroll_session_new(model, &config, &session) == UNROLL_OK;
     for (int i = 0; good && i < STEPS; i++) {
-        unroll_result result = {0};
+        unroll_result result = {.size = sizeof result};
         draw(tokens, classes, &state);
-        good =
-            unroll_step(session, &(unroll_batch){.tokens = tokens, .targets = classes}, &rates, &result) == UNROLL_OK;
+        good = unroll_step(session, &(unroll_batch){.size = sizeof(unroll_batch), .tokens = tokens, .targets = classes},
+                           &rates, &result) == UNROLL_OK;
         loss[i] = result.loss;
     }
     unroll_session_free(session);

@@ -53,7 +53,7 @@ enum { PARTS, WHOLE, UNSEEN };
 static bool whole_steps(const struct test_case *c, unroll_session *session, const unroll_hyperparameters *rates,
                         bool unseen, struct findings *f)
 {
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     bool good = true;
     for (int i = 0; good && i < STEPS; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
@@ -71,7 +71,7 @@ static bool whole_steps(const struct test_case *c, unroll_session *session, cons
 static bool parts(const struct test_case *c, unroll_model *model, unroll_session *session,
                   const unroll_hyperparameters *rates, bool sharded, bool unseen, struct findings *f)
 {
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     bool good = true;
     double sum = 0;
     for (int i = 0; good && i < STEPS; i++) {
@@ -215,7 +215,7 @@ static bool run_module(const char *device, float *found, size_t outputs)
     config.machine.device = device;
     if (unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
-    bool good = unroll_forward(session, &(unroll_batch){.inputs = x}) == UNROLL_OK &&
+    bool good = unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
                 unroll_read(session, "z", found, outputs) == UNROLL_OK &&
                 unroll_write(session, "d.z", dz, outputs) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
                 unroll_read(session, "d.x", found + outputs, T * B * IN) == UNROLL_OK;

@@ -115,7 +115,7 @@ static bool runs_stack(void)
     fill(x, sizeof x / sizeof *x, 1);
     bool good = unroll_network_new(&network, 5, &model) == UNROLL_OK &&
                 unroll_session_new(model, &config, &session) == UNROLL_OK &&
-                unroll_forward(session, &(unroll_batch){.inputs = x}) == UNROLL_OK;
+                unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK;
     if (!good)
         printf("%s\n", unroll_last_error());
     unroll_session_free(session);
@@ -167,13 +167,14 @@ static bool train_variant(bool stack, const char *device, const char *precision,
     unroll_session *session;
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
-    const unroll_batch batch = {.inputs = x, .target_values = y, .lengths = stack ? lengths : NULL};
+    const unroll_batch batch = {
+        .size = sizeof batch, .inputs = x, .target_values = y, .lengths = stack ? lengths : NULL};
     config.machine.device = device, config.machine.precision = precision;
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     fill(x, sizeof x / sizeof *x, 1);
     fill(y, sizeof y / sizeof *y, 2);
     for (int i = 0; good && i < updates; i++) {
-        unroll_result result;
+        unroll_result result = {.size = sizeof result};
         rates.learning_rate = 0.02 / (1 + i);
         good = CHECK(unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
                          unroll_update(session, &rates, &result) == UNROLL_OK,
@@ -236,7 +237,7 @@ static void test_loss_scale(void)
     unroll_model *model = model_new();
     unroll_session *session;
     unroll_hyperparameters rates = unroll_hyperparameters_default("sgd");
-    unroll_result result = {.norm = 0};
+    unroll_result result = {.size = sizeof result, .norm = 0};
     float x[STEPS * ROWS * IN], y[STEPS * ROWS * OUT];
     int left_out = 0, updates = 0;
     config.machine.precision = "fp16", config.optimizer = "sgd";
@@ -246,9 +247,11 @@ static void test_loss_scale(void)
     for (size_t i = 0; i < sizeof y / sizeof *y; i++) y[i] *= 1000;
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; good && i < UPDATES; i++) {
-        good = CHECK(unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y}) == UNROLL_OK &&
-                         unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
-                     "update %d: %s", i, unroll_last_error());
+        good = CHECK(
+            unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) ==
+                    UNROLL_OK &&
+                unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
+            "update %d: %s", i, unroll_last_error());
         left_out += result.norm == 0;
         updates += result.norm > 0;
         CHECK(!updates || result.norm > 0, "update %d is left out after others fit", i);
@@ -273,7 +276,7 @@ static unroll_trainer *trainer_of(unroll_model *model, const unroll_dataset *tex
 /* What the session multiplies losses with after a step. */
 static double scale_after_step(unroll_trainer *t)
 {
-    unroll_progress progress;
+    unroll_progress progress = {.size = sizeof progress};
     double scale = 0;
     int64_t updates;
     CHECK(unroll_trainer_step(t, &progress) == UNROLL_OK, "%s", unroll_last_error());
@@ -342,8 +345,10 @@ static void test_profile(void)
     fill(y, sizeof y / sizeof *y, 2);
     bool good = CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; good && i < RUNS; i++)
-        good = CHECK(unroll_step(session, &(unroll_batch){.inputs = x, .target_values = y}, &rates, NULL) == UNROLL_OK,
-                     "%s", unroll_last_error());
+        good =
+            CHECK(unroll_step(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y},
+                              &rates, NULL) == UNROLL_OK,
+                  "%s", unroll_last_error());
     for (int i = 0; good && unroll_session_operation(session, i, &o); i++) {
         timed += o.runs > 0;
         updates += o.runs > 0 && !strncmp(o.name, "update", 6);
@@ -369,7 +374,7 @@ static bool run_long(const char *device, int steps, const float *x, float *y)
     config.steps = steps, config.rows = 1, config.machine.device = device;
     if (unroll_model_new(&spec, 5, &model) != UNROLL_OK || unroll_session_new(model, &config, &session) != UNROLL_OK)
         return false;
-    bool good = unroll_forward(session, &(unroll_batch){.inputs = x}) == UNROLL_OK &&
+    bool good = unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
                 unroll_read(session, "z", y, (size_t)steps * OUT) == UNROLL_OK;
     unroll_session_free(session);
     unroll_model_free(model);

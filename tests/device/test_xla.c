@@ -144,11 +144,12 @@ static void train_some(unroll_session *session)
 {
     float x[6 * 2 * 3] = {0}, y[6 * 2 * 4] = {0}, weights[20 * 5];
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     for (int i = 0; i < 3; i++) {
         rates.learning_rate *= 0.5;
-        CHECK(unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y}) == UNROLL_OK, "%s",
-              unroll_last_error());
+        CHECK(unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) ==
+                  UNROLL_OK,
+              "%s", unroll_last_error());
         CHECK(unroll_backward(session) == UNROLL_OK, "%s", unroll_last_error());
         CHECK(unroll_update(session, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
         CHECK(unroll_read(session, "rnn.weight_hh_l0", weights, 100) == UNROLL_OK, "%s", unroll_last_error());
@@ -161,9 +162,9 @@ static void train_some(unroll_session *session)
 static void step_unseen(unroll_session *session, int steps, int devices)
 {
     float x[6 * 2 * 3] = {0}, y[6 * 2 * 4] = {0};
-    unroll_batch batch = {.inputs = x, .target_values = y};
+    unroll_batch batch = {.size = sizeof batch, .inputs = x, .target_values = y};
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     CHECK(unroll_step(session, &batch, &rates, &result) == UNROLL_OK, "%s", unroll_last_error());
     struct xla_counts before = xla_counts();
     for (int i = 0; i < steps; i++) {
@@ -210,14 +211,14 @@ static double ragged_epoch(const char *device, float *weights)
     unroll_model *model = model_new();
     unroll_session *session;
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result = {0, 0, 0};
+    unroll_result result = {.size = sizeof result};
     uint32_t state = 5;
     config.mode = UNROLL_TRAIN, config.steps = RAGGED_STEPS, config.rows = RAGGED_ROWS, config.machine.device = device;
     config.lengths = 1;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
     for (int i = 0; i < RAGGED_BATCHES; i++) {
         draw_ragged(&state, x, y, length);
-        unroll_batch batch = {.inputs = x, .target_values = y, .lengths = length};
+        unroll_batch batch = {.size = sizeof batch, .inputs = x, .target_values = y, .lengths = length};
         CHECK(unroll_step(session, &batch, &rates, NULL) == UNROLL_OK, "%s", unroll_last_error());
     }
     CHECK(unroll_loss_result(session, &result) == UNROLL_OK, "%s", unroll_last_error());
@@ -316,7 +317,7 @@ static double loss_in(const char *precision)
 {
     unroll_session_config config = unroll_session_default();
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     unroll_session *session;
     unroll_model *model = model_new();
     float x[6 * 2 * 3], y[6 * 2 * 4];
@@ -325,7 +326,8 @@ static double loss_in(const char *precision)
     config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = device_name;
     config.machine.precision = precision;
     CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
-    CHECK(unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y}) == UNROLL_OK &&
+    CHECK(unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y}) ==
+                  UNROLL_OK &&
               unroll_backward(session) == UNROLL_OK && unroll_update(session, &rates, &result) == UNROLL_OK,
           "%s: %s", precision, unroll_last_error());
     unroll_session_free(session);
@@ -365,7 +367,8 @@ static int bad_plugin(const struct refusal *r)
     unsetenv("PJRT_PLUGIN");
     unroll_status status = open_session(model, r->device ? r->device : device_name, &session);
     if (status == UNROLL_OK)
-        status = unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y});
+        status =
+            unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y});
     CHECK(status == r->status, "%s: status %d, %s", r->how, status, unroll_last_error());
     CHECK(strstr(unroll_last_error(), r->words), "%s: %s", r->how, unroll_last_error());
     if (status == r->status && !strcmp(r->how, "faints")) /* and nothing is read of it any more */
@@ -390,7 +393,8 @@ static int without_memory(const struct refusal *r)
         memory_fail_after(n);
         status = open_session(model, device_name, &session);
         if (status == UNROLL_OK)
-            status = unroll_forward(session, &(unroll_batch){.inputs = x, .target_values = y});
+            status =
+                unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y});
         memory_fail_after(-1);
         CHECK(status == UNROLL_OK || (status == UNROLL_RESOURCE && strstr(unroll_last_error(), "memory")),
               "allocation %d fails: %d '%s'", n, (int)status, unroll_last_error());

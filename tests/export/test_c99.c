@@ -58,7 +58,9 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&network);
-            unroll_batch batch = {.inputs = network.tokens ? NULL : f.x, .tokens = network.tokens ? &f.token : NULL};
+            unroll_batch batch = {.size = sizeof batch,
+                                  .inputs = network.tokens ? NULL : f.x,
+                                  .tokens = network.tokens ? &f.token : NULL};
             if (t == STEPS / 2) {
                 unroll_clear_states(session);
                 e.reset(e.state);
@@ -93,7 +95,9 @@ static void compare_integers(unroll_model *model, const char *name, const char *
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&network);
-            unroll_batch batch = {.inputs = network.tokens ? NULL : f.x, .tokens = network.tokens ? &f.token : NULL};
+            unroll_batch batch = {.size = sizeof batch,
+                                  .inputs = network.tokens ? NULL : f.x,
+                                  .tokens = network.tokens ? &f.token : NULL};
             unroll_forward(session, &batch);
             unroll_read(session, output, exact, (size_t)n);
             unroll_status status = network.tokens ? unroll_integer_step_token(integer, f.token, expected)

@@ -125,8 +125,10 @@ static inline unroll_status onnx_forward(struct onnx_run *r)
                 tokens[at] = im->tokens ? (int32_t)value : 0;
                 inputs[at * width + k] = (float)value;
             }
-    unroll_batch batch = {
-        .tokens = im->tokens ? tokens : NULL, .inputs = im->tokens ? NULL : inputs, .lengths = r->lengths};
+    unroll_batch batch = {.size = sizeof batch,
+                          .tokens = im->tokens ? tokens : NULL,
+                          .inputs = im->tokens ? NULL : inputs,
+                          .lengths = r->lengths};
     unroll_status status = unroll_forward(r->session, &batch);
     free(inputs);
     free(tokens);

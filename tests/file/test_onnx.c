@@ -372,7 +372,7 @@ static double compare_models(unroll_model *a, unroll_model *b)
         if (unroll_session_new(model[k], &config, &s) != UNROLL_OK)
             return -1;
         bool symbols = model[k]->tokens;
-        unroll_batch batch = {.inputs = symbols ? NULL : x, .tokens = symbols ? tokens : NULL};
+        unroll_batch batch = {.size = sizeof batch, .inputs = symbols ? NULL : x, .tokens = symbols ? tokens : NULL};
         float h0[B * 8];
         for (int i = 0; i < B * 8; i++) h0[i] = (float)(i % 9 - 4) / 7;
         const char *first = model[k]->layer[0].first_direction ? "h0.l0.reverse" : "h0.l0";

@@ -163,7 +163,7 @@ static void test_formulas(void)
 {
     for (int activation = 0; activation < 3; activation++) {
         unroll_arrays_config run = unroll_arrays_default();
-        unroll_difference difference = {.relative = INFINITY};
+        unroll_difference difference = {.size = sizeof difference, .relative = INFINITY};
         int compared = 0;
         write_model(activation);
         write_arrays();
@@ -232,7 +232,7 @@ static void compare_stream(unroll_model *m, int steps, int features, int bands)
     config.steps = steps;
     for (size_t i = 0; i < in; i++) x[i] = 2 * rng_uniform(&rng) - 1;
     MUST(unroll_session_new(m, &config, &session));
-    MUST(unroll_forward(session, &(unroll_batch){.inputs = x}));
+    MUST(unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}));
     MUST(unroll_read(session, "z", whole, out));
     unroll_session_free(session);
     if (CHECK(bytes > 0, "no stream: %s", unroll_last_error())) {

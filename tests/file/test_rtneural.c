@@ -134,7 +134,7 @@ static void compare(const char *file, const char *what, double limit)
 {
     unroll_import_config config = unroll_import_default();
     unroll_arrays_config run = unroll_arrays_default();
-    unroll_difference difference = {.absolute = INFINITY, .relative = INFINITY};
+    unroll_difference difference = {.size = sizeof difference, .absolute = INFINITY, .relative = INFINITY};
     unroll_model *m;
 
     if (!MUST(unroll_import(file, &config, &m)))

@@ -58,7 +58,7 @@ enum { VECTORS = sizeof vectors / sizeof *vectors };
 static void check_parity(const struct vector *v, unroll_model *m, const char *what)
 {
     unroll_arrays_config config = unroll_arrays_default();
-    unroll_difference difference = {.relative = INFINITY};
+    unroll_difference difference = {.size = sizeof difference, .relative = INFINITY};
     char reference[PATH_MAX];
 
     snprintf(reference, sizeof reference, "tests/vectors/import/%.*s.npz", (int)strcspn(v->name, "."), v->name);
@@ -122,7 +122,7 @@ static void check_vector(const struct vector *v)
 static void check_that_parity_can_fail(void)
 {
     unroll_arrays_config config = unroll_arrays_default();
-    unroll_difference difference = {.relative = 0};
+    unroll_difference difference = {.size = sizeof difference, .relative = 0};
     unroll_parameter p;
     unroll_model *m;
 
@@ -171,7 +171,7 @@ static void test_wrong_numbers(void)
     if (!MUST(import("tests/vectors/import/deep-head.safetensors", NULL, "lstm,fc1:relu,fc2", NULL, &m)))
         return;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        unroll_difference difference = {.relative = 0};
+        unroll_difference difference = {.size = sizeof difference, .relative = 0};
         change_array("y", bad[i], false);
         MUST(unroll_verify(m, in_folder("changed.npz"), &config, &difference));
         CHECK(isinf(difference.relative) && !strcmp(difference.array, "y"), "%g in the reference is not noticed: %g",
@@ -190,7 +190,7 @@ static void test_wrong_numbers(void)
 static void test_batch_first_is_told(void)
 {
     unroll_arrays_config config = unroll_arrays_default();
-    unroll_difference difference;
+    unroll_difference difference = {.size = sizeof difference};
     unroll_model *m;
 
     if (!MUST(import("tests/vectors/import/bare-gru.safetensors", NULL, NULL, NULL, &m)))
@@ -210,7 +210,7 @@ static void test_batch_first_is_told(void)
 static void test_hints_lead_somewhere(void)
 {
     unroll_arrays_config config = unroll_arrays_default();
-    unroll_difference difference;
+    unroll_difference difference = {.size = sizeof difference};
     struct npz *file;
     unroll_model *m;
 

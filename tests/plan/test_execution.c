@@ -563,7 +563,7 @@ static void draw_batch(struct batch *b, uint64_t *random)
 static unroll_status train_on(unroll_session *s, const struct batch *b, bool lengths, unroll_result *result)
 {
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_batch batch = {.tokens = b->tokens, .targets = b->classes};
+    unroll_batch batch = {.size = sizeof batch, .tokens = b->tokens, .targets = b->classes};
     batch.lengths = lengths ? b->lengths : NULL;
     TRY(unroll_forward(s, &batch));
     TRY(unroll_backward(s));
@@ -585,7 +585,7 @@ static void check_steady(int threads, int queues, int steps, bool lengths)
     unroll_session_config c = unroll_session_default();
     static struct batch b;
     uint64_t random = 3;
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     c.mode = UNROLL_TRAIN;
     c.steps = STEPS;
     c.rows = ROWS;

@@ -90,12 +90,12 @@ static inline struct arrays draw(uint64_t seed)
 
 static inline unroll_batch regression(const struct arrays *a)
 {
-    return (unroll_batch){.inputs = a->inputs, .target_values = a->values};
+    return (unroll_batch){.size = sizeof(unroll_batch), .inputs = a->inputs, .target_values = a->values};
 }
 
 static inline unroll_batch language(const struct arrays *a)
 {
-    return (unroll_batch){.tokens = a->tokens, .targets = a->classes};
+    return (unroll_batch){.size = sizeof(unroll_batch), .tokens = a->tokens, .targets = a->classes};
 }
 
 #endif

@@ -87,7 +87,7 @@ static unroll_session *open_threads(unroll_model *m, unroll_mode mode)
 
 static unroll_result step(struct training *t)
 {
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     unroll_batch batch = regression(&t->batch);
     MUST(unroll_step(t->session, &batch, &t->rates, &result));
     return result;
@@ -159,7 +159,7 @@ static void *train_on(void *arg)
 static void look_at_session(void *arg)
 {
     struct training *t = arg;
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     unroll_batch batch = regression(&t->batch);
     unroll_status status = unroll_step(t->session, &batch, &t->rates, &result);
     if (status != UNROLL_OK)

@@ -36,7 +36,7 @@ struct answers {
 static void forward(unroll_session *s, const struct arrays *a)
 {
     unroll_session_set_counters(s, 7, 0); /* the same dropout masks each time */
-    MUST(unroll_forward(s, &(unroll_batch){.inputs = a->inputs}));
+    MUST(unroll_forward(s, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = a->inputs}));
 }
 
 /* The gradient of the outputs is the input of another draw. */
@@ -187,7 +187,8 @@ static void test_first_steps(void)
     MUST(unroll_write(s[1], "x", was_there, STEPS * STEP_IN));
     for (int i = 0; i < 2; i++) {
         struct answers made = {0};
-        MUST(unroll_forward(s[i], &(unroll_batch){.inputs = a.inputs, .lengths = i ? lengths : NULL}));
+        MUST(unroll_forward(
+            s[i], &(unroll_batch){.size = sizeof(unroll_batch), .inputs = a.inputs, .lengths = i ? lengths : NULL}));
         MUST(unroll_write(s[i], "d.y.l1", a.inputs, FEW * STEP_OUT));
         MUST(unroll_backward(s[i]));
         MUST(unroll_read(s[i], "y.l1", y[i], FEW * STEP_OUT));
@@ -212,7 +213,7 @@ static void tiled_backward(unroll_session *s, uint64_t seed, float dw[4 * TILED 
 {
     static float inputs[TILED_BATCH];
     for (size_t i = 0; i < TILED_BATCH; i++) inputs[i] = (float)random_number(&seed);
-    MUST(unroll_forward(s, &(unroll_batch){.inputs = inputs}));
+    MUST(unroll_forward(s, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = inputs}));
     MUST(unroll_write(s, "d.y.l0", inputs, TILED_BATCH));
     MUST(unroll_backward(s));
     MUST(unroll_read(s, "d.rnn.weight_ih_l0", dw, 4 * TILED * TILED));

@@ -52,7 +52,7 @@ static unroll_model *activated(const char *activation, const char *before)
 
 static double loss_of(unroll_session *s, const unroll_batch *batch)
 {
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     unroll_session_set_counters(s, 0, 0); /* the same dropout masks each time */
     MUST(unroll_forward(s, batch));
     MUST(unroll_loss_result(s, &result));
@@ -139,7 +139,7 @@ static void train_with(const char *isa, int threads, int chunks, float *loss_bit
     c.machine.chunks = chunks;
     unroll_session *s = open_with(m, c);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     for (int step = 0; step < 3; step++) {
         MUST(unroll_forward(s, &batch));
         MUST(unroll_backward(s));
@@ -199,7 +199,7 @@ static void test_outputs(void)
 {
     unroll_model *m = branched();
     struct arrays a = draw(7);
-    unroll_batch batch = {.inputs = a.inputs};
+    unroll_batch batch = {.size = sizeof batch, .inputs = a.inputs};
     unroll_session *s = open_session(m, UNROLL_INFER, STEPS, ROWS);
     float inner[STEPS * ROWS * 4], z[STEPS * ROWS];
     MUST(unroll_forward(s, &batch));

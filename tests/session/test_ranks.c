@@ -126,7 +126,8 @@ static unroll_batch make_batch(const struct way *w, struct numbers *n, unsigned 
     for (int row = 0; row < ROWS; row++)
         n->lengths[row] = row == 1 ? 0 : row == 2 ? STEPS : (int32_t)(draw(&state) % (STEPS + 1));
     bool tokens = !has(w, REGRESSION);
-    return (unroll_batch){.tokens = tokens ? n->tokens : NULL,
+    return (unroll_batch){.size = sizeof(unroll_batch),
+                          .tokens = tokens ? n->tokens : NULL,
                           .targets = tokens ? n->classes : NULL,
                           .inputs = tokens ? NULL : n->inputs,
                           .target_values = tokens ? NULL : n->values,
@@ -169,7 +170,7 @@ static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
 {
     static _Thread_local struct numbers numbers;
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     unroll_status status = UNROLL_OK;
     rates.learning_rate = 0.01;
     rates.clip = 0.3;
@@ -194,7 +195,7 @@ static unroll_status evaluate(unroll_model *m, unroll_session_config c, struct o
 {
     static _Thread_local struct numbers numbers;
     unroll_session *s;
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     c.mode = UNROLL_EVAL;
     c.machine.checkpoint_time = 0;
     c.machine.chunks = 1;

@@ -226,7 +226,7 @@ static void check_beyond_lengths(void)
     }
     unroll_model *m = new_model(vectors_spec());
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
-    unroll_result tame, result;
+    unroll_result tame = {.size = sizeof tame}, result = {.size = sizeof result};
     c.lengths = 1;
     unroll_session *s = open_with(m, c);
     unroll_batch b = regression(&a), other = regression(&wild);
@@ -249,12 +249,16 @@ static void check_refused_calls(void)
     unroll_session *eval = open_session(m, UNROLL_EVAL, STEPS, ROWS);
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam"), wrong = rates;
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     unroll_batch b = regression(&a);
     float z[STEPS * ROWS];
     wrong.size = 0;
     CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");
     CHECK_REFUSED(unroll_forward(train, NULL), UNROLL_USAGE, "a session and a batch");
+    CHECK_REFUSED(unroll_forward(train, &(unroll_batch){.inputs = a.inputs}), UNROLL_USAGE,
+                  "the unroll_batch was not begun with { .size = sizeof(unroll_batch) }");
+    CHECK_REFUSED(unroll_loss_result(train, &(unroll_result){.loss = 0}), UNROLL_USAGE, "unroll_result was not begun");
+    CHECK_REFUSED(unroll_step(train, &b, &rates, &(unroll_result){.loss = 0}), UNROLL_USAGE, "unroll_result was not");
     MUST(unroll_forward(train, &b));
     MUST(unroll_backward(train));
     CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");
@@ -289,7 +293,7 @@ static void check_refused_rates(void)
     unroll_model *m = new_model(vectors_spec());
     unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
     unroll_batch b = regression(&a);
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     float before[4 * 5 * INPUT], after[4 * 5 * INPUT];
     MUST(unroll_read(s, "rnn.weight_ih_l0", before, 4 * 5 * INPUT));
 #define REFUSED_WITH(field, value)                                          \

@@ -39,7 +39,7 @@ static bool same(const float *a, const float *b, size_t count) { return !memcmp(
 /* The outputs of a model of vectors, [steps, rows]. */
 static void outputs(unroll_session *s, const float *inputs, const uint8_t *reset, float *z, size_t count)
 {
-    unroll_batch b = {.inputs = inputs, .reset = reset};
+    unroll_batch b = {.size = sizeof b, .inputs = inputs, .reset = reset};
     MUST(unroll_forward(s, &b));
     MUST(unroll_read(s, "z", z, count));
 }
@@ -55,7 +55,7 @@ static size_t train_and_infer(bool train_goes_first, float *z, float *weights)
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
     unroll_session *train = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     float before[STEPS * ROWS];
     outputs(infer, a.inputs, NULL, before, STEPS * ROWS);
     for (int i = 0; i < 2; i++) MUST(step(train, &a, &rates, &result));
@@ -76,7 +76,7 @@ static void check_steps(void)
 {
     static float parts[WEIGHTS], whole[WEIGHTS];
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result, found;
+    unroll_result result = {.size = sizeof result}, found = {.size = sizeof found};
     double loss = 0, weight = 0;
     size_t count = 0;
     for (int way = 0; way < 2; way++) {
@@ -115,7 +115,7 @@ static void check_sharing(void)
     unroll_model *m = new_model(vectors_spec());
     unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     MUST(step(s, &a, &rates, &result));
     MUST(step(s, &a, &rates, &result));
     unroll_session_free(s);
@@ -151,7 +151,7 @@ static void check_evaluation_beside(const char *isa)
     uint64_t seed = 5;
     for (int i = 0; i < LONG * MANY * INPUT; i++) inputs[i] = (float)random_number(&seed);
     for (int i = 0; i < LONG * MANY; i++) values[i] = (float)random_number(&seed);
-    unroll_batch batch = {.inputs = inputs, .target_values = values};
+    unroll_batch batch = {.size = sizeof batch, .inputs = inputs, .target_values = values};
     unroll_spec spec = vectors_spec();
     spec.hidden = WIDE;
     unroll_session_config training = config_of(UNROLL_TRAIN, LONG, MANY),
@@ -160,7 +160,7 @@ static void check_evaluation_beside(const char *isa)
     unroll_model *m = new_model(spec);
     unroll_session *train = open_with(m, training), *beside = open_with(m, evaluation);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result, expected;
+    unroll_result result = {.size = sizeof result}, expected = {.size = sizeof expected};
     for (int i = 0; i < 3; i++) {
         MUST(unroll_step(train, &batch, &rates, &result));
         MUST(unroll_forward(beside, &batch));
@@ -196,7 +196,7 @@ static void check_ends(void)
     unroll_model *m = new_model(vectors_spec());
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     unroll_parameter p;
     MUST(unroll_model_parameter(m, 0, &p));
     p.data[0] = 0.25f;
@@ -225,7 +225,7 @@ static void check_push_and_pull(void)
     unroll_session *s = open_with(m, c);
     unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS);
     unroll_hyperparameters rates = unroll_hyperparameters_default(c.optimizer);
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     unroll_parameter p;
     float z[STEPS * ROWS], y[STEPS * ROWS], first[WEIGHTS];
     size_t count = weights_of(m, before);
@@ -330,6 +330,7 @@ static void check_counters(void)
     for (int i = 0; i < 3; i++) {
         if (i == 2)
             unroll_session_set_counters(s, 0, 5);
+        r[i].size = sizeof r[i];
         MUST(unroll_forward(s, &b));
         MUST(unroll_loss_result(s, &r[i]));
     }
@@ -355,7 +356,7 @@ static unroll_hyperparameters plain_rates(double learning_rate, double clip)
 static double norm_at(unroll_session *s, struct arrays *a, float size)
 {
     unroll_hyperparameters rates = plain_rates(0, 0);
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     for (int i = 0; i < STEPS * ROWS; i++) a->values[i] = size;
     MUST(step(s, a, &rates, &result));
     return result.norm;
@@ -371,7 +372,7 @@ static double distance_of_step(double clip)
     c.optimizer = "sgd";
     unroll_session *s = open_with(m, c);
     unroll_hyperparameters rates = plain_rates(1, clip);
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     float low = 1, high = 1000;
     for (int i = 0; i < 40; i++) {
         float middle = (low + high) / 2;
@@ -408,7 +409,7 @@ static void check_divergence(void)
         unroll_model *m = new_model(vectors_spec());
         unroll_session *s = open_session(m, UNROLL_TRAIN, STEPS, ROWS);
         unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
-        unroll_result result = {0};
+        unroll_result result = {.size = sizeof result};
         int64_t forwards, updates;
         bad.values[3] = 3e38f;
         MUST(step(s, &good, &rates, &result));

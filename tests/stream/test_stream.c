@@ -68,7 +68,8 @@ static struct answer ask_session(unroll_model *m, const struct test_case *c, con
     config.machine.isa = "scalar";
     config.machine.dtype = dtype;
     unroll_session *session = open_with(m, config);
-    unroll_batch inputs = {.tokens = batch->tokens, .inputs = batch->inputs, .reset = batch->reset};
+    unroll_batch inputs = {
+        .size = sizeof inputs, .tokens = batch->tokens, .inputs = batch->inputs, .reset = batch->reset};
     MUST(unroll_forward(session, &inputs));
     if (!unroll_count(session, name))
         snprintf(name, sizeof name, "y.l%d", c->spec.layers - 1);

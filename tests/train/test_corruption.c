@@ -53,7 +53,7 @@ static void start(void)
 
 static void train(int steps)
 {
-    unroll_progress progress;
+    unroll_progress progress = {.size = sizeof progress};
 
     for (int i = 0; i < steps; i++) MUST(unroll_trainer_step(trainer, &progress));
 }
@@ -269,7 +269,7 @@ static void load_model(const struct checkpoint *damaged, int number)
 
 static void check_whole(const struct checkpoint *damaged, bool loads, int number)
 {
-    unroll_progress progress = {.step = -1};
+    unroll_progress progress = {.size = sizeof progress, .step = -1};
     unroll_status status = unroll_checkpoint_check(damaged->name, &progress);
 
     CHECK((status == UNROLL_OK) == loads, "corruption %d: %s", number, unroll_last_error());

@@ -95,6 +95,7 @@ static unroll_status train(unroll_model *m, struct rank *r)
     const char *from = is_last(r) && r->leg->last_from ? r->leg->last_from : r->leg->from;
     if (from)
         status = unroll_trainer_load(t, from);
+    r->progress = (unroll_progress){.size = sizeof r->progress};
     while (status == UNROLL_OK && r->progress.step < r->leg->until) status = unroll_trainer_step(t, &r->progress);
     if (status == UNROLL_OK)
         status = unroll_trainer_validate(t, &found);

@@ -184,9 +184,9 @@ static unroll_status train_one(struct trained *r, unroll_model *m)
     static int32_t tokens[STEPS * 2], ends[2] = {1, STEPS};
     unroll_session_config c = unroll_session_default();
     unroll_hyperparameters rates = unroll_hyperparameters_default("sgd");
-    unroll_batch batch = {.tokens = tokens, .targets = tokens, .lengths = ends};
+    unroll_batch batch = {.size = sizeof batch, .tokens = tokens, .targets = tokens, .lengths = ends};
     unroll_session *s;
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
     c.mode = UNROLL_TRAIN, c.steps = STEPS, c.rows = 2, c.lengths = 1, c.optimizer = "sgd", c.machine.threads = 1;
     c.machine.comm = r->comm;
     c.machine.split.batch = r->comm ? 2 : 1;

@@ -334,7 +334,7 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
     unroll_model *m[2] = {new_model(data), new_model(data)}, *loaded = NULL;
     unroll_evaluation before, after, again, validated, described;
     unroll_trainer *trainer = NULL;
-    unroll_progress progress;
+    unroll_progress progress = {.size = sizeof progress};
 
     config.batch = 4, config.bptt = 12, config.rates.learning_rate = 2e-2, config.validation = 0.2, config.warmup = 2;
     config.machine.device = machine.device = device;

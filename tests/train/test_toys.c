@@ -180,7 +180,7 @@ static void check_training(const unroll_dataset *text, const char *device, const
     unroll_machine machine = unroll_machine_default();
     unroll_model *m[2] = {language_model(text), language_model(text)}, *loaded = NULL;
     unroll_trainer *trainer = NULL;
-    unroll_progress progress;
+    unroll_progress progress = {.size = sizeof progress};
     unroll_evaluation before, after, again;
 
     config.batch = ROWS, config.bptt = STEPS, config.rates = unroll_hyperparameters_default("toy");
@@ -224,8 +224,8 @@ static void check_gradient(const unroll_dataset *text)
     unroll_session *s = NULL;
     unroll_parameter w;
     int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS];
-    unroll_batch batch = {.tokens = tokens, .targets = classes};
-    unroll_result r[2];
+    unroll_batch batch = {.size = sizeof batch, .tokens = tokens, .targets = classes};
+    unroll_result r[2] = {{.size = sizeof r[0]}, {.size = sizeof r[1]}};
     float gradient[HIDDEN * HIDDEN];
 
     for (int i = 0; i < STEPS * ROWS; i++) tokens[i] = i * 3 % 7, classes[i] = i * 5 % 7;
@@ -278,9 +278,9 @@ static unroll_model *train_on(const char *loss, const char *optimizer, const cha
     unroll_session *s = NULL;
     static float inputs[STEPS * ROWS * INPUT], values[STEPS * ROWS * OUTPUT];
     static const int32_t lengths[ROWS] = {STEPS, 3, 0, 7};
-    unroll_batch batch = {.inputs = inputs, .target_values = values, .lengths = lengths};
+    unroll_batch batch = {.size = sizeof batch, .inputs = inputs, .target_values = values, .lengths = lengths};
     unroll_hyperparameters rates = unroll_hyperparameters_default(optimizer);
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
 
     fill_regression(inputs, values);
     spec.cell = "gru", spec.hidden = HIDDEN, spec.input = INPUT, spec.output = OUTPUT, spec.loss = loss;
@@ -349,7 +349,7 @@ static void check_stream(const unroll_dataset *text)
     for (int i = 0; i < STEPS * ROWS; i++) tokens[i] = i * 3 % 7;
     machine.steps = STEPS, machine.rows = config.rows = ROWS;
     MUST(unroll_session_new(m, &machine, &session));
-    MUST(unroll_forward(session, &(unroll_batch){.tokens = tokens}));
+    MUST(unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .tokens = tokens}));
     const size_t count = unroll_count(session, "z"), step = count / STEPS;
     MUST(unroll_read(session, "z", answer, count));
     void *memory = aligned_alloc(64, unroll_stream_bytes(m, &config));

@@ -92,7 +92,7 @@ static void end(struct training *training)
 
 static unroll_progress steps(struct training *training, int count)
 {
-    unroll_progress progress = {0};
+    unroll_progress progress = {.size = sizeof progress};
 
     unroll_status status = UNROLL_OK;
 
@@ -200,7 +200,7 @@ static void test_divergence_is_reported(const unroll_dataset *text)
     unroll_spec spec = small_spec(text);
     struct training training;
     unroll_parameter parameter;
-    unroll_progress progress;
+    unroll_progress progress = {.size = sizeof progress};
 
     MUST(unroll_model_new(&spec, 3, &training.model));
     MUST(unroll_model_parameter(training.model, 0, &parameter));
@@ -266,7 +266,7 @@ static double evaluate_slowly(unroll_model *model, const unroll_dataset *text)
 {
     unroll_session_config config = unroll_session_default();
     unroll_session *session;
-    unroll_result result = {0};
+    unroll_result result = {.size = sizeof result};
 
     config.mode = UNROLL_EVAL;
     config.stateful = 1;
@@ -275,7 +275,8 @@ static double evaluate_slowly(unroll_model *model, const unroll_dataset *text)
         return 0;
     unroll_status status = UNROLL_OK;
     for (size_t i = 0; i + 1 < text->steps && status == UNROLL_OK; i++) {
-        unroll_batch batch = {.tokens = text->column->tokens + i, .targets = text->column->tokens + i + 1};
+        unroll_batch batch = {
+            .size = sizeof batch, .tokens = text->column->tokens + i, .targets = text->column->tokens + i + 1};
         status = unroll_forward(session, &batch);
     }
     MUST(status);
@@ -339,12 +340,14 @@ static void check_same_checkpoints(const char *left, const char *right, const ch
 static void test_the_best_is_known(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
-    unroll_progress progress, loaded;
+    unroll_progress progress = {.size = sizeof progress}, loaded = {.size = sizeof loaded};
     unroll_evaluation first, second;
     char path[256];
 
     struct training training = start(text, &config);
-    unroll_trainer_progress(training.trainer, &progress);
+    CHECK_REFUSED(unroll_trainer_progress(training.trainer, &(unroll_progress){.step = 1}), UNROLL_USAGE,
+                  "the unroll_progress was not begun with");
+    MUST(unroll_trainer_progress(training.trainer, &progress));
     CHECK(isinf(progress.best_validation) && progress.best_step == 0 && progress.since_best == 0, "before the first");
     steps(&training, 3);
     MUST(unroll_trainer_validate(training.trainer, &first));
@@ -359,7 +362,7 @@ static void test_the_best_is_known(const unroll_dataset *text)
     end(&training);
     training = start(text, &config);
     MUST(unroll_trainer_load(training.trainer, path));
-    unroll_trainer_progress(training.trainer, &loaded);
+    MUST(unroll_trainer_progress(training.trainer, &loaded));
     CHECK(loaded.step == 65 && loaded.epoch == progress.epoch && loaded.items == progress.items &&
               loaded.best_validation == second.loss && loaded.best_step == 63 && loaded.since_best == 3 &&
               loaded.learning_rate == progress.learning_rate,
@@ -473,7 +476,7 @@ static void test_resume_of_a_network(const unroll_dataset *text)
     unroll_layer layer;
     MUST(unroll_model_layer(training.model, 0, &layer));
     CHECK(strcmp(layer.activations, "hard_sigmoid(0.25,0.5) tanh tanh") == 0, "%s", layer.activations);
-    unroll_progress kept = {0}, now = steps(&training, 3);
+    unroll_progress kept = {.size = sizeof kept}, now = steps(&training, 3);
     MUST(unroll_trainer_save(training.trainer, stopped));
     MUST(unroll_checkpoint_check(stopped, &kept));
     CHECK(kept.step == 3 && kept.learning_rate == now.learning_rate, "step %d, rate %g", (int)kept.step,

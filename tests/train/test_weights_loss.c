@@ -32,7 +32,7 @@ static void train(unroll_model *model, const unroll_dataset *text)
 {
     unroll_train_config config = unroll_train_default();
     unroll_trainer *trainer;
-    unroll_progress progress;
+    unroll_progress progress = {.size = sizeof progress};
 
     config.batch = 8;
     config.bptt = 32;

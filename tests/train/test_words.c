@@ -315,7 +315,7 @@ static void test_validation_data(const unroll_dataset *text)
     for (int with_data = 0; with_data < 2; with_data++) {
         unroll_model *model = new_model(text);
         unroll_trainer *trainer = NULL;
-        unroll_progress progress;
+        unroll_progress progress = {.size = sizeof progress};
         config.validation_data = with_data ? &last : NULL;
         config.validation = with_data ? 0 : 0.25;
         if (MUST(unroll_trainer_new(model, with_data ? &first : text, &config, &trainer))) {
@@ -351,7 +351,7 @@ static void test_whole_pieces(const unroll_dataset *text)
     int64_t piece = (int64_t)(text->steps - text->steps / 4 - 1) / config.batch;
     unroll_model *model = new_model(text);
     unroll_trainer *trainer = NULL;
-    unroll_progress progress = {0};
+    unroll_progress progress = {.size = sizeof progress};
 
     config.bptt = 0;
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))

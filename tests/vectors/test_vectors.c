@@ -212,7 +212,7 @@ static void join_tied(const struct vector *v)
 
 static bool run_training(const struct vector *v, const unroll_batch *batch, double tolerance)
 {
-    unroll_result result;
+    unroll_result result = {.size = sizeof result};
     if (unroll_forward(v->session, batch) != UNROLL_OK || unroll_backward(v->session) != UNROLL_OK ||
         unroll_loss_result(v->session, &result) != UNROLL_OK)
         return false;
@@ -229,7 +229,7 @@ static void test_file(const char *path, const char *isa)
     struct vector v;
     if (open_vector(&v, path, isa)) {
         double near = isa ? 1e-6 : 2e-7, far = isa ? 1e-5 : 2e-7;
-        unroll_batch batch = {.lengths = data_of(&v, "lengths")};
+        unroll_batch batch = {.size = sizeof batch, .lengths = data_of(&v, "lengths")};
         batch.tokens = v.spec.tokens ? data_of(&v, "tokens") : NULL;
         batch.inputs = v.spec.tokens ? NULL : data_of(&v, "x");
         if (v.spec.loss && !strcmp(v.spec.loss, "xent"))

@@ -146,7 +146,8 @@ static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], s
         batch_release(b);
         return false;
     }
-    b->batch = (unroll_batch){.inputs = b->view[INPUTS].data,
+    b->batch = (unroll_batch){.size = sizeof(unroll_batch),
+                              .inputs = b->view[INPUTS].data,
                               .tokens = b->view[TOKENS].data,
                               .targets = b->view[TARGETS].data,
                               .target_values = b->view[TARGET_VALUES].data,
@@ -189,7 +190,7 @@ static const struct field result_fields[] = {FIELD(unroll_result, loss, FIELD_DO
 static PyObject *session_loss(PyObject *self, PyObject *unused)
 {
     session_object *s = (session_object *)self;
-    unroll_result result = {0, 0, 0};
+    unroll_result result = {.size = sizeof result};
     unroll_status status;
     (void)unused;
     UNLOCKED(LOCK(s), status = unroll_loss_result(s->session, &result));
@@ -219,7 +220,7 @@ static bool take_rates(const session_object *s, const char *what, const char *op
 static PyObject *session_update(PyObject *self, PyObject *args, PyObject *keywords)
 {
     session_object *s = (session_object *)self;
-    unroll_result result = {0, 0, 0};
+    unroll_result result = {.size = sizeof result};
     unroll_status status;
     const char *optimizer;
     unroll_hyperparameters rates;
@@ -235,7 +236,7 @@ static PyObject *session_step(PyObject *self, PyObject *args, PyObject *keywords
     session_object *s = (session_object *)self;
     PyObject *given[ARRAYS], *look;
     struct batch b;
-    unroll_result result = {0, 0, 0};
+    unroll_result result = {.size = sizeof result};
     unroll_status status = UNROLL_OK;
     const char *optimizer;
     if (!PyArg_ParseTuple(args, "s:step", &optimizer))

@@ -254,7 +254,7 @@ static void trainer_dealloc(PyObject *self)
 static PyObject *trainer_step(PyObject *self, PyObject *unused)
 {
     trainer_object *t = (trainer_object *)self;
-    unroll_progress progress = {0};
+    unroll_progress progress = {.size = sizeof progress};
     unroll_status status;
     (void)unused;
     UNLOCKED(&t->model->lock, status = unroll_trainer_step(t->trainer, &progress));
@@ -264,10 +264,11 @@ static PyObject *trainer_step(PyObject *self, PyObject *unused)
 static PyObject *trainer_progress(PyObject *self, void *unused)
 {
     trainer_object *t = (trainer_object *)self;
-    unroll_progress progress;
+    unroll_progress progress = {.size = sizeof progress};
+    unroll_status status;
     (void)unused;
-    UNLOCKED(&t->model->lock, unroll_trainer_progress(t->trainer, &progress));
-    return fields_give(progress_fields, &progress);
+    UNLOCKED(&t->model->lock, status = unroll_trainer_progress(t->trainer, &progress));
+    return status == UNROLL_OK ? fields_give(progress_fields, &progress) : raise_status(status);
 }
 
 static PyObject *trainer_validate(PyObject *self, PyObject *unused)
