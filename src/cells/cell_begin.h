@@ -16,8 +16,8 @@
  *   CELL_CALLED     what users call it; variants of a cell share that. If it is left out: CELL
  *   CELL_FORMULA    shared by cells that differ in their functions alone. If it is left out: CELL_CALLED
  *   CELL_FACTS      initializers of struct cell_declaration: what else it can do, and how other tools have it
- *   CELL_CHOOSES    its functions are the user's choice (chosen_activations.h). Few networks have such a cell: its
- * fused steps are made smaller, and slower.
+ *   CELL_CHOOSES    its functions are the user's choice (chosen_activations.h)
+ *   CELL_LIKE       a cell before it in the table, with the same GATE_INPUTS: products of some rows are its code
  *
  * A cell with a second matrix phase in a step declares also
  *

@@ -3,6 +3,7 @@
 
 #undef CELL
 #undef CELL_CHOOSES
+#undef CELL_LIKE
 #undef CELL_CLIPS
 #undef CELL_CALLED
 #undef CELL_FORMULA

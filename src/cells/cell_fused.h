@@ -35,6 +35,11 @@ enum {
     RECURRENT = FROM_H | FROM_INTERMEDIATE
 };
 
+/* Takes the sums of a tile from memory, [row][vector][input][V_WIDTH], to the cell. */
+struct fused_tile;
+typedef void fused_finish(const struct fused_step *, const struct fused_tile *, const v_element *made, size_t rows,
+                          size_t vectors);
+
 /* The first row, as a place in the list of rows, the first unit, and the range of k of the recurrent
  * products: sums come from `in` where it does not begin, and go there where it does not end. */
 struct fused_tile {
@@ -43,6 +48,7 @@ struct fused_tile {
     bool ends;
     const char *ahead; /* this tile's share of the weights of the next block: asked for meanwhile, .. */
     size_t ahead_step; /* .. so many bytes at each k; 0: none */
+    fused_finish *finish;
 };
 
 /* The inputs of the tile's units: input i of row r, vector j at row[r] + i * field + j * vector. */
@@ -205,15 +211,10 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
         v_store_units(cell_address(&s->others, (size_t)CELL_(state_##name) - 1, row, unit), v.next.name, n);
 #endif
 
-/* The tiles of a rare cell are low: it is slower with many rows, and a third of the code. */
-#undef TILE_ROWS
-#undef TILE_HEIGHTS
-#if defined(CELL_CHOOSES) && V_WIDTH > 1
-#define TILE_ROWS 3
-#define TILE_HEIGHTS(H) H(2) H(3)
-#else
-#define TILE_ROWS FUSED_ROWS
-#define TILE_HEIGHTS FUSED_HEIGHTS
+#if !defined CELL_LIKE || FUSED_TILES_ALONE
+#undef CELL_LIKE
+#define CELL_LIKE CELL
+#define CELL_OWN_PRODUCTS
 #endif
 
 /* Gates of the weights. By input: where its sum comes from; which of the recurrent weights is its own. */
@@ -222,10 +223,13 @@ enum {
     CELL_(gates_h) = 0 GATE_INPUTS(INPUT_RECURS) GATE_INPUTS_2(INPUT_RECURS)
 };
 enum { GATE_INPUTS(INPUT_WEIGHT) GATE_INPUTS_2(INPUT_WEIGHT) };
+#ifdef CELL_OWN_PRODUCTS
 static const unsigned char CELL_(sources)[] = {GATE_INPUTS(INPUT_SOURCES) GATE_INPUTS_2(INPUT_SOURCES)};
 static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GATE_INPUTS_2(INPUT_WEIGHT_OF)};
+#endif
 
 #define PHASE_(name)            CELL_PASTE(CELL_(name), 1)
+#define LIKE_(name)             CELL_PASTE(CELL_PASTE(CELL_LIKE, name), 1)
 #define PHASE_FIRST             0
 #define PHASE_END               (int)CELL_(inputs_1)
 #define PHASE_INPUTS            GATE_INPUTS
@@ -245,6 +249,7 @@ static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GA
 #else
 #define CELL_FUSED { CELL_PASTE(CELL_(fused), 1), CELL_PASTE(CELL_(fused), 2) }
 #define PHASE_(name)            CELL_PASTE(CELL_(name), 2)
+#define LIKE_(name)             CELL_PASTE(CELL_PASTE(CELL_LIKE, name), 2)
 #define PHASE_FIRST             (int)CELL_(inputs_1)
 #define PHASE_END               (int)CELL_(inputs)
 #define PHASE_INPUTS            GATE_INPUTS_2
@@ -254,3 +259,4 @@ static const unsigned char CELL_(weight_of)[] = {GATE_INPUTS(INPUT_WEIGHT_OF) GA
 #define PHASE_STORE             STATES(STORE_NEXT) STATES(STORE_KEPT)
 #include "cells/cell_fused_phase.h"
 #endif
+#undef CELL_OWN_PRODUCTS

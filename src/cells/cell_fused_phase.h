@@ -13,11 +13,13 @@ enum {
 
 /* Everywhere sum[row][vector * count + input]; rows and vectors are constants at each use. */
 
+#ifdef CELL_OWN_PRODUCTS
 /* Does the sum of input i begin with what is in `in`? */
 CELL_CODE bool PHASE_(was)(const struct fused_step *s, const struct fused_tile *t, size_t i)
 {
     return t->k > 0 || ((CELL_(sources)[PHASE_FIRST + i] & FROM_X) && s->value.in.at && !s->of_x.at);
 }
+#endif
 
 /* The cell on n units of a row, from their sums. States are stored first, as in cell_at.h. */
 CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t unit, size_t n, const V *sum)
@@ -40,6 +42,25 @@ CELL_CODE void PHASE_(finish)(const struct fused_step *s, size_t row, size_t uni
 #if FUSED_TILES_ALONE
 #include "cells/cell_fused_tiles_phase.h"
 #else
+/* The sums of a tile as numbers in memory: to the cell, row by row. */
+static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_tile *t, const v_element *made,
+                                size_t rows, size_t vectors)
+{
+    for (size_t r = 0; r < rows; r++)
+        for (size_t j = 0; j < vectors; j++) {
+            size_t n = fused_units(t, j, vectors), row = fused_row(s, t->row + r), unit = t->unit + j * V_WIDTH;
+            V sum[PHASE_(count)];
+#pragma GCC unroll 8
+            for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH) sum[i] = v_load(made);
+            if (n == V_WIDTH)
+                PHASE_(finish)(s, row, unit, V_WIDTH, sum);
+            else
+                PHASE_(finish)(s, row, unit, n, sum);
+        }
+}
+
+/* Products know no cell: those of the cells with its inputs (CELL_LIKE) are one code. */
+#ifdef CELL_OWN_PRODUCTS
 /* Sums that `in` has, where units of the last vector are missing, as whole vectors; or the other way. */
 static void PHASE_(copy_some)(const struct fused_step *s, const struct fused_tile *t, v_element *made, size_t rows,
                               size_t vectors, bool fetches)
@@ -226,42 +247,6 @@ CELL_CODE void PHASE_(multiply_and_ask)(V sum[][PHASE_(sums)], const struct fuse
     }
 }
 
-/* The sums of a tile as numbers in memory: to the cell, row by row. */
-static void PHASE_(finish_rows)(const struct fused_step *s, const struct fused_tile *t, const v_element *made,
-                                size_t rows, size_t vectors)
-{
-    for (size_t r = 0; r < rows; r++)
-        for (size_t j = 0; j < vectors; j++) {
-            size_t n = fused_units(t, j, vectors), row = fused_row(s, t->row + r), unit = t->unit + j * V_WIDTH;
-            V sum[PHASE_(count)];
-#pragma GCC unroll 8
-            for (size_t i = 0; i < PHASE_(count); i++, made += V_WIDTH) sum[i] = v_load(made);
-            if (n == V_WIDTH)
-                PHASE_(finish)(s, row, unit, V_WIDTH, sum);
-            else
-                PHASE_(finish)(s, row, unit, n, sum);
-        }
-}
-
-/* A lone row with whole vectors stays in registers to the end; not with single numbers, for each of which the cell's
- * code would be written again. */
-CELL_CODE void PHASE_(end)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
-                           const size_t rows, const size_t vectors)
-{
-    if (V_WIDTH > 1 && rows == 1 && t->last == V_WIDTH) {
-#pragma GCC unroll 12
-        for (size_t j = 0; j < vectors; j++)
-            PHASE_(finish)(s, fused_row(s, t->row), t->unit + j * V_WIDTH, V_WIDTH, sum[0] + j * PHASE_(count));
-        return;
-    }
-    v_element made[FUSED_ROWS * PHASE_(sums) * V_WIDTH], *to = made;
-#pragma GCC unroll 8
-    for (size_t r = 0; r < rows; r++)
-#pragma GCC unroll 48
-        for (size_t i = 0; i < vectors * PHASE_(count); i++, to += V_WIDTH) v_store(to, sum[r][i]);
-    PHASE_(finish_rows)(s, t, made, rows, vectors);
-}
-
 /* Between two blocks of k. */
 CELL_CODE void PHASE_(put_off)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
                                const size_t rows, const size_t vectors)
@@ -281,10 +266,10 @@ CELL_CODE void PHASE_(put_off)(V sum[][PHASE_(sums)], const struct fused_step *s
         PHASE_(copy_some)(s, t, some, rows, vectors, false);
 }
 
-CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile *t, const size_t rows,
-                            const size_t vectors)
+/* The sums of a tile. */
+CELL_CODE void PHASE_(add_up)(V sum[][PHASE_(sums)], const struct fused_step *s, const struct fused_tile *t,
+                              const size_t rows, const size_t vectors)
 {
-    V sum[FUSED_ROWS][PHASE_(sums)];
     PHASE_(begin)(sum, s, t, rows, vectors);
     if (t->k == 0) {
         if (s->of_x.bias)
@@ -308,29 +293,53 @@ CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile 
                          FROM_INTERMEDIATE, rows, vectors);
     if (FUSED_INT8_ALONE && rows == 1 && vectors == LONE_TILE)
         fused_ask_next(s, t->unit, CELL_(gates_h));
-    if (t->ends)
-        PHASE_(end)(sum, s, t, rows, vectors);
-    else
-        PHASE_(put_off)(sum, s, t, rows, vectors);
 }
 
-/* A row that is the only one: with all of k at once, mostly with whole vectors. To look again and again whether it is
- * so takes a part of a small step's time. */
-CELL_CODE void PHASE_(lone_tile)(const struct fused_step *s, size_t unit, const size_t vectors)
+/* They go to the cell through memory. */
+CELL_CODE void PHASE_(tile)(const struct fused_step *s, const struct fused_tile *t, const size_t rows,
+                            const size_t vectors)
 {
-    const size_t k_end = s->of_h.at ? s->of_h.k : 0, last = fused_last(s, unit, vectors);
-    const struct fused_tile whole = {.unit = unit, .k_end = k_end, .last = V_WIDTH, .ends = true};
-    const struct fused_tile some = {.unit = unit, .k_end = k_end, .last = last, .ends = true};
-    if (V_WIDTH == 1 || last == V_WIDTH)
-        PHASE_(tile)(s, &whole, 1, vectors);
-    else
-        PHASE_(tile)(s, &some, 1, vectors);
+    V sum[FUSED_ROWS][PHASE_(sums)];
+    v_element made[FUSED_ROWS * PHASE_(sums) * V_WIDTH], *to = made;
+    PHASE_(add_up)(sum, s, t, rows, vectors);
+    if (!t->ends) {
+        PHASE_(put_off)(sum, s, t, rows, vectors);
+        return;
+    }
+#pragma GCC unroll 8
+    for (size_t r = 0; r < rows; r++)
+#pragma GCC unroll 48
+        for (size_t i = 0; i < vectors * PHASE_(count); i++, to += V_WIDTH) v_store(to, sum[r][i]);
+    t->finish(s, t, made, rows, vectors);
+}
+
+/* A row that is the only one: with all of k at once. To look again and again whether it is so takes a part of a small
+ * step's time. */
+CELL_CODE struct fused_tile PHASE_(lone_tile)(const struct fused_step *s, size_t unit, size_t last)
+{
+    return (struct fused_tile){.unit = unit, .k_end = s->of_h.at ? s->of_h.k : 0, .last = last, .ends = true};
+}
+
+CELL_CODE void PHASE_(part)(const struct fused_step *s, size_t unit, fused_finish *finish, const size_t vectors)
+{
+    struct fused_tile t = PHASE_(lone_tile)(s, unit, V_WIDTH == 1 ? 1 : fused_last(s, unit, vectors));
+    t.finish = finish;
+    PHASE_(tile)(s, &t, 1, vectors);
 }
 
 /* A function for each size of a tile. */
-static void PHASE_(lone_1)(const struct fused_step *s, size_t unit) { PHASE_(lone_tile)(s, unit, 1); }
-static void PHASE_(lone_2)(const struct fused_step *s, size_t unit) { PHASE_(lone_tile)(s, unit, 2); }
-static void PHASE_(lone_all)(const struct fused_step *s, size_t unit) { PHASE_(lone_tile)(s, unit, PHASE_(lone)); }
+static void PHASE_(part_1)(const struct fused_step *s, size_t unit, fused_finish *finish)
+{
+    PHASE_(part)(s, unit, finish, 1);
+}
+static void PHASE_(part_2)(const struct fused_step *s, size_t unit, fused_finish *finish)
+{
+    PHASE_(part)(s, unit, finish, 2);
+}
+static void PHASE_(part_all)(const struct fused_step *s, size_t unit, fused_finish *finish)
+{
+    PHASE_(part)(s, unit, finish, PHASE_(lone));
+}
 #define PHASE_HEIGHT(rows)                                                                              \
     static void PHASE_(rows_##rows)(const struct fused_step *s, const struct fused_tile *t)             \
     {                                                                                                   \
@@ -340,14 +349,14 @@ static void PHASE_(lone_all)(const struct fused_step *s, size_t unit) { PHASE_(l
     {                                                                                                   \
         PHASE_(tile)(s, t, rows, 1);                                                                    \
     }
-TILE_HEIGHTS(PHASE_HEIGHT)
+FUSED_HEIGHTS(PHASE_HEIGHT)
 
 #define PHASE_ROWS(rows) [rows] = PHASE_(rows_##rows),
 #define PHASE_SOME(rows) [rows] = PHASE_(vectors) == 1 ? PHASE_(rows_##rows) : PHASE_(some_##rows),
 static void (*const PHASE_(whole_tile)[])(const struct fused_step *,
-                                          const struct fused_tile *) = {TILE_HEIGHTS(PHASE_ROWS)};
+                                          const struct fused_tile *) = {FUSED_HEIGHTS(PHASE_ROWS)};
 static void (*const PHASE_(some_tile)[])(const struct fused_step *,
-                                         const struct fused_tile *) = {TILE_HEIGHTS(PHASE_SOME)};
+                                         const struct fused_tile *) = {FUSED_HEIGHTS(PHASE_SOME)};
 
 /* A lone row goes tile by tile of units where its weights are more than the L1 cache holds, but those of a tile leave
  * room: a step that goes the other way begins with what the one before ended with. Four chains are as many as L2 can
@@ -380,14 +389,15 @@ static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left, siz
 
 /* All rows of a strip, in tiles of equal height as nearly as can be, by blocks of k whose weights stay in cache:
  * where tiles are many and the sums have a place to wait; those of int8 have none. */
-static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vectors, size_t next_unit)
+static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vectors, size_t next_unit,
+                          fused_finish *finish)
 {
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
-    size_t tiles = (s->rows + TILE_ROWS - 1) / TILE_ROWS, width = s->of_h.at ? s->of_h.k : 0;
+    size_t tiles = (s->rows + FUSED_ROWS - 1) / FUSED_ROWS, width = s->of_h.at ? s->of_h.k : 0;
     bool blocks = tiles > 1 && s->value.in.at && s->of_h.cell != FUSED_INT8;
     size_t max = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16),
            count = blocks ? (width + max - 1) / max : 1;
-    struct fused_tile t = {.unit = unit, .last = fused_last(s, unit, vectors)};
+    struct fused_tile t = {.unit = unit, .last = fused_last(s, unit, vectors), .finish = finish};
     count = count ? count : 1;
     for (; count > 0; count--, t.k = t.k_end) {
         t.k_end = t.k + (width - t.k) / count;
@@ -405,29 +415,58 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
     }
 }
 
+#undef PHASE_ROWS
+#undef PHASE_SOME
+#undef PHASE_HEIGHT
+#endif
+_Static_assert((int)PHASE_(count) == (int)LIKE_(count) && (int)PHASE_(from) == (int)LIKE_(from), "other inputs");
+
+/* A lone row with whole vectors stays in registers to the end; not single numbers, for each of which the cell's code
+ * would be written again. */
+CELL_CODE void PHASE_(lone_whole)(const struct fused_step *s, size_t unit, const size_t vectors)
+{
+    const struct fused_tile t = LIKE_(lone_tile)(s, unit, V_WIDTH);
+    V sum[FUSED_ROWS][LIKE_(sums)];
+    LIKE_(add_up)(sum, s, &t, 1, vectors);
+#pragma GCC unroll 12
+    for (size_t j = 0; j < vectors; j++)
+        PHASE_(finish)(s, fused_row(s, 0), unit + j * V_WIDTH, V_WIDTH, sum[0] + j * PHASE_(count));
+}
+
+#define PHASE_LONE(size, vectors)                                                                       \
+    static void PHASE_(lone_##size)(const struct fused_step *s, size_t unit)                            \
+    {                                                                                                   \
+        if (V_WIDTH > 1 && fused_last(s, unit, vectors) == V_WIDTH)                                     \
+            PHASE_(lone_whole)(s, unit, vectors);                                                       \
+        else                                                                                            \
+            LIKE_(part_##size)(s, unit, PHASE_(finish_rows));                                           \
+    }
+PHASE_LONE(1, 1)
+PHASE_LONE(2, 2)
+PHASE_LONE(all, PHASE_(lone))
+
 static void PHASE_(fused)(const struct fused_step *s)
 {
     size_t left = (s->unit_end - s->unit + V_WIDTH - 1) / V_WIDTH,
            unit = s->reverse ? s->unit + left * V_WIDTH : s->unit;
-    const size_t max = PHASE_(max_vectors)(s);
+    const size_t max = LIKE_(max_vectors)(s);
     while (left > 0) {
-        size_t vectors = PHASE_(strip_vectors)(s, left, max), width = vectors * V_WIDTH;
+        size_t vectors = LIKE_(strip_vectors)(s, left, max), width = vectors * V_WIDTH;
         unit -= s->reverse ? width : 0;
         if (s->rows == 1) /* no divisions: a small step takes no longer than some of them */
             (vectors == 1 ? PHASE_(lone_1) : vectors == 2 ? PHASE_(lone_2) : PHASE_(lone_all))(s, unit);
         else
-            PHASE_(strip)(s, unit, vectors, s->reverse ? unit - width : unit + width);
+            LIKE_(strip)(s, unit, vectors, s->reverse ? unit - width : unit + width, PHASE_(finish_rows));
         unit += s->reverse ? 0 : width;
         left -= vectors;
     }
 }
 
-#undef PHASE_ROWS
-#undef PHASE_SOME
-#undef PHASE_HEIGHT
+#undef PHASE_LONE
 #endif
 
 #undef PHASE_
+#undef LIKE_
 #undef PHASE_FIRST
 #undef PHASE_END
 #undef PHASE_INPUTS
