@@ -3,7 +3,6 @@
  * certain has to be seen. */
 #include "export/integers.h"
 #include <math.h>
-#include <string.h>
 
 struct range {
     double low, high;
@@ -87,15 +86,7 @@ static const struct node *next_of(const struct pointwise *f, const struct bindin
 {
     for (int i = 0; i < f->results; i++)
         if (f->result[i].vector == input->vector && f->result[i].first == input->first)
-            return record_find_result(f->record, f->result[i].name);
-    return NULL;
-}
-
-static const struct binding *binding_of(const struct pointwise *f, const char *name)
-{
-    for (int i = 0; i < f->inputs; i++)
-        if (!strcmp(f->input[i].name, name))
-            return &f->input[i];
+            return f->result[i].node;
     return NULL;
 }
 
@@ -120,7 +111,7 @@ static bool follow(const struct program *p, struct pointwise *f, bool is_first)
     bool settled = true;
     for (int i = 0; i < f->record->nodes; i++) {
         const struct node *node = &f->record->node[i];
-        const struct binding *b = node->kind == NODE_INPUT ? binding_of(f, node->input) : NULL;
+        const struct binding *b = f->node[i].field;
         const struct node *next = b ? next_of(f, b) : NULL;
         struct range r = node->kind != NODE_INPUT ? bound_of(f, node)
                          : !b                     ? anything
@@ -137,7 +128,7 @@ static void give_up(struct pointwise *f)
 {
     for (int i = 0; i < f->record->nodes; i++) {
         const struct node *node = &f->record->node[i];
-        const struct binding *b = node->kind == NODE_INPUT ? binding_of(f, node->input) : NULL;
+        const struct binding *b = f->node[i].field;
         const struct node *next = b ? next_of(f, b) : NULL;
         /* what grows, grows without end; a state that has settled keeps its bound */
         if (next && !(of_node(f, next).low >= f->node[i].low && of_node(f, next).high <= f->node[i].high))

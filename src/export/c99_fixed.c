@@ -81,8 +81,7 @@ static void want_node(struct sections *s, const struct fixed_node *n, enum node_
 
 static int result_shift(const struct program *p, const struct pointwise *f, const struct binding *b)
 {
-    const struct node *node = record_find_result(f->record, b->name);
-    return f->node[node->number].fraction - p->vector[b->vector].fraction;
+    return f->node[b->node->number].fraction - p->vector[b->vector].fraction;
 }
 
 static void want_pointwise(struct sections *s, const struct program *p, const struct pointwise *f)
@@ -188,12 +187,12 @@ static void print_expression(FILE *file, const struct pointwise *f, const struct
         }
 }
 
-static void print_input(const struct printer *p, const struct pointwise *f, int number, const struct binding *b)
+static void print_input(const struct printer *p, const struct pointwise *f, const struct binding *b)
 {
-    const struct fixed_node *n = &f->node[number];
-    fprintf(p->file, "        const int32_t %s = ", b->name);
+    const struct fixed_node *n = &f->node[b->node->number];
+    fprintf(p->file, "        const int32_t %s = ", b->node->input);
     if (b->weights) {
-        fprintf(p->file, "%s_%s[u];", f->name, b->name);
+        fprintf(p->file, "%s_%s[u];", f->name, b->node->input);
     } else {
         const struct vector *v = &p->program->vector[b->vector];
         const bool narrows = v->is_sum;
@@ -206,17 +205,9 @@ static void print_input(const struct printer *p, const struct pointwise *f, int 
     fprintf(p->file, "     /* 2^-%d */\n", n->fraction);
 }
 
-static void print_inputs(const struct printer *p, const struct pointwise *f)
-{
-    for (int i = 0; i < f->record->nodes; i++)
-        for (int k = 0; f->record->node[i].kind == NODE_INPUT && k < f->inputs; k++)
-            if (!strcmp(f->input[k].name, f->record->node[i].input) && !f->node[i].is_constant)
-                print_input(p, f, i, &f->input[k]);
-}
-
 static void print_result(const struct printer *p, const struct pointwise *f, const struct binding *b)
 {
-    const struct node *node = record_find_result(f->record, b->name);
+    const struct node *node = b->node;
     const struct fixed_node *n = &f->node[node->number];
     const int shift = result_shift(p->program, f, b);
     fputs("        ", p->file);
@@ -239,7 +230,9 @@ static void print_pointwise(const struct printer *p, const struct pointwise *f)
             f->record->name);
     print_pointwise_call(p, f, true);
     fprintf(p->file, "\n{\n    for (int u = 0; u < %u; u++) {\n", f->units);
-    print_inputs(p, f);
+    for (int i = 0; i < f->inputs; i++)
+        if (!f->node[f->input[i].node->number].is_constant)
+            print_input(p, f, &f->input[i]);
     for (int i = 0; i < f->record->nodes; i++) {
         if (!is_computed(f, i))
             continue;

@@ -190,7 +190,7 @@ static void print_pointwise(const struct printer *p, const struct pointwise *f)
     print_pointwise_call(p, f, true);
     fprintf(p->file, "\n{\n    for (int u = 0; u < %u; u++) {\n", f->units);
     for (int i = 0; i < f->inputs; i++) {
-        fprintf(p->file, "        const float %s = ", f->input[i].name);
+        fprintf(p->file, "        const float %s = ", f->input[i].node->input);
         print_element(p, &f->input[i]);
         fputs(";\n", p->file);
     }
@@ -198,7 +198,7 @@ static void print_pointwise(const struct printer *p, const struct pointwise *f)
         if (f->node[i].is_needed && node_operands(f->record->node[i].kind))
             print_node(p->file, &f->record->node[i], "        ");
     for (int i = 0; i < f->results; i++) {
-        const struct node *node = record_find_result(f->record, f->result[i].name);
+        const struct node *node = f->result[i].node;
         fputs("        ", p->file);
         print_element(p, &f->result[i]);
         if (node->kind == NODE_INPUT)

@@ -130,14 +130,11 @@ static void print_unit_weights(const struct printer *p, const struct act *a)
 {
     for (int i = 0; a->pointwise && i < a->pointwise->inputs; i++) {
         const struct binding *b = &a->pointwise->input[i];
-        const struct fixed_node *n = NULL;
-        for (int k = 0; b->weights && k < a->pointwise->record->nodes; k++)
-            if (a->pointwise->record->node[k].input && !strcmp(a->pointwise->record->node[k].input, b->name))
-                n = &a->pointwise->node[k];
-        if (!n || n->is_constant) /* all alike, as of a single unit: it stands where it is used */
+        const struct fixed_node *n = &a->pointwise->node[b->node->number];
+        if (!b->weights || n->is_constant) /* all alike, as of a single unit: it stands where it is used */
             continue;
         const float *values = parameter_values(p->program, b->weights) + b->first;
-        fprintf(p->file, "static const int16_t %s_%s[%u] = {\n    ", a->pointwise->name, b->name, a->count);
+        fprintf(p->file, "static const int16_t %s_%s[%u] = {\n    ", a->pointwise->name, b->node->input, a->count);
         for (uint32_t u = 0; u < a->count; u++) {
             fprintf(p->file, "%ld", (long)quantize_number((double)values[u], n->fraction));
             separate(p->file, u, a->count, INTEGERS_PER_LINE);

@@ -47,17 +47,11 @@ static double node_value(const struct node *node, const double *value)
     }
 }
 
-static double input_value(const struct run *r, const struct pointwise *f, const char *name, uint32_t u)
+static double input_value(const struct run *r, const struct binding *b, uint32_t u)
 {
-    for (int i = 0; i < f->inputs; i++) {
-        const struct binding *b = &f->input[i];
-        if (strcmp(b->name, name))
-            continue;
-        return b->weights                   ? (double)(parameter_values(r->p, b->weights) + b->first)[u]
-               : b->vector == ABSENT_VECTOR ? b->constant
-                                            : r->value[b->vector][b->first + u];
-    }
-    return 0;
+    return b->weights                   ? (double)(parameter_values(r->p, b->weights) + b->first)[u]
+           : b->vector == ABSENT_VECTOR ? b->constant
+                                        : r->value[b->vector][b->first + u];
 }
 
 static void run_pointwise(const struct run *r, struct pointwise *f)
@@ -68,12 +62,11 @@ static void run_pointwise(const struct run *r, struct pointwise *f)
             const struct node *node = &f->record->node[i];
             if (!f->node[i].is_needed)
                 continue;
-            value[i] = node->kind == NODE_INPUT ? input_value(r, f, node->input, u) : node_value(node, value);
+            value[i] = node->kind == NODE_INPUT ? input_value(r, f->node[i].field, u) : node_value(node, value);
             note(&f->node[i].largest, value[i]);
         }
         for (int i = 0; i < f->results; i++)
-            r->value[f->result[i].vector][f->result[i].first + u] =
-                value[record_find_result(f->record, f->result[i].name)->number];
+            r->value[f->result[i].vector][f->result[i].first + u] = value[f->result[i].node->number];
     }
 }
 

@@ -18,20 +18,14 @@ struct unroll_integer {
 
 /* ---- pointwise ------------------------------------------------------------------------- */
 
-static int32_t load(const struct unroll_integer *r, const struct pointwise *f, int number, uint32_t u)
+static int32_t load(const struct unroll_integer *r, const struct fixed_node *n, uint32_t u)
 {
-    const struct fixed_node *n = &f->node[number];
-    for (int i = 0; i < f->inputs; i++) {
-        const struct binding *b = &f->input[i];
-        if (strcmp(b->name, f->record->node[number].input))
-            continue;
-        if (b->weights)
-            return quantize_number((double)(parameter_values(r->program, b->weights) + b->first)[u], n->fraction);
-        const struct vector *v = &r->program->vector[b->vector];
-        return v->is_sum ? narrow(((const int32_t *)r->value[b->vector])[b->first + u], v->fraction - n->fraction)
-                         : ((const int16_t *)r->value[b->vector])[b->first + u];
-    }
-    return 0;
+    const struct binding *b = n->field;
+    if (b->weights)
+        return quantize_number((double)(parameter_values(r->program, b->weights) + b->first)[u], n->fraction);
+    const struct vector *v = &r->program->vector[b->vector];
+    return v->is_sum ? narrow(((const int32_t *)r->value[b->vector])[b->first + u], v->fraction - n->fraction)
+                     : ((const int16_t *)r->value[b->vector])[b->first + u];
 }
 
 static int32_t lesser(int32_t a, int32_t b) { return a < b ? a : b; }
@@ -77,13 +71,13 @@ static void run_pointwise(const struct unroll_integer *r, const struct pointwise
             if (f->node[i].is_constant)
                 value[i] = quantize_number(f->node[i].value, f->node[i].fraction);
             else if (f->node[i].is_needed)
-                value[i] = node->kind == NODE_INPUT ? load(r, f, i, u)
+                value[i] = node->kind == NODE_INPUT ? load(r, &f->node[i], u)
                                                     : compute(&f->node[i], node->kind, operand(f, node, 0, value),
                                                               operand(f, node, 1, value), operand(f, node, 2, value));
         }
         for (int i = 0; i < f->results; i++) {
             const struct binding *b = &f->result[i];
-            int made = record_find_result(f->record, b->name)->number;
+            int made = b->node->number;
             ((int16_t *)r->value[b->vector])[b->first + u] =
                 (int16_t)narrow(value[made], f->node[made].fraction - r->program->vector[b->vector].fraction);
         }

@@ -40,6 +40,7 @@ struct matrix {
 
 /* A node as integers compute it: what integer_activations.h is given (fixed.c, c99_fixed.c). */
 struct fixed_node {
+    const struct binding *field; /* of an input that is needed */
     bool is_needed, is_constant;
     double value;   /* of a constant */
     double largest; /* magnitude: seen, or certain */
@@ -52,8 +53,8 @@ struct fixed_node {
 
 /* Where a field of a record lies: in a vector, in weights, or it is a constant. */
 struct binding {
-    const char *name;
-    int vector; /* or ABSENT_VECTOR */
+    const struct node *node; /* of the record */
+    int vector;              /* or ABSENT_VECTOR */
     const struct parameter *weights;
     uint32_t first;
     double constant;

@@ -42,9 +42,10 @@ static struct binding state_binding(const struct program *p, const struct cell_v
     return (struct binding){.vector = v->r->others, .first = (uint32_t)(i - 1) * units};
 }
 
-static unroll_status bind_input(struct program *p, const struct cell_vectors *v, const char *field,
+static unroll_status bind_input(struct program *p, const struct cell_vectors *v, const struct node *node,
                                 struct binding *binding)
 {
+    const char *field = node->input;
     const struct layer *l = layer_of(p, v->r);
     const struct cell_declaration *cell = l->cell;
     const char *name;
@@ -66,14 +67,15 @@ static unroll_status bind_input(struct program *p, const struct cell_vectors *v,
                         v->r->layer, cell->name, name);
         binding->constant = (double)l->options.clip;
     }
-    binding->name = field;
+    binding->node = node;
     return UNROLL_OK;
 }
 
 /* What a backward would need is left out. */
-static bool bind_result(const struct program *p, const struct cell_vectors *v, const char *field,
+static bool bind_result(const struct program *p, const struct cell_vectors *v, const struct result *result,
                         struct binding *binding)
 {
+    const char *field = result->name;
     const struct layer *l = layer_of(p, v->r);
     const char *name;
     if ((name = after(field, "next_")))
@@ -84,7 +86,7 @@ static bool bind_result(const struct program *p, const struct cell_vectors *v, c
                              .first = (uint32_t)named(l->cell->intermediate, l->cell->intermediates, name) * l->hidden};
     else
         return false;
-    binding->name = field;
+    binding->node = result->node;
     return true;
 }
 
@@ -96,25 +98,20 @@ static void need(struct pointwise *f, const struct node *node)
     for (int i = 0; i < node_operands(node->kind); i++) need(f, node->operand[i]);
 }
 
-static bool is_needed_input(const struct pointwise *f, const struct node *node)
-{
-    return node->kind == NODE_INPUT && f->node[node->number].is_needed;
-}
-
 static unroll_status bind(struct program *p, const struct cell_vectors *v, struct pointwise *f)
 {
     const struct record *record = f->record;
     for (int i = 0; i < record->results; i++) {
-        if (f->results == BINDINGS || !bind_result(p, v, record->result[i].name, &f->result[f->results]))
+        if (f->results == BINDINGS || !bind_result(p, v, &record->result[i], &f->result[f->results]))
             continue;
-        need(f, record->result[i].node);
-        f->results++;
+        need(f, f->result[f->results++].node);
     }
     for (int i = 0; i < record->nodes; i++)
-        if (is_needed_input(f, &record->node[i])) {
+        if (record->node[i].kind == NODE_INPUT && f->node[i].is_needed) {
             if (f->inputs == BINDINGS)
                 return fail(UNROLL_UNSUPPORTED, "'%s' reads more than %d fields", record->name, f->inputs);
-            TRY(bind_input(p, v, record->node[i].input, &f->input[f->inputs++]));
+            TRY(bind_input(p, v, &record->node[i], &f->input[f->inputs]));
+            f->node[i].field = &f->input[f->inputs++];
         }
     return UNROLL_OK;
 }
@@ -270,8 +267,11 @@ unroll_status program_add_activation(struct program *p, int layer, int from, int
     if (f->record->refusal[0])
         return fail(UNROLL_UNSUPPORTED, "layer %d: %s", layer, f->record->refusal);
     snprintf(f->name, sizeof f->name, "%.24s_l%d", activation_name(activation->kind), layer);
-    need(f, f->record->result[0].node);
-    f->input[f->inputs++] = (struct binding){.name = "x", .vector = from};
-    f->result[f->results++] = (struct binding){.name = "y", .vector = to};
+    const struct node *x = f->record->node, *y = f->record->result[0].node;
+    while (x->kind != NODE_INPUT) x++;
+    need(f, y);
+    f->input[f->inputs++] = (struct binding){.node = x, .vector = from};
+    f->node[x->number].field = f->input;
+    f->result[f->results++] = (struct binding){.node = y, .vector = to};
     return UNROLL_OK;
 }

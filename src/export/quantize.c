@@ -6,7 +6,6 @@
 #include "base/status.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     MAX_WEIGHTS_SUM = 65535, /* of |q| in a row: times 2^15 they fit 32 bits */
@@ -93,7 +92,7 @@ static double demand(const struct pointwise *f, int number, const double *wanted
 static bool is_result(const struct pointwise *f, const struct node *node)
 {
     for (int i = 0; i < f->results; i++)
-        if (record_find_result(f->record, f->result[i].name) == node)
+        if (f->result[i].node == node)
             return true;
     return false;
 }
@@ -133,9 +132,8 @@ static void size_vectors(struct program *p, double margin)
             p->vector[a->to].largest = 1;
         for (int k = 0; a->pointwise && k < a->pointwise->results; k++) {
             const struct binding *b = &a->pointwise->result[k];
-            const struct node *node = record_find_result(a->pointwise->record, b->name);
             struct vector *v = &p->vector[b->vector];
-            double largest = a->pointwise->node[node->number].largest;
+            double largest = a->pointwise->node[b->node->number].largest;
             v->largest = made[b->vector] ? fmax(v->largest, largest) : largest;
             made[b->vector] = true;
         }
@@ -333,14 +331,12 @@ static void fix_formats(const struct program *p, struct pointwise *f)
             f->node[i].fraction = FUNCTION_FRACTION;
         if (node->kind == NODE_LESS)
             f->node[i].fraction = 14;
-        for (int k = 0; node->kind == NODE_INPUT && k < f->inputs; k++) {
-            const struct binding *b = &f->input[k];
-            if (strcmp(b->name, node->input) || b->vector == ABSENT_VECTOR)
-                continue;
-            const struct vector *v = &p->vector[b->vector];
-            f->node[i].fraction =
-                v->is_sum ? limited(f->node[i].fraction, v->fraction - 31, v->fraction + 15) : v->fraction;
-        }
+        const struct binding *b = f->node[i].field;
+        if (!b || b->vector == ABSENT_VECTOR)
+            continue;
+        const struct vector *v = &p->vector[b->vector];
+        f->node[i].fraction =
+            v->is_sum ? limited(f->node[i].fraction, v->fraction - 31, v->fraction + 15) : v->fraction;
     }
 }
 
