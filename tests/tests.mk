@@ -18,6 +18,7 @@ FUZZERS = json safetensors npy text state frames import compiled
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
+OF_cells/check_fixed    = cells/cells_fixed
 OF_cells/check_simd     = $(TOYS:tests/%.c=%)
 OF_cells/check_fused    = $(TOYS:tests/%.c=%)
 OF_cells/check_scan     = cells/toy_records
@@ -54,7 +55,7 @@ $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
 
 # The cells as printed C and StableHLO, compiled and read back.
-$T/print_cells: $T/cells/print_cells.o $T/cells/toy_records.o $B/libunroll.a
+$T/print_cells: $(patsubst %,$T/cells/%.o,print_cells print_c print_stablehlo toy_records) $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
 $T/printed.c $T/printed.mlir &: $T/print_cells
 	$< c >$T/printed.c && $< stablehlo >$T/printed.mlir

@@ -95,7 +95,7 @@ static const char *type_name(const json_t *value)
     }
 }
 
-enum { BOOLEAN = 1u << JSON_TRUE | 1u << JSON_FALSE, NUMBER = 1u << JSON_INTEGER | 1u << JSON_REAL };
+enum { NUMBER = 1u << JSON_INTEGER | 1u << JSON_REAL };
 
 /* types: a set of 1 << json_type; wanted: the same in words. */
 static unroll_status find_field(const json_t *object, const char *where, const char *key, unsigned types,
@@ -154,15 +154,6 @@ unroll_status json_field_real(const json_t *object, const char *where, const cha
 
     TRY(find_field(object, where, key, NUMBER, "a number", &field));
     *value = json_number_value(field);
-    return UNROLL_OK;
-}
-
-unroll_status json_field_boolean(const json_t *object, const char *where, const char *key, bool *value)
-{
-    json_t *field;
-
-    TRY(find_field(object, where, key, BOOLEAN, "true or false", &field));
-    *value = json_is_true(field);
     return UNROLL_OK;
 }
 

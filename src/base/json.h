@@ -29,7 +29,6 @@ unroll_status json_field_integer(const json_t *object, const char *where, const 
 unroll_status json_item_integer(const json_t *array, const char *where, const char *key, size_t index, int64_t min,
                                 int64_t largest, int64_t *value);
 unroll_status json_field_real(const json_t *object, const char *where, const char *key, double *value);
-unroll_status json_field_boolean(const json_t *object, const char *where, const char *key, bool *value);
 unroll_status json_field_array(const json_t *object, const char *where, const char *key, json_t **value);
 unroll_status json_field_object(const json_t *object, const char *where, const char *key, json_t **value);
 

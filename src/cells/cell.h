@@ -156,7 +156,7 @@ struct cell_kernels {
 };
 
 /* One table per kind of number and instruction set, ended by NULL, all in the same order. Tables of
- * floats give the same bits, except cells_fixed, which simulates 16-bit numbers and is for forward. */
+ * floats give the same bits. */
 extern const struct cell_kernels *const cells_scalar[];
 extern const struct cell_kernels *const cells_f64[];
 extern const struct cell_kernels *const cells_avx2[];
@@ -164,7 +164,6 @@ extern const struct cell_kernels *const cells_avx512[];
 extern const struct cell_kernels *const cells_avx512_vnni[];
 extern const struct cell_kernels *const cells_amx[];
 extern const struct cell_kernels *const cells_neon[];
-extern const struct cell_kernels *const cells_fixed[];
 
 /* The cell of that name, or NULL. */
 const struct cell_kernels *cell_find(const struct cell_kernels *const *table, const char *name);

@@ -1,4 +1,4 @@
-/* Writing a record down and asking it questions. Printing is in print_c.c and print_stablehlo.c. */
+/* Writing a record down and asking it questions. */
 #include "cells/record.h"
 #include <string.h>
 
@@ -154,25 +154,4 @@ const char *cell_record_refusal(const struct cell_record *cell)
             return cell->backward[phase].refusal;
     }
     return NULL;
-}
-
-/* a is what backward gives d_state_h: it must not see h, nor a saved value that was made from h. */
-bool cell_record_is_scan(const struct cell_record *cell)
-{
-    const struct cell_declaration *declaration = cell->declaration;
-    const struct record *forward = &cell->forward[0];
-    if (declaration->phases > 1 || declaration->states != 1 || cell_inputs_from(declaration, FROM_H))
-        return false;
-    const struct node *a = cell->backward[0].result[0].node; /* states are the first results */
-    char state[64], next[64];
-    snprintf(state, sizeof state, "state_%s", declaration->state[0]);
-    snprintf(next, sizeof next, "next_%s", declaration->state[0]);
-    if (record_depends(a, state) || record_depends(a, next))
-        return false;
-    for (int i = 0; i < forward->results; i++) {
-        const struct result *result = &forward->result[i];
-        if (record_depends(a, result->name) && record_depends(result->node, state))
-            return false;
-    }
-    return true;
 }

@@ -80,9 +80,6 @@ bool record_depends(const struct node *node, const char *input);
 /* Does any result depend on the input: must a kernel be given it? */
 bool record_uses(const struct record *record, const char *input);
 const struct node *record_find_result(const struct record *record, const char *name);
-void print_c(FILE *file, const struct record *record);
-/* Every input and result is a tensor of this type, for example "8x128xf32". */
-void print_stablehlo(FILE *file, const struct record *record, const char *tensor);
 
 /* ---- the records of a cell ---- */
 struct cell_record {
@@ -100,10 +97,6 @@ void record_slope(const struct activation *, struct record *);
 
 /* The sentence of the first refused record of the cell, or NULL if all are good. */
 const char *cell_record_refusal(const struct cell_record *cell);
-
-/* Is h' = a h + b with a and b free of h, for the cell's only state h? Then time can be a scan:
- * b is forward at h = 0, and a is backward's d_state_h at d_next_h = 1, d_state_h = 0. */
-bool cell_record_is_scan(const struct cell_record *cell);
 
 /* A table of recorders is made like a table of kernels and ends with a NULL name. */
 struct cell_recorder {

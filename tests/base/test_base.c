@@ -600,7 +600,6 @@ static void test_json_fields(void)
     json_t *json, *part;
     int64_t integer;
     double real;
-    bool boolean;
 
     write_text(inside("fields.json"), text);
     if (!CHECK(read_json_file(inside("fields.json"), 1000, &json) == UNROLL_OK, "%s", unroll_last_error()))
@@ -609,7 +608,6 @@ static void test_json_fields(void)
     CHECK(json_field_integer(json, "f", "i", 5, 5, &integer) == UNROLL_OK && integer == 5, "integer");
     CHECK(json_field_real(json, "f", "r", &real) == UNROLL_OK && real == 2.5, "real");
     CHECK(json_field_real(json, "f", "i", &real) == UNROLL_OK && real == 5, "an integer is a number, too");
-    CHECK(json_field_boolean(json, "f", "b", &boolean) == UNROLL_OK && boolean, "boolean");
     CHECK(json_field_array(json, "f", "a", &part) == UNROLL_OK, "array");
     CHECK(json_item_integer(part, "f", "a", 1, -1, 8, &integer) == UNROLL_OK && integer == -1,
           "an integer of an array");

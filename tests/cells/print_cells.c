@@ -3,6 +3,10 @@
 #include "toys.h"
 #include <string.h>
 
+/* print_c.c; print_stablehlo.c: every input and result is a tensor of this type. */
+void print_c(FILE *file, const struct record *record);
+void print_stablehlo(FILE *file, const struct record *record, const char *tensor);
+
 typedef void record_visitor(const struct record *record);
 
 static void visit_table(const struct cell_recorder *table, record_visitor *visit)

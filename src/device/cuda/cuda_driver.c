@@ -32,7 +32,8 @@ static unroll_status alloc_memory(struct gpu *gpu, uint64_t bytes, const char *w
 static void free_memory(struct gpu *gpu, gpu_address at)
 {
     (void)gpu;
-    (void)cu.cuMemFree(at);
+    if (at)
+        (void)cu.cuMemFree(at);
 }
 
 static unroll_status alloc_pinned(struct gpu *gpu, uint64_t bytes, void **at)
@@ -44,72 +45,74 @@ static unroll_status alloc_pinned(struct gpu *gpu, uint64_t bytes, void **at)
 static void free_pinned(struct gpu *gpu, void *at)
 {
     (void)gpu;
-    (void)cu.cuMemFreeHost(at);
+    if (at)
+        (void)cu.cuMemFreeHost(at);
 }
 
 static unroll_status copy_in(gpu_stream stream, gpu_address to, const void *from, uint64_t bytes, const char *doing)
 {
-    return cuda_check(cu.cuMemcpyHtoDAsync(to, from, bytes, (cu_stream)stream), doing);
+    return cuda_check(cu.cuMemcpyHtoDAsync(to, from, bytes, stream), doing);
 }
 
 static unroll_status copy_out(gpu_stream stream, void *to, gpu_address from, uint64_t bytes, const char *doing)
 {
-    return cuda_check(cu.cuMemcpyDtoHAsync(to, from, bytes, (cu_stream)stream), doing);
+    return cuda_check(cu.cuMemcpyDtoHAsync(to, from, bytes, stream), doing);
 }
 
 /* ---- streams and events ------------------------------------------------------------------- */
 
 static unroll_status new_stream(struct gpu *gpu, gpu_stream *stream)
 {
-    cu_stream made = NULL;
     (void)gpu;
-    TRY(cuda_check(cu.cuStreamCreate(&made, CU_STREAM_NON_BLOCKING), "making a stream"));
-    *stream = (gpu_stream)made;
-    return UNROLL_OK;
+    return cuda_check(cu.cuStreamCreate(stream, CU_STREAM_NON_BLOCKING), "making a stream");
 }
 
-static void free_stream(gpu_stream stream) { (void)cu.cuStreamDestroy((cu_stream)stream); }
+static void free_stream(gpu_stream stream)
+{
+    if (stream)
+        (void)cu.cuStreamDestroy(stream);
+}
 
 static unroll_status wait_stream(gpu_stream stream, const char *doing)
 {
-    const cu_result result = cu.cuStreamSynchronize((cu_stream)stream);
+    const cu_result result = cu.cuStreamSynchronize(stream);
     return doing ? cuda_check(result, doing) : UNROLL_OK;
 }
 
 static unroll_status new_event(struct gpu *gpu, bool timed, gpu_event *event)
 {
-    cu_event made = NULL;
     (void)gpu;
-    TRY(cuda_check(cu.cuEventCreate(&made, timed ? 0 : CU_EVENT_NO_TIMING), "making an event"));
-    *event = (gpu_event)made;
-    return UNROLL_OK;
+    return cuda_check(cu.cuEventCreate(event, timed ? 0 : CU_EVENT_NO_TIMING), "making an event");
 }
 
-static void free_event(gpu_event event) { (void)cu.cuEventDestroy((cu_event)event); }
+static void free_event(gpu_event event)
+{
+    if (event)
+        (void)cu.cuEventDestroy(event);
+}
 
 static unroll_status record_event(gpu_event event, gpu_stream stream)
 {
-    return cuda_check(cu.cuEventRecord((cu_event)event, (cu_stream)stream), "ordering streams");
+    return cuda_check(cu.cuEventRecord(event, stream), "ordering streams");
 }
 
 static unroll_status time_event(gpu_event event, gpu_stream stream, bool recorded)
 {
-    return cuda_check(
-        cu.cuEventRecordWithFlags((cu_event)event, (cu_stream)stream, recorded ? CU_EVENT_RECORD_EXTERNAL : 0),
-        "taking the time");
+    return cuda_check(cu.cuEventRecordWithFlags(event, stream, recorded ? CU_EVENT_RECORD_EXTERNAL : 0),
+                      "taking the time");
 }
 
 static unroll_status seconds_between(gpu_event first, gpu_event last, double *seconds)
 {
     float milliseconds;
-    TRY(cuda_check(cu.cuEventElapsedTime(&milliseconds, (cu_event)first, (cu_event)last), "taking the time"));
+    TRY(cuda_check(cu.cuEventElapsedTime(&milliseconds, first, last), "taking the time"));
     *seconds = 1e-3 * (double)milliseconds;
     return UNROLL_OK;
 }
 
 static unroll_status order_stream(gpu_stream stream, gpu_event event)
 {
-    return cuda_check(cu.cuStreamWaitEvent((cu_stream)stream, (cu_event)event, 0), "ordering streams");
+    return cuda_check(cu.cuStreamWaitEvent(stream, event, 0), "ordering streams");
 }
 
 /* ---- graphs ------------------------------------------------------------------------------- */
@@ -120,21 +123,19 @@ static const char capturing[] = "capturing a graph";
  * own are loaded: the driver does so when asked for a function (cuModuleGetFunction), while preparing. */
 static unroll_status begin_graph(gpu_stream stream)
 {
-    return cuda_check(cu.cuStreamBeginCapture((cu_stream)stream, CU_CAPTURE_RELAXED), capturing);
+    return cuda_check(cu.cuStreamBeginCapture(stream, CU_CAPTURE_RELAXED), capturing);
 }
 
 static unroll_status make_graph(gpu_stream stream, cu_graph graph, gpu_graph *made)
 {
-    cu_exec exec = NULL;
-    TRY(cuda_check(cu.cuGraphInstantiateWithFlags(&exec, graph, 0), capturing));
-    *made = (gpu_graph)exec;
-    return cuda_check(cu.cuGraphUpload(exec, (cu_stream)stream), capturing);
+    TRY(cuda_check(cu.cuGraphInstantiateWithFlags(made, graph, 0), capturing));
+    return cuda_check(cu.cuGraphUpload(*made, stream), capturing);
 }
 
 static unroll_status end_graph(gpu_stream stream, gpu_graph *made)
 {
     cu_graph graph = NULL;
-    const cu_result result = cu.cuStreamEndCapture((cu_stream)stream, &graph);
+    const cu_result result = cu.cuStreamEndCapture(stream, &graph);
     unroll_status status = made ? cuda_check(result, capturing) : UNROLL_OK;
     if (made && status == UNROLL_OK)
         status = make_graph(stream, graph, made);
@@ -145,31 +146,31 @@ static unroll_status end_graph(gpu_stream stream, gpu_graph *made)
 
 static unroll_status launch_graph(gpu_graph graph, gpu_stream stream)
 {
-    return cuda_check(cu.cuGraphLaunch((cu_exec)graph, (cu_stream)stream), "launching a graph");
+    return cuda_check(cu.cuGraphLaunch(graph, stream), "launching a graph");
 }
 
-static void free_graph(gpu_graph graph) { (void)cu.cuGraphExecDestroy((cu_exec)graph); }
+static void free_graph(gpu_graph graph)
+{
+    if (graph)
+        (void)cu.cuGraphExecDestroy(graph);
+}
 
 /* ---- kernels ------------------------------------------------------------------------------ */
 
 static unroll_status find_kernel(struct gpu *gpu, const char *name, gpu_kernel *kernel)
 {
-    cu_function function;
-    TRY(cuda_find_kernel(context_of(gpu), name, &function));
-    *kernel = (gpu_kernel)function;
-    return UNROLL_OK;
+    return cuda_find_kernel(context_of(gpu), name, kernel);
 }
 
 /* What is allowed is of the function, whose launches may ask for different amounts: it is all that there is. */
 static unroll_status allow_shared(struct gpu *gpu, gpu_kernel kernel, const struct launch_shape *s)
 {
     enum { ALWAYS_ALLOWED = 48 << 10 };
-    const cu_function function = (cu_function)kernel;
     if (s->shared_bytes > ALWAYS_ALLOWED)
-        TRY(cuda_check(cu.cuFuncSetAttribute(function, CU_MAX_DYNAMIC_SHARED, context_of(gpu)->shared_per_block),
+        TRY(cuda_check(cu.cuFuncSetAttribute(kernel, CU_MAX_DYNAMIC_SHARED, context_of(gpu)->shared_per_block),
                        "asking for shared memory"));
     if (s->cluster > CUDA_PORTABLE_CLUSTER)
-        TRY(cuda_check(cu.cuFuncSetAttribute(function, CU_NON_PORTABLE_CLUSTER_SIZE, 1), "asking for a cluster"));
+        TRY(cuda_check(cu.cuFuncSetAttribute(kernel, CU_NON_PORTABLE_CLUSTER_SIZE, 1), "asking for a cluster"));
     return UNROLL_OK;
 }
 
@@ -184,7 +185,7 @@ static unroll_status launch_kernel(gpu_stream stream, gpu_kernel kernel, const c
                           .block_y = 1,
                           .block_z = 1,
                           .shared_bytes = s->shared_bytes,
-                          .stream = (cu_stream)stream,
+                          .stream = stream,
                           .attribute = attribute};
     char doing[96];
     (void)bytes; /* the driver knows it from the kernel */
@@ -201,7 +202,7 @@ static unroll_status launch_kernel(gpu_stream stream, gpu_kernel kernel, const c
     }
     void *arguments[] = {(void *)args};
     snprintf(doing, sizeof doing, "launching %s", name);
-    return cuda_check(cu.cuLaunchKernelEx(&l, (cu_function)kernel, arguments, NULL), doing);
+    return cuda_check(cu.cuLaunchKernelEx(&l, kernel, arguments, NULL), doing);
 }
 
 const struct gpu_driver gpu_driver_cuda = {.workspace_bytes = CUBLASLT_WORKSPACE,

@@ -240,7 +240,7 @@ static unroll_status ranks_exchange(const struct recorder *w, const struct op *o
     char label[96];
     int size, place;
     nccl_comm comm = ranks_of(w->device_comm->ranks, w->plan, op, &size, &place);
-    const cu_stream stream = (cu_stream)w->device_comm->stream;
+    const cu_stream stream = w->device_comm->stream;
     const int type = dtype == DTYPE_F64 ? NCCL_FLOAT64 : NCCL_FLOAT32;
     const int peer = 1 - place; /* of the two ends of a message */
     int result = op->kind == OP_SEND   ? nccl.ncclSend(at, count, type, peer, comm, stream)
@@ -269,7 +269,7 @@ static unroll_status ranks_wait(struct gpu_comm *t, const struct plan *p, gpu_st
     uint32_t before = 0;
     TRY(tell_lost(t->ranks));
     for (;;) {
-        const cu_result result = cu.cuStreamQuery((cu_stream)stream);
+        const cu_result result = cu.cuStreamQuery(stream);
         const uint32_t now = *t->under_way;
         if (result != CU_NOT_READY)
             return cuda_check(result, "running a part");

@@ -16,11 +16,11 @@ typedef int      cu_device;
 typedef uint64_t cu_ptr;                        /* an address on the device */
 typedef struct cu_context_st  *cu_context;
 typedef struct cu_module_st   *cu_module;
-typedef struct cu_function_st *cu_function;
-typedef struct cu_stream_st   *cu_stream;
-typedef struct cu_event_st    *cu_event;
+typedef struct gpu_kernel_handle *cu_function;  /* these, and cu_exec, are the handles of device/gpu/gpu_driver.h */
+typedef struct gpu_stream_handle *cu_stream;
+typedef struct gpu_event_handle  *cu_event;
 typedef struct cu_graph_st    *cu_graph;
-typedef struct cu_exec_st     *cu_exec;         /* a graph that can be launched */
+typedef struct gpu_graph_handle  *cu_exec;      /* a graph that can be launched */
 
 enum cu_error {
     CU_INVALID_VALUE = 1, CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_INVALID_DEVICE = 101,

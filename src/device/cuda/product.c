@@ -194,7 +194,7 @@ static unroll_status run_planned(struct recorder *w, struct planned *p, const st
     TRY(set_bias(p, of->bias));
     return cublaslt_check(lt.cublasLtMatmul(cuda_of(w)->lt, p->desc, &one, of->b.at, p->a, of->a.at, p->b,
                                             of->adds ? &one : &zero, of->c.at, p->c, of->c.at, p->c, &p->algorithm,
-                                            w->workspace, p->workspace, (cu_stream)w->stream),
+                                            w->workspace, p->workspace, w->stream),
                           "multiplying");
 }
 

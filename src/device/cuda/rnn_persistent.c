@@ -194,7 +194,7 @@ static unroll_status clear_flags(const struct rnn *r, const struct tiling *t, st
     a->flags = (uint32_t *)(void *)((char *)a->exchange + t->exchange_bytes);
     if (r->w->walk != LAUNCH)
         return UNROLL_OK;
-    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->flags, 0, t->flag_bytes, (cu_stream)r->w->stream),
+    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->flags, 0, t->flag_bytes, r->w->stream),
                       "clearing flags");
 }
 

@@ -53,7 +53,8 @@ struct gpu_ranks_driver {
     unroll_status (*wait)(struct gpu_comm *, const struct plan *, gpu_stream);
 };
 
-/* Functions of memory, streams and kernels are called between enter and leave. `doing` and `what` are for sentences. */
+/* Functions of memory, streams and kernels are called between enter and leave. `doing` and `what` are for sentences.
+ * Those that free take NULL and 0, too. */
 struct gpu_driver {
     uint64_t workspace_bytes;    /* of products, for each stream; 0: they take none */
     uint32_t bias_alignment;     /* bytes at multiples of which products read a bias; 1: anywhere */

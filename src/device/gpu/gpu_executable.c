@@ -15,13 +15,6 @@ static bool is_stored(int segment)
 
 /* ---- layout ------------------------------------------------------------------------------- */
 
-static uint64_t place(uint64_t *end, uint64_t bytes)
-{
-    uint64_t at = *end;
-    *end += (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
-    return at;
-}
-
 /* Walks the list with addresses that nobody follows. A plan that can't run is refused later, in a sentence. */
 static void measure(const struct gpu_driver *driver, const struct plan *plan, struct gpu_layout *l)
 {
@@ -46,14 +39,14 @@ void gpu_lay_out(const struct gpu_driver *driver, const struct plan *plan, struc
     measure(driver, plan, l);
     for (int i = 0; i < SEG_N; i++)
         if (!is_stored(i))
-            l->segment[i] = place(&l->total, plan->segment_bytes[i]);
+            l->segment[i] = place_behind(&l->total, plan->segment_bytes[i]);
     l->values = plan->segment_bytes[SEG_IO];
     l->under_way = l->values + plan->segment_bytes[SEG_VALUES];
     l->host = l->under_way + (plan_ranks(plan) > 1 ? SCRATCH_ALIGNMENT : 0);
-    l->tables = place(&l->total, gpu_tables_bytes(plan));
-    l->numbers = place(&l->total, numbers_bytes(plan));
+    l->tables = place_behind(&l->total, gpu_tables_bytes(plan));
+    l->numbers = place_behind(&l->total, numbers_bytes(plan));
     for (int i = 0; i < plan->config.queues; i++)
-        l->queue[i] = place(&l->total, driver->workspace_bytes + l->scratch + l->kept);
+        l->queue[i] = place_behind(&l->total, driver->workspace_bytes + l->scratch + l->kept);
 }
 
 uint64_t gpu_memory_estimate(const struct gpu_driver *driver, const struct plan *plan)
@@ -79,11 +72,8 @@ void gpu_store_free(void *store)
 {
     struct gpu_store *s = store;
     if (s && s->gpu && s->driver->enter(s->gpu) == UNROLL_OK) {
-        for (int i = 0; i < SEG_N; i++)
-            if (s->base[i])
-                s->driver->free(s->gpu, s->base[i]);
-        if (s->stream)
-            s->driver->stream_free(s->stream);
+        for (int i = 0; i < SEG_N; i++) s->driver->free(s->gpu, s->base[i]);
+        s->driver->stream_free(s->stream);
         if (s->ranks)
             s->driver->ranks->free(s->ranks);
         s->driver->leave(s->gpu);
@@ -302,13 +292,9 @@ static unroll_status make_graphs(struct gpu_executable *in)
 
 static void drop_device_comm(const struct gpu_driver *driver, struct gpu_comm *t, int ops)
 {
-    if (t->stream)
-        driver->stream_free(t->stream);
-    if (t->asked)
-        driver->event_free(t->asked);
-    for (int i = 0; t->said && i < ops; i++)
-        if (t->said[i])
-            driver->event_free(t->said[i]);
+    driver->stream_free(t->stream);
+    driver->event_free(t->asked);
+    for (int i = 0; t->said && i < ops; i++) driver->event_free(t->said[i]);
     release(t->said);
 }
 
@@ -317,26 +303,17 @@ static void drop_device_side(struct gpu_executable *in)
     const struct gpu_driver *driver = in->driver;
     if (in->stream[0] && gpu_wait(in) == UNROLL_OK)
         (void)driver->stream_wait(in->stream[0], NULL);
-    for (int phase = 0; phase < RUNS; phase++)
-        if (in->graph[phase])
-            driver->graph_free(in->graph[phase]);
+    for (int phase = 0; phase < RUNS && driver->graph_free; phase++) driver->graph_free(in->graph[phase]);
     drop_device_comm(driver, &in->device_comm, in->plan->ops);
     gpu_profile_free(in);
-    for (int i = 0; in->ended && i < in->plan->ops; i++)
-        if (in->ended[i])
-            driver->event_free(in->ended[i]);
+    for (int i = 0; in->ended && i < in->plan->ops; i++) driver->event_free(in->ended[i]);
     for (int i = 1; i < in->queues; i++) {
-        if (in->join[i])
-            driver->event_free(in->join[i]);
-        if (in->stream[i])
-            driver->stream_free(in->stream[i]);
+        driver->event_free(in->join[i]);
+        driver->stream_free(in->stream[i]);
     }
-    if (in->fork)
-        driver->event_free(in->fork);
-    if (in->mirror)
-        driver->host_free(in->gpu, in->mirror);
-    if (in->arena)
-        driver->free(in->gpu, in->arena);
+    driver->event_free(in->fork);
+    driver->host_free(in->gpu, in->mirror);
+    driver->free(in->gpu, in->arena);
 }
 
 void gpu_executable_free(void *executable)

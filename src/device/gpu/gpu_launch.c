@@ -76,10 +76,16 @@ size_t count_of(const struct gpu_rows *x) { return (size_t)x->steps * x->batch *
 
 /* ---- scratch ------------------------------------------------------------------------------ */
 
+uint64_t place_behind(uint64_t *end, uint64_t bytes)
+{
+    uint64_t at = *end;
+    *end += (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
+    return at;
+}
+
 void *scratch_take(struct recorder *w, uint64_t bytes)
 {
-    void *at = w->scratch + w->scratch_used;
-    w->scratch_used += (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
+    void *at = w->scratch + place_behind(&w->scratch_used, bytes);
     if (w->scratch_used > w->scratch_max)
         w->scratch_max = w->scratch_used;
     return at;

@@ -60,6 +60,9 @@ struct gpu_call {
     struct gpu_view view[OP_VIEWS];
 };
 
+/* Room behind what a piece of memory has: where it begins. */
+uint64_t place_behind(uint64_t *end, uint64_t bytes);
+
 /* Without gaps from the first number to the last? And how many there are. */
 bool view_is_whole(const struct gpu_view *);
 uint64_t view_numbers(const struct gpu_view *);

@@ -79,13 +79,6 @@ struct tables {
     uint64_t part_at, shared_at, scale_at, kept_at, bytes;
 };
 
-static uint64_t place(uint64_t *end, uint64_t bytes)
-{
-    uint64_t at = *end;
-    *end += (bytes + SCRATCH_ALIGNMENT - 1) / SCRATCH_ALIGNMENT * SCRATCH_ALIGNMENT;
-    return at;
-}
-
 static uint64_t elements_of(const struct plan *p, int op, int view) { return view_elements(p, &p->op[op].view[view]); }
 
 static uint64_t chunks_of(uint64_t count) { return (count + GPU_CHUNK - 1) / GPU_CHUNK; }
@@ -100,14 +93,14 @@ static struct tables tables_of(const struct plan *p)
         of->tensors++;
         of->chunks += chunks_of(elements_of(p, i, of == &t.norm ? (int)NORM_GRAD : (int)UPDATE_W));
     }
-    t.norm.tensor_at = place(&t.bytes, t.norm.tensors * sizeof(struct norm_tensor));
-    t.norm.chunk_at = place(&t.bytes, t.norm.chunks * sizeof(struct gpu_chunk));
-    t.update.tensor_at = place(&t.bytes, t.update.tensors * sizeof(struct update_tensor));
-    t.update.chunk_at = place(&t.bytes, t.update.chunks * sizeof(struct gpu_chunk));
-    t.part_at = place(&t.bytes, t.norm.chunks * sizeof(double));
-    t.shared_at = place(&t.bytes, UPDATE_RATES_BYTES);
-    t.scale_at = place(&t.bytes, sizeof(float));
-    t.kept_at = place(&t.bytes, 2 * sizeof(double));
+    t.norm.tensor_at = place_behind(&t.bytes, t.norm.tensors * sizeof(struct norm_tensor));
+    t.norm.chunk_at = place_behind(&t.bytes, t.norm.chunks * sizeof(struct gpu_chunk));
+    t.update.tensor_at = place_behind(&t.bytes, t.update.tensors * sizeof(struct update_tensor));
+    t.update.chunk_at = place_behind(&t.bytes, t.update.chunks * sizeof(struct gpu_chunk));
+    t.part_at = place_behind(&t.bytes, t.norm.chunks * sizeof(double));
+    t.shared_at = place_behind(&t.bytes, UPDATE_RATES_BYTES);
+    t.scale_at = place_behind(&t.bytes, sizeof(float));
+    t.kept_at = place_behind(&t.bytes, 2 * sizeof(double));
     return t;
 }
 

@@ -11,8 +11,7 @@ struct gpu_profile {
 
 unroll_status gpu_profile_new(struct gpu_executable *in)
 {
-    in->profile = allocate_zeroed((size_t)in->plan->ops + 1, sizeof *in->profile);
-    return in->profile ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a profile");
+    return ALLOCATE(in->profile, (size_t)in->plan->ops + 1, "for a profile");
 }
 
 /* While preparing, which knows what is launched. */
@@ -48,10 +47,8 @@ unroll_status gpu_profile_collect(struct gpu_executable *in, enum phase phase)
 void gpu_profile_free(struct gpu_executable *in)
 {
     for (int i = 0; in->profile && i < in->plan->ops; i++) {
-        if (in->profile[i].begin)
-            in->driver->event_free(in->profile[i].begin);
-        if (in->profile[i].end)
-            in->driver->event_free(in->profile[i].end);
+        in->driver->event_free(in->profile[i].begin);
+        in->driver->event_free(in->profile[i].end);
     }
     release(in->profile);
     in->profile = NULL;

@@ -103,12 +103,6 @@ static bool next_block(const struct rnn *r, unsigned source, struct block *k)
     return true;
 }
 
-bool rnn_has(const struct rnn *r, unsigned source)
-{
-    struct block k = {0, 0, 0};
-    return next_block(r, source, &k);
-}
-
 unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields operand)
 {
     const struct gpu_view *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];

@@ -39,8 +39,6 @@ struct matrix matrix_at(struct gpu_fields f, size_t field);
 unroll_status rnn_product(const struct rnn *, int64_t step, unsigned source, struct gpu_fields operand);
 unroll_status rnn_product_back(const struct rnn *, int64_t step, unsigned source, struct gpu_fields gradient,
                                bool adds);
-/* Has the cell gates of this source in its recurrent products? */
-bool rnn_has(const struct rnn *, unsigned source);
 
 /* "lstm_gpu_forward": the kernel of the cell. */
 void rnn_kernel(const struct rnn *, const char *suffix, char *name, size_t size);

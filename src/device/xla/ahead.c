@@ -66,7 +66,7 @@ unroll_status compile_ahead(const char *which, const char *topology, int replica
                             struct ahead *a)
 {
     struct xla_plugin *p;
-    TRY(xla_plugin_load(which, &p));
+    TRY(xla_plugin_open(which, 0, &p));
     *a = (struct ahead){0};
     snprintf(a->plugin, sizeof a->plugin, "%s", xla_plugin_path(p));
     xla_plugin_version(p, &a->major, &a->minor);

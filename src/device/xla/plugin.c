@@ -30,7 +30,7 @@ struct xla_plugin {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct xla_plugin *open_plugins, *loaded_plugins; /* loaded: without a client */
+static struct xla_plugin *plugins; /* devices 0: loaded, without a client */
 static struct opened opened;
 static struct xla_counts counts;
 
@@ -122,22 +122,11 @@ static unroll_status find_plugin(const char *which, char found[LIBRARY_PATH])
 
 /* ---- opening --------------------------------------------------------------------------- */
 
-static struct xla_plugin *find_in_list(struct xla_plugin *p, const char *path)
-{
-    while (p && strcmp(p->path, path)) p = p->next;
-    return p;
-}
-
-static struct xla_plugin *find_known(const char *path)
-{
-    struct xla_plugin *p = find_in_list(open_plugins, path);
-    return p ? p : find_in_list(loaded_plugins, path);
-}
-
 /* Loads and initializes it, once in a process. */
 static unroll_status load(struct xla_plugin *p)
 {
-    const struct xla_plugin *known = find_known(p->path);
+    const struct xla_plugin *known = plugins;
+    while (known && strcmp(known->path, p->path)) known = known->next;
     if (known) {
         p->api = known->api;
         return UNROLL_OK;
@@ -208,42 +197,6 @@ static unroll_status start(struct xla_plugin *p, const struct xla_plugin *known,
                 devices, p->path, known->devices);
 }
 
-/* known: the same plugin with too few devices, or NULL. */
-static unroll_status open_new(const char *path, const struct xla_plugin *known, int devices, struct xla_plugin **plugin)
-{
-    struct xla_plugin *p;
-    TRY(ALLOCATE(p, 1, "for an XLA plugin"));
-    snprintf(p->path, sizeof p->path, "%s", path);
-    unroll_status status = load(p);
-    if (status == UNROLL_OK)
-        status = start(p, known, devices);
-    if (status != UNROLL_OK) {
-        release(p);
-        return status;
-    }
-    p->next = open_plugins;
-    *plugin = open_plugins = p;
-    return UNROLL_OK;
-}
-
-unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin **plugin)
-{
-    char found[sizeof(*plugin)->path];
-    TRY(find_plugin(which, found));
-    TRY(opened_check(&opened, "an XLA plugin"));
-    pthread_mutex_lock(&lock);
-    struct xla_plugin *p = open_plugins;
-    const struct xla_plugin *known = NULL;
-    for (; p && (strcmp(p->path, found) || p->devices < devices); p = p->next)
-        known = strcmp(p->path, found) ? known : p;
-    unroll_status status = p ? UNROLL_OK : open_new(found, known, devices, &p);
-    pthread_mutex_unlock(&lock);
-    TRY(status);
-    opened_here(&opened);
-    *plugin = p;
-    return UNROLL_OK;
-}
-
 /* What libtpu asks its surroundings for where there is no TPU: what a machine with one would answer, so that it
  * neither waits for a server nor writes its log. The user's own words stay. */
 static void stand_in_for_tpu(void)
@@ -256,30 +209,37 @@ static void stand_in_for_tpu(void)
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) setenv(said[i][0], said[i][1], 0);
 }
 
-static unroll_status load_new(const char *path, struct xla_plugin **plugin)
+/* known: the same plugin with too few devices, or NULL. */
+static unroll_status open_new(const char *path, const struct xla_plugin *known, int devices, struct xla_plugin **plugin)
 {
     struct xla_plugin *p;
     TRY(ALLOCATE(p, 1, "for an XLA plugin"));
     snprintf(p->path, sizeof p->path, "%s", path);
-    stand_in_for_tpu();
+    if (!devices)
+        stand_in_for_tpu();
     unroll_status status = load(p);
+    if (status == UNROLL_OK && devices)
+        status = start(p, known, devices);
     if (status != UNROLL_OK) {
         release(p);
         return status;
     }
-    p->next = loaded_plugins;
-    *plugin = loaded_plugins = p;
+    p->next = plugins;
+    *plugin = plugins = p;
     return UNROLL_OK;
 }
 
-unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin)
+unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin **plugin)
 {
     char found[sizeof(*plugin)->path];
     TRY(find_plugin(which, found));
     TRY(opened_check(&opened, "an XLA plugin"));
     pthread_mutex_lock(&lock);
-    struct xla_plugin *p = find_known(found);
-    unroll_status status = p ? UNROLL_OK : load_new(found, &p);
+    struct xla_plugin *p = plugins;
+    const struct xla_plugin *known = NULL;
+    for (; p && (strcmp(p->path, found) || p->devices < devices); p = p->next)
+        known = strcmp(p->path, found) || !p->devices ? known : p;
+    unroll_status status = p ? UNROLL_OK : open_new(found, known, devices, &p);
     pthread_mutex_unlock(&lock);
     TRY(status);
     opened_here(&opened);

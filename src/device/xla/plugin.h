@@ -10,16 +10,15 @@ struct xla_plugin;
 
 /* which: a path, or "tpu", "cuda" or "cpu": of that platform; NULL: $PJRT_PLUGIN, which says the
  * same, else any that lies in one of the usual places. It has at least so many devices; XLA's for CPUs makes as
- * many as it is asked for. Opened once in a process and never closed: plugins keep threads. */
+ * many as it is asked for. Of 0 devices there is no client: for compilation ahead of time, where a TPU's plugin is not
+ * to look for one. Opened once in a process and never closed: plugins keep threads. */
 unroll_status xla_plugin_open(const char *which, int devices, struct xla_plugin **plugin);
 const char *xla_plugin_path(const struct xla_plugin *);
 const char *xla_plugin_platform(const struct xla_plugin *); /* "cpu", "tpu", "cuda" */
 int xla_plugin_devices(const struct xla_plugin *);
 void xla_plugin_version(const struct xla_plugin *, int *major, int *minor);
 
-/* The same plugin without a client, for compilation ahead of time: no device is wanted, and a TPU's plugin does not
- * look for one. And any of its functions, by its slot. */
-unroll_status xla_plugin_load(const char *which, struct xla_plugin **plugin);
+/* Any of its functions, by its slot. */
 unroll_status xla_call(const struct xla_plugin *, enum pjrt_slot, void *args, const char *doing);
 
 /* A program in StableHLO text, compiled for the first so many devices. The same text gives the same program,

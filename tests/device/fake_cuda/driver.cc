@@ -36,13 +36,13 @@ struct cu_context_st {
 struct cu_module_st {
     bool loaded;
 };
-struct cu_function_st {
+struct gpu_kernel_handle {
     const struct fake_kernel *kernel;
     int dynamic_shared;
     bool large_clusters;
 };
 static struct cu_context_st contexts[16];
-static std::map<std::string, cu_function_st> kernel_functions;
+static std::map<std::string, gpu_kernel_handle> kernel_functions;
 
 /* ---- calls ------------------------------------------------------------------------------- */
 
@@ -368,7 +368,7 @@ cu_result cuFuncSetAttribute(cu_function f, enum cu_function_attribute which, in
 
 /* ---- what fits ---------------------------------------------------------------------------- */
 
-static int blocks_per_processor(const cu_function_st *f, int threads, size_t shared)
+static int blocks_per_processor(const gpu_kernel_handle *f, int threads, size_t shared)
 {
     int warps = (threads + 31) / 32, by_threads = 64 / warps, by_shared = (int)((228 << 10) / (shared + 1024));
     int by_registers = 65536 / (registers_of(f->kernel) * 32 * warps), max = by_threads < 32 ? by_threads : 32;
@@ -406,13 +406,13 @@ static cu_result read_attributes(const struct cu_launch *l, struct wishes *w)
 }
 
 /* sm_120 has no larger ones than all GPUs. */
-static unsigned largest_cluster(const cu_function_st *f)
+static unsigned largest_cluster(const gpu_kernel_handle *f)
 {
     return f->large_clusters && fake_setting("CAPABILITY", 90) < 110 ? 16 : 8;
 }
 
 /* Clusters lie in one GPC; 132 processors are two GPCs of 18 and six of 16. */
-static int clusters_at_once(const cu_function_st *f, const struct cu_launch *l, unsigned size)
+static int clusters_at_once(const gpu_kernel_handle *f, const struct cu_launch *l, unsigned size)
 {
     int threads = (int)(l->block_x * l->block_y * l->block_z), each = blocks_per_processor(f, threads, l->shared_bytes);
     int left = processors(), clusters = 0;
@@ -443,7 +443,7 @@ cu_result cuOccupancyMaxActiveClusters(int *clusters, cu_function f, const struc
 
 /* ---- launches ----------------------------------------------------------------------------- */
 
-static cu_result check_shape(const struct cu_launch *l, const cu_function_st *f)
+static cu_result check_shape(const struct cu_launch *l, const gpu_kernel_handle *f)
 {
     const struct fake_kernel *k = f->kernel;
     uint64_t threads = (uint64_t)l->block_x * l->block_y * l->block_z;
@@ -461,7 +461,7 @@ static cu_result check_shape(const struct cu_launch *l, const cu_function_st *f)
     return 0;
 }
 
-static cu_result check_together(const struct cu_launch *l, const cu_function_st *f, const struct wishes *w)
+static cu_result check_together(const struct cu_launch *l, const gpu_kernel_handle *f, const struct wishes *w)
 {
     const char *name = f->kernel->name;
     unsigned size = w->cluster.x * w->cluster.y * w->cluster.z;

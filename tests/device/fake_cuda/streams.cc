@@ -27,16 +27,16 @@ struct cu_graph_st {
     std::vector<node_ref> nodes;
     cu_stream origin;
 };
-struct cu_exec_st {
+struct gpu_graph_handle {
     std::vector<node_ref> nodes;
 };
-struct cu_stream_st {
+struct gpu_stream_handle {
     bool blocking;
     node_ref last;
     cu_graph_st *capture;
 };
 /* by_graph: a node of a graph recorded it last, at that time; 0: none did. */
-struct cu_event_st {
+struct gpu_event_handle {
     bool timed;
     node_ref node;
     cu_graph_st *capture;
@@ -45,7 +45,7 @@ struct cu_event_st {
 
 /* What may be done now; the rest hangs on it. Outlives the process's end, as what is never done may be long. */
 static std::vector<node_ref> &next_ones = *new std::vector<node_ref>;
-static struct cu_stream_st default_stream = {true, NULL, NULL};
+static struct gpu_stream_handle default_stream = {true, NULL, NULL};
 static std::vector<cu_stream> streams;
 static uint64_t random_state;
 
@@ -189,7 +189,7 @@ cu_result cuStreamCreate(cu_stream *stream, unsigned flags)
     CALL();
     if (flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#x", flags);
-    *stream = new cu_stream_st{!(flags & CU_STREAM_NON_BLOCKING), NULL, NULL};
+    *stream = new gpu_stream_handle{!(flags & CU_STREAM_NON_BLOCKING), NULL, NULL};
     streams.push_back(*stream);
     return 0;
 }
@@ -233,7 +233,7 @@ cu_result cuEventCreate(cu_event *event, unsigned flags)
     CALL();
     if (flags & ~(unsigned)CU_EVENT_NO_TIMING)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#x", flags);
-    *event = new cu_event_st{!(flags & CU_EVENT_NO_TIMING), NULL, NULL, 0};
+    *event = new gpu_event_handle{!(flags & CU_EVENT_NO_TIMING), NULL, NULL, 0};
     return 0;
 }
 
@@ -370,7 +370,7 @@ cu_result cuGraphInstantiateWithFlags(cu_exec *exec, cu_graph graph, unsigned lo
     CALL();
     if (flags)
         return fake_misuse(CU_INVALID_VALUE, __func__, "flags %#llx", flags);
-    *exec = new cu_exec_st{copied(graph->nodes)};
+    *exec = new gpu_graph_handle{copied(graph->nodes)};
     fake_count("executables of graphs not destroyed", 1);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* All cells in simulated 16-bit fixed point. */
 #include "cells/cell.h"
-#include "cells/v/v_fixed.h"
+#include "v_fixed.h"
 #define CELLS_WITHOUT_CHOICE
 #define CELL_POINTWISE
 #define CELL_USER "cells/cell_loops.h"
