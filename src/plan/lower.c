@@ -145,13 +145,13 @@ struct view lower_named(const struct plan *p, const char *name) { return view_of
 
 /* ---- operations ------------------------------------------------------------------------ */
 
-/* Do products with one-hot rows gather_columns columns of weights? */
+/* Do products with one-hot rows gather columns of weights? */
 static bool gathers_columns(const struct plan *p)
 {
     const uint32_t symbols = model_input(p->model);
-    const struct gathers_columns *gathers_columns = &p->config.traits.gathers_columns;
-    return lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && symbols >= gathers_columns->min &&
-           symbols <= gathers_columns->max && (gathers_columns->narrow || !is_narrow(p));
+    const struct gathers_columns *of = &p->config.traits.gathers_columns;
+    return lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && symbols >= of->min && symbols <= of->max &&
+           (of->narrow || !is_narrow(p));
 }
 
 /* Can the layer have tokens in the place of rows? */
@@ -188,8 +188,8 @@ static unroll_status lower_embedding(struct plan *p, int tokens, int *x)
     return plan_push(p, &op);
 }
 
-/* Tokens or vectors: the buffer of the tokens where they gather_columns, or else of rows, and that of rows where there
- * are any. */
+/* Tokens or vectors: the buffer of tokens where products gather columns by them, or else of rows; and that of rows
+ * where there are any. */
 static unroll_status lower_input(struct plan *p, int *x, int *rows)
 {
     const struct plan_config *c = &p->config;
@@ -204,10 +204,11 @@ static unroll_status lower_input(struct plan *p, int *x, int *rows)
     *x = plan_add(p, "tokens", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B));
     if (*x < 0)
         return UNROLL_RESOURCE;
-    const bool tokens_pick = gathers_columns(p);
-    if (!tokens_pick || !all_take_tokens(p->model))
+    const bool gathers = gathers_columns(p);
+    *rows = -1;
+    if (!gathers || !all_take_tokens(p->model))
         TRY(lower_embedding(p, *x, rows));
-    *x = tokens_pick ? *x : *rows;
+    *x = gathers ? *x : *rows;
     return UNROLL_OK;
 }
 

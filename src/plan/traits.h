@@ -25,7 +25,7 @@ struct operand_traits {
     unroll_status (*choose)(struct plan *); /* a pass: operations read other copies, if they gain */
 };
 
-/* Products with one-hot rows pick columns of weights where there are so many symbols, from least to most. */
+/* Products with one-hot rows gather columns of weights where there are so many symbols, from min to max. */
 struct gathers_columns {
     uint32_t min, max;
     bool narrow;
