@@ -15,6 +15,7 @@
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
 # make bench-peers  measures us versus oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
 # make reference    prints docs/reference.md anew, from the table of options
+# make format       formats the C files as .clang-format says (wants clang-format-22)
 #
 # JANSSON=DIR: libjansson.a and jansson.h lie somewhere below DIR, where the system has none (an unpacked package).
 #
@@ -148,8 +149,13 @@ include tools/package.mk
 
 include bench/peers.mk
 
+# ---- the format of C files ---------------------------------------------------------------
+
+format:
+	@tools/format.sh
+
 clean:
 	rm -rf $B
-.PHONY: always without_its_log all clean debug deps deps-all demo
+.PHONY: always without_its_log all clean debug format deps deps-all demo
 
 -include $(wildcard $B/src/*/*.d $B/src/device/*/*.d $B/cli/*.d $B/tests/*/*.d)

@@ -115,7 +115,7 @@ check:
 test test-long: deps
 	@tools/install.sh --optional $(OPTIONAL) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
 	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
-	@tools/install.sh --optional clang-22 libclang-rt-22-dev
+	@tools/install.sh --optional clang-22 libclang-rt-22-dev clang-format-22
 	@tests/venv.sh $B >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$$(nproc) builds$(@:test%=%) >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
 	@rm -f $B.log

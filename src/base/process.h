@@ -16,7 +16,7 @@ unroll_status refuse_forked(const char *what);
 /* What a process opens for good. */
 struct opened {
     atomic_uint by;
-};                                                             /* process_number() + 1; 0: nobody */
+}; /* process_number() + 1; 0: nobody */
 unroll_status opened_check(struct opened *, const char *what); /* refused where a parent did */
 void opened_here(struct opened *);
 

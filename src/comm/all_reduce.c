@@ -270,7 +270,8 @@ enum { MAX_ADDED = 4 };
 /* The first that suits a sum is chosen for it, the tree if none does. */
 static struct algorithm_row table[COMM_ALGORITHMS + MAX_ADDED] = {
     [COMM_TREE] = {"tree", "a binary tree, few messages", tree, few},
-    [COMM_HALVING_DOUBLING] = {"halving_doubling", "halves at distance 1, 2, 4, .. and back", halving_doubling, power_of_two},
+    [COMM_HALVING_DOUBLING] = {"halving_doubling", "halves at distance 1, 2, 4, .. and back", halving_doubling,
+                               power_of_two},
     [COMM_RING] = {"ring", "pieces go round, each link carries the least", ring, unordered},
     [COMM_RING_2D] = {"ring_2d", "rings along the rows, then the columns, of a rectangle", ring_2d, NULL},
     [COMM_GATHER_BROADCAST] = {"gather_broadcast", "all to the first and back", gather_broadcast, NULL},

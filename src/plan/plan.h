@@ -233,8 +233,8 @@ struct op_kind_info {
 
 /* Returns a checked, placed, immutable plan for one coordinate of the mesh. The model outlives it. */
 unroll_status plan_new(const struct unroll_model *model, const struct plan_config *config, struct plan **plan);
-/* Of one step, where any one-hot x gathers columns. Whoever runs it hands the states that leave to the next. Models whose steps
- * depend on later ones are refused. */
+/* Of one step, where any one-hot x gathers columns. Whoever runs it hands the states that leave to the next. Models
+ * whose steps depend on later ones are refused. */
 unroll_status plan_streaming(const struct unroll_model *model, struct plan_config *config, struct plan **plan);
 void plan_free(struct plan *plan);
 bool plan_overlaps(const struct plan *); /* sums begin inside backward */

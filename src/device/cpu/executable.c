@@ -1,4 +1,5 @@
-/* Executables: memory and threads for a plan. What its operations become is in bind.c, running in executable_run.c. */
+/* Executables: memory and threads for a plan. What its operations become is in executable_bind.c, running in
+ * executable_run.c. */
 #include "device/cpu/executable_parts.h"
 #include "base/memory.h"
 #include "base/process.h"

@@ -53,7 +53,7 @@ struct executable {
     bool has_lock;
 };
 
-/* bind.c. Of tests, which make their own views: only the numbers, and how views are accessed. */
+/* executable_bind.c. Of tests, which make their own views: only the numbers, and how views are accessed. */
 unroll_status bind_op(struct executable *, const struct op *, enum division, struct call *);
 void bind_numbers(const struct plan *, const struct op *, struct call *);
 

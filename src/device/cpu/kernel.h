@@ -1,6 +1,6 @@
 /* What a CPU kernel is given and what it gives back. A kernel does one operation of the plan,
- * together with the other threads of its team; it knows views of memory and a few numbers, no plan and no model: bind.c
- * makes these of an operation. */
+ * together with the other threads of its team; it knows views of memory and a few numbers, no plan and no model:
+ * executable_bind.c makes these of an operation. */
 #ifndef DEVICE_CPU_KERNEL_H
 #define DEVICE_CPU_KERNEL_H
 #include "base/processor.h"
