@@ -1,19 +1,11 @@
-/* The splitter is a few classes of code points and one rule for white space. The vocabulary is a hash table
- * of the distinct words, which are views into the text: nothing is copied until the tokens are spelled.
- * Words are counted in one pass, sorted once, and the tokens renumbered. */
+/* The splitter is a few classes of code points and one rule for white space. */
 #include "data/words.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "base/memory.h"
-#include "base/utf8.h"
-
-static const int32_t unknown_codes[] = {'<', 'u', 'n', 'k', '>'};
-enum { UNKNOWN_LENGTH = sizeof unknown_codes / sizeof *unknown_codes };
-
-/* ---- where a word ends ---- */
+typedef unsigned char byte;
 
 struct range {
     int32_t first, last;
@@ -49,7 +41,8 @@ static bool is_punctuation(int32_t code)
     return is_in(marks, sizeof marks / sizeof *marks, code);
 }
 
-static bool is_letter(int32_t code) { return code != '\n' && !is_space(code) && !is_punctuation(code); }
+/* -1, the end, is none of the three. */
+static bool is_letter(int32_t code) { return code >= 0 && code != '\n' && !is_space(code) && !is_punctuation(code); }
 
 /* don't, well-known, 3.14, two_words */
 static bool joins_letters(int32_t code)
@@ -57,328 +50,55 @@ static bool joins_letters(int32_t code)
     return code == '\'' || code == 0x2019 || code == '-' || code == '.' || code == '_';
 }
 
-static bool begins_with_unknown(struct codes text)
+static bool begins_with_unknown(const byte *at, const byte *end)
 {
-    return text.count >= UNKNOWN_LENGTH && memcmp(text.at, unknown_codes, sizeof unknown_codes) == 0;
+    return (size_t)(end - at) >= strlen(UNKNOWN_WORD) && memcmp(at, UNKNOWN_WORD, strlen(UNKNOWN_WORD)) == 0;
 }
 
-static struct codes after(struct codes text, size_t count)
+/* The code point at *at, which is moved behind it; -1: there is the end. */
+static int32_t next_code(const byte **at, const byte *end)
 {
-    return (struct codes){text.at + count, text.count - count};
+    static const byte masks[] = {0x7f, 0x1f, 0x0f, 0x07};
+
+    if (*at == end)
+        return -1;
+    int more = **at < 0xc0 ? 0 : **at < 0xe0 ? 1 : **at < 0xf0 ? 2 : 3;
+    int32_t code = *(*at)++ & masks[more];
+    for (; more > 0; more--) code = code << 6 | (*(*at)++ & 0x3f);
+    return code;
 }
 
-/* Of a word that does not begin with white space. */
-static size_t body_length(struct codes text)
+/* The end of a word that does not begin with white space. */
+static const byte *body_end(const byte *at, const byte *end)
 {
-    size_t length = 1;
+    const byte *next = at, *behind;
+    int32_t code = next_code(&next, end);
 
-    if (text.at[0] == '\n')
-        return 1;
-    if (begins_with_unknown(text))
-        return UNKNOWN_LENGTH;
-    if (is_punctuation(text.at[0])) {
-        while (length < text.count && is_punctuation(text.at[length]) && !begins_with_unknown(after(text, length)))
-            length++;
-        return length;
+    if (code == '\n')
+        return next;
+    if (begins_with_unknown(at, end))
+        return at + strlen(UNKNOWN_WORD);
+    if (is_punctuation(code)) {
+        for (at = next; is_punctuation(next_code(&next, end)) && !begins_with_unknown(at, end);) at = next;
+        return at;
     }
-    for (; length < text.count; length++) {
-        bool joins = length + 1 < text.count && joins_letters(text.at[length]) && is_letter(text.at[length + 1]);
-        if (!joins && !is_letter(text.at[length]))
-            break;
-    }
-    return length;
-}
-
-size_t word_length(struct codes text)
-{
-    size_t spaces = 0;
-
-    while (spaces < text.count && is_space(text.at[spaces])) spaces++;
-    if (spaces == text.count)
-        return spaces;
-    bool belongs_to_next = spaces > 0 && text.at[spaces - 1] == ' ';
-    if (spaces == 0 || (spaces == 1 && belongs_to_next))
-        return spaces + body_length(after(text, spaces));
-    return spaces - belongs_to_next;
-}
-
-static size_t count_words(struct codes text)
-{
-    size_t count = 0;
-
-    for (; text.count > 0; count++) text = after(text, word_length(text));
-    return count;
-}
-
-/* ---- distinct words ---- */
-
-enum { NONE = -1, FIRST_SLOTS = 1024 };
-
-struct word {
-    struct codes codes;   /* a view into the text, or into the tokens */
-    uint32_t hash, times; /* a text has at most INT32_MAX characters */
-    int32_t symbol;
-};
-
-struct vocabulary {
-    struct word *word; /* [slots / 2] in the order of their first use */
-    int32_t count;
-    int32_t *slot; /* [slots] index of a word, or NONE; open addressing */
-    size_t slots;  /* a power of 2 */
-};
-
-static void vocabulary_free(struct vocabulary *vocabulary)
-{
-    release(vocabulary->slot);
-    release(vocabulary->word);
-}
-
-/* FNV-1a, a code point at a time. */
-static uint32_t hash_codes(struct codes codes)
-{
-    uint32_t hash = 0x811c9dc5u;
-
-    for (size_t i = 0; i < codes.count; i++) hash = (hash ^ (uint32_t)codes.at[i]) * 0x01000193u;
-    return hash ^ hash >> 15; /* slots are taken from the low bits */
-}
-
-/* The slot of a word, or the free one where it would go. */
-static int32_t *find_slot(const struct vocabulary *vocabulary, struct codes codes, uint32_t hash)
-{
-    for (size_t at = hash;; at++) {
-        int32_t *slot = &vocabulary->slot[at & (vocabulary->slots - 1)];
-        if (*slot == NONE)
-            return slot;
-        const struct word *word = &vocabulary->word[*slot];
-        if (word->hash == hash && word->codes.count == codes.count &&
-            memcmp(word->codes.at, codes.at, codes.count * sizeof *codes.at) == 0)
-            return slot;
+    for (at = next;; at = next) {
+        code = next_code(&next, end);
+        bool joins = joins_letters(code) && (behind = next, is_letter(next_code(&behind, end)));
+        if (!joins && !is_letter(code))
+            return at;
     }
 }
 
-static unroll_status vocabulary_grow(struct vocabulary *vocabulary)
+size_t word_length(const byte *text, const byte *end)
 {
-    size_t slots = vocabulary->slots ? 2 * vocabulary->slots : FIRST_SLOTS;
-    struct vocabulary larger = {.word = allocate_zeroed(slots / 2, sizeof *larger.word),
-                                .count = vocabulary->count,
-                                .slot = allocate_zeroed(slots, sizeof *larger.slot),
-                                .slots = slots};
+    const byte *last = text, *at = text, *next = text;
 
-    if (larger.word == NULL || larger.slot == NULL) {
-        vocabulary_free(&larger);
-        return fail(UNROLL_RESOURCE, "no memory for %d different words", vocabulary->count);
-    }
-    for (size_t i = 0; i < slots; i++) larger.slot[i] = NONE;
-    for (int32_t i = 0; i < vocabulary->count; i++) {
-        larger.word[i] = vocabulary->word[i];
-        *find_slot(&larger, larger.word[i].codes, larger.word[i].hash) = i;
-    }
-    vocabulary_free(vocabulary);
-    *vocabulary = larger;
-    return UNROLL_OK;
-}
-
-/* *index: of the word, which is new if it is the last one now. */
-static unroll_status vocabulary_add(struct vocabulary *vocabulary, struct codes codes, int32_t *index)
-{
-    uint32_t hash = hash_codes(codes);
-
-    if ((size_t)vocabulary->count >= vocabulary->slots / 2)
-        TRY(vocabulary_grow(vocabulary));
-    int32_t *slot = find_slot(vocabulary, codes, hash);
-    if (*slot == NONE) {
-        *slot = vocabulary->count++;
-        vocabulary->word[*slot] = (struct word){.codes = codes, .hash = hash};
-    }
-    *index = *slot;
-    return UNROLL_OK;
-}
-
-/* NONE: it is not there. */
-static int32_t vocabulary_find(const struct vocabulary *vocabulary, struct codes codes)
-{
-    return *find_slot(vocabulary, codes, hash_codes(codes));
-}
-
-/* ---- vocabulary of a text ---- */
-
-static unroll_status make_tokens(struct codes text, struct column *words, size_t *count)
-{
-    *count = count_words(text);
-    return ALLOCATE(words->tokens, *count, "for the %zu words of a text", *count);
-}
-
-/* The unknown word is word 0, whether the text has it or not. */
-static unroll_status count_all(struct codes text, struct vocabulary *vocabulary, int32_t *tokens)
-{
-    int32_t index;
-
-    TRY(vocabulary_add(vocabulary, (struct codes){unknown_codes, UNKNOWN_LENGTH}, &index));
-    for (size_t i = 0; text.count > 0; i++) {
-        struct codes word = {text.at, word_length(text)};
-        TRY(vocabulary_add(vocabulary, word, &tokens[i]));
-        vocabulary->word[tokens[i]].times++;
-        text = after(text, word.count);
-    }
-    return UNROLL_OK;
-}
-
-static int compare_codes(struct codes a, struct codes b)
-{
-    for (size_t i = 0; i < a.count && i < b.count; i++)
-        if (a.at[i] != b.at[i])
-            return a.at[i] < b.at[i] ? -1 : 1;
-    return a.count < b.count ? -1 : a.count > b.count;
-}
-
-/* For qsort of pointers to words: the order of the tokens. */
-static int compare_words(const void *left, const void *right)
-{
-    const struct word *a = *(const struct word *const *)left, *b = *(const struct word *const *)right;
-
-    if (a->times != b->times)
-        return a->times > b->times ? -1 : 1;
-    return compare_codes(a->codes, b->codes);
-}
-
-/* sorted [count]: the words in the order of their tokens, of which the first *kept have one. */
-static void give_numbers(struct vocabulary *vocabulary, struct word **sorted, int max, int *kept)
-{
-    for (int32_t i = 0; i < vocabulary->count; i++) sorted[i] = &vocabulary->word[i];
-    qsort(sorted + 1, (size_t)vocabulary->count - 1, sizeof *sorted, compare_words);
-    *kept = vocabulary->count < max ? vocabulary->count : max;
-    for (int32_t i = 0; i < *kept; i++) sorted[i]->symbol = i; /* of the others it stays 0, the unknown word's */
-}
-
-static unroll_status make_symbols(struct column *words, int count, size_t bytes)
-{
-    words->vocabulary_size = count;
-    TRY(ALLOCATE(words->vocabulary, (size_t)count, "for %d words", count));
-    return ALLOCATE(words->strings, bytes, "for %d words", count);
-}
-
-static unroll_status spell(struct word *const *sorted, int count, struct column *words)
-{
-    size_t bytes = 0;
-
-    for (int i = 0; i < count; i++) bytes += sorted[i]->codes.count * UTF8_LONGEST + 1;
-    TRY(make_symbols(words, count, bytes));
-    char *at = words->strings;
-    for (int i = 0; i < count; i++) {
-        words->vocabulary[i] = at;
-        for (size_t k = 0; k < sorted[i]->codes.count; k++) at += utf8_write(sorted[i]->codes.at[k], at);
-        at++; /* each encoding ends with a zero */
-    }
-    return UNROLL_OK;
-}
-
-static unroll_status choose_symbols(struct vocabulary *vocabulary, int max, size_t count, struct column *words)
-{
-    struct word **sorted;
-    int kept;
-
-    TRY(ALLOCATE(sorted, (size_t)vocabulary->count, "to sort %d words", vocabulary->count));
-    give_numbers(vocabulary, sorted, max, &kept);
-    unroll_status status = spell(sorted, kept, words);
-    release(sorted);
-    for (size_t i = 0; i < count && status == UNROLL_OK; i++)
-        words->tokens[i] = vocabulary->word[words->tokens[i]].symbol;
-    return status;
-}
-
-unroll_status words_find(struct codes text, int max, struct column *words, size_t *count)
-{
-    struct vocabulary vocabulary = {0};
-    unroll_status status = make_tokens(text, words, count);
-
-    if (status == UNROLL_OK)
-        status = count_all(text, &vocabulary, words->tokens);
-    if (status == UNROLL_OK)
-        status = choose_symbols(&vocabulary, max, *count, words);
-    vocabulary_free(&vocabulary);
-    return status;
-}
-
-/* ---- tokens given ---- */
-
-/* The code points of one token. *count 0: it is empty or not UTF-8. */
-static void decode_symbol(const char *symbol, int32_t *codes, size_t *count)
-{
-    const unsigned char *at = (const unsigned char *)symbol, *end = at + strlen(symbol);
-
-    *count = 0;
-    while (at < end) {
-        int length = utf8_read(at, end, &codes[*count]);
-        if (length == 0) {
-            *count = 0;
-            return;
-        }
-        at += length;
-        ++*count;
-    }
-}
-
-/* codes has room for all code points of all tokens. Word i is token i. */
-static unroll_status add_symbols(struct vocabulary *vocabulary, const char *const *symbols, int symbol_count,
-                                 int32_t *codes)
-{
-    for (int i = 0; i < symbol_count; i++) {
-        struct codes word = {codes, 0};
-        int32_t index;
-        decode_symbol(symbols[i], codes, &word.count);
-        if (word.count == 0)
-            return fail(UNROLL_DATA, "token %d, '%.32s', is not a word in UTF-8", i, symbols[i]);
-        TRY(vocabulary_add(vocabulary, word, &index));
-        if (index != i)
-            return fail(UNROLL_DATA, "tokens %d and %d are the same word '%.32s'", index, i, symbols[i]);
-        codes += word.count;
-    }
-    return UNROLL_OK;
-}
-
-static unroll_status look_up(struct codes text, const struct vocabulary *vocabulary, int32_t *tokens)
-{
-    int32_t unknown = vocabulary_find(vocabulary, (struct codes){unknown_codes, UNKNOWN_LENGTH});
-
-    if (unknown == NONE)
-        return fail(UNROLL_DATA, "the model's words have no '" UNKNOWN_WORD "' for those it does not know");
-    for (size_t i = 0; text.count > 0; i++) {
-        struct codes word = {text.at, word_length(text)};
-        int32_t found = vocabulary_find(vocabulary, word);
-        tokens[i] = found == NONE ? unknown : found;
-        text = after(text, word.count);
-    }
-    return UNROLL_OK;
-}
-
-static unroll_status copy_symbols(const char *const *symbols, int count, size_t bytes, struct column *words)
-{
-    TRY(make_symbols(words, count, bytes));
-    char *at = words->strings;
-    for (int i = 0; i < count; i++) {
-        size_t size = strlen(symbols[i]) + 1;
-        words->vocabulary[i] = memcpy(at, symbols[i], size);
-        at += size;
-    }
-    return UNROLL_OK;
-}
-
-unroll_status words_use(struct codes text, const char *const *symbols, int symbol_count, struct column *words,
-                        size_t *count)
-{
-    struct vocabulary vocabulary = {0};
-    size_t bytes = 0;
-
-    for (int i = 0; i < symbol_count; i++) bytes += strlen(symbols[i]) + 1;
-    TRY(make_tokens(text, words, count));
-    TRY(copy_symbols(symbols, symbol_count, bytes, words));
-    int32_t *codes;
-    unroll_status status = ALLOCATE(codes, bytes, "for %d words", symbol_count);
-    if (status == UNROLL_OK)
-        status = add_symbols(&vocabulary, symbols, symbol_count, codes);
-    if (status == UNROLL_OK)
-        status = look_up(text, &vocabulary, words->tokens);
-    vocabulary_free(&vocabulary);
-    release(codes);
-    return status;
+    while (is_space(next_code(&next, end))) last = at, at = next;
+    if (at == end || at == text)
+        return (size_t)(at == end ? end - text : body_end(at, end) - text);
+    bool belongs_to_next = *last == ' ';
+    if (last == text && belongs_to_next)
+        return (size_t)(body_end(at, end) - text);
+    return (size_t)((belongs_to_next ? last : at) - text);
 }

@@ -100,7 +100,9 @@ static double factor_at(const char *name, int64_t step, const struct plateau *pl
 {
     struct schedule_moment moment = {.step = step, .warmup = 10, .total = 110, .plateau = plateau};
 
-    return schedule_factor(schedule_find(name), &moment);
+    const struct schedule *schedule;
+
+    return MUST(schedule_find(name, &schedule)) ? schedule_factor(schedule, &moment) : NAN;
 }
 
 static void check_factor(const char *name, int64_t step, double expected)
@@ -114,6 +116,7 @@ static void check_factor(const char *name, int64_t step, double expected)
 static void test_schedules(void)
 {
     static const char *const names[] = {"constant", "cosine", "step", "plateau"};
+    const struct schedule *schedule;
 
     for (int i = 0; i < 4; i++) {
         check_factor(names[i], 0, 0.1);
@@ -127,7 +130,7 @@ static void test_schedules(void)
     check_factor("step", 65, 1);
     check_factor("step", 66, 0.1);
     check_factor("step", 94, 0.01);
-    CHECK(schedule_find("linear") == NULL, "an unknown schedule");
+    CHECK_REFUSED(schedule_find("linear", &schedule), UNROLL_USAGE, "no schedule 'linear'");
 }
 
 static void test_plateau(void)

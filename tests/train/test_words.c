@@ -136,9 +136,9 @@ static void test_given_symbols(void)
     tokenizer.vocabulary = no_unknown;
     CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "have no '<unk>'");
     tokenizer.vocabulary = empty;
-    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "token 1, '', is not a word");
+    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "token 1, '', is not one word");
     tokenizer.vocabulary = damaged;
-    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "is not a word in UTF-8");
+    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "is not one word");
     unroll_dataset_config config = unroll_dataset_default();
     config.options = "tokens=words,vocab=1";
     CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
