@@ -1,7 +1,7 @@
 /* The words that kernels are written in, beyond plain C++: what nvcc knows (thread indices, __syncthreads,
  * shuffles, atomics), and below it the instructions that need assembler: clusters, barriers in shared memory,
  * asynchronous stores and copies, matrix products. Kernels use nothing else, so the tests compile the same
- * source for the host (fake_cuda/gpu_host.h has the same words). Semantics: PTX ISA 8.x of NVIDIA. */
+ * source for the host (fake_cuda/gpu_host.h has the same words, and a few more). Semantics: PTX ISA 8.x of NVIDIA. */
 #ifndef DEVICE_CUDA_GPU_CUH
 #define DEVICE_CUDA_GPU_CUH
 #include <stddef.h>
@@ -44,8 +44,6 @@ GPU_CODE unsigned char *dynamic_shared(void)
 /* bf16 and fp16 as their bits; rounded to nearest even, NaN to 0x7fff. A pair has the first in its low half. */
 GPU_CODE uint16_t to_bf16(float a) { uint16_t r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(a)); return r; }
 GPU_CODE uint16_t to_fp16(float a) { uint16_t r; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(r) : "f"(a)); return r; }
-GPU_CODE float from_bf16(uint16_t a) { return __uint_as_float((uint32_t)a << 16); }
-GPU_CODE float from_fp16(uint16_t a) { float r; asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(a)); return r; }
 
 GPU_CODE uint32_t pack_bf16(float low, float high)
 {
@@ -94,23 +92,14 @@ GPU_CODE void mma_tf32(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint3
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Matrices of 8 rows of 16 bytes in shared memory: lane l names row l % 8 of matrix l / 8, aligned to 16 bytes.
- * Register m of lane l gets 4 bytes: columns 2 (l % 4) and the next of row l / 4 of matrix m; transposed: of
- * column l / 4, rows 2 (l % 4) and the next. load_matrix_2 uses the rows that lanes 0 to 15 name. */
-#define GPU_LOAD_MATRIX(suffix, kind)                                                                         \
-    GPU_CODE void load_matrix_4##suffix(uint32_t (&r)[4], const void *row)                                    \
-    {                                                                                                         \
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4" kind ".shared.b16 {%0,%1,%2,%3}, [%4];"                  \
-                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])                                         \
-                     : "r"((uint32_t)__cvta_generic_to_shared(row)) : "memory");                              \
-    }                                                                                                         \
-    GPU_CODE void load_matrix_2##suffix(uint32_t (&r)[2], const void *row)                                    \
-    {                                                                                                         \
-        asm volatile("ldmatrix.sync.aligned.m8n8.x2" kind ".shared.b16 {%0,%1}, [%2];"                        \
-                     : "=r"(r[0]), "=r"(r[1]) : "r"((uint32_t)__cvta_generic_to_shared(row)) : "memory");     \
-    }
-GPU_LOAD_MATRIX(, "")
-GPU_LOAD_MATRIX(_transposed, ".trans")
+/* Four matrices of 8 rows of 16 bytes in shared memory: lane l names row l % 8 of matrix l / 8, aligned to 16 bytes.
+ * Register m of lane l gets 4 bytes: columns 2 (l % 4) and the next of row l / 4 of matrix m. */
+GPU_CODE void load_matrix_4(uint32_t (&r)[4], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"((uint32_t)__cvta_generic_to_shared(row)) : "memory");
+}
 
 /* ---- copies from global to shared memory ------------------------------------------------- */
 
@@ -136,10 +125,6 @@ GPU_CODE void store_release(uint32_t *flag, uint32_t value)
 {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" :: "l"(flag), "r"(value) : "memory");
 }
-GPU_CODE void add_release(uint32_t *flag, uint32_t value)
-{
-    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :: "l"(flag), "r"(value) : "memory");
-}
 /* Until *flag - value, as a signed number, is not negative: counters may wrap. */
 GPU_CODE void wait_at_least(const uint32_t *flag, uint32_t value)
 {
@@ -147,28 +132,11 @@ GPU_CODE void wait_at_least(const uint32_t *flag, uint32_t value)
         ;
 }
 
-/* Barriers of some warps of a block, 1 <= id <= 15; `threads` (whole warps) come or wait in all. */
-GPU_CODE void named_barrier_sync(int id, int threads)
-{
-    asm volatile("barrier.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
-}
-GPU_CODE void named_barrier_arrive(int id, int threads)
-{
-    asm volatile("barrier.arrive %0, %1;" :: "r"(id), "r"(threads) : "memory");
-}
-
 /* Numbers that are used once: they need not stay in the caches. */
 template <typename T> GPU_CODE T load_once(const T *p) { return __ldcs(p); }
-template <typename T> GPU_CODE void store_once(T *p, T value) { __stcs(p, value); }
-
-/* Past the first cache, which other multiprocessors' stores do not reach: for data that wait_at_least guards. */
-template <typename T> GPU_CODE T load_shared_by_grid(const T *p) { return __ldcg(p); }
 
 #if GPU_CLUSTERS
 /* ---- clusters ---------------------------------------------------------------------------- */
-
-GPU_CODE unsigned cluster_rank(void) { unsigned r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
-GPU_CODE unsigned cluster_size(void) { unsigned r; asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(r)); return r; }
 
 /* All threads of all blocks. Needed once before a block touches another's memory, and once before any ends. */
 GPU_CODE void cluster_arrive(void) { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
@@ -187,14 +155,6 @@ GPU_CODE shared_address cluster_map(shared_address at, unsigned rank)
     return r;
 }
 
-/* The same, to be read and written as any pointer. */
-template <typename T> GPU_CODE T *cluster_pointer(T *p, unsigned rank)
-{
-    T *r;
-    asm("mapa.u64 %0, %1, %2;" : "=l"(r) : "l"(p), "r"(rank));
-    return r;
-}
-
 /* ---- barriers in shared memory ----------------------------------------------------------- */
 
 /* A phase ends when `count` arrivals came and as many bytes as they expected. Its parity is 0, then 1, then 0..:
@@ -209,19 +169,11 @@ GPU_CODE void mbarrier_init(mbarrier *b, unsigned count)
 /* After inits, before the cluster_sync that tells others of them. */
 GPU_CODE void mbarrier_init_fence(void) { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
-GPU_CODE void mbarrier_arrive(mbarrier *b)
-{
-    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" :: "r"(shared_at(b)) : "memory");
-}
 /* Arrives, and so many bytes more are to come in this phase. */
 GPU_CODE void mbarrier_arrive_expect(mbarrier *b, unsigned bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;"
                  :: "r"(shared_at(b)), "r"(bytes) : "memory");
-}
-GPU_CODE void mbarrier_arrive_remote(shared_address b)
-{
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(b) : "memory");
 }
 GPU_CODE bool mbarrier_try_wait(mbarrier *b, unsigned parity)
 {
@@ -252,20 +204,6 @@ GPU_CODE void store_async(shared_address to, uint4 v, shared_address b)
 {
     asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];"
                  :: "r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(b) : "memory");
-}
-
-/* Copies of whole blocks of 16 bytes, aligned to 16, by one thread; they count at `b`, beside `to`. From shared
- * memory that threads wrote: each fences and joins a barrier before the copy is begun. */
-GPU_CODE void copy_bulk_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-GPU_CODE void copy_bulk_to_cluster(shared_address to, const void *shared, unsigned bytes, shared_address b)
-{
-    asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                 :: "r"(to), "r"(shared_at(shared)), "r"(bytes), "r"(b) : "memory");
-}
-GPU_CODE void copy_bulk_from_global(shared_address to, const void *global, unsigned bytes, shared_address b)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                 :: "r"(to), "l"(global), "r"(bytes), "r"(b) : "memory");
 }
 #endif
 #endif

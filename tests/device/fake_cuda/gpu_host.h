@@ -96,7 +96,6 @@ template <typename T> GPU_CODE T max(T a, T b) { return a < b ? b : a; }
 template <typename T> GPU_CODE T __ldg(const T *p) { return *p; }
 template <typename T> GPU_CODE T __ldcg(const T *p) { return *p; }
 template <typename T> GPU_CODE T load_once(const T *p) { return *p; }
-template <typename T> GPU_CODE void store_once(T *p, T v) { *p = v; }
 template <typename T> GPU_CODE T load_shared_by_grid(const T *p) { return *p; }
 
 /* Integers alone: sums of floats in any order have no fixed bits. */
@@ -130,8 +129,6 @@ template <typename T> GPU_CODE T atomicOr(T *p, typename std::enable_if<std::is_
 /* ---- barriers and warps ------------------------------------------------------------------ */
 
 GPU_CODE void __syncthreads(SITE) { fake_barrier(0, 0, true, file, line); }
-GPU_CODE void named_barrier_sync(int id, int threads, SITE) { fake_barrier(id, threads, true, file, line); }
-GPU_CODE void named_barrier_arrive(int id, int threads, SITE) { fake_barrier(id, threads, false, file, line); }
 GPU_CODE void __threadfence(void) { fake_fence(); }
 GPU_CODE void __threadfence_block(void) { fake_fence(); }
 GPU_CODE void __syncwarp(unsigned mask = 0xffffffff, SITE) { fake_warp(mask, NULL, NULL, true, file, line); }
@@ -258,8 +255,6 @@ FAKE_MMA(mma_tf32)
         fake_warp(0xffffffff, fake_load_matrices, &m, false, file, line);                                     \
     }
 FAKE_LOAD_MATRIX(load_matrix_4, 4, false)
-FAKE_LOAD_MATRIX(load_matrix_2, 2, false)
-FAKE_LOAD_MATRIX(load_matrix_4_transposed, 4, true)
 FAKE_LOAD_MATRIX(load_matrix_2_transposed, 2, true)
 
 /* ---- copies, flags ----------------------------------------------------------------------- */
@@ -304,10 +299,6 @@ GPU_CODE void cluster_sync(SITE)
 typedef uintptr_t shared_address;
 GPU_CODE shared_address shared_at(const void *p) { return (uintptr_t)p; }
 GPU_CODE shared_address cluster_map(shared_address at, unsigned rank) { return fake_cluster_map(at, rank); }
-template <typename T> GPU_CODE T *cluster_pointer(T *p, unsigned rank)
-{
-    return (T *)fake_cluster_map((uintptr_t)p, rank);
-}
 
 typedef uint64_t mbarrier;
 GPU_CODE void mbarrier_init(mbarrier *b, unsigned count) { fake_mbarrier_init(b, count); }
@@ -329,10 +320,6 @@ GPU_CODE void copy_bulk_fence(void) {}
 GPU_CODE void copy_bulk_to_cluster(shared_address to, const void *shared, unsigned bytes, shared_address b)
 {
     fake_copy_bulk(to, shared, bytes, b, true);
-}
-GPU_CODE void copy_bulk_from_global(shared_address to, const void *global, unsigned bytes, shared_address b)
-{
-    fake_copy_bulk(to, global, bytes, b, false);
 }
 #undef SITE
 #endif
