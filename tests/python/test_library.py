@@ -71,7 +71,7 @@ class Package(unittest.TestCase):
                                   capture_output=True, text=True, check=False)
             self.assertEqual(made.returncode, 0, made.stderr)
             self.assertIn("src/session/session.c", made.stdout)
-            for name in ("src/unroll/torch.py", "src/unroll/py.typed", "extension/core.h", "backend/unroll_build.py", "PKG-INFO"):
+            for name in ("src/unroll/torch.py", "src/unroll/py.typed", "extension/py_core.h", "backend/unroll_build.py", "PKG-INFO"):
                 self.assertTrue(os.path.exists(os.path.join(tree, name)), name)
 
     def test_errors(self):
