@@ -54,8 +54,8 @@ OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = 
        .doc = "output layer shares its weights with the embedding")
 
 /* ---- training ---- */
-OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "rows", .fallback = "32", RANGE(1, 65536), .group = "Training",
-       .commands = IN(TRAIN) | IN(PLAN), .doc = "batch size")
+OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "sequences", .fallback = "32", RANGE(1, 65536),
+       .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "batch size")
 OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", RANGE(1, 65536), .word = "full",
        .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "sequence length per update (truncated BPTT); states carry over between updates, gradients do not; "

@@ -13,7 +13,7 @@
  *     if (unroll_stream_init(malloc(bytes), bytes, model, &config, &stream) == UNROLL_OK)
  *         unroll_stream_step(stream, frame, answer);           // one time step; again for each frame
  *
- * Arrays are time-major: [T, B, F] is T steps of B rows of F numbers.
+ * Arrays are time-major: [T, B, F] is T steps of B rows (the batch) of F features.
  * Nothing here is thread-safe on one object; different objects may be used by different threads,
  * except that sessions of one model share its weights. No function ends the process or prints. Pointers may be NULL
  * only where it is said; every *_free takes NULL.
@@ -76,7 +76,7 @@ typedef struct unroll_spec {
     int bias;         /* 1: as PyTorch, one for x and one for h */
     float dropout;    /* between layers, in training */
     int tokens;       /* 1: inputs are token ids, 0: vectors of floats */
-    int input;        /* number of tokens, or width of the vectors */
+    int input;        /* vocabulary size, or width of the vectors */
     int embed;        /* with tokens: width of the embedding; 0: one-hot */
     int tied;         /* the head uses the embedding's weights */
     int output;       /* width of the linear head; 0: none, the outputs are the last layer's */
@@ -108,7 +108,7 @@ typedef struct unroll_layer {
     int bidirectional;
     int projection;          /* lstm: width of h; 0: none */
     int peephole;            /* lstm */
-    float clip;              /* of any cell with functions: limit of what enters those of the gates; 0: none */
+    float clip;              /* of a cell with gates: limit of what enters their activations; 0: none */
     int reverse;             /* one direction, backward in time */
     int input_forget;        /* lstm: the forget gate is 1 - the input gate */
     const char *activations; /* of a cell's gates, candidate and output: "sigmoid tanh tanh" of the lstm, two
@@ -378,7 +378,7 @@ UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_
 
 /* ---- this machine ----------------------------------------------------------------------- */
 
-/* Bytes that this process may use: the least of the machine's memory, its control groups' limit, its own. */
+/* Bytes that this process may use: the minimum of the machine's memory, its control groups' limit, its own. */
 UNROLL_API uint64_t unroll_memory_limit(void);
 
 /* The devices by name; available says whether there is one here, and about what it is or why there is none, until

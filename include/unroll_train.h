@@ -129,7 +129,7 @@ UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch
  * infinite are refused, as inputs are. */
 UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, float *to, size_t count);
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
-/* How many numbers a buffer holds; 0: there is none of that name. */
+/* How many elements a buffer has; 0: there is none of that name. */
 UNROLL_API size_t unroll_count(const unroll_session *session, const char *name);
 enum { UNROLL_AXES = 4 };
 /* The sizes of a buffer's axes; gives how many it has, 0: there is none of that name. States are [B, width], also the
