@@ -10,7 +10,8 @@
 #define RANGE(min_, max_) .min = (min_), .max = (max_)
 #define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
 static char command_names[160], cell_names[160], optimizer_names[160], export_names[160], task_names[160],
-    reader_names[160], schedule_names[160], long_schedules[160], sum_names[160]; /* one space between them */
+    reader_names[160], schedule_names[160], long_schedules[160], sum_names[160],
+    isa_names[160]; /* one space between them */
 static char task_doc[256] = "what is learned: ", data_doc[256], schedule_doc[512] = "learning rate over time; ",
             sum_doc[512] = "how ranks add up gradients; auto: by size; ";
 static struct option table[OPTION_MAX] = {
@@ -62,6 +63,12 @@ static const char *long_schedule(int wanted)
         if (has_length && found++ == wanted)
             return name;
     return NULL;
+}
+
+static const char *isa_name(int index)
+{
+    int is_here;
+    return unroll_isa_name(index, &is_here);
 }
 
 static const char *sum_name(int index) { return index ? unroll_sum_name(index - 1, NULL) : "auto"; }
@@ -132,6 +139,7 @@ void options_begin(void)
     join_names(schedule_name, schedule_names, sizeof schedule_names);
     join_names(long_schedule, long_schedules, sizeof long_schedules);
     join_names(sum_name, sum_names, sizeof sum_names);
+    join_names(isa_name, isa_names, sizeof isa_names);
     join_names(task_name, task_names, sizeof task_names);
     join_names(reader_name, reader_names, sizeof reader_names);
     join_names(listed_command, command_names, sizeof command_names);

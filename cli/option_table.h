@@ -203,9 +203,8 @@ OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "st
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "gradient checkpointing: keep states every N steps and recompute the rest in backward: less memory, "
               "one forward more; 0: keep all; auto: about the square root of --bptt")
-OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = "scalar avx2 avx512 avx512_vnni amx neon",
-       .derived = "the best there is", .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
+OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = isa_names, .derived = "the best there is", .scope = FREE,
+       .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc =
            "instruction set of the kernels: all give the same bits, but amx for two rows or more, and for wide layers "
            "in bf16")

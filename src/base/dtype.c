@@ -31,15 +31,14 @@ static const struct {
     enum dtype dtype;
 } weights[] = {{"fp32", DTYPE_F32}, {"bf16", DTYPE_BF16}, {"int8", DTYPE_I8}};
 
-bool weights_parse(const char *name, enum dtype *dtype)
+unroll_status weights_choose(const char *name, enum dtype *dtype)
 {
-    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         if (strcmp(name ? name : "fp32", weights[i].name) == 0) {
             *dtype = weights[i].dtype;
-            return true;
+            return UNROLL_OK;
         }
-    }
-    return false;
+    return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", name);
 }
 
 const char *weights_name(enum dtype dtype)

@@ -3,6 +3,7 @@
  * Not arithmetic: only the two 16-bit float formats can be widened and made here. */
 #ifndef BASE_DTYPE_H
 #define BASE_DTYPE_H
+#include "base/status.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@ size_t dtype_size(enum dtype dtype);                   /* bytes of one element *
 bool dtype_parse(const char *name, enum dtype *dtype); /* false, *dtype untouched: no such type */
 
 /* What users call the types that packed weights may have: fp32 (or NULL), bf16, int8. */
-bool weights_parse(const char *name, enum dtype *dtype); /* false, *dtype untouched: none of these */
+unroll_status weights_choose(const char *name, enum dtype *dtype); /* refused: none of these */
 const char *weights_name(enum dtype dtype);
 
 static inline float f32_from_bits(uint32_t bits)

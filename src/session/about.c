@@ -1,7 +1,6 @@
 /* What the library is and has: its version, its ISAs, the plan of a model as text. */
 #include "base/processor.h"
 #include "base/status.h"
-#include "base/machine.h"
 #include "device/cpu/kernel.h"
 #include "device/device.h"
 #include "optim/optim.h"
@@ -180,7 +179,8 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
 {
     struct unroll_model *outline = NULL;
     CHECK_BEGUN(c, unroll_plan_config, "unroll_plan_default()");
-    TRY(machine_check(&c->machine, MACHINE_ALL & ~(1 << MACHINE_comm), "a plan"));
+    if (c->machine.comm)
+        return fail(UNROLL_USAGE, "a plan is that of rank 0; fix: leave out `comm`");
     if (!model)
         TRY(outline_of(c->spec, &outline));
     unroll_status status = print_plan_of(model ? model : outline, c, file, json);

@@ -20,6 +20,7 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
                                            [UNROLL_TRAIN] = MODE_TRAIN,
                                            [UNROLL_MODULE] = MODE_MODULE};
     const unroll_machine *m = &c->machine;
+    CHECK_BEGUN(m, unroll_machine, "unroll_machine_default()");
     if (c->steps < 1 || c->rows < 1 || c->shards < 1)
         return fail(UNROLL_USAGE, "steps = %d, rows = %d and shards = %d must be 1 or more", c->steps, c->rows,
                     c->shards);
@@ -33,8 +34,7 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     *p = plan_config_default();
     p->mode = modes[c->mode];
     p->real = m->precision && !strcmp(m->precision, "fp64") ? DTYPE_F64 : DTYPE_F32;
-    if (!weights_parse(m->dtype, &p->weights))
-        return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", m->dtype);
+    TRY(weights_choose(m->dtype, &p->weights));
     if (p->weights != DTYPE_F32 && (c->mode == UNROLL_TRAIN || c->mode == UNROLL_MODULE))
         return fail(UNROLL_UNSUPPORTED,
                     "dtype = %s: gradients are computed with fp32 weights alone; fix: train in "

@@ -1,7 +1,6 @@
 /* Sessions: a model, a plan and an executable of it on a device, behind the public interface. Made and freed here;
  * batches come in in batch.c, parts are run in session_run.c. No kernel and no strategy is known here. */
 #include "base/processor.h"
-#include "base/machine.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -246,7 +245,6 @@ unroll_status unroll_session_new(unroll_model *model, const unroll_session_confi
     if (!model)
         return fail(UNROLL_USAGE, "a session needs a model");
     CHECK_BEGUN(config, unroll_session_config, "unroll_session_default()");
-    TRY(machine_check(&config->machine, MACHINE_ALL, "a session"));
     struct unroll_session *s = allocate_zeroed(1, sizeof *s);
     if (!s)
         return fail(UNROLL_RESOURCE, "no memory for a session");

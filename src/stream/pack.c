@@ -1,7 +1,6 @@
 /* Weights of streams: the streaming plan, whose layouts they have, where each lies, and the copy from the model. One
  * walk over what the plan's operations read does both: without memory it measures. */
 #include "base/hash.h"
-#include "base/machine.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "device/cpu/operands.h"
@@ -27,6 +26,17 @@ static uint64_t make_of(const struct plan *p)
     return make;
 }
 
+/* A stream runs on the caller's thread: of its machine only these count. */
+static unroll_status check_unused(const unroll_machine *m)
+{
+    const unroll_machine used = {.size = sizeof used, .device = m->device, .isa = m->isa, .dtype = m->dtype};
+    CHECK_BEGUN(m, unroll_machine, "unroll_machine_default()");
+    if (memcmp(m, &used, sizeof used))
+        return fail(UNROLL_USAGE,
+                    "a stream has an `isa` and a `dtype`, no more of a machine; fix: leave out `threads` and all else");
+    return UNROLL_OK;
+}
+
 static unroll_status check_config(const unroll_model *m, const unroll_stream_config *c)
 {
     enum { MAX_ROWS = 1 << 16 };
@@ -38,7 +48,7 @@ static unroll_status check_config(const unroll_model *m, const unroll_stream_con
     if (c->machine.device && strcmp(c->machine.device, "cpu"))
         return fail(UNROLL_UNSUPPORTED, "streams run on the cpu, not on %s; fix: leave out `device`, or run a session",
                     c->machine.device);
-    return machine_check(&c->machine, 1 << MACHINE_device | 1 << MACHINE_isa | 1 << MACHINE_dtype, "a stream");
+    return check_unused(&c->machine);
 }
 
 /* Shared weights must be of a model of the same make; they say which kernels go with them. */
@@ -84,8 +94,7 @@ unroll_status stream_plan_make(const unroll_model *m, const unroll_stream_config
     enum dtype dtype;
     *p = (struct stream_plan){0};
     TRY(check_config(m, c));
-    if (!weights_parse(c->machine.dtype, &dtype))
-        return fail(UNROLL_USAGE, "dtype = '%.40s'; fix: choose one of fp32, bf16, int8", c->machine.dtype);
+    TRY(weights_choose(c->machine.dtype, &dtype));
     TRY(cpu_isa_choose(c->machine.isa, DTYPE_F32, &p->isa));
     p->isa = cpu_isa_without_tiles(p->isa);
     unroll_status status = make_plan(m, c, dtype, p);

@@ -440,7 +440,7 @@ static void test_refusals(void)
                                               {"faints", NULL, UNROLL_RESOURCE, "the device was lost"},
                                               {"missing", "xla:/no/such/plugin.so", UNROLL_DATA, "cannot be read"},
                                               {"a text", "xla:Makefile", UNROLL_DATA, "cannot be loaded"},
-                                              {"another device", "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'"}};
+                                              {"another device", "abacus", UNROLL_USAGE, "no device 'abacus'"}};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) in_child(bad_plugin, &refusals[i]);
 }
 

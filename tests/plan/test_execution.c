@@ -2,6 +2,7 @@
  * order that queues and waits allow gives the same bits, memory is what was predicted and steps take none.
  * What the plans compute is tested in test_mesh.c. "quick", for sanitizers: fewer orders and models, and no
  * plans that are broken on purpose. */
+#include "device/cpu/executable_parts.h"
 #include "device/cpu/operands.h"
 #include "check.h"
 #include "base/memory.h"
@@ -529,7 +530,7 @@ static void check_memory_estimate(int threads, uint32_t T, uint32_t checkpoint)
     CHECK(good, "%s", unroll_last_error());
     double taken = (double)(atomic_load(&requested_bytes) - before);
     if (good) {
-        double own = (double)executable_bytes(executable);
+        double own = (double)executable->bytes;
         check_near("an executable, by itself", own, (double)executable_memory_estimate(p, threads));
         if (COUNTS_ALLOCATIONS) {
             check_near("a store and an executable", taken,

@@ -367,7 +367,8 @@ static void check_refused_plans(void)
     REFUSED_WITH(machine.split.layer, 65, UNROLL_UNSUPPORTED, "layer=65");
     REFUSED_WITH(machine.split.layer, 1025, UNROLL_USAGE, "1025 ranks");
     REFUSED_WITH(optimizer, "newton", UNROLL_USAGE, "choose one of");
-    REFUSED_WITH(machine.device, "abacus", UNROLL_UNSUPPORTED, "no device 'abacus'");
+    REFUSED_WITH(machine.comm, (unroll_comm *)&c, UNROLL_USAGE, "`comm`");
+    REFUSED_WITH(machine.device, "abacus", UNROLL_USAGE, "no device 'abacus'");
     REFUSED_WITH(machine.split.batch, 0, UNROLL_OK, ""); /* not cut, as in a session */
 #undef REFUSED_WITH
 }

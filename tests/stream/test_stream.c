@@ -501,6 +501,9 @@ static void test_refusals(void)
     refused_config("the outputs of layer 1, 'middle', depend on frames", inner, c);
     refused_config("needs a model", NULL, c);
     c.rows = 0, refused_config("rows = 0 is outside", t.m, c), c = t.config;
+    c.machine.threads = 2, refused_config("`threads` and all else", t.m, c), c = t.config;
+    c.machine.device = "cuda", refused_config("streams run on the cpu", t.m, c), c = t.config;
+    c.machine.size = 0, refused_config("unroll_machine_default()", t.m, c), c = t.config;
     c.machine.isa = "mmx", refused_config("there is no isa 'mmx'", t.m, c), c = t.config;
     c.machine.dtype = "fp8", refused_config("'fp8'", t.m, c), c = t.config;
     c.size = 0, refused_config("not begun with", t.m, c), c = t.config;

@@ -1,6 +1,6 @@
 /* The CPU as a device: executables of executable.h behind the functions of device.h. All its memory is the
  * host's, so reading a buffer is a copy. */
-#include "device/cpu/executable.h"
+#include "device/cpu/executable_parts.h"
 #include "device/cpu/isa.h"
 #include "device/cpu/operands.h"
 #include "device/cpu/adaptive_threads.h"
@@ -16,6 +16,8 @@ static unroll_status cpu_about(char *text, size_t size)
     snprintf(text, size, "%s, %d processor%s", isa->name, cpu_count(), cpu_count() == 1 ? "" : "s");
     return UNROLL_OK;
 }
+
+static const struct executable *of(const void *executable) { return executable; }
 
 static unroll_status cpu_store_new(const struct plan *plan, void **store)
 {
@@ -60,7 +62,7 @@ static unroll_status cpu_executable_new(const struct plan *plan, void *store, co
 static unroll_status find_bytes(struct executable *executable, const char *name, uint64_t first, uint64_t bytes,
                                 char **at)
 {
-    const struct plan *plan = executable_plan(executable);
+    const struct plan *plan = of(executable)->plan;
     int index = plan_find_buffer(plan, name);
     char *buffer = executable_buffer(executable, name);
     if (index < 0 || !buffer)
@@ -89,7 +91,7 @@ static unroll_status cpu_write(void *executable, const char *buffer, uint64_t fi
 
 static unroll_status cpu_run(void *executable, enum phase first, enum phase last)
 {
-    bool overlap = first <= PHASE_BACKWARD && last >= PHASE_SUM && plan_overlaps(executable_plan(executable));
+    bool overlap = first <= PHASE_BACKWARD && last >= PHASE_SUM && plan_overlaps(of(executable)->plan);
     for (int phase = (int)first; phase <= (int)last; phase++)
         if (!overlap || phase != PHASE_SUM)
             TRY(executable_run(executable, overlap && phase == PHASE_BACKWARD ? (enum phase)PHASE_BACKWARD_SUM
@@ -105,10 +107,13 @@ static uint64_t cpu_memory_estimate(const struct plan *plan, int threads)
 static void cpu_store_free(void *store) { store_free(store); }
 static void cpu_executable_free(void *executable) { executable_free(executable); }
 static void *cpu_host(void *executable, const char *buffer) { return executable_buffer(executable, buffer); }
-static uint64_t cpu_bytes(const void *executable) { return executable_bytes(executable); }
-static const char *cpu_isa_of(const void *executable) { return executable_isa(executable)->name; }
-static const struct op_time *cpu_time(const void *executable, int op) { return executable_time(executable, op); }
-static int cpu_threads(const void *executable) { return executable_threads(executable); }
+static uint64_t cpu_bytes(const void *executable) { return of(executable)->bytes; }
+static const char *cpu_isa_of(const void *executable) { return of(executable)->isa->name; }
+static const struct op_time *cpu_time(const void *executable, int op)
+{
+    return of(executable)->time ? &of(executable)->time[op] : NULL;
+}
+static int cpu_threads(const void *executable) { return of(executable)->threads; }
 
 const struct device device_cpu = {.name = "cpu",
                                   .traits = traits_of,

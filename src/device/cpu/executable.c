@@ -237,13 +237,3 @@ struct work executable_work(const struct executable *in)
     }
     return sum;
 }
-
-uint64_t executable_bytes(const struct executable *in) { return in->bytes; }
-
-const struct plan *executable_plan(const struct executable *in) { return in->plan; }
-
-const struct cpu_isa *executable_isa(const struct executable *in) { return in->isa; }
-
-const struct op_time *executable_time(const struct executable *in, int op) { return in->time ? &in->time[op] : NULL; }
-
-int executable_threads(const struct executable *in) { return in->threads; }

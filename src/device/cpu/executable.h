@@ -38,11 +38,5 @@ void *executable_buffer(struct executable *executable, const char *name);
 
 struct work executable_work(const struct executable *executable);          /* counted by the kernels of the last run */
 uint64_t executable_memory_estimate(const struct plan *plan, int threads); /* what the next will be */
-uint64_t executable_bytes(const struct executable *executable);            /* memory of its own, without the store's */
-
-const struct plan *executable_plan(const struct executable *executable);
-const struct cpu_isa *executable_isa(const struct executable *executable);
-int executable_threads(const struct executable *executable);
-const struct op_time *executable_time(const struct executable *executable, int op); /* NULL: not taken */
 
 #endif

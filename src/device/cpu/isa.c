@@ -87,13 +87,16 @@ const struct cpu_isa *cpu_isa_without_tiles(const struct cpu_isa *isa)
     return isa->isa == ISA_AMX ? cpu_isa_find(ISA_AVX512_VNNI, isa->real) : isa;
 }
 
+static const char *name_of(int index) { return index < ISA_COUNT ? isa_name((enum isa)index) : NULL; }
+
 unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu_isa **chosen)
 {
     bool in_double = real == DTYPE_F64;
+    char known[128];
     enum isa isa = in_double || name ? ISA_SCALAR : isa_unless_given();
     if (name && !isa_parse(name, &isa))
-        return fail(UNROLL_USAGE,
-                    "there is no isa '%s'; fix: choose one of scalar, avx2, avx512, avx512_vnni, amx, neon", name);
+        return fail(UNROLL_USAGE, "there is no isa '%s'; fix: choose one of %s", name,
+                    list_names(name_of, known, sizeof known));
     if (in_double && isa != ISA_SCALAR)
         return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");
     const struct cpu_isa *found = cpu_isa_find(isa, real);
