@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/number.h"
+#include "base/try.h"
 
 enum { LONGEST_NUMBER = 64 }; /* bytes of it in a line, with what is around it */
 
@@ -136,10 +137,10 @@ static bool is_header(const char *line)
 static unroll_status find_line(struct frames *f, const char **line, bool *more)
 {
     for (;;) {
-        unroll_status status = read_line(f, more);
+        TRY(read_line(f, more));
         *line = skip_blanks(f->text);
-        if (status != UNROLL_OK || !*more)
-            return status;
+        if (!*more)
+            return UNROLL_OK;
         if (**line == '\0' || **line == '#')
             continue;
         if (f->frame > 0 || *f->header || !is_header(*line))
@@ -151,17 +152,11 @@ static unroll_status find_line(struct frames *f, const char **line, bool *more)
 static unroll_status next_line(struct frames *f, float *frame, bool *more)
 {
     const char *at;
-    unroll_status found = find_line(f, &at, more);
 
-    if (found == UNROLL_OK && !*more && f->frame == 0 && *f->header)
+    TRY(find_line(f, &at, more));
+    if (!*more && f->frame == 0 && *f->header)
         return refuse(f, "the input holds no numbers, only the words '%.40s'", f->header);
-    if (found != UNROLL_OK || !*more)
-        return found;
-    for (int i = 0; i < f->width; i++) {
-        unroll_status status = read_number(f, &at, i, &frame[i]);
-        if (status != UNROLL_OK)
-            return status;
-    }
+    for (int i = 0; *more && i < f->width; i++) TRY(read_number(f, &at, i, &frame[i]));
     return UNROLL_OK;
 }
 
@@ -171,11 +166,11 @@ static unroll_status next_line(struct frames *f, float *frame, bool *more)
 static unroll_status read_frame(struct frames *f, void *to, size_t count, bool *more)
 {
     size_t got;
-    unroll_status status = read_bytes(f, to, count, &got);
 
+    TRY(read_bytes(f, to, count, &got));
     *more = got == count;
-    if (status != UNROLL_OK || got == count || got == 0 || ferror(f->file))
-        return status;
+    if (got == count || got == 0 || ferror(f->file))
+        return UNROLL_OK;
     return refuse(f, "the input ends in frame %lld, after %zu of %zu bytes", (long long)f->frame + 1, got, count);
 }
 
@@ -198,9 +193,7 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
         memset(f->text, 0, count);
         count = (size_t)f->left;
     }
-    unroll_status status = read_frame(f, f->text, count, more);
-    if (status != UNROLL_OK)
-        return status;
+    TRY(read_frame(f, f->text, count, more));
     if (!*more && f->left > 0 && !ferror(f->file))
         return refuse(f, "the %s ends %lld bytes before the end that its header tells", name_of(f), (long long)f->left);
     f->left -= f->left > 0 ? (int64_t)count : 0;
@@ -221,24 +214,20 @@ enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };
 static unroll_status need_bytes(struct frames *f, unsigned char *to, size_t count, const char *what)
 {
     size_t got;
-    unroll_status status = read_bytes(f, to, count, &got);
 
-    if (status == UNROLL_OK && got < count)
-        return refuse(f, "the %s ends in its %s", name_of(f), what);
-    return status;
+    TRY(read_bytes(f, to, count, &got));
+    return got < count ? refuse(f, "the %s ends in its %s", name_of(f), what) : UNROLL_OK;
 }
 
 static unroll_status skip_bytes(struct frames *f, uint64_t bytes)
 {
     unsigned char dropped[256];
-    unroll_status status = UNROLL_OK;
 
-    while (bytes > 0 && status == UNROLL_OK) {
-        size_t count = bytes < sizeof dropped ? (size_t)bytes : sizeof dropped;
-        status = need_bytes(f, dropped, count, "header");
-        bytes -= count;
+    for (size_t count; bytes > 0; bytes -= count) {
+        count = bytes < sizeof dropped ? (size_t)bytes : sizeof dropped;
+        TRY(need_bytes(f, dropped, count, "header"));
     }
-    return status;
+    return UNROLL_OK;
 }
 
 static unroll_status read_format(struct frames *f, unsigned bytes)
@@ -248,11 +237,8 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
 
     if (bytes < 16)
         return refuse(f, "the format chunk of the sound has %u bytes, not 16 or more", bytes);
-    unroll_status status = need_bytes(f, at, known, "header");
-    if (status == UNROLL_OK)
-        status = skip_bytes(f, (uint64_t)bytes - known + bytes % 2);
-    if (status != UNROLL_OK)
-        return status;
+    TRY(need_bytes(f, at, known, "header"));
+    TRY(skip_bytes(f, (uint64_t)bytes - known + bytes % 2));
     unsigned kind = (unsigned)get_number(at, 2), channels = (unsigned)get_number(at + 2, 2);
     unsigned bits = (unsigned)get_number(at + 14, 2);
     if (kind == EXTENSIBLE && known >= 26)
@@ -290,21 +276,18 @@ static unroll_status read_length(struct frames *f, unsigned bytes)
 static unroll_status read_header(struct frames *f)
 {
     unsigned char at[12];
-    unroll_status status = need_bytes(f, at, sizeof at, "header");
 
-    if (status == UNROLL_OK && (memcmp(at, "RIFF", 4) != 0 || memcmp(at + 8, "WAVE", 4) != 0))
+    TRY(need_bytes(f, at, sizeof at, "header"));
+    if (memcmp(at, "RIFF", 4) != 0 || memcmp(at + 8, "WAVE", 4) != 0)
         return refuse(f, "the input is no wav: it does not begin with RIFF .. WAVE");
-    while (status == UNROLL_OK) {
-        status = need_bytes(f, at, 8, "header");
-        if (status != UNROLL_OK)
-            break;
+    for (;;) {
+        TRY(need_bytes(f, at, 8, "header"));
         unsigned bytes = (unsigned)get_number(at + 4, 4);
         if (memcmp(at, "data", 4) == 0)
             return read_length(f, bytes);
         bool is_format = memcmp(at, "fmt ", 4) == 0; /* chunks begin at even places */
-        status = is_format ? read_format(f, bytes) : skip_bytes(f, (uint64_t)bytes + bytes % 2);
+        TRY(is_format ? read_format(f, bytes) : skip_bytes(f, (uint64_t)bytes + bytes % 2));
     }
-    return status;
 }
 
 /* ---- the header of a .npy ---- */
@@ -356,21 +339,17 @@ static unroll_status read_npy_header(struct frames *f)
 {
     unsigned char at[NPY_PREFIX + 4];
     char header[NPY_LONGEST + 1] = "";
-    unroll_status status = need_bytes(f, at, NPY_PREFIX, "header");
 
-    if (status != UNROLL_OK)
-        return status;
+    TRY(need_bytes(f, at, NPY_PREFIX, "header"));
     if (memcmp(at, "\x93NUMPY", 6) != 0 || at[6] < 1 || at[6] > 3)
         return refuse(f, "the input is no .npy: it does not begin with NUMPY and a version of 1 to 3");
     int bytes = at[6] == 1 ? 2 : 4;
-    status = need_bytes(f, at + NPY_PREFIX, (size_t)bytes, "header");
-    if (status != UNROLL_OK)
-        return status;
+    TRY(need_bytes(f, at + NPY_PREFIX, (size_t)bytes, "header"));
     unsigned length = (unsigned)get_number(at + NPY_PREFIX, (size_t)bytes);
     if (length > NPY_LONGEST)
         return refuse(f, "the header of the array has %u bytes, more than %d", length, NPY_LONGEST);
-    status = need_bytes(f, (unsigned char *)header, length, "header");
-    return status == UNROLL_OK ? read_npy_layout(f, header) : status;
+    TRY(need_bytes(f, (unsigned char *)header, length, "header"));
+    return read_npy_layout(f, header);
 }
 
 /* ---- all formats ---- */

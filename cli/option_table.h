@@ -28,7 +28,7 @@ OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "chars words", .
        .group = "Data", .commands = IN(TRAIN), .doc = "of a text: characters, or words")
 OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN), .with = OPTION_TOKENS, .with_values = "words",
-       .doc = "word-lm: vocabulary size: the most frequent words of the text; the others are <unk>")
+       .doc = "vocabulary size with --tokens words: the most frequent words of the text; the others are <unk>")
 OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names, .fallback = "lstm", .group = "Network",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it "

@@ -21,7 +21,7 @@ for shell in bash zsh fish; do unroll completion $shell >completion.$shell; done
 for shell in bash zsh fish; do
     missing=
     for option in $(for command in $(unroll help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
-                        unroll "$command" --help | sed -n 's/^  --\([a-z-]*\).*/\1/p'; done | sort -u); do
+                        unroll "$command" --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p'; done | sort -u); do
         grep -qE -- "(--|-l )$option\\b" completion.$shell || missing="$missing $option"
     done
     holds "$shell: all options" test -z "$missing"

@@ -39,7 +39,8 @@ options_with_numbers() {
     done | sort -k 2,2 -u
 }
 options_with_numbers > options
-numeric=$(grep -c 'RANGE(' "$sources/cli/option_table.h")
+hyperparameters=$(grep -ohE '\bH\([a-z0-9]+, [0-9s]' "$sources"/src/optim/*.h | cut -d, -f1 | sort -u | wc -l)
+numeric=$(($(grep -c 'RANGE(' "$sources/cli/option_table.h") + hyperparameters))
 [ "$(wc -l < options)" -eq "$numeric" ] || { failed=$((failed + 1)); echo "FAILED the help has ranges of $(wc -l < options) options, not of $numeric"; }
 
 while read -r command option least most; do
