@@ -120,24 +120,31 @@ static struct fused_operand operand_of(const struct stream_call *c, enum operand
     return (struct fused_operand){at, row};
 }
 
+/* [B, n] by weights in panels, k long. */
+static struct product product_of(const struct stream_call *c, struct fused_operand x, size_t n, size_t k,
+                                 enum dtype dtype, const float *w, const float *bias)
+{
+    return (struct product){.m = c->rows,
+                            .n = n,
+                            .k = k,
+                            .a = x.at,
+                            .a_row = x.row,
+                            .a_col = 1,
+                            .b = w,
+                            .b_row = PANEL,
+                            .b_panel = cells_of(dtype, k) * PANEL,
+                            .c = c->to.at,
+                            .c_row = c->to.row,
+                            .bias = bias,
+                            .start = ZERO};
+}
+
 static void bind_product(const struct binder *b, const struct op *op, struct stream_call *c)
 {
     const size_t k = b->plan->plan->buffer[op->view[GEMM_W].buffer].size[1];
-    const struct fused_operand x = operand_of(c, OPERAND_X, c->from.at, c->from.row, k);
+    const float *w = rows_of(b, &op->view[GEMM_W]).at, *bias = rows_of(b, &op->view[GEMM_BIAS]).at;
     c->multiply = product_with(b->w->isa, b->w->dtype);
-    c->product = (struct product){.m = c->rows,
-                                  .n = c->width,
-                                  .k = k,
-                                  .a = x.at,
-                                  .a_row = x.row,
-                                  .a_col = 1,
-                                  .b = rows_of(b, &op->view[GEMM_W]).at,
-                                  .b_row = PANEL,
-                                  .b_panel = cells_of(b->w->dtype, k) * PANEL,
-                                  .c = c->to.at,
-                                  .c_row = c->to.row,
-                                  .bias = rows_of(b, &op->view[GEMM_BIAS]).at,
-                                  .start = ZERO};
+    c->product = product_of(c, operand_of(c, OPERAND_X, c->from.at, c->from.row, k), c->width, k, b->w->dtype, w, bias);
 }
 
 /* Weights [G, U, K] and their biases; nothing where they are absent. */
@@ -185,18 +192,8 @@ static void bind_recurrence(const struct binder *b, const struct op *op, struct 
                                             .vector = {rows_of(b, &op->view[RNN_VECTOR]).at, units, 0}}};
     c->run = l->projection ? run_projected : c->fused[1] || c->cells ? run_steps : run_step;
     c->multiply = b->w->isa->product;
-    c->product = (struct product){.m = c->rows,
-                                  .n = l->width,
-                                  .k = l->hidden,
-                                  .a = intermediate,
-                                  .a_row = units,
-                                  .a_col = 1,
-                                  .b = rows_of(b, &op->view[RNN_PROJ]).at,
-                                  .b_row = PANEL,
-                                  .b_panel = (size_t)l->hidden * PANEL,
-                                  .c = c->to.at,
-                                  .c_row = units,
-                                  .start = ZERO};
+    c->product = product_of(c, (struct fused_operand){intermediate, units}, l->width, l->hidden, DTYPE_F32,
+                            rows_of(b, &op->view[RNN_PROJ]).at, NULL);
 }
 
 /* The slots of what is read and given, and what else there is to prepare. */
@@ -259,28 +256,26 @@ void stream_bind(const struct stream_plan *p, struct unroll_stream *s)
 void stream_move(struct unroll_stream *s)
 {
 #define ADDRESS(field) offsetof(struct stream_call, field)
-    static const size_t address[] = {
-        ADDRESS(from.at),
-        ADDRESS(to.at),
-        ADDRESS(token),
-        ADDRESS(cells),
-        ADDRESS(product.a),
-        ADDRESS(product.b),
-        ADDRESS(product.c),
-        ADDRESS(product.bias),
-        ADDRESS(step.x.at),
-        ADDRESS(step.h.at),
-        ADDRESS(step.intermediate.at),
-        ADDRESS(step.of_x.at),
-        ADDRESS(step.of_x.bias),
-        ADDRESS(step.of_h.at),
-        ADDRESS(step.of_h.bias),
-        ADDRESS(step.value.in.at),
-        ADDRESS(step.value.state.at),
-        ADDRESS(step.value.next.at),
-        ADDRESS(step.value.intermediate.at),
-        ADDRESS(step.value.vector.at),
-    };
+    static const size_t address[] = {ADDRESS(from.at),
+                                     ADDRESS(to.at),
+                                     ADDRESS(token),
+                                     ADDRESS(cells),
+                                     ADDRESS(product.a),
+                                     ADDRESS(product.b),
+                                     ADDRESS(product.c),
+                                     ADDRESS(product.bias),
+                                     ADDRESS(step.x.at),
+                                     ADDRESS(step.h.at),
+                                     ADDRESS(step.intermediate.at),
+                                     ADDRESS(step.of_x.at),
+                                     ADDRESS(step.of_x.bias),
+                                     ADDRESS(step.of_h.at),
+                                     ADDRESS(step.of_h.bias),
+                                     ADDRESS(step.value.in.at),
+                                     ADDRESS(step.value.state.at),
+                                     ADDRESS(step.value.next.at),
+                                     ADDRESS(step.value.intermediate.at),
+                                     ADDRESS(step.value.vector.at)};
 #undef ADDRESS
     struct stream_call *call = stream_at(s, s->call);
     for (struct stream_call *end = call + 2 * s->calls; call < end; call++)
