@@ -16,7 +16,7 @@
 #define GIVE_D_STATE(name)     d.state.name   = record_input("d_state_" #name);
 
 #define TAKE_NEXT(name)        record_result("next_" #name, v.next.name);
-#define TAKE_INTERMEDIATE(name)        record_result("link_" #name, v.intermediate.name);
+#define TAKE_INTERMEDIATE(name)        record_result("intermediate_" #name, v.intermediate.name);
 #define TAKE_SAVED(name)       record_result("saved_" #name, v.saved.name);
 #define TAKE_D_STATE(name)     record_result("d_state_" #name, d.state.name);
 #define TAKE_D_IN(name, from)  record_result("d_in_" #name, d.in.name);

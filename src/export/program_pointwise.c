@@ -80,7 +80,7 @@ static bool bind_result(const struct program *p, const struct cell_vectors *v, c
     const char *name;
     if ((name = after(field, "next_")))
         *binding = state_binding(p, v, named(l->cell->state, l->cell->states, name), true);
-    else if ((name = after(field, "link_")))
+    else if ((name = after(field, "intermediate_")))
         *binding =
             (struct binding){.vector = v->intermediate,
                              .first = (uint32_t)named(l->cell->intermediate, l->cell->intermediates, name) * l->hidden};

@@ -54,7 +54,7 @@ static inline float *unit_named(struct unit *unit, const struct cell_declaration
     } groups[] = {{"state_", n->state, cell->state},
                   {"next_", n->next, cell->state},
                   {"saved_", n->saved, cell->saved_value},
-                  {"link_", n->intermediate, cell->intermediate},
+                  {"intermediate_", n->intermediate, cell->intermediate},
                   {"vector_", n->vector, cell->vector}};
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         size_t length = strlen(groups[g].prefix);

@@ -88,7 +88,7 @@ static unroll_status forward_turn(struct recurrence *r)
         TRY(forward_phase(r, phase, in, state, e));
         take_saved(r, e, saved);
         if (phase + 1 < r->cell->phases)
-            intermediate = rnn_gathered(r, rnn_result(e, "link", r->cell->intermediate[0]));
+            intermediate = rnn_gathered(r, rnn_result(e, "intermediate", r->cell->intermediate[0]));
     }
     for (int k = 0; k < r->cell->states; k++) next[k] = rnn_result(e, "next", r->cell->state[k]);
     if (r->projected) {
