@@ -70,9 +70,9 @@ if private_words src cli include bindings docs README.md CONTRIBUTING.md >"$plac
 fi
 echo 'a walker foretold it' >"$place/page"
 private_words "$place/page" >/dev/null || { echo "FAILED private words are not found"; failed=$((failed + 1)); }
-# 77: the formatter is not here.
+# 77: the formatter is not here. It reads all files, once.
 skipped=0
-tools/format.sh --check >"$place/format" 2>&1
+[ -n "$broken" ] || tools/format.sh --check >"$place/format" 2>&1
 case $? in
 0) passed=$((passed + 1)) ;;
 77) echo "skipped: the format of C files: $(cat "$place/format")"; skipped=1 ;;
