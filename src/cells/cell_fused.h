@@ -216,6 +216,11 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
 #define CELL_LIKE CELL
 #define CELL_OWN_PRODUCTS
 #endif
+#ifdef CELL_CHOOSES
+enum { CELL_(lone_whole) = 0 }; /* few networks have such a cell: less code, a bit slower */
+#else
+enum { CELL_(lone_whole) = V_WIDTH > 1 }; /* of single numbers it would be code for each */
+#endif
 
 /* Gates of the weights. By input: where its sum comes from; which of the recurrent weights is its own. */
 enum {

@@ -421,8 +421,7 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
 #endif
 _Static_assert((int)PHASE_(count) == (int)LIKE_(count) && (int)PHASE_(from) == (int)LIKE_(from), "other inputs");
 
-/* A lone row with whole vectors stays in registers to the end; not single numbers, for each of which the cell's code
- * would be written again. */
+/* A lone row with whole vectors stays in registers to the end. */
 CELL_CODE void PHASE_(lone_whole)(const struct fused_step *s, size_t unit, const size_t vectors)
 {
     const struct fused_tile t = LIKE_(lone_tile)(s, unit, V_WIDTH);
@@ -436,7 +435,7 @@ CELL_CODE void PHASE_(lone_whole)(const struct fused_step *s, size_t unit, const
 #define PHASE_LONE(size, vectors)                                                                       \
     static void PHASE_(lone_##size)(const struct fused_step *s, size_t unit)                            \
     {                                                                                                   \
-        if (V_WIDTH > 1 && fused_last(s, unit, vectors) == V_WIDTH)                                     \
+        if (CELL_(lone_whole) && fused_last(s, unit, vectors) == V_WIDTH)                                     \
             PHASE_(lone_whole)(s, unit, vectors);                                                       \
         else                                                                                            \
             LIKE_(part_##size)(s, unit, PHASE_(finish_rows));                                           \
