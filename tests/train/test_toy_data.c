@@ -358,6 +358,7 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
     MUST(unroll_evaluate(m[0], data, &machine, &after));
     if (MUST(unroll_model_load(inside("ckpt/model.safetensors"), &loaded)))
         MUST(unroll_evaluate(loaded, data, &machine, &again));
+    CHECK(loaded && strcmp(loaded->task, "toy") == 0, "the model's file has forgotten the task");
     CHECK(!memcmp(&after, &again, sizeof after), "%s: %g, loaded %g", device, after.loss, again.loss);
     CHECK(after.loss < 0.5 * after.floor && after.loss < 0.5 * before.loss &&
               after.metric[1].value > before.metric[1].value,
