@@ -1,6 +1,5 @@
 /* unroll inspect: what a model file holds: its specification, vocabulary and tensors. */
 #include <float.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

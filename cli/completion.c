@@ -19,22 +19,14 @@ static void print_doc(const char *doc, const char *escaped)
 
 static bool reads_file(const struct option *o) { return o->kind == PATH || o->kind == NUMBER_OR_PATH; }
 
-/* The positional options of a command, one after the other: from `id` on; option_count: there is no more. */
-static int next_positional(int command, int id)
-{
-    while (id < option_count && !(options[id].positional && option_is_of(&options[id], command))) id++;
-    return id;
-}
-
 /* ---- bash ---- */
 
 static void bash_values(void)
 {
     puts("    case \"$before\" in");
-    for (int id = 0; id < option_count; id++) {
+    for (int id = next_option(COMMAND_NONE, false, 0); id < option_count;
+         id = next_option(COMMAND_NONE, false, id + 1)) {
         const struct option *o = &options[id];
-        if (o->positional)
-            continue;
         if (o->kind == CHOICE)
             printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name, o->choices);
         else if (reads_file(o) || o->kind == DIRECTORY)
@@ -54,14 +46,11 @@ static void bash_words(void)
         if (!command_is_listed(c))
             continue;
         printf("        %s) names='", commands[c].name);
-        for (int id = 0, first = 1; id < option_count; id++) {
-            if (options[id].positional || !option_is_of(&options[id], c))
-                continue;
-            printf("%s--%s", first ? "" : " ", options[id].name);
-            first = 0;
-        }
+        const char *gap = "";
+        for (int id = next_option(c, false, 0); id < option_count; id = next_option(c, false, id + 1), gap = " ")
+            printf("%s--%s", gap, options[id].name);
         putchar('\'');
-        int id = next_positional(c, 0);
+        int id = next_option(c, true, 0);
         if (id < option_count)
             printf(options[id].choices ? " words='%s'" : " files=1", options[id].choices);
         puts(";;");
@@ -104,14 +93,12 @@ static void zsh_value(const struct option *o)
 static void zsh_command(int c)
 {
     printf("        %s) _arguments", commands[c].name);
-    for (int id = next_positional(c, 0); id < option_count; id = next_positional(c, id + 1)) {
+    for (int id = next_option(c, true, 0); id < option_count; id = next_option(c, true, id + 1)) {
         printf(" \\\n            '%s", options[id].repeats ? "*" : "");
         zsh_value(&options[id]);
     }
-    for (int id = 0; id < option_count; id++) {
+    for (int id = next_option(c, false, 0); id < option_count; id = next_option(c, false, id + 1)) {
         const struct option *o = &options[id];
-        if (o->positional || !option_is_of(o, c))
-            continue;
         printf(" \\\n            '--%s%s[", o->name, o->kind == FLAG ? "" : "=");
         print_doc(o->doc, "[]\\");
         putchar(']');

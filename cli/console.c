@@ -74,8 +74,10 @@ void console_unmute(int rank)
     console.mute = false;
 }
 
-static void print_line(const char *format, va_list arguments)
+static void say_line(bool silent, const char *format, va_list arguments)
 {
+    if (silent)
+        return;
     end_live();
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
@@ -85,10 +87,8 @@ void say(const char *format, ...)
 {
     va_list arguments;
 
-    if (console.quiet)
-        return;
     va_start(arguments, format);
-    print_line(format, arguments);
+    say_line(console.quiet, format, arguments);
     va_end(arguments);
 }
 
@@ -96,10 +96,8 @@ void say_always(const char *format, ...)
 {
     va_list arguments;
 
-    if (console.mute)
-        return;
     va_start(arguments, format);
-    print_line(format, arguments);
+    say_line(console.mute, format, arguments);
     va_end(arguments);
 }
 

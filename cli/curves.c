@@ -1,7 +1,6 @@
 /* Reads metrics.jsonl strictly: a plot that leaves out what it does not understand would lie. */
 #include "curves.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/npy_header.h"
 #include "base/number.h"
 #include "base/try.h"
 
@@ -211,7 +212,7 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
 
 enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };
 
-static unroll_status need_bytes(struct frames *f, unsigned char *to, size_t count, const char *what)
+static unroll_status need_bytes(struct frames *f, void *to, size_t count, const char *what)
 {
     size_t got;
 
@@ -294,40 +295,22 @@ static unroll_status read_header(struct frames *f)
 
 enum { NPY_PREFIX = 8, NPY_LONGEST = 4096 };
 
-/* The text after 'key': in a header such as {'descr': '<f4', 'fortran_order': False, 'shape': (90, 2), }. */
-static const char *npy_value(const char *header, const char *key)
-{
-    const char *at = strstr(header, key);
-
-    if (at == NULL)
-        return "";
-    at += strlen(key);
-    return at + strspn(at, " :");
-}
-
-/* "(90, 2)", or "(90,)", whose width is 1. */
-static bool read_npy_shape(const char *at, int64_t *steps, int64_t *width)
-{
-    *width = 1;
-    if (*at++ != '(' || number_integer(&at, NULL, 0, INT64_MAX, steps) != NUMBER_OK || *at++ != ',')
-        return false;
-    at += strspn(at, " ");
-    return *at == ')' || (number_integer(&at, NULL, 1, INT_MAX, width) == NUMBER_OK && *at == ')');
-}
-
 /* Frames are the rows of a [T, width] array of floats; of width 1 also the numbers of a [T] array. */
-static unroll_status read_npy_layout(struct frames *f, const char *header)
+static unroll_status read_npy_layout(struct frames *f, const char *text, size_t length)
 {
-    const char *shape = npy_value(header, "'shape'");
-    int64_t steps, width;
+    struct npy_header h;
 
-    if (strncmp(npy_value(header, "'descr'"), "'<f4'", 5) != 0)
+    if (!npy_read_header(text, text + length, &h))
+        return refuse(f, "the header of the array is not the dict of descr, fortran_order and shape that NumPy writes");
+    const char *shape = strchr(text, '(');
+    int64_t steps = (int64_t)h.shape[0], width = f->width;
+    if (strcmp(h.type, "<f4") != 0)
         return refuse(f, "the array does not hold 32-bit floats; fix: x.astype('float32')");
-    if (strncmp(npy_value(header, "'fortran_order'"), "False", 5) != 0 && strstr(shape, ",)") == NULL)
+    if (h.fortran && h.rank > 1)
         return refuse(f, "the array is in Fortran's order; fix: np.ascontiguousarray(x)");
-    if (!read_npy_shape(shape, &steps, &width) || width != f->width)
+    if (h.rank < 1 || h.rank > 2 || (h.rank == 2 ? h.shape[1] : 1) != (uint64_t)width)
         return refuse(f, "the array has the shape %.*s; the model takes (steps, %d)", (int)strcspn(shape, ")") + 1,
-                      *shape ? shape : "?", f->width);
+                      shape, f->width);
     if (steps > INT64_MAX / 4 / width)
         return refuse(f, "the array has %lld steps, too many", (long long)steps);
     f->sample_bytes = 4;
@@ -341,15 +324,15 @@ static unroll_status read_npy_header(struct frames *f)
     char header[NPY_LONGEST + 1] = "";
 
     TRY(need_bytes(f, at, NPY_PREFIX, "header"));
-    if (memcmp(at, "\x93NUMPY", 6) != 0 || at[6] < 1 || at[6] > 3)
+    if (memcmp(at, NPY_MAGIC, 6) != 0 || at[6] < 1 || at[6] > 3)
         return refuse(f, "the input is no .npy: it does not begin with NUMPY and a version of 1 to 3");
-    int bytes = at[6] == 1 ? 2 : 4;
-    TRY(need_bytes(f, at + NPY_PREFIX, (size_t)bytes, "header"));
-    unsigned length = (unsigned)get_number(at + NPY_PREFIX, (size_t)bytes);
+    size_t bytes = at[6] == 1 ? 2 : 4;
+    TRY(need_bytes(f, at + NPY_PREFIX, bytes, "header"));
+    unsigned length = (unsigned)get_number(at + NPY_PREFIX, bytes);
     if (length > NPY_LONGEST)
         return refuse(f, "the header of the array has %u bytes, more than %d", length, NPY_LONGEST);
-    TRY(need_bytes(f, (unsigned char *)header, length, "header"));
-    return read_npy_layout(f, header);
+    TRY(need_bytes(f, header, length, "header"));
+    return read_npy_layout(f, header, length);
 }
 
 /* ---- all formats ---- */
@@ -382,9 +365,9 @@ unroll_status frames_next(struct frames *f, float *frame, bool *more)
     };
 
     *more = true;
-    unroll_status status = next[f->format](f, frame, more);
-    if (status != UNROLL_OK || !*more)
-        return status;
+    TRY(next[f->format](f, frame, more));
+    if (!*more)
+        return UNROLL_OK;
     f->frame++;
     return check_frame(f, frame);
 }

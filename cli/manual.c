@@ -94,24 +94,30 @@ static void describe_option(const struct option *o, char note[NOTE_LONGEST])
 
 static const char *group_of(const struct option *o) { return o->group ? o->group : "Output"; }
 
-/* Whether a group begins at this option of the command: groups are printed where their first member is. */
-static bool begins_group(int id, enum command command)
-{
-    for (int before = 0; before < id; before++)
-        if (!options[before].positional && option_is_of(&options[before], command) &&
-            strcmp(group_of(&options[before]), group_of(&options[id])) == 0)
-            return false;
-    return true;
-}
-
 /* ---- help ---- */
+
+static bool same_group(int a, int b) { return strcmp(group_of(&options[a]), group_of(&options[b])) == 0; }
+
+/* Groups are printed where their first member is. */
+static void print_groups(enum command command, const char *heading, void (*print)(const struct option *))
+{
+    for (int id = next_option(command, false, 0); id < option_count; id = next_option(command, false, id + 1)) {
+        int first = next_option(command, false, 0);
+        while (!same_group(first, id)) first = next_option(command, false, first + 1);
+        if (first < id)
+            continue;
+        printf(heading, group_of(&options[id]));
+        for (int member = id; member < option_count; member = next_option(command, false, member + 1))
+            if (same_group(member, id))
+                print(&options[member]);
+    }
+}
 
 void manual_usage(enum command command)
 {
     printf("usage: unroll %s", commands[command].name);
-    for (int id = 0; id < option_count; id++)
-        if (options[id].positional && option_is_of(&options[id], command))
-            printf(options[id].scope == LINE ? " [%s]" : " %s", options[id].argument);
+    for (int id = next_option(command, true, 0); id < option_count; id = next_option(command, true, id + 1))
+        printf(options[id].scope == LINE ? " [%s]" : " %s", options[id].argument);
     puts(" [options]");
 }
 
@@ -131,30 +137,15 @@ static void print_option(const struct option *o)
     print_wrapped(note, DOC_COLUMN);
 }
 
-static void print_group(int first, enum command command)
-{
-    printf("\n%s:\n", group_of(&options[first]));
-    for (int id = first; id < option_count; id++)
-        if (!options[id].positional && option_is_of(&options[id], command) &&
-            strcmp(group_of(&options[id]), group_of(&options[first])) == 0)
-            print_option(&options[id]);
-}
-
 void manual_help(enum command command)
 {
     manual_usage(command);
     printf("%s: %s.\n", commands[command].name, commands[command].does);
-    for (int id = 0, first = 1; id < option_count; id++) {
-        if (!options[id].positional || !option_is_of(&options[id], command))
-            continue;
-        if (first)
-            putchar('\n');
-        first = 0;
+    if (next_option(command, true, 0) < option_count)
+        putchar('\n');
+    for (int id = next_option(command, true, 0); id < option_count; id = next_option(command, true, id + 1))
         print_option(&options[id]);
-    }
-    for (int id = 0; id < option_count; id++)
-        if (!options[id].positional && option_is_of(&options[id], command) && begins_group(id, command))
-            print_group(id, command);
+    print_groups(command, "\n%s:\n", print_option);
     if (command == COMMAND_TRAIN)
         puts("\nCtrl-C saves and prints how to go on. Every option can also be set by an\n"
              "environment variable (UNROLL_HIDDEN=128) or in the file of --config; the order\n"
@@ -216,21 +207,10 @@ static void roff_option(const struct option *o)
 static void roff_options(void)
 {
     puts(".SH ARGUMENTS");
-    for (int id = 0; id < option_count; id++)
-        if (options[id].positional)
-            roff_option(&options[id]);
+    for (int id = next_option(COMMAND_NONE, true, 0); id < option_count; id = next_option(COMMAND_NONE, true, id + 1))
+        roff_option(&options[id]);
     puts(".SH OPTIONS");
-    for (int first = 0; first < option_count; first++) {
-        bool begins = !options[first].positional;
-        for (int before = 0; before < first && begins; before++)
-            begins = options[before].positional || strcmp(group_of(&options[before]), group_of(&options[first])) != 0;
-        if (!begins)
-            continue;
-        printf(".SS %s\n", group_of(&options[first]));
-        for (int id = first; id < option_count; id++)
-            if (!options[id].positional && strcmp(group_of(&options[id]), group_of(&options[first])) == 0)
-                roff_option(&options[id]);
-    }
+    print_groups(COMMAND_NONE, ".SS %s\n", roff_option);
 }
 
 static void roff_surroundings(void)

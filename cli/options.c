@@ -433,13 +433,20 @@ static unroll_status read_letter(struct line *line, const char *word)
 }
 
 /* A word without a dash belongs to the first positional option that has none. */
+int next_option(int command, bool positional, int id)
+{
+    while (id < option_count && (options[id].positional != positional ||
+                                 (command != COMMAND_NONE && !option_is_of(&options[id], (enum command)command))))
+        id++;
+    return id;
+}
+
 static unroll_status read_positional(struct line *line, const char *word)
 {
     enum command command = line->settings->command;
 
-    for (int id = 0; id < option_count; id++)
-        if (options[id].positional && option_is_of(&options[id], command) &&
-            (options[id].repeats || !is_given(line->settings, id)))
+    for (int id = next_option(command, true, 0); id < option_count; id = next_option(command, true, id + 1))
+        if (options[id].repeats || !is_given(line->settings, id))
             return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
     return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'", commands[command].name, word,
                     commands[command].name);
@@ -570,8 +577,10 @@ static unroll_status check_effects(const struct settings *settings)
 /* What a command works on must be named. */
 static unroll_status check_positional(const struct settings *settings)
 {
-    for (int id = 0; id < option_count; id++)
-        if (options[id].positional && options[id].scope != LINE && option_is_of(&options[id], settings->command))
+    int id = next_option(settings->command, true, 0);
+
+    for (; id < option_count; id = next_option(settings->command, true, id + 1))
+        if (options[id].scope != LINE)
             TRY(settings_need(settings, id));
     return UNROLL_OK;
 }

@@ -107,6 +107,10 @@ void field_names_for(enum command command);
 /* "rnn, lstm" from "rnn lstm". */
 void list_choices(const char *choices, char *text, size_t size);
 
+/* Of a command's options (COMMAND_NONE: of all) that are positional, or are not, the next from `id` on; option_count:
+ * there is no more. */
+int next_option(int command, bool positional, int id);
+
 /* option_count: there is none of that name. */
 int option_find(const char *name);
 /* Is it, behind UNROLL_, of a variable that the library reads itself? */

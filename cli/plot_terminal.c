@@ -1,6 +1,5 @@
 /* The curves as one line of small bars for each run, with the numbers that people look for. On a terminal
  * that is not UTF-8, characters of ASCII stand for the bars. */
-#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>

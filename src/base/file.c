@@ -32,9 +32,8 @@ static unroll_status grow(struct buffer *buffer, size_t capacity, const char *pa
     if (capacity > limit)
         return fail(UNROLL_RESOURCE, "reading '%s' needs %.1f MB and the memory limit is %.1f MB", path,
                     (double)capacity / 1e6, (double)limit / 1e6);
-    char *larger = allocate_zeroed(capacity + 1, 1);
-    if (larger == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for '%s' (%zu bytes)", path, capacity);
+    char *larger;
+    TRY(ALLOCATE(larger, capacity + 1, "for '%s' (%zu bytes)", path, capacity));
     if (buffer->used > 0)
         memcpy(larger, buffer->at, buffer->used);
     release(buffer->at);

@@ -70,9 +70,8 @@ unroll_status format_json(const json_t *json, char **text)
 
     if (size == 0)
         return fail(UNROLL_FAILURE, "a value cannot be written as JSON (not finite, or it contains itself)");
-    char *formatted = allocate_zeroed(size + 2, 1);
-    if (formatted == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for JSON text (%zu bytes)", size);
+    char *formatted;
+    TRY(ALLOCATE(formatted, size + 2, "for JSON text (%zu bytes)", size));
     json_dumpb(json, formatted, size, flags);
     formatted[size] = '\n';
     *text = formatted;

@@ -266,9 +266,8 @@ unroll_status comm_mpi_open(double timeout, struct unroll_comm **comm)
     if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
         return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
     TRY(abi->load());
-    struct rank_mpi *r = allocate_zeroed(1, sizeof *r);
-    if (!r)
-        return fail(UNROLL_RESOURCE, "no memory for a rank");
+    struct rank_mpi *r;
+    TRY(ALLOCATE(r, 1, "for a rank"));
     static const struct transport transport = {"mpi",    mpi_send, mpi_begin, mpi_test,  mpi_drop, mpi_idle,
                                                mpi_push, mpi_join, mpi_sum,   mpi_abort, mpi_close};
     r->comm = (struct unroll_comm){.transport = &transport, .process = process_number(), .timeout = timeout};

@@ -19,9 +19,8 @@ static void self_close(struct unroll_comm *comm) { release(comm); }
 unroll_status comm_self_open(double timeout, struct unroll_comm **comm)
 {
     static const struct transport self = {.name = "self", .abort = self_abort, .close = self_close};
-    struct unroll_comm *made = allocate_zeroed(1, sizeof *made);
-    if (!made)
-        return fail(UNROLL_RESOURCE, "no memory for a rank");
+    struct unroll_comm *made;
+    TRY(ALLOCATE(made, 1, "for a rank"));
     *made = (struct unroll_comm){.transport = &self, .ranks = 1, .process = process_number(), .timeout = timeout};
     *comm = made;
     return UNROLL_OK;

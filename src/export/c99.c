@@ -89,9 +89,8 @@ static unroll_status take_numbers(const struct tensor_view *t, const struct unro
     for (int i = 0; i < t->rank; i++) count *= (size_t)t->shape[i]; /* the file has as many, npy.c saw to that */
     c->steps = (size_t)t->shape[0];
     c->rows = t->rank == (m->tokens ? 2 : 3) ? (size_t)t->shape[1] : 1;
-    float *x = allocate_zeroed(count ? count : 1, sizeof *x);
-    if (!x)
-        return fail(UNROLL_RESOURCE, "no memory for a calibration of %zu numbers", count);
+    float *x;
+    TRY(ALLOCATE(x, count ? count : 1, "for a calibration of %zu numbers", count));
     *room = x;
     TRY(tensor_view_to_floats(t, x));
     c->frames = x;

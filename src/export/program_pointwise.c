@@ -234,9 +234,8 @@ unroll_status program_add_recurrence(struct program *p, const struct recurrence 
     const struct layer *l = layer_of(p, r);
     struct cell_vectors v = {r, ABSENT_VECTOR, ABSENT_VECTOR};
     char name[32];
-    struct cell_record *record = allocate_zeroed(1, sizeof *record);
-    if (!record)
-        return fail(UNROLL_RESOURCE, "no memory for the record of a cell");
+    struct cell_record *record;
+    TRY(ALLOCATE(record, 1, "for the record of a cell"));
     unroll_status status = UNROLL_OK;
     if (!cell_record_named(cell_recorders, l->cell->name, record))
         status = fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has no record to print", r->layer, l->cell->name);

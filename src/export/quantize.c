@@ -195,9 +195,7 @@ static unroll_status size_sums(struct program *p)
 static unroll_status make_multipliers(struct act *a, const double *scale, uint32_t count, int power)
 {
     double largest = 0;
-    a->multiplier = allocate_zeroed(count, sizeof *a->multiplier);
-    if (!a->multiplier)
-        return fail(UNROLL_RESOURCE, "no memory for %u multipliers", count);
+    TRY(ALLOCATE(a->multiplier, count, "for %u multipliers", count));
     for (uint32_t i = 0; i < count; i++) largest = fmax(largest, ldexp(scale[i], power));
     a->shift = MULTIPLIER_BITS - (largest > 0 ? exponent_of(largest) : 0);
     a->shift = a->shift < 1 ? 1 : a->shift > 62 ? 62 : a->shift;
@@ -219,9 +217,7 @@ static unroll_status quantize_product(const struct program *p, struct act *a)
     if (!a->bias)
         return UNROLL_OK;
     const float *bias = parameter_values(p, a->bias) + a->bias_first;
-    a->bias_q = allocate_zeroed(a->count, sizeof *a->bias_q);
-    if (!a->bias_q)
-        return fail(UNROLL_RESOURCE, "no memory for %u biases", a->count);
+    TRY(ALLOCATE(a->bias_q, a->count, "for %u biases", a->count));
     for (uint32_t i = 0; i < a->count; i++) a->bias_q[i] = (int32_t)nearbyint(ldexp((double)bias[i], fraction));
     return UNROLL_OK;
 }

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/number.h"
+#include "base/npy_header.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "arrays lie in the file in little-endian order and are used in place"
@@ -18,7 +18,8 @@
 
 enum { NPY_ALIGNMENT = 64, NPY_PREFIX = 10, NPY_HEADER_CAPACITY = 512 };
 
-static const char npy_magic[6] = {'\x93', 'N', 'U', 'M', 'P', 'Y'};
+static const char npy_magic[6] = NPY_MAGIC;
+_Static_assert((int)NPY_RANK == (int)TENSOR_LARGEST_RANK, "a view has the axes of an array");
 
 /* NumPy's name of each type; NULL: it has none. */
 static const char *const descriptions[DTYPE_COUNT] = {
@@ -27,127 +28,28 @@ static const char *const descriptions[DTYPE_COUNT] = {
     [DTYPE_U32] = "<u4", [DTYPE_U16] = "<u2", [DTYPE_U8] = "|u1",  [DTYPE_BOOL] = "|b1",
 };
 
-/* ---- the header of an array: a Python dict of three keys ---- */
-
-struct text {
-    const char *at, *end;
-};
-
-static void skip_spaces(struct text *t)
+/* The view of an array with this header, but for its bytes. */
+static unroll_status describe_view(const struct npy_header *h, const char *name, struct tensor_view *tensor)
 {
-    while (t->at < t->end && (*t->at == ' ' || *t->at == '\n')) t->at++;
-}
+    int i = 0;
 
-/* Takes the word, after spaces; false: something else stands there. */
-static bool take(struct text *t, const char *word)
-{
-    size_t length = strlen(word);
-
-    skip_spaces(t);
-    if ((size_t)(t->end - t->at) < length || memcmp(t->at, word, length) != 0)
-        return false;
-    t->at += length;
-    return true;
-}
-
-/* 'text' or "text", without escapes. */
-static bool take_string(struct text *t, char *to, size_t capacity)
-{
-    skip_spaces(t);
-    if (t->at == t->end || (*t->at != '\'' && *t->at != '"'))
-        return false;
-    char quote = *t->at++;
-    const char *close = memchr(t->at, quote, (size_t)(t->end - t->at));
-    if (!close || (size_t)(close - t->at) >= capacity)
-        return false;
-    memcpy(to, t->at, (size_t)(close - t->at));
-    to[close - t->at] = '\0';
-    t->at = close + 1;
-    return true;
-}
-
-static bool take_integer(struct text *t, uint64_t *value)
-{
-    int64_t number;
-
-    skip_spaces(t);
-    if (number_integer(&t->at, t->end, 0, INT64_MAX, &number) != NUMBER_OK)
-        return false;
-    *value = (uint64_t)number;
-    return true;
-}
-
-/* (), (3,) or (3, 4) */
-static bool take_shape(struct text *t, struct tensor_view *tensor)
-{
-    if (!take(t, "("))
-        return false;
-    while (!take(t, ")")) {
-        if (tensor->rank == TENSOR_LARGEST_RANK || !take_integer(t, &tensor->shape[tensor->rank++]))
-            return false;
-        if (!take(t, ",") && (t->at == t->end || *t->at != ')'))
-            return false;
-    }
-    return true;
-}
-
-struct npy_header {
-    char description[16];
-    bool fortran;
-    unsigned seen; /* a bit for each key */
-};
-
-static bool take_entry(struct text *t, struct npy_header *h, struct tensor_view *tensor)
-{
-    char key[16];
-
-    if (!take_string(t, key, sizeof key) || !take(t, ":"))
-        return false;
-    unsigned bit = !strcmp(key, "descr") ? 1 : !strcmp(key, "fortran_order") ? 2 : !strcmp(key, "shape") ? 4 : 0;
-    if (bit == 0 || (h->seen & bit))
-        return false;
-    h->seen |= bit;
-    if (bit == 1)
-        return take_string(t, h->description, sizeof h->description);
-    if (bit == 4)
-        return take_shape(t, tensor);
-    h->fortran = take(t, "True");
-    return h->fortran || take(t, "False");
-}
-
-static bool take_dict(struct text t, struct npy_header *h, struct tensor_view *tensor)
-{
-    if (!take(&t, "{"))
-        return false;
-    while (!take(&t, "}"))
-        if (!take_entry(&t, h, tensor) || (!take(&t, ",") && (t.at == t.end || *t.at != '}')))
-            return false;
-    skip_spaces(&t);
-    return h->seen == 7 && t.at == t.end;
-}
-
-static unroll_status check_kind(const struct npy_header *h, const char *name, struct tensor_view *tensor)
-{
-    bool found = false;
-
-    for (int i = 0; i < DTYPE_COUNT && !found; i++)
-        if (descriptions[i] && !strcmp(descriptions[i], h->description)) {
-            tensor->dtype = (enum dtype)i;
-            found = true;
-        }
-    if (!found)
+    while (i < DTYPE_COUNT && (!descriptions[i] || strcmp(descriptions[i], h->type))) i++;
+    if (i == DTYPE_COUNT)
         return fail(UNROLL_UNSUPPORTED, "'%s': its numbers are '%s'; fix: .astype('<%c4') before it is saved", name,
-                    h->description, strpbrk(h->description, "iu") ? 'i' : 'f');
-    if (h->fortran && tensor->rank > 1)
+                    h->type, strpbrk(h->type, "iu") ? 'i' : 'f');
+    if (h->fortran && h->rank > 1)
         return fail(UNROLL_UNSUPPORTED,
                     "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is "
                     "saved",
                     name);
+    *tensor = (struct tensor_view){.name = name, .dtype = (enum dtype)i, .rank = h->rank};
+    memcpy(tensor->shape, h->shape, sizeof h->shape);
     return UNROLL_OK;
 }
 
 /* Where the text of the header lies. Version 1 states its length in two bytes, 2 and 3 in four. */
-static unroll_status find_npy_header(const unsigned char *bytes, size_t size, const char *name, struct text *header)
+static unroll_status find_npy_header(const unsigned char *bytes, size_t size, const char *name, const char **text,
+                                     const char **end)
 {
     if (size < NPY_PREFIX || memcmp(bytes, npy_magic, sizeof npy_magic) != 0)
         return fail(UNROLL_DATA, "'%s' is no array of NumPy: it does not begin with its signature", name);
@@ -160,30 +62,31 @@ static unroll_status find_npy_header(const unsigned char *bytes, size_t size, co
     if (length > size - prefix)
         return fail(UNROLL_DATA, "'%s' is cut short: its header needs %zu bytes, %zu are there", name, length,
                     size - prefix);
-    *header = (struct text){(const char *)bytes + prefix, (const char *)bytes + prefix + length};
+    *text = (const char *)bytes + prefix;
+    *end = *text + length;
     return UNROLL_OK;
 }
 
 unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct tensor_view *tensor)
 {
-    struct tensor_view found = {.name = name};
-    struct npy_header header = {.fortran = false};
-    struct text text;
+    struct tensor_view found;
+    struct npy_header header;
+    const char *text, *end;
 
-    TRY(find_npy_header(bytes, size, name, &text));
-    if (!take_dict(text, &header, &found))
+    TRY(find_npy_header(bytes, size, name, &text, &end));
+    if (!npy_read_header(text, end, &header))
         return fail(UNROLL_DATA,
                     "'%s': its header is not the dict of descr, fortran_order and shape that NumPy "
                     "writes",
                     name);
-    TRY(check_kind(&header, name, &found));
-    uint64_t there = size - (size_t)(text.end - (const char *)bytes);
+    TRY(describe_view(&header, name, &found));
+    uint64_t there = size - (size_t)(end - (const char *)bytes);
     if (!tensor_view_bytes(&found, &found.bytes))
         return fail(UNROLL_DATA, "'%s': the product of its shape overflows", name);
     if (found.bytes != there)
         return fail(UNROLL_DATA, "'%s': type and shape need %" PRIu64 " bytes, %" PRIu64 " are there", name,
                     found.bytes, there);
-    found.data = text.end;
+    found.data = end;
     *tensor = found;
     return UNROLL_OK;
 }

@@ -175,9 +175,7 @@ static unroll_status grow_table(struct walk *w)
         return UNROLL_OK;
     struct walk larger = *w;
     larger.slots = w->slots ? 2 * w->slots : 256;
-    larger.table = allocate_zeroed((size_t)larger.slots, sizeof *larger.table);
-    if (!larger.table)
-        return fail(UNROLL_RESOURCE, "no memory to check the messages of %d ranks", w->ranks);
+    TRY(ALLOCATE(larger.table, (size_t)larger.slots, "to check the messages of %d ranks", w->ranks));
     for (int i = 0; i < w->slots; i++)
         if (w->table[i])
             *find_slot(&larger, &w->meeting[w->table[i] - 1]) = w->table[i];

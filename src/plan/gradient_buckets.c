@@ -168,9 +168,8 @@ unroll_status divide_products(struct plan *p)
 static unroll_status sum_all(struct plan *p)
 {
     enum { MAX_GATES = 16 };
-    struct piece *piece = allocate_zeroed((size_t)p->buffers * MAX_GATES, sizeof *piece);
-    if (!piece)
-        return fail(UNROLL_RESOURCE, "no memory to sum %d buffers", p->buffers);
+    struct piece *piece;
+    TRY(ALLOCATE(piece, (size_t)p->buffers * MAX_GATES, "to sum %d buffers", p->buffers));
     struct op bucket = bucket_new(-1, false);
     int count = find_pieces(p, piece);
     unroll_status status = UNROLL_OK;

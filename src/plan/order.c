@@ -136,9 +136,8 @@ static void price(const struct plan *p, struct op *op)
 
 unroll_status pass_order(struct plan *p)
 {
-    struct op *room = allocate_zeroed(2 * (size_t)p->ops + 1, sizeof *room);
-    if (!room)
-        return fail(UNROLL_RESOURCE, "no memory to order %d operations", p->ops);
+    struct op *room;
+    TRY(ALLOCATE(room, 2 * (size_t)p->ops + 1, "to order %d operations", p->ops));
     gather_phases(p, room);
     release(room);
     for (int i = 0; i < p->ops; i++) {
@@ -167,9 +166,8 @@ static void join_row(struct before *b, int to, int from)
 
 unroll_status before_new(const struct plan *p, struct before **out)
 {
-    struct before *b = allocate_zeroed(1, sizeof *b);
-    if (!b)
-        return fail(UNROLL_RESOURCE, "no memory for the order of %d operations", p->ops);
+    struct before *b;
+    TRY(ALLOCATE(b, 1, "for the order of %d operations", p->ops));
     b->plan = p;
     b->words = ((size_t)p->ops + 63) / 64;
     b->bits = allocate_zeroed((size_t)p->ops * b->words + 1, sizeof *b->bits);

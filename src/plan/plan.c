@@ -421,9 +421,8 @@ static unroll_status run_passes(struct plan *p)
 unroll_status plan_new(const struct unroll_model *model, const struct plan_config *config, struct plan **plan)
 {
     TRY(check_config(config));
-    struct plan *p = allocate_zeroed(1, sizeof *p);
-    if (!p)
-        return fail(UNROLL_RESOURCE, "no memory for a plan");
+    struct plan *p;
+    TRY(ALLOCATE(p, 1, "for a plan"));
     p->model = model;
     p->config = *config;
     /* A plan has at most 64 chunks and every chunk is whole accumulation blocks, so 64 blocks let time be cut

@@ -104,9 +104,7 @@ static unroll_status join_shared(struct unroll_session *s)
         s->shared = w;
         return UNROLL_OK;
     }
-    w = allocate_zeroed(1, sizeof *w);
-    if (!w)
-        return fail(UNROLL_RESOURCE, "no memory for a session");
+    TRY(ALLOCATE(w, 1, "for a session"));
     *w = (struct shared_weights){
         .device = s->device, .process = s->process, .real = s->plan->config.real, .weights = s->plan->config.weights};
     unroll_status status = s->device->store_new(s->plan, &w->store);
@@ -245,9 +243,8 @@ unroll_status unroll_session_new(unroll_model *model, const unroll_session_confi
     if (!model)
         return fail(UNROLL_USAGE, "a session needs a model");
     CHECK_BEGUN(config, unroll_session_config, "unroll_session_default()");
-    struct unroll_session *s = allocate_zeroed(1, sizeof *s);
-    if (!s)
-        return fail(UNROLL_RESOURCE, "no memory for a session");
+    struct unroll_session *s;
+    TRY(ALLOCATE(s, 1, "for a session"));
     s->model = model;
     s->config = *config;
     s->process = process_number();

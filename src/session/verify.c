@@ -112,9 +112,8 @@ static unroll_status compare_state(struct comparison *c, const struct tensor_vie
 static unroll_status compare_one(struct comparison *c, const struct tensor_view *reference,
                                  const struct tensor_view *ours)
 {
-    float *numbers = allocate_zeroed(tensor_view_count(reference), sizeof *numbers);
-    if (!numbers)
-        return fail(UNROLL_RESOURCE, "no memory to compare '%s'", reference->name);
+    float *numbers;
+    TRY(ALLOCATE(numbers, tensor_view_count(reference), "to compare '%s'", reference->name));
     unroll_status status = tensor_view_to_floats(reference, numbers);
     if (status == UNROLL_OK)
         status = (ours->name[0] == 'y' ? compare_y : compare_state)(c, reference, numbers, ours);

@@ -77,9 +77,7 @@ static unroll_status make_plan(const unroll_model *m, const unroll_stream_config
     config.traits.near = 0;
     config.traits.narrow = UINT32_MAX;
     TRY(plan_streaming(m, &config, &p->plan));
-    p->array = allocate_zeroed((size_t)p->plan->buffers, sizeof *p->array);
-    if (!p->array)
-        return fail(UNROLL_RESOURCE, "no memory for the plan of a stream");
+    TRY(ALLOCATE(p->array, (size_t)p->plan->buffers, "for the plan of a stream"));
     p->weights = (struct unroll_stream_weights){.isa = p->isa,
                                                 .dtype = dtype,
                                                 .layers = (uint32_t)m->layers,

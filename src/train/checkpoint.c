@@ -287,9 +287,7 @@ static unroll_status kept_list(const unroll_trainer *trainer, struct kept *kept)
 static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
 {
     TRY(kept_list(trainer, kept));
-    kept->numbers = allocate_zeroed(kept->total, sizeof *kept->numbers);
-    if (kept->numbers == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for the %zu numbers of a checkpoint", kept->total);
+    TRY(ALLOCATE(kept->numbers, kept->total, "for the %zu numbers of a checkpoint", kept->total));
     return UNROLL_OK;
 }
 
@@ -399,9 +397,7 @@ static unroll_status snapshot_new(unroll_trainer *trainer)
 
     if (made != NULL)
         return UNROLL_OK;
-    made = allocate_zeroed(1, sizeof *made);
-    if (made == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
+    TRY(ALLOCATE(made, 1, "for a checkpoint"));
     made->model = *trainer->model;
     made->model.values = allocate_zeroed(made->model.count, sizeof *made->model.values);
     unroll_status status =

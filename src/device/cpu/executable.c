@@ -23,9 +23,8 @@ static bool is_stored(int segment)
 
 unroll_status store_new(const struct plan *plan, struct store **store)
 {
-    struct store *s = allocate_zeroed(1, sizeof *s);
-    if (!s)
-        return fail(UNROLL_RESOURCE, "no memory for a store of weights");
+    struct store *s;
+    TRY(ALLOCATE(s, 1, "for a store of weights"));
     s->model = plan->model;
     s->real = plan->config.real;
     memcpy(s->mesh, plan->config.mesh, sizeof s->mesh);
@@ -175,9 +174,8 @@ unroll_status executable_new(const struct plan *plan, struct store *store, const
                              struct executable **executable)
 {
     TRY(check_arguments(plan, store, config));
-    struct executable *in = allocate_zeroed(1, sizeof *in);
-    if (!in)
-        return fail(UNROLL_RESOURCE, "no memory for an executable of a plan");
+    struct executable *in;
+    TRY(ALLOCATE(in, 1, "for an executable of a plan"));
     in->plan = plan;
     in->isa = config->isa;
     in->comm = config->comm;
