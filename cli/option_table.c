@@ -12,8 +12,8 @@
 static char command_names[160], cell_names[160], optimizer_names[160], export_names[160], task_names[160],
     reader_names[160], schedule_names[160], long_schedules[160], sum_names[160],
     isa_names[160]; /* one space between them */
-static char task_doc[256] = "what is learned: ", data_doc[256], schedule_doc[512] = "learning rate over time; ",
-            sum_doc[512] = "how ranks add up gradients; auto: by size; ";
+static char task_doc[256] = "what is learned: ", data_doc[256], schedule_doc[512] = "learning rate schedule; ",
+            sum_doc[512] = "all-reduce algorithm of the gradients; ";
 static struct option table[OPTION_MAX] = {
 #include "option_table.h"
 };
@@ -71,7 +71,7 @@ static const char *isa_name(int index)
     return unroll_isa_name(index, &is_here);
 }
 
-static const char *sum_name(int index) { return index ? unroll_sum_name(index - 1, NULL) : "auto"; }
+static const char *sum_name(int index) { return unroll_sum_name(index, NULL); }
 
 /* "what is learned: lm: predict the next token; .." */
 static void join_abouts(const char *(*name_of)(int, const char **about), char *text, size_t size)

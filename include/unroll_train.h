@@ -43,7 +43,7 @@ typedef struct unroll_session_config {
     int stateful;          /* 1: a run starts from the states the last one left */
     int input_gradient;    /* 1: the gradient of float inputs is wanted */
     int no_dropout;        /* 1: train, modules: nothing is dropped; infer and eval never drop */
-    const char *optimizer; /* "sgd", "momentum", "rmsprop", "adam", "adamw" */
+    const char *optimizer; /* a name of unroll_optimizer_name */
     uint64_t seed;         /* of dropout masks */
     int shards;            /* of the batch, whose gradients are summed in a tree; exact says it, too */
     int profile;           /* 1: the time of each operation is taken, for unroll_session_operation */

@@ -1,9 +1,8 @@
 /* Who sends what to whom in each round of a sum. Each algorithm is one function of (size, place, round); ends of
  * messages agree because every member computes the same. */
 #include "comm/all_reduce.h"
-#include "base/status.h"
+#include "base/table.h"
 #include "unroll_advanced.h"
-#include <string.h>
 
 static void send(struct round *r, int to, size_t first, size_t count)
 {
@@ -265,46 +264,29 @@ static bool unordered(int size, size_t bytes, bool ordered)
     return !ordered;
 }
 
-enum { MAX_ADDED = 4 };
-
 /* The first that suits a sum is chosen for it, the tree if none does. */
-static struct algorithm_row table[COMM_ALGORITHMS + MAX_ADDED] = {
-    [COMM_TREE] = {"tree", "a binary tree, few messages", tree, few},
-    [COMM_HALVING_DOUBLING] = {"halving_doubling", "halves at distance 1, 2, 4, .. and back", halving_doubling,
-                               power_of_two},
-    [COMM_RING] = {"ring", "pieces go round, each link carries the least", ring, unordered},
-    [COMM_RING_2D] = {"ring_2d", "rings along the rows, then the columns, of a rectangle", ring_2d, NULL},
-    [COMM_GATHER_BROADCAST] = {"gather_broadcast", "all to the first and back", gather_broadcast, NULL},
-    [COMM_SHARDS] = {"shards", NULL, shards, NULL},
-    [COMM_NATIVE] = {"native", "MPI's own", NULL, NULL},
+#define ALGORITHM(name_, about_, ...) &(const struct algorithm_row){.name = name_, .about = about_, __VA_ARGS__}
+static const void *const rows[] = {
+    [COMM_AUTO] = ALGORITHM("auto", "by size", .round = NULL),
+    [COMM_TREE] = ALGORITHM("tree", "binary tree, fewest messages", .round = tree, .suits = few),
+    [COMM_HALVING_DOUBLING] = ALGORITHM("halving_doubling", "recursive halving and doubling", .round = halving_doubling,
+                                        .suits = power_of_two),
+    [COMM_RING] = ALGORITHM("ring", "fewest bytes a link", .round = ring, .suits = unordered),
+    [COMM_RING_2D] = ALGORITHM("ring_2d", "rings along rows, then columns", .round = ring_2d),
+    [COMM_GATHER_BROADCAST] = ALGORITHM("gather_broadcast", "through the first rank", .round = gather_broadcast),
+    [COMM_NATIVE] = ALGORITHM("native", "that of MPI", .round = NULL),
 };
-static int count = COMM_ALGORITHMS;
+static struct table algorithms = TABLE("all-reduce algorithm (`sum`)", rows);
 
-const char *algorithm_name(enum algorithm algorithm) { return table[algorithm].name; }
+const char *algorithm_name(int index) { return table_name(&algorithms, index, NULL); }
 
-const char *unroll_sum_name(int index, const char **about)
-{
-    for (int i = 0; i < count; i++)
-        if (table[i].about && index-- == 0) {
-            if (about)
-                *about = table[i].about;
-            return table[i].name;
-        }
-    return NULL;
-}
-
-static const char *name_at(int index) { return unroll_sum_name(index, NULL); }
+const char *unroll_sum_name(int index, const char **about) { return table_name(&algorithms, index, about); }
 
 unroll_status algorithm_find(const char *name, bool exact, int *found)
 {
-    char known[160];
-    *found = -1;
-    for (int i = 0; name && i < count; i++)
-        if (table[i].about && !strcmp(table[i].name, name))
-            *found = i;
-    if (*found < 0 && name && strcmp(name, "auto"))
-        return fail(UNROLL_USAGE, "sum = '%.40s'; fix: choose one of auto, %s", name,
-                    list_names(name_at, known, sizeof known));
+    *found = name ? table_find(&algorithms, name) : COMM_AUTO;
+    if (*found < 0)
+        return table_refuse(&algorithms, name);
     if (exact && *found > COMM_TREE)
         return fail(UNROLL_UNSUPPORTED,
                     "exact: the sum '%s' adds in an order of its own, not in that of one process; fix: "
@@ -315,22 +297,18 @@ unroll_status algorithm_find(const char *name, bool exact, int *found)
 
 enum algorithm algorithm_choose(int size, size_t bytes, bool ordered)
 {
-    for (int i = 0; i < count; i++)
-        if (table[i].suits && table[i].suits(size, bytes, ordered))
+    const struct algorithm_row *row;
+    for (int i = 0; (row = table_at(&algorithms, i)); i++)
+        if (row->suits && row->suits(size, bytes, ordered))
             return (enum algorithm)i;
     return COMM_TREE;
 }
 
-unroll_status algorithm_add(const struct algorithm_row *row)
-{
-    if (count == COMM_ALGORITHMS + MAX_ADDED)
-        return fail(UNROLL_RESOURCE, "no room for the sum '%s'", row->name);
-    table[count++] = *row;
-    return UNROLL_OK;
-}
+unroll_status algorithm_add(const struct algorithm_row *row) { return table_add(&algorithms, row); }
 
 bool algorithm_round(enum algorithm algorithm, const struct shape *shape, int number, struct round *round)
 {
+    const struct algorithm_row *row = table_at(&algorithms, algorithm);
     *round = (struct round){.to = -1, .from = -1};
-    return table[algorithm].round(shape, number, round);
+    return (algorithm == COMM_SHARDS ? shards : row->round)(shape, number, round);
 }

@@ -17,10 +17,9 @@ struct round {
 };
 
 struct algorithm_row {
-    const char *name, *about; /* about NULL: nobody can ask for it */
-    bool (*round)(const struct shape *, int number,
-                  struct round *);                       /* NULL: the transport's own, without rounds of ours */
-    bool (*suits)(int size, size_t bytes, bool ordered); /* is it the choice of "auto"? NULL: never */
+    const char *name, *about;
+    bool (*round)(const struct shape *, int number, struct round *); /* NULL: without rounds of ours */
+    bool (*suits)(int size, size_t bytes, bool ordered);             /* is it the choice of "auto"? NULL: never */
 };
 unroll_status algorithm_add(const struct algorithm_row *); /* for tests */
 

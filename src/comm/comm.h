@@ -63,18 +63,18 @@ unroll_status comm_recv(struct unroll_comm *, int from, uint32_t tag, void *data
 /* Who sends what to whom when a group adds up. In these orders of the sum all members get the same bits, whatever
  * arrives first. */
 enum algorithm {
+    COMM_SHARDS = -1, /* the tree over virtual shards, of which members hold consecutive ones: nobody asks for it */
+    COMM_AUTO,        /* algorithm_choose says which */
     COMM_TREE,
-    COMM_HALVING_DOUBLING,
+    COMM_HALVING_DOUBLING, /* of 2^n ranks the tree's bits */
     COMM_RING,
     COMM_RING_2D,
     COMM_GATHER_BROADCAST,
-    COMM_SHARDS,
-    COMM_NATIVE,
+    COMM_NATIVE, /* the transport's own, in an order of its own */
     COMM_ALGORITHMS
 };
-const char *algorithm_name(enum algorithm);
-/* By its name; NULL and "auto": *found = -1, it is chosen sum by sum. With `exact` those are refused that add in an
- * order of their own, not in one process's. */
+const char *algorithm_name(int index); /* NULL after the last that can be asked for */
+/* By its name; NULL: "auto". With `exact` those are refused that add in an order of their own, not in one process's. */
 unroll_status algorithm_find(const char *name, bool exact, int *found);
 /* Of a sum of so many bytes; `ordered`: the shards of each member were added in the order of the tree. */
 enum algorithm algorithm_choose(int size, size_t bytes, bool ordered);

@@ -4,8 +4,8 @@
 #define OPTIMIZER_STATES        2
 #define OPTIMIZER_LEARNING_RATE 1e-3
 #define OPTIMIZER_HYPERPARAMETERS(H) \
-    H(beta1, 0.9, 0, BELOW_1, "decay rate of the running mean of gradients") \
-    H(beta2, 0.999, 0, BELOW_1, "decay rate of the running mean of squared gradients") \
+    H(beta1, 0.9, 0, BELOW_1, "decay of the running mean of gradients") \
+    H(beta2, 0.999, 0, BELOW_1, "decay of the running mean of squared gradients") \
     HYPER_EPSILON(H) HYPER_DECAY(H, 1e-2)
 #define OPTIMIZER_NUMBERS(N) ADAM_NUMBERS(N) N(keep, 1 - lr * decay)
 

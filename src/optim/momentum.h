@@ -5,7 +5,7 @@
 #define OPTIMIZER               momentum
 #define OPTIMIZER_STATES        1
 #define OPTIMIZER_LEARNING_RATE 1e-2
-#define OPTIMIZER_HYPERPARAMETERS(H) H(momentum, 0.9, 0, BELOW_1, "part of the last step that goes on") HYPER_DECAY(H, 0)
+#define OPTIMIZER_HYPERPARAMETERS(H) H(momentum, 0.9, 0, BELOW_1, "momentum factor") HYPER_DECAY(H, 0)
 #define OPTIMIZER_NUMBERS(N)         N(lr, lr) N(momentum, momentum) N(decay, decay)
 
 OPTIMIZER_STEP(p, r)

@@ -1,6 +1,6 @@
 /* The list of optimizers, made from their files, and their hyperparameters for users. */
 #include "optim/optim.h"
-#include "base/status.h"
+#include "base/table.h"
 #include "cells/v/v_f64.h"
 #include <math.h>
 #include <string.h>
@@ -8,40 +8,32 @@
 #define OPTIMIZER_USER "optim/optim_declare.h"
 #include "optim/optim_table.h"
 
-#define OPTIMIZER_DECLARED(name) &name##_optimizer,
-enum {
-    MAX_ADDED = 4,
-    COMPILED = sizeof(const struct optimizer *[]){ALL_OPTIMIZERS(OPTIMIZER_DECLARED)} / sizeof(void *)
-};
+#define OPTIMIZER_ROW(name) &name##_optimizer,
+static const void *const rows[] = {ALL_OPTIMIZERS(OPTIMIZER_ROW)};
+static struct table optimizers = TABLE("optimizer", rows);
 
-static const struct optimizer *optimizers[COMPILED + MAX_ADDED] = {ALL_OPTIMIZERS(OPTIMIZER_DECLARED)};
-static int count = COMPILED;
+const struct optimizer *optimizer_at(int index) { return table_at(&optimizers, index); }
 
-const struct optimizer *optimizer_at(int index) { return index >= 0 && index < count ? optimizers[index] : NULL; }
+const char *unroll_optimizer_name(int index) { return table_name(&optimizers, index, NULL); }
 
-int optimizer_find(const char *name)
+unroll_status optimizer_find(const char *name, int *index)
 {
-    for (int i = 0; name && i < count; i++)
-        if (strcmp(optimizers[i]->name, name) == 0)
-            return i;
-    return -1;
+    *index = table_find(&optimizers, name ? name : "");
+    return *index < 0 ? table_refuse(&optimizers, name ? name : "") : UNROLL_OK;
 }
 
-bool optimizer_is_compiled(int index) { return index < COMPILED; }
+bool optimizer_is_compiled(int index) { return index < optimizers.built_in; }
 
-unroll_status optimizer_add(const struct optimizer *optimizer)
+unroll_status optimizer_add(const struct optimizer *optimizer) { return table_add(&optimizers, optimizer); }
+
+static const struct optimizer *named(const char *name)
 {
-    if (count == COMPILED + MAX_ADDED)
-        return fail(UNROLL_RESOURCE, "no room for the optimizer '%s'", optimizer->name);
-    optimizers[count++] = optimizer;
-    return UNROLL_OK;
+    return optimizer_at(table_find(&optimizers, name ? name : ""));
 }
-
-const char *unroll_optimizer_name(int index) { return optimizer_at(index) ? optimizer_at(index)->name : NULL; }
 
 const unroll_hyperparameter *unroll_optimizer_hyperparameter(const char *optimizer, int index)
 {
-    const struct optimizer *o = optimizer_at(optimizer_find(optimizer));
+    const struct optimizer *o = named(optimizer);
     for (int i = 0; o && index >= 0 && o->hyperparameter[i].name; i++)
         if (i == index)
             return &o->hyperparameter[i];
@@ -50,7 +42,7 @@ const unroll_hyperparameter *unroll_optimizer_hyperparameter(const char *optimiz
 
 unroll_hyperparameters unroll_hyperparameters_default(const char *optimizer)
 {
-    const struct optimizer *o = optimizer_at(optimizer_find(optimizer));
+    const struct optimizer *o = named(optimizer);
     unroll_hyperparameters rates = {.size = sizeof rates};
     if (!o)
         return rates;

@@ -37,8 +37,8 @@ struct optimizer {
     void (*record)(struct record *);
 };
 
-const struct optimizer *optimizer_at(int index);       /* NULL after the last */
-int optimizer_find(const char *name);                  /* index, or -1 */
+const struct optimizer *optimizer_at(int index); /* NULL after the last */
+unroll_status optimizer_find(const char *name, int *index);
 bool optimizer_is_compiled(int index);                 /* not added */
 unroll_status optimizer_add(const struct optimizer *); /* for tests: one more, before there are sessions */
 

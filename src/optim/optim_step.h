@@ -25,7 +25,7 @@ struct weights {
 
 /* Hyperparameters that several have. */
 #define BELOW_1                 0.999999
-#define HYPER_EPSILON(H)        H(epsilon, 1e-8, 1e-30, 1, "added to what the step is divided by")
+#define HYPER_EPSILON(H)        H(epsilon, 1e-8, 1e-30, 1, "added to the denominator of the step")
 #define HYPER_DECAY(H, standard) H(decay, standard, 0, 10, \
     "weight decay: adamw's shrinks weights by itself, of the others it is a part of the gradient")
 

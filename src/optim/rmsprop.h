@@ -7,7 +7,7 @@
 #define OPTIMIZER_STATES        1
 #define OPTIMIZER_LEARNING_RATE 1e-2
 #define OPTIMIZER_HYPERPARAMETERS(H) \
-    H(beta2, 0.99, 0, BELOW_1, "decay rate of the running mean of squared gradients") \
+    H(beta2, 0.99, 0, BELOW_1, "decay of the running mean of squared gradients") \
     HYPER_EPSILON(H) HYPER_DECAY(H, 0)
 #define OPTIMIZER_NUMBERS(N) N(lr, lr) N(beta2, beta2) N(rest2, 1 - beta2) N(epsilon, epsilon) N(decay, decay)
 

@@ -352,8 +352,7 @@ struct plan_config plan_config_default(void)
                                 .chunks = 1,
                                 .queues = 1,
                                 .shards = 1,
-                                .bucket = 1 << 20,
-                                .sum = -1};
+                                .bucket = 1 << 20};
 }
 
 static unroll_status check_config(const struct plan_config *c)

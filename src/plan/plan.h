@@ -189,7 +189,7 @@ struct plan_config {
     bool no_dropout;             /* a module that evaluates: gradients, no masks */
     int optimizer_states;        /* arrays that the optimizer keeps for each parameter */
     int optimizer;               /* index in the optimizer table */
-    int sum;                     /* how buckets are summed: an algorithm or native (comm.h); -1: by their size */
+    int sum;                     /* how buckets are summed: enum algorithm */
     uint32_t bucket;             /* bytes of gradients that are worth a sum over ranks of their own */
 };
 

@@ -36,7 +36,7 @@ static enum algorithm choose_algorithm(const struct plan *p, const struct op *op
 {
     if (op->choice)
         return COMM_SHARDS; /* the order of their tree */
-    if (p->config.sum >= 0 && op->kind != OP_ALL_REDUCE)
+    if (p->config.sum != COMM_AUTO && op->kind != OP_ALL_REDUCE)
         return (enum algorithm)p->config.sum;
     return algorithm_choose(p->group[op->group].size, bytes, p->config.shards > 1);
 }

@@ -6,13 +6,6 @@
 #include "session/mesh.h"
 #include <string.h>
 
-static unroll_status refuse_optimizer(const char *name)
-{
-    char known[256];
-    return fail(UNROLL_USAGE, "there is no optimizer '%s'; fix: choose one of %s", name ? name : "",
-                list_names(unroll_optimizer_name, known, sizeof known));
-}
-
 unroll_status session_plan_config(const unroll_session_config *c, int ranks, struct plan_config *p)
 {
     static const enum plan_mode modes[] = {[UNROLL_INFER] = MODE_INFER,
@@ -55,9 +48,7 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     TRY(mesh_place(m, ranks, p));
     if (c->mode != UNROLL_TRAIN)
         return UNROLL_OK;
-    p->optimizer = optimizer_find(c->optimizer ? c->optimizer : "");
-    if (p->optimizer < 0)
-        return refuse_optimizer(c->optimizer);
+    TRY(optimizer_find(c->optimizer, &p->optimizer));
     p->optimizer_states = optimizer_at(p->optimizer)->states;
     return UNROLL_OK;
 }

@@ -134,7 +134,7 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                 c->traits.splits,
                                 c->traits.rendezvous,
                                 c->precision,
-                                (uint64_t)(c->sum + 1),
+                                (uint64_t)c->sum,
                                 c->lengths,
                                 c->resets,
                                 c->results,

@@ -2,10 +2,9 @@
  * so that a resumed run needs nothing but these. */
 #include "train/schedule.h"
 #include "unroll_train.h"
+#include "base/table.h"
 
 #include <math.h>
-#include <stddef.h>
-#include <string.h>
 
 static const double pi = 3.14159265358979323846;
 static const double cosine_end = 0.05; /* of the peak */
@@ -37,48 +36,31 @@ static double step(const struct schedule_moment *moment)
 
 static double plateau(const struct schedule_moment *moment) { return moment->plateau->factor; }
 
-enum { MAX_ADDED = 4, COMPILED = 4 };
-
-static struct schedule schedules[COMPILED + MAX_ADDED + 1] = {
-    {.name = "constant", .about = "it stays", .factor = constant},
-    {.name = "cosine", .about = "half a cosine, down to 5%", .needs_total = true, .factor = cosine},
-    {.name = "step", .about = "a tenth at 60% and at 85%", .needs_total = true, .factor = step},
-    {.name = "plateau", .about = "half when validation stands still", .needs_validation = true, .factor = plateau}};
-static int count = COMPILED;
+#define SCHEDULE(name_, about_, ...) &(const struct schedule){.name = name_, .about = about_, __VA_ARGS__}
+static const void *const rows[] = {
+    SCHEDULE("constant", "unchanged", .factor = constant),
+    SCHEDULE("cosine", "half a cosine down to 0.05 of the peak", .factor = cosine, .needs_total = true),
+    SCHEDULE("step", "times 0.1 at 60% and at 85% of the run", .factor = step, .needs_total = true),
+    SCHEDULE("plateau", "halved when the validation loss stops improving", .factor = plateau, .needs_validation = true),
+};
+static struct table schedules = TABLE("schedule", rows);
 
 const char *unroll_schedule_name(int index, const char **about, int *has_length)
 {
-    if (index < 0 || index >= count)
-        return NULL;
-    if (about)
-        *about = schedules[index].about;
-    if (has_length)
-        *has_length = schedules[index].needs_total;
-    return schedules[index].name;
-}
+    const struct schedule *schedule = table_at(&schedules, index);
 
-static const char *name_at(int index) { return unroll_schedule_name(index, NULL, NULL); }
+    if (schedule && has_length)
+        *has_length = schedule->needs_total;
+    return table_name(&schedules, index, about);
+}
 
 unroll_status schedule_find(const char *name, const struct schedule **schedule)
 {
-    char known[160];
-
-    for (int i = 0; name && i < count; i++)
-        if (strcmp(schedules[i].name, name) == 0) {
-            *schedule = &schedules[i];
-            return UNROLL_OK;
-        }
-    return fail(UNROLL_USAGE, "there is no schedule '%.40s'; fix: choose one of %s", name ? name : "",
-                list_names(name_at, known, sizeof known));
+    *schedule = table_at(&schedules, table_find(&schedules, name ? name : ""));
+    return *schedule ? UNROLL_OK : table_refuse(&schedules, name ? name : "");
 }
 
-unroll_status schedule_add(const struct schedule *schedule)
-{
-    if (count == COMPILED + MAX_ADDED)
-        return fail(UNROLL_RESOURCE, "no room for the schedule '%s'", schedule->name);
-    schedules[count++] = *schedule;
-    return UNROLL_OK;
-}
+unroll_status schedule_add(const struct schedule *schedule) { return table_add(&schedules, schedule); }
 
 double schedule_factor(const struct schedule *schedule, const struct schedule_moment *moment)
 {

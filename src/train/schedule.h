@@ -22,9 +22,9 @@ struct schedule_moment {
 
 struct schedule {
     const char *name, *about;
-    bool needs_total; /* it counts on the length of the run */
-    bool needs_validation;
     double (*factor)(const struct schedule_moment *moment); /* after the warm-up */
+    bool needs_total;                                       /* it counts on the length of the run */
+    bool needs_validation;
 };
 
 unroll_status schedule_find(const char *name, const struct schedule **schedule);

@@ -53,8 +53,8 @@ static void check_whole(struct world *w, int rank, enum algorithm algorithm, int
     if (status == UNROLL_OK)
         status = comm_sum_end(w->comm[rank], &sum);
     for (int i = 0; i < count; i++) wrong += x[i] != (double)((1 << n) - 1) * (i + 1);
-    CHECK(status == UNROLL_OK && !wrong, "%s, rank %d of %d, %d numbers: %d are wrong: %s", algorithm_name(algorithm),
-          rank, n, count, wrong, status == UNROLL_OK ? "" : unroll_last_error());
+    CHECK(status == UNROLL_OK && !wrong, "%s, rank %d of %d, %d numbers: %d are wrong: %s",
+          algorithm_name((int)algorithm), rank, n, count, wrong, status == UNROLL_OK ? "" : unroll_last_error());
 }
 
 /* ---- shards ---------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static void check_at_once(struct world *w, int rank)
     unroll_status status = UNROLL_OK;
     for (int k = 0; k < AT_ONCE && status == UNROLL_OK; k++) {
         for (int i = 0; i < COUNT_MAX; i++) data[rank][k][i] = (rank + 1.0) * (k + 1);
-        sum[k] = sum_of(w, (enum algorithm)k, 60 + k, data[rank][k], COUNT_MAX);
+        sum[k] = sum_of(w, (enum algorithm)(COMM_TREE + k), 60 + k, data[rank][k], COUNT_MAX);
         delay(rank * 17 + k);
         status = comm_sum_begin(w->comm[rank], &sum[k]);
     }
@@ -208,13 +208,14 @@ static bool chain_round(const struct shape *s, int number, struct round *r)
     return true;
 }
 
+static const struct algorithm_row chain_row = {.name = "chain", .about = "up the chain and back", .round = chain_round};
 static int chain = COMM_ALGORITHMS;
 
 static void check_rank(void *world, int rank)
 {
     struct world *w = world;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_whole(w, rank, (enum algorithm)chain, counts[i]);
-    for (int t = 0; t < COMM_SHARDS; t++)
+    for (int t = COMM_TREE; t < COMM_NATIVE; t++)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_whole(w, rank, (enum algorithm)t, counts[i]);
     for (int shards = w->ranks; shards <= SHARDS_MAX; shards += 1 + shards / 3) check_shards(w, rank, shards);
     check_halving(w, rank);
@@ -282,7 +283,7 @@ int main(int count, char **words)
 {
     uint64_t live = memory_live();
     for (int i = 0; i < RANKS_MAX; i++) in_order[i] = i;
-    MUST(algorithm_add(&(struct algorithm_row){"chain", "up the chain and back", chain_round, NULL}));
+    MUST(algorithm_add(&chain_row));
     if (count > 1 && !strcmp(words[1], "mpi"))
         return run_mpi();
     for (int ranks = 1; ranks <= RANKS_MAX; ranks++) run_threads(ranks);
@@ -294,12 +295,12 @@ int main(int count, char **words)
         comm_close(self);
     }
     CHECK(comm_open("smoke", 1, &self) == UNROLL_USAGE, "a transport of smoke");
-    int ring, none, own;
+    int ring, found, own;
     CHECK(algorithm_find("ring", false, &ring) == UNROLL_OK && ring == COMM_RING, "the ring is %d", ring);
-    CHECK(algorithm_find("auto", true, &none) == UNROLL_OK && none == -1, "auto is %d", none);
+    CHECK(algorithm_find(NULL, true, &found) == UNROLL_OK && found == COMM_AUTO, "auto is %d", found);
     CHECK(algorithm_find("chain", false, &own) == UNROLL_OK && own == chain, "the chain is %d", own);
     CHECK_REFUSED(algorithm_find("chain", true, &own), UNROLL_UNSUPPORTED, "exact: the sum 'chain' adds");
-    CHECK_REFUSED(algorithm_find("moebius", false, &none), UNROLL_USAGE,
+    CHECK_REFUSED(algorithm_find("moebius", false, &found), UNROLL_USAGE,
                   "auto, tree, halving_doubling, ring, ring_2d, gather_broadcast, native, chain");
     return check_finish("test_sums");
 }

@@ -42,7 +42,7 @@ static struct plan_config train_config(int queues, int chunks)
     c.chunks = chunks;
     c.traits.operands = &cpu_operands;
     c.lengths = c.resets = true;
-    c.optimizer = optimizer_find("adam");
+    MUST(optimizer_find("adam", &c.optimizer));
     c.optimizer_states = optimizer_at(c.optimizer)->states;
     return c;
 }

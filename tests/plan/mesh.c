@@ -20,7 +20,7 @@ struct plan_config mesh_config(uint32_t T, int batch, int layer, int hidden, int
     c.traits.narrow = 8; /* what the first layer of most of these models reads */
     c.lengths = true;
     c.bucket = 500; /* bytes: several buckets of such small weights, some of them of several */
-    c.optimizer = optimizer_find("sgd");
+    optimizer_find("sgd", &c.optimizer);
     return c;
 }
 

@@ -64,7 +64,7 @@ static struct plan_config config_of(uint32_t T, uint32_t B, int chunks, enum dty
     c.chunks = chunks;
     c.traits.operands = &cpu_operands;
     c.traits.narrow = 6; /* what the first layer reads where nothing is tied */
-    c.optimizer = optimizer_find("adam");
+    MUST(optimizer_find("adam", &c.optimizer));
     c.optimizer_states = 2;
     return c;
 }

@@ -219,9 +219,9 @@ static unroll_status ranks_check(const struct plan *p)
         return fail(UNROLL_UNSUPPORTED,
                     "exact: NCCL adds in an order of its own, not in that of one process; fix: leave "
                     "out exact, or run on the cpu");
-    if (p->config.sum >= 0 && p->config.sum != COMM_NATIVE)
+    if (p->config.sum != COMM_AUTO && p->config.sum != COMM_NATIVE)
         return fail(UNROLL_UNSUPPORTED, "sum = %s: between GPUs NCCL chooses how it adds; fix: `sum` auto",
-                    algorithm_name((enum algorithm)p->config.sum));
+                    algorithm_name(p->config.sum));
     if (p->chunk_axis == AX_B && p->config.chunks > 1)
         return fail(UNROLL_UNSUPPORTED,
                     "layers that read both directions are cut into chunks of rows, which GPUs do not "
