@@ -91,6 +91,11 @@ grep -rnE '"[^"]*--[a-z][^"]*"' src --include='*.[ch]' --include='*.inc' --inclu
 if [ -s "$place/options" ]; then
     echo "FAILED options in sentences of the library: $(cat "$place/options")"; failed=$((failed + 1))
 fi
+# Public structs begin with their size, but those that the library alone fills and what is part of another.
+filled="unroll_parameter unroll_operation unroll_metric unroll_evaluation unroll_hyperparameter unroll_split"
+for name in $(awk '/^typedef struct [a-z_]+ \{/ { name = $3; getline; if ($0 !~ /size_t +size;/) print name }' include/*.h); do
+    case " $filled " in *" $name "*) ;; *) echo "FAILED $name does not begin with its size"; failed=$((failed + 1)) ;; esac
+done
 # Kernels are given pointers, sizes and strides (device/cpu/kernel.h): they see neither plan nor model.
 cc -Iinclude -Isrc -MM src/device/cpu/kernels_scalar.c src/device/cpu/rnn_f32.c |
     grep -o 'src/plan/plan.h\|src/model/[a-z_]*.h' | sort -u >"$place/seen"
