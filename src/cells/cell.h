@@ -105,7 +105,7 @@ struct fused_operand {
 
 /* A cell of weights: a number of the kernel's type; or 4 bytes that hold two bf16, or four int8, of consecutive k.
  * plan.h and device/cpu/kernel.h say more: what ends the cells of int8 and of their operand, what they sum up to. */
-enum fused_cell { FUSED_REAL, FUSED_BF16, FUSED_INT8, FUSED_BF16X3, FUSED_WHOLE };
+enum fused_word { FUSED_REAL, FUSED_BF16, FUSED_INT8, FUSED_BF16X3, FUSED_WHOLE };
 
 /* Weights [gates, U, k] in tiles of units, zeros after the last unit: cell i of gate g and unit u is
  *     at[((u / CELL_TILE * cells + i) * gates + g) * CELL_TILE + u % CELL_TILE]
@@ -116,12 +116,12 @@ struct fused_weights {
     size_t k, gates;
     const void *bias;
     size_t bias_gate;
-    enum fused_cell cell;
+    enum fused_word cell;
     size_t units; /* U: of bf16x3 splits alone */
 };
 
 /* How many cells of a unit there are. */
-static inline size_t fused_cells(const struct fused_weights *w)
+static inline size_t fused_words(const struct fused_weights *w)
 {
     return w->cell == FUSED_REAL ? w->k : w->cell == FUSED_BF16 ? (w->k + 1) / 2 : (w->k + 3) / 4 + 2;
 }

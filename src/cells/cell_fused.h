@@ -62,7 +62,7 @@ struct fused_walk {
     const v_element *operand[FUSED_ROWS];
     const v_element *weight[FUSED_LONE];
     size_t k, step; /* numbers of weights from one cell to the next */
-    enum fused_cell cell;
+    enum fused_word cell;
 };
 
 /* Else the compiler would load a weight again for each of a few rows: loads are what they wait for. */
@@ -174,7 +174,7 @@ CELL_CODE struct fused_walk fused_walk(const struct fused_step *s, const struct 
     for (size_t j = 0; j < vectors; j++) {
         size_t unit = t->unit + j * V_WIDTH;
         walk.weight[j] =
-            (const v_element *)w->at + (unit / CELL_TILE * fused_cells(w) + first) * walk.step + unit % CELL_TILE;
+            (const v_element *)w->at + (unit / CELL_TILE * fused_words(w) + first) * walk.step + unit % CELL_TILE;
     }
     return walk;
 }
@@ -186,7 +186,7 @@ CELL_CODE void fused_ask_next(const struct fused_step *s, size_t unit, const siz
     const size_t next = s->reverse ? unit - CELL_TILE : unit + CELL_TILE;
     if (!s->of_h.at || next < s->unit || next >= s->unit_end)
         return;
-    const v_element *at = (const v_element *)s->of_h.at + next * fused_cells(&s->of_h) * gates;
+    const v_element *at = (const v_element *)s->of_h.at + next * fused_words(&s->of_h) * gates;
 #pragma GCC unroll 24
     for (size_t i = 0; i < LINES; i++) __builtin_prefetch((const char *)at + i * LINE);
 }

@@ -364,8 +364,8 @@ static void (*const PHASE_(some_tile)[])(const struct fused_step *,
 static bool PHASE_(goes_by_tiles)(const struct fused_step *s)
 {
     enum { HELD = 48 << 10, ACC_BLOCKS_ROOM = 33 << 10 };
-    const size_t x = s->of_x.at ? fused_cells(&s->of_x) * CELL_(gates_x) : 0;
-    const size_t h = s->of_h.at ? fused_cells(&s->of_h) * CELL_(gates_h) : 0, unit = (x + h) * sizeof(v_element);
+    const size_t x = s->of_x.at ? fused_words(&s->of_x) * CELL_(gates_x) : 0;
+    const size_t h = s->of_h.at ? fused_words(&s->of_h) * CELL_(gates_h) : 0, unit = (x + h) * sizeof(v_element);
     return LONE_TILE > 0 && PHASE_(weights) >= 4 && unit * CELL_TILE <= ACC_BLOCKS_ROOM &&
            unit * (s->unit_end - s->unit) > HELD;
 }

@@ -141,7 +141,7 @@ static void (*const fused_multiply_pair[2][2])(struct fused_pass *, const struct
 CELL_CODE void fused_add_bf16(struct fused_pass *p, const struct fused_operand *a, size_t gate, const size_t count)
 {
     const struct fused_weights *w = &p->step->of_h;
-    const size_t line = w->gates * TILES_LINE, lines = fused_cells(w);
+    const size_t line = w->gates * TILES_LINE, lines = fused_words(w);
     const char *left = (const char *)a->at + p->now.row * bf16x3_steps(w->k) * LEFT_ROW;
     const char *unit = (const char *)w->at + p->now.unit / CELL_TILE * lines * line;
     const struct tiles_bf16 right = {unit + gate * TILES_LINE, lines, line};

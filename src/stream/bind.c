@@ -43,13 +43,13 @@ enum operand { OPERAND_X, OPERAND_H, OPERAND_INTERMEDIATE, OPERANDS };
 /* Rows of k numbers as an operand of int8 weights. */
 static void quantize(const struct stream_call *c, enum operand operand, const float *from, size_t row, size_t k)
 {
-    uint32_t *to = c->cells + operand * c->operand;
-    for (size_t b = 0; b < c->rows; b++) c->isa->quantize(from + b * row, k, to + b * operand_cells(k));
+    uint32_t *to = c->words + operand * c->operand;
+    for (size_t b = 0; b < c->rows; b++) c->isa->quantize(from + b * row, k, to + b * operand_words(k));
 }
 
 static void run_product(const struct stream_call *c)
 {
-    if (c->cells)
+    if (c->words)
         quantize(c, OPERAND_X, c->from.at, c->from.row, c->product.k);
     c->multiply(&c->product);
 }
@@ -61,12 +61,12 @@ static void run_steps(const struct stream_call *c)
 {
     const struct fused_step *step = &c->step;
     const struct fields *h = &step->value.state, *intermediate = &step->value.intermediate;
-    if (c->cells && step->of_x.at)
+    if (c->words && step->of_x.at)
         quantize(c, OPERAND_X, c->from.at, c->from.row, step->of_x.k);
-    if (c->cells)
+    if (c->words)
         quantize(c, OPERAND_H, h->at, h->row, step->of_h.k);
     c->fused[0](step);
-    if (c->fused[1] && c->cells)
+    if (c->fused[1] && c->words)
         quantize(c, OPERAND_INTERMEDIATE, intermediate->at, intermediate->row, step->of_h.k);
     if (c->fused[1])
         c->fused[1](step);
@@ -115,8 +115,8 @@ static struct stream_rows rows_of(const struct binder *b, const struct view *v)
 static struct fused_operand operand_of(const struct stream_call *c, enum operand operand, const float *at, size_t row,
                                        size_t k)
 {
-    if (c->cells)
-        return (struct fused_operand){c->cells + operand * c->operand, operand_cells(k)};
+    if (c->words)
+        return (struct fused_operand){c->words + operand * c->operand, operand_words(k)};
     return (struct fused_operand){at, row};
 }
 
@@ -132,7 +132,7 @@ static struct product product_of(const struct stream_call *c, struct fused_opera
                             .a_col = 1,
                             .b = w,
                             .b_row = PANEL,
-                            .b_panel = cells_of(dtype, k) * PANEL,
+                            .b_panel = words_of(dtype, k) * PANEL,
                             .c = c->to.at,
                             .c_row = c->to.row,
                             .bias = bias,
@@ -150,7 +150,7 @@ static void bind_product(const struct binder *b, const struct op *op, struct str
 /* Weights [G, U, K] and their biases; nothing where they are absent. */
 static struct fused_weights weights_of(const struct binder *b, const struct view *w, const struct view *bias)
 {
-    static const enum fused_cell cells[] = {
+    static const enum fused_word cells[] = {
         [DTYPE_F32] = FUSED_REAL, [DTYPE_BF16] = FUSED_BF16, [DTYPE_I8] = FUSED_INT8};
     if (w->buffer < 0)
         return (struct fused_weights){0};
@@ -190,7 +190,7 @@ static void bind_recurrence(const struct binder *b, const struct op *op, struct 
                                             .next = {c->to.at, plane, units},
                                             .intermediate = {intermediate, plane, units},
                                             .vector = {rows_of(b, &op->view[RNN_VECTOR]).at, units, 0}}};
-    c->run = l->projection ? run_projected : c->fused[1] || c->cells ? run_steps : run_step;
+    c->run = l->projection ? run_projected : c->fused[1] || c->words ? run_steps : run_step;
     c->multiply = b->w->isa->product;
     c->product = product_of(c, (struct fused_operand){intermediate, units}, l->width, l->hidden, DTYPE_F32,
                             rows_of(b, &op->view[RNN_PROJ]).at, NULL);
@@ -233,7 +233,7 @@ static void bind_call(const struct binder *b, const struct op *op, struct stream
                               .from = rows_of(b, from),
                               .to = rows_of(b, to),
                               .token = stream_at(b->s, b->s->input.at),
-                              .cells = stream_at(b->s, b->s->cells),
+                              .words = stream_at(b->s, b->s->words),
                               .operand = b->s->operand,
                               .activation = op->activation};
     if (op->kind == OP_EMBED && !from->access)
@@ -259,7 +259,7 @@ void stream_move(struct unroll_stream *s)
     static const size_t address[] = {ADDRESS(from.at),
                                      ADDRESS(to.at),
                                      ADDRESS(token),
-                                     ADDRESS(cells),
+                                     ADDRESS(words),
                                      ADDRESS(product.a),
                                      ADDRESS(product.b),
                                      ADDRESS(product.c),
@@ -372,8 +372,8 @@ unroll_status stream_lay_out(struct stream_plan *p, const unroll_stream_config *
     s->half = stream_take(&needs.half, 0);
     s->state = stream_take(&needs.used, 2 * s->half);
     if (p->weights.dtype == DTYPE_I8) {
-        s->operand = s->rows * operand_cells(needs.widest);
-        s->cells = stream_take(&needs.used, OPERANDS * s->operand * sizeof(uint32_t));
+        s->operand = s->rows * operand_words(needs.widest);
+        s->words = stream_take(&needs.used, OPERANDS * s->operand * sizeof(uint32_t));
     }
     if (s->rows > ROWS_WITHOUT_WORKSPACE)
         s->workspace = stream_take(&needs.used, PRODUCT_WORKSPACE);

@@ -116,7 +116,7 @@ void stream_plan_free(struct stream_plan *p)
 struct packer {
     const struct stream_plan *plan;
     struct unroll_stream_weights *to; /* NULL: measures */
-    uint32_t *cells;                  /* [OPERAND_ROOM] of a row of int8, where it does not */
+    uint32_t *words;                  /* [OPERAND_SCRATCH] of a row of int8, where it does not */
     size_t used;                      /* bytes */
 };
 
@@ -178,12 +178,12 @@ static void pack_layout(struct packer *p, int buffer, enum layout layout, enum d
  * is 127 with the scale 1/127. */
 static void add_symbols(const struct packer *p, float *to, size_t distance, const float *row, float bias, size_t n)
 {
-    const int8_t *byte = (const void *)p->cells;
+    const int8_t *byte = (const void *)p->words;
     const enum dtype dtype = p->plan->weights.dtype;
     float scale;
     if (dtype == DTYPE_I8) {
-        p->plan->isa->pack_lowp(DTYPE_I8, p->cells, 1, row, n);
-        memcpy(&scale, &p->cells[cells_of(DTYPE_I8, n) - 2], sizeof scale);
+        p->plan->isa->pack_lowp(DTYPE_I8, p->words, 1, row, n);
+        memcpy(&scale, &p->words[words_of(DTYPE_I8, n) - 2], sizeof scale);
         for (size_t s = 0; s < n; s++) to[s * distance] = fmaf((float)(127 * byte[s]), scale * (1.0f / 127), bias);
     } else {
         for (size_t s = 0; s < n; s++)
@@ -232,7 +232,7 @@ unroll_status stream_pack(struct stream_plan *plan, struct unroll_stream_weights
 {
     const struct plan *p = plan->plan;
     struct packer packer = {.plan = plan, .to = to, .used = sizeof *to};
-    if (to && plan->weights.dtype == DTYPE_I8 && !(packer.cells = allocate(OPERAND_ROOM * sizeof *packer.cells)))
+    if (to && plan->weights.dtype == DTYPE_I8 && !(packer.words = allocate(OPERAND_SCRATCH * sizeof *packer.words)))
         return fail(UNROLL_RESOURCE, "no memory to pack weights");
     const uint64_t mode = cpu_flush_denormals(); /* as where a session packs */
     for (int i = 0; i < p->buffers; i++)
@@ -241,7 +241,7 @@ unroll_status stream_pack(struct stream_plan *plan, struct unroll_stream_weights
     for (int i = p->phase[PHASE_FORWARD].first; i < p->phase[PHASE_FORWARD].end; i++)
         for (int k = 0; k < p->op[i].views; k++) pack_view(&packer, &p->op[i], k);
     cpu_restore_float_mode(mode);
-    release(packer.cells);
+    release(packer.words);
     plan->weights.bytes = stream_take(&packer.used, 0);
     if (to)
         *to = plan->weights;

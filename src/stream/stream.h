@@ -46,8 +46,8 @@ struct stream_call {
     size_t rows, width; /* of `to` */
     struct stream_rows from, to;
     const int32_t *token; /* [B] */
-    uint32_t *cells;      /* of int8 weights: rows as operands, in the order of enum operand .. */
-    size_t operand;       /* .. so many cells each */
+    uint32_t *words;      /* of int8 weights: rows as operands, in the order of enum operand .. */
+    size_t operand;       /* .. so many words each */
     struct activation activation;
     product_kernel *multiply;
     struct product product;
@@ -80,7 +80,7 @@ struct unroll_stream {
     struct stream_array input, output; /* tokens: [B] in the place of floats */
     size_t call;                       /* [2][calls] struct stream_call, by `now` */
     size_t half, state;                /* bytes of all states; [2][half]: before and after a step in turn */
-    size_t operand, cells;             /* scratch of int8 weights: see struct stream_call */
+    size_t operand, words;             /* scratch of int8 weights: see struct stream_call */
     size_t workspace;                  /* scratch of products of many rows; 0: they are few */
     uint32_t now;                      /* which of the two halves of `state` holds the states */
     size_t bytes;

@@ -25,7 +25,7 @@ enum {
 struct ask {
     size_t rows, width, k, x; /* x: numbers of x; 0: `in` holds the sums */
     size_t unit, unit_end;
-    enum fused_cell cell;
+    enum fused_word cell;
     bool listed, reverse, bias, saves, fed; /* fed: `in` is there */
     bool by_tiles;
     size_t of; /* rows in all arrays */
@@ -62,9 +62,9 @@ static void fill_all(void)
 static const struct cpu_isa *library(void) { return cpu_isa_find(ISA_SCALAR, DTYPE_F32); }
 
 /* [gates, width, k] dense to tiles. */
-static void pack(float *to, const float *from, enum fused_cell cell, size_t gates, size_t width, size_t k)
+static void pack(float *to, const float *from, enum fused_word cell, size_t gates, size_t width, size_t k)
 {
-    size_t cells = fused_cells(&(struct fused_weights){.k = k, .cell = cell});
+    size_t cells = fused_words(&(struct fused_weights){.k = k, .cell = cell});
     memset(to, 0, (width + CELL_TILE) * gates * cells * sizeof *to);
     for (size_t g = 0; g < gates; g++)
         for (size_t u = 0; u < width; u++) {
@@ -106,7 +106,7 @@ static void pack_whole(float *to, const float *from, size_t gates, size_t width,
     }
 }
 
-static void pack_for_tiles(float *to, const float *from, enum fused_cell cell, size_t gates, size_t width, size_t k)
+static void pack_for_tiles(float *to, const float *from, enum fused_word cell, size_t gates, size_t width, size_t k)
 {
     if (cell == FUSED_BF16)
         pack(to, from, cell, gates, width, k);
@@ -132,8 +132,8 @@ static struct fused_operand operand_of(const struct ask *a, int which, size_t k)
     if (a->cell != FUSED_INT8)
         return (struct fused_operand){operand[which], k};
     for (size_t row = 0; row < FEW_ROWS && k; row++)
-        library()->quantize(operand[which] + row * k, k, bytes[which] + row * operand_cells(k));
-    return (struct fused_operand){bytes[which], operand_cells(k)};
+        library()->quantize(operand[which] + row * k, k, bytes[which] + row * operand_words(k));
+    return (struct fused_operand){bytes[which], operand_words(k)};
 }
 
 static size_t row_of(const struct ask *a, size_t place) { return a->listed ? list[place] : place; }
@@ -312,7 +312,7 @@ static struct ask random_ask(uint64_t *seed)
                     .fed = random_bits(seed) % 4 > 0};
     if (random_bits(seed) % 3 == 0)
         a.rows = 1;
-    a.cell = (enum fused_cell)(random_bits(seed) % 3);
+    a.cell = (enum fused_word)(random_bits(seed) % 3);
     a.k = 1 + random_bits(seed) % (random_bits(seed) % 4 ? 40 : DEEPEST - BF16X3_K);
     a.x = a.fed ? 0 : 1 + random_bits(seed) % 30;
     a.unit = random_bits(seed) % 2 ? 0 : random_bits(seed) % a.width / CELL_TILE * CELL_TILE;
@@ -393,7 +393,7 @@ static void check_bf16x3(const struct cell_kernels *scalar, const struct cell_ke
     int differ = 0;
     for (int tries = 0; tries < asks; tries++) {
         struct ask a = random_ask(&seed);
-        a.cell = (enum fused_cell[]){FUSED_BF16X3, FUSED_WHOLE, FUSED_BF16X3, FUSED_BF16}[tries % 4];
+        a.cell = (enum fused_word[]){FUSED_BF16X3, FUSED_WHOLE, FUSED_BF16X3, FUSED_BF16}[tries % 4];
         a.by_tiles = true;
         a.of = ROWS;
         if (a.cell == FUSED_BF16) {

@@ -124,7 +124,7 @@ static void run_rows(const struct cpu_isa *isa, const struct problem *p, enum dt
                      float *c)
 {
     char *panel = room_of_panels(panels(p->n) * panel_bytes(dtype, p->k));
-    float *cells = malloc(p->m * operand_cells(p->k) * sizeof *cells);
+    float *cells = malloc(p->m * operand_words(p->k) * sizeof *cells);
     struct product product = {.m = row_end - row,
                               .n = p->n,
                               .k = p->k,
@@ -140,9 +140,9 @@ static void run_rows(const struct cpu_isa *isa, const struct problem *p, enum dt
                               .start = p->start};
     pack_all(isa, p, dtype, panel);
     if (dtype == DTYPE_I8) {
-        for (size_t m = 0; m < p->m; m++) isa->quantize(p->a[m], p->k, cells + m * operand_cells(p->k));
-        product.a = cells + row * operand_cells(p->k);
-        product.a_row = operand_cells(p->k);
+        for (size_t m = 0; m < p->m; m++) isa->quantize(p->a[m], p->k, cells + m * operand_words(p->k));
+        product.a = cells + row * operand_words(p->k);
+        product.a_row = operand_words(p->k);
     }
     use_workspace(0);
     product_with(isa, dtype)(&product);

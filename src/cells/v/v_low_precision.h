@@ -1,7 +1,7 @@
-/* Weights narrower than a float, V_WIDTH cells of 4 bytes at a time: a cell is two bf16 or four int8, of
+/* Weights narrower than a float, V_WIDTH words of 4 bytes at a time: a word is two bf16 or four int8, of
  * consecutive k of one unit, the first at the lowest address. Include it after a V header of floats.
  *
- * vc_max and vc_largest compare cells as unsigned numbers; vc_store_bytes stores the lowest byte of each.
+ * vc_max and vc_largest compare words as unsigned numbers; vc_store_bytes stores the lowest byte of each.
  * vc_dot(sum, x, w) is sum + x0 w0 + x1 w1 + x2 w2 + x3 w3 with x unsigned and w signed bytes, modulo 2^32
  * and so exact in any order; AVX-512 has an instruction for it if it has VNNI. */
 #ifndef V_LOWP
@@ -14,7 +14,7 @@
 typedef __v16si VC;
 
 CELL_CODE VC vc_load(const void *p) { return (VC)_mm512_loadu_si512(p); }
-CELL_CODE VC vc_const(uint32_t cell) { return (VC)_mm512_set1_epi32((int)cell); }
+CELL_CODE VC vc_const(uint32_t word) { return (VC)_mm512_set1_epi32((int)word); }
 CELL_CODE VC vc_sub(VC a, VC b) { return (VC)_mm512_sub_epi32((__m512i)a, (__m512i)b); }
 CELL_CODE V vc_first_bf16(VC a) { return _mm512_castsi512_ps(_mm512_slli_epi32((__m512i)a, 16)); }
 CELL_CODE V vc_second_bf16(VC a)
@@ -48,7 +48,7 @@ CELL_CODE VC vc_dot(VC sum, VC x, VC w)
 typedef __m256i VC;
 
 CELL_CODE VC vc_load(const void *p) { return _mm256_loadu_si256(p); }
-CELL_CODE VC vc_const(uint32_t cell) { return _mm256_set1_epi32((int)cell); }
+CELL_CODE VC vc_const(uint32_t word) { return _mm256_set1_epi32((int)word); }
 CELL_CODE VC vc_sub(VC a, VC b) { return _mm256_sub_epi32(a, b); }
 CELL_CODE V vc_first_bf16(VC a) { return _mm256_castsi256_ps(_mm256_slli_epi32(a, 16)); }
 CELL_CODE V vc_second_bf16(VC a)
@@ -85,7 +85,7 @@ CELL_CODE VC vc_dot(VC sum, VC x, VC w)
 typedef uint32x4_t VC;
 
 CELL_CODE VC vc_load(const void *p) { return vreinterpretq_u32_u8(vld1q_u8(p)); }
-CELL_CODE VC vc_const(uint32_t cell) { return vdupq_n_u32(cell); }
+CELL_CODE VC vc_const(uint32_t word) { return vdupq_n_u32(word); }
 CELL_CODE VC vc_sub(VC a, VC b) { return vsubq_u32(a, b); }
 CELL_CODE V vc_first_bf16(VC a) { return vreinterpretq_f32_u32(vshlq_n_u32(a, 16)); }
 CELL_CODE V vc_second_bf16(VC a) { return vreinterpretq_f32_u32(vandq_u32(a, vdupq_n_u32(0xffff0000u))); }
@@ -120,7 +120,7 @@ CELL_CODE VC vc_load(const void *p)
     memcpy(&a, p, sizeof a);
     return a;
 }
-CELL_CODE VC vc_const(uint32_t cell) { return cell; }
+CELL_CODE VC vc_const(uint32_t word) { return word; }
 CELL_CODE VC vc_sub(VC a, VC b) { return a - b; }
 CELL_CODE V vc_first_bf16(VC a) { return v_of_bits(a << 16); }
 CELL_CODE V vc_second_bf16(VC a) { return v_of_bits(a & 0xffff0000u); }

@@ -157,7 +157,7 @@ static unroll_status kernel_norm(const struct call *call, int me, int team, stru
 
 /* ---- pack ------------------------------------------------------------------------------ */
 
-/* The cells of one unit, `distance` apart; row NULL: there is none. */
+/* The words of one unit, `distance` apart; row NULL: there is none. */
 static void pack_unit(const struct call *call, enum dtype dtype, void *to, size_t distance, const void *row,
                       size_t width)
 {
@@ -165,7 +165,7 @@ static void pack_unit(const struct call *call, enum dtype dtype, void *to, size_
     if (narrow && row)
         call->isa->pack_lowp(dtype, to, distance, row, width);
     else
-        for (size_t i = 0; i < cells_of(dtype, width); i++)
+        for (size_t i = 0; i < words_of(dtype, width); i++)
             ((real *)to)[i * distance] = row ? ((const real *)row)[i] : 0;
 }
 
@@ -183,7 +183,7 @@ static void pack_panels(const struct call *call, int me, int team, struct work *
         size_t n = units - unit < PANEL ? units - unit : PANEL;
         char *to = (char *)call->view[PACK_TO].at + p * panel_bytes(dtype, width);
         for (size_t u = 0; u < PANEL; u++)
-            pack_unit(call, dtype, to + u * cell_bytes(dtype), PANEL,
+            pack_unit(call, dtype, to + u * word_bytes(dtype), PANEL,
                       u < n ? tensor_row(from, gate * units + unit + u) : NULL, width);
         done += n;
     }
@@ -234,7 +234,7 @@ static void pack_gates(const struct call *call, int me, int team, struct work *w
     const struct tensor *from = &call->view[PACK_FROM];
     const size_t units = from->count[1], width = from->count[2], lanes = from->count[0] * CELL_TILE;
     const enum dtype dtype = call->view[PACK_TO].dtype;
-    const size_t bytes = cells_of(dtype, width) * lanes * cell_bytes(dtype);
+    const size_t bytes = words_of(dtype, width) * lanes * word_bytes(dtype);
     const struct range tile = my_share((units + CELL_TILE - 1) / CELL_TILE, me, team, 1);
     for (size_t n = tile.first; n < tile.end; n++) {
         char *to = (char *)call->view[PACK_TO].at + n * bytes;
@@ -242,7 +242,7 @@ static void pack_gates(const struct call *call, int me, int team, struct work *w
             pack_tile(from, n, (real *)(void *)to);
         else
             for (size_t lane = 0; lane < lanes; lane++)
-                pack_unit(call, dtype, to + lane * cell_bytes(dtype), lanes, lane_row(from, n, lane), width);
+                pack_unit(call, dtype, to + lane * word_bytes(dtype), lanes, lane_row(from, n, lane), width);
     }
     size_t end = tile.end * CELL_TILE < units ? tile.end * CELL_TILE : units;
     struct range taken = {tile.first * CELL_TILE < end ? tile.first * CELL_TILE : end, end};

@@ -40,18 +40,18 @@ static unroll_status kernel_gather_columns(const struct call *call, int me, int 
 /* ---- scatter_add ------------------------------------------------------------------------- */
 
 /* Sums of some units, side by side for each column; they stay in cache. */
-enum { GATHER_UNITS = 128, GATHER_ROOM = MAX_GATHERED_COLUMNS * 16 };
+enum { GATHER_UNITS = 128, GATHER_SCRATCH = MAX_GATHERED_COLUMNS * 16 };
 
-struct gather_room {
+struct gather_scratch {
     size_t row; /* numbers of a column */
     size_t found;
     bool is_in[MAX_GATHERED_COLUMNS]; /* the accumulation block at hand, of which these are the columns */
     uint16_t symbol[MAX_GATHERED_COLUMNS];
-    _Alignas(64) real acc_block[GATHER_ROOM], sum[GATHER_ROOM];
+    _Alignas(64) real acc_block[GATHER_SCRATCH], sum[GATHER_SCRATCH];
 };
 
 /* dW [unit][column] from or to the sums. */
-static void gather_turn(const struct dw *d, struct gather_room *room, struct range unit, size_t symbols, real *dw,
+static void gather_turn(const struct dw *d, struct gather_scratch *room, struct range unit, size_t symbols, real *dw,
                         bool back)
 {
     for (size_t u = unit.first; u < unit.end; u++) {
@@ -65,7 +65,7 @@ static void gather_turn(const struct dw *d, struct gather_room *room, struct ran
 }
 
 /* An accumulation block, a chain from zero for each column in it. */
-static void gather_acc_block(const struct dw *d, const struct acc_block *acc_block, struct gather_room *room,
+static void gather_acc_block(const struct dw *d, const struct acc_block *acc_block, struct gather_scratch *room,
                              struct range unit)
 {
     const struct tensor *tokens = &d->call->view[GEMM_DW_X];
@@ -94,8 +94,8 @@ static void gather_acc_block(const struct dw *d, const struct acc_block *acc_blo
 static void gather_shard(const struct dw *d, const struct acc_blocks *acc_blocks, struct range mine, size_t symbols,
                          real *dw)
 {
-    struct gather_room *room = KERNEL_KEEPS(struct gather_room);
-    room->row = at_most(GATHER_ROOM / symbols / 16 * 16, GATHER_UNITS);
+    struct gather_scratch *room = KERNEL_KEEPS(struct gather_scratch);
+    room->row = at_most(GATHER_SCRATCH / symbols / 16 * 16, GATHER_UNITS);
     room->found = 0;
     memset(room->is_in, 0, sizeof room->is_in);
     for (size_t n = mine.first, end; n < mine.end; n = end, comm_poll()) {

@@ -81,7 +81,7 @@ static void gemm_run(const struct call *call, const struct gemm *g, const struct
                                                        .a_col = 1,
                                                        .b = g->w + panel.first * bytes,
                                                        .b_row = PANEL,
-                                                       .b_panel = bytes / cell_bytes(g->type),
+                                                       .b_panel = bytes / word_bytes(g->type),
                                                        .c = y,
                                                        .c_row = g->y.b,
                                                        .start = ZERO,
@@ -106,18 +106,18 @@ static void gemm_panels(const struct call *call, const struct gemm *g, const str
 /* With int8 weights the rows become bytes first, as many at a time as there is room for. */
 static void gemm_int8(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
-    enum { LINE = 16 }; /* cells: tiles read rows that begin with a line at once */
-    struct operand_room {
-        _Alignas(64) uint32_t cells[OPERAND_ROOM];
+    enum { LINE = 16 }; /* words: tiles read rows that begin with a line at once */
+    struct operand_scratch {
+        _Alignas(64) uint32_t words[OPERAND_SCRATCH];
     };
-    uint32_t *cells = KERNEL_KEEPS(struct operand_room)->cells;
-    const size_t row = (operand_cells(g->k) + LINE - 1) / LINE * LINE, max = OPERAND_ROOM / row;
-    struct gemm_rows bytes = {cells, row, x->first, 0};
+    uint32_t *words = KERNEL_KEEPS(struct operand_scratch)->words;
+    const size_t row = (operand_words(g->k) + LINE - 1) / LINE * LINE, max = OPERAND_SCRATCH / row;
+    struct gemm_rows bytes = {words, row, x->first, 0};
     for (size_t done = 0; done < x->count; done += bytes.count) {
         bytes.first = x->first + done;
         bytes.count = x->count - done < max ? x->count - done : max;
         for (size_t r = 0; r < bytes.count; r++)
-            call->isa->quantize((const real *)x->at + (done + r) * x->distance, g->k, cells + r * row);
+            call->isa->quantize((const real *)x->at + (done + r) * x->distance, g->k, words + r * row);
         gemm_panels(call, g, &bytes, panel);
     }
 }
@@ -125,7 +125,7 @@ static void gemm_int8(const struct call *call, const struct gemm *g, const struc
 /* With bf16x3 splits: some of k at a time, whose left factors stay in cache. */
 static void gemm_bf16x3(const struct call *call, const struct gemm *g, const struct gemm_rows *x, struct range panel)
 {
-    char *left = KERNEL_KEEPS(struct left_room)->at;
+    char *left = KERNEL_KEEPS(struct left_scratch)->at;
     const size_t steps = bf16x3_steps(g->k);
     for (size_t first = 0, some; first < steps; first += some) {
         some = take_left(call, &(struct left_rows){.at = x->at, .row = x->distance, .rows = x->count, .k = g->k}, first,
@@ -201,7 +201,7 @@ static void gemm_lasting(const struct call *call, const struct gemm *g, struct l
                                                .k = g->k,
                                                .b = g->w + p * bytes,
                                                .b_row = PANEL,
-                                               .b_panel = bytes / cell_bytes(g->type),
+                                               .b_panel = bytes / word_bytes(g->type),
                                                .start = ZERO,
                                                .bias = bias},
                              g->type, x, to);
@@ -291,7 +291,7 @@ static const char *right_of_column(const struct gemm_dx *d, size_t column)
 static void gemm_dx_bf16x3(const struct call *call, const struct gemm_dx *d, size_t gate, size_t column,
                            struct product p)
 {
-    char *left = KERNEL_KEEPS(struct left_room)->at;
+    char *left = KERNEL_KEEPS(struct left_scratch)->at;
     const size_t steps = bf16x3_steps(p.k);
     for (size_t first = 0, some; first < steps; first += some, p.start = AS_IS) {
         some = take_left(call, &(struct left_rows){.at = p.a, .row = p.a_row, .rows = p.m, .k = p.k}, first, left);

@@ -10,7 +10,7 @@
 enum { DW_STEPS = DW_ROWS / BF16X3_K, DW_LEFT = 256, DW_SUMS = DW_LEFT * 512 };
 enum { DW_BLOCK = 2 * BF16X3_COLUMNS }; /* units that are multiplied at a time, of one gate */
 
-struct dw_room {
+struct dw_scratch {
     _Alignas(64) char left[DW_LEFT * DW_STEPS * LEFT_ROW];
     _Alignas(64) char right[2][2 * DW_STEPS * RIGHT_BYTES];
     _Alignas(64) real sums[DW_SUMS];
@@ -20,7 +20,7 @@ struct dw_room {
 struct dw_part {
     const struct dw *d;
     struct range column, unit;
-    struct dw_room *room;
+    struct dw_scratch *room;
 };
 
 static const real dw_zeros[BF16X3_COLUMNS];
@@ -303,7 +303,7 @@ static void dw_bf16x3_part(const struct dw_part *p, const struct acc_blocks *acc
 static void dw_bf16x3_shard(const struct dw *d, const struct acc_blocks *acc_blocks, const struct portion *portion,
                             real *dw)
 {
-    struct dw_part p = {.d = d, .room = KERNEL_KEEPS(struct dw_room)};
+    struct dw_part p = {.d = d, .room = KERNEL_KEEPS(struct dw_scratch)};
     for (size_t c = portion->column.first; c < portion->column.end; c = p.column.end) {
         p.column = (struct range){c, at_most(portion->column.end, c + DW_LEFT)};
         for (size_t u = portion->row.first; u < portion->row.end; u = p.unit.end) {

@@ -33,8 +33,8 @@ const struct cpu_isa *cpu_isa_find(enum isa isa, enum dtype real)
 
 const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *isa, const char *name, enum dtype weights, bool by_tiles)
 {
-    bool is_int8 = weights == DTYPE_I8 && isa->int8_cells;
-    const struct cell_kernels *const *table = by_tiles ? isa->tiled_cells : is_int8 ? isa->int8_cells : isa->cells;
+    bool is_int8 = weights == DTYPE_I8 && isa->int8_words;
+    const struct cell_kernels *const *table = by_tiles ? isa->tiled_cells : is_int8 ? isa->int8_words : isa->cells;
     return table ? cell_find(table, name) : NULL;
 }
 

@@ -32,11 +32,11 @@ struct tensor {
  * LAYOUT_COLUMNS [(G), U, K] begins G * U * PANEL * p elements after the first; such views are whole. */
 static inline size_t panels(size_t units) { return (units + PANEL - 1) / PANEL; }
 
-static inline size_t panel_bytes(enum dtype dtype, size_t k) { return cells_of(dtype, k) * PANEL * cell_bytes(dtype); }
+static inline size_t panel_bytes(enum dtype dtype, size_t k) { return words_of(dtype, k) * PANEL * word_bytes(dtype); }
 
 /* Numbers in memory of a row of k floats as an operand of int8 weights: bytes q + 128, 128 where k ends, then the
- * row's scale; in cells of 4 bytes. */
-static inline size_t operand_cells(size_t k) { return (k + 3) / 4 + 1; }
+ * row's scale; in words of 4 bytes. */
+static inline size_t operand_words(size_t k) { return (k + 3) / 4 + 1; }
 
 /* What a kernel has done, counted where it is done: products by the standard count, and the bytes
  * of its views, each once (twice if updated or added to). A view that the team divides counts with
@@ -115,20 +115,20 @@ struct product {
     size_t wanted_bytes, wanted_row; /* NULL: nothing */
 };
 
-/* The product with narrow weights, for start AS_IS or ZERO: b is always in panels, b_panel counts cells, and
+/* The product with weights of low precision, for start AS_IS or ZERO: b is always in panels, b_panel counts words, and
  * b_row is PANEL. With bf16 it has the bits of the product with the same weights as floats. With int8 the rows of
- * a are what `quantize` makes, a_row counts cells, and
+ * a are what `quantize` makes, a_row counts words, and
  *     c[m][n] = fma((float)(sum of q_a[m][k] q_b[k][n]), scale_b[n] * scale_a[m], start + bias[n])
  * where the sum is exact. */
 typedef void product_kernel(const struct product *);
 
-/* Cells of the rows of operands that a kernel keeps at a time: a row of the largest k of int8 has room. */
-enum { OPERAND_ROOM = 32768 };
+/* Words of the rows of operands that a kernel keeps at a time: a row of the largest k of int8 has room. */
+enum { OPERAND_SCRATCH = 32768 };
 
 /* bf16x3 splits of rows of operands that a step keeps at a time. */
-enum { SPLIT_ROOM = 384 << 10 }; /* bytes */
-struct split_room {
-    _Alignas(64) char at[SPLIT_ROOM];
+enum { SPLIT_SCRATCH = 384 << 10 }; /* bytes */
+struct split_scratch {
+    _Alignas(64) char at[SPLIT_SCRATCH];
 };
 
 /* Rows of k floats become bf16x3 splits of the left factor (cells/bf16x3.h): rows of blocks that are `steps` long, from
@@ -175,11 +175,11 @@ struct cpu_isa {
     enum isa isa;
     enum dtype real;
     const struct cell_kernels *const *cells;
-    const struct cell_kernels *const *int8_cells;             /* for steps with int8 weights; NULL: the same */
+    const struct cell_kernels *const *int8_words;             /* for steps with int8 weights; NULL: the same */
     product_kernel *product, *product_bf16, *product_int8;    /* the last two: of floats only */
-    void (*quantize)(const void *row, size_t k, void *cells); /* a row of floats for product_int8 */
-    /* A row of weights into its cells, `row` cells apart: of bf16 or int8. Not in double. */
-    void (*pack_lowp)(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k);
+    void (*quantize)(const void *row, size_t k, void *words); /* a row of floats for product_int8 */
+    /* A row of weights into its words, `row` words apart: of bf16 or int8. Not in double. */
+    void (*pack_lowp)(enum dtype dtype, void *word, size_t row, const float *weights, size_t k);
     void (*activate)(const struct activation *, const void *x, void *y, size_t n); /* a row; x may be y */
     uint64_t (*peak)(uint64_t rounds, void *sink);                                 /* see peak.h */
     /* Of an ISA whose products may multiply bf16x3 splits; else NULL. */

@@ -6,9 +6,9 @@
 
 enum layout {
     LAYOUT_DENSE,   /* row by row, the last axis contiguous */
-    LAYOUT_PANELS,  /* of [.., U, K]: for each first index, panels of PANEL units: [cells][PANEL], zeros at the end */
+    LAYOUT_PANELS,  /* of [.., U, K]: for each first index, panels of PANEL units: [words][PANEL], zeros at the end */
     LAYOUT_COLUMNS, /* of [.., U, K]: panels of PANEL columns of all rows: [.. U][PANEL], zeros at the end */
-    LAYOUT_GATES,   /* of [G, U, K]: tiles of CELL_TILE units of all gates: [cells][G][CELL_TILE], zeros at the end */
+    LAYOUT_GATES,   /* of [G, U, K]: tiles of CELL_TILE units of all gates: [words][G][CELL_TILE], zeros at the end */
     LAYOUT_BF16X3, /* of [.., U, K] f32: for each first index, the right factor (cells/bf16x3.h) of U columns, K long */
     LAYOUT_BF16X3_BACK, /* likewise, the right factor of K columns, all U long that a step of BF16X3_K ends each first
                            index */
@@ -33,15 +33,15 @@ enum {
     MAX_GATHERED_COLUMNS = 2048 /* symbols of a pick, whose sums of gradients stay in cache */
 };
 
-/* A cell is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
- * of consecutive k, zeros where k ends. int8 end with two more cells of each unit: the scale of its weights, a
- * float, and 128 times their sum, an int32 (device/cpu/low_precision.h). The cells of one k, or of 2 or 4, lie side by
- * side: [cells][PANEL]. */
-static inline size_t cells_of(enum dtype dtype, size_t k)
+/* A word is what a panel holds of a unit at one place: a float or a double; or, in 4 bytes, two bf16 or four int8
+ * of consecutive k, zeros where k ends. int8 end with two more words of each unit: the scale of its weights, a
+ * float, and 128 times their sum, an int32 (device/cpu/low_precision.h). The words of one k, or of 2 or 4, lie side by
+ * side: [words][PANEL]. */
+static inline size_t words_of(enum dtype dtype, size_t k)
 {
     return dtype == DTYPE_I8 ? (k + 3) / 4 + 2 : dtype == DTYPE_BF16 ? (k + 1) / 2 : k;
 }
 
-static inline size_t cell_bytes(enum dtype dtype) { return dtype == DTYPE_F64 ? 8 : 4; }
+static inline size_t word_bytes(enum dtype dtype) { return dtype == DTYPE_F64 ? 8 : 4; }
 
 #endif

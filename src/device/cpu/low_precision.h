@@ -53,10 +53,10 @@ static void int8_bytes(const float *x, size_t n, float scale, int zero, uint8_t 
     }
 }
 
-/* A row of the other operand: cells of bytes, and the scale in one more. */
-static void quantize(const void *from, size_t k, void *cells)
+/* A row of the other operand: words of bytes, and the scale in one more. */
+static void quantize(const void *from, size_t k, void *words)
 {
-    uint8_t *to = cells;
+    uint8_t *to = words;
     const size_t bytes = (k + 3) / 4 * 4;
     const float scale = int8_scale(from, k);
     int8_bytes(from, k, scale, INT8_OPERAND_ZERO, to);
@@ -66,17 +66,17 @@ static void quantize(const void *from, size_t k, void *cells)
 
 /* ---- weights --------------------------------------------------------------------------- */
 
-/* A unit's row of weights into its cells (plan.h), which are `row` cells apart. */
-static void pack_bf16(uint32_t *cell, size_t row, const float *weights, size_t k)
+/* A unit's row of weights into its words (plan.h), which are `row` words apart. */
+static void pack_bf16(uint32_t *word, size_t row, const float *weights, size_t k)
 {
-    for (size_t i = 0; i < k; i += 2, cell += row) {
+    for (size_t i = 0; i < k; i += 2, word += row) {
         uint32_t first = f32_to_bf16(weights[i]), second = i + 1 < k ? f32_to_bf16(weights[i + 1]) : 0;
-        *cell = first | second << 16;
+        *word = first | second << 16;
     }
 }
 
 /* After the bytes the scale, and INT8_OPERAND_ZERO times their sum: what the operand's zero adds to a product. */
-static void pack_int8(uint32_t *cell, size_t row, const float *weights, size_t k)
+static void pack_int8(uint32_t *word, size_t row, const float *weights, size_t k)
 {
     enum { BLOCK = 64 };
     const float scale = int8_scale(weights, k);
@@ -86,19 +86,19 @@ static void pack_int8(uint32_t *cell, size_t row, const float *weights, size_t k
         size_t n = k - i < BLOCK ? k - i : BLOCK;
         int8_bytes(weights + i, n, scale, INT8_WEIGHT_ZERO, byte);
         for (size_t j = 0; j < n; j++) sum += (int8_t)byte[j];
-        for (size_t j = 0; j < n; j += 4, cell += row) memcpy(cell, byte + j, sizeof *cell);
+        for (size_t j = 0; j < n; j += 4, word += row) memcpy(word, byte + j, sizeof *word);
     }
     sum *= INT8_OPERAND_ZERO;
-    memcpy(cell, &scale, sizeof scale);
-    memcpy(cell + row, &sum, sizeof sum);
+    memcpy(word, &scale, sizeof scale);
+    memcpy(word + row, &sum, sizeof sum);
 }
 
-static void pack_lowp(enum dtype dtype, void *cell, size_t row, const float *weights, size_t k)
+static void pack_lowp(enum dtype dtype, void *word, size_t row, const float *weights, size_t k)
 {
     if (dtype == DTYPE_BF16)
-        pack_bf16(cell, row, weights, k);
+        pack_bf16(word, row, weights, k);
     else
-        pack_int8(cell, row, weights, k);
+        pack_int8(word, row, weights, k);
 }
 
 #define LOWP \

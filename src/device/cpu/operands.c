@@ -190,11 +190,11 @@ static uint64_t bytes_of(const struct buffer *b)
     if (layout_is_right(b->layout))
         return bf16x3_bytes(b);
     bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS, tiles = b->layout == LAYOUT_GATES;
-    uint64_t n = panels || tiles ? cell_bytes(b->dtype) : dtype_size(b->dtype);
+    uint64_t n = panels || tiles ? word_bytes(b->dtype) : dtype_size(b->dtype);
     for (int i = 0; i < b->rank; i++) {
         bool unit = i == b->rank - 2, last = i == b->rank - 1;
         uint32_t grain = (panels && unit) || (columns && last) ? PANEL : tiles && unit ? CELL_TILE : 1;
-        n *= (panels || tiles) && last ? cells_of(b->dtype, b->size[i]) : (b->size[i] + grain - 1) / grain * grain;
+        n *= (panels || tiles) && last ? words_of(b->dtype, b->size[i]) : (b->size[i] + grain - 1) / grain * grain;
     }
     return n;
 }

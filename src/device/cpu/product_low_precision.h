@@ -40,8 +40,8 @@ CELL_CODE void bf16_add(V sum[][LOWP_WIDE], const struct lowp_tile *t, size_t k,
     V w[LOWP_WIDE];
 #pragma GCC unroll 8
     for (size_t j = 0; j < vectors; j++) {
-        VC cell = vc_load(lowp_at(b, t->b_panel, j));
-        w[j] = k % 2 ? vc_second_bf16(cell) : vc_first_bf16(cell);
+        VC word = vc_load(lowp_at(b, t->b_panel, j));
+        w[j] = k % 2 ? vc_second_bf16(word) : vc_first_bf16(word);
     }
 #pragma GCC unroll 8
     for (size_t r = 0; r < rows; r++) {
@@ -79,7 +79,7 @@ CELL_CODE void bf16_tile_of(const struct lowp_tile *tile, const size_t rows, con
 CELL_CODE void int8_dots(VC sum[][LOWP_WIDE], const struct lowp_tile *t, const size_t rows, const size_t vectors)
 {
     const char *b = t->b;
-    for (size_t quad = 0; quad < operand_cells(t->k) - 1; quad++, b += PANEL * 4) {
+    for (size_t quad = 0; quad < operand_words(t->k) - 1; quad++, b += PANEL * 4) {
         VC w[LOWP_WIDE];
 #pragma GCC unroll 8
         for (size_t j = 0; j < vectors; j++) w[j] = vc_load(lowp_at(b, t->b_panel, j));
@@ -95,7 +95,7 @@ CELL_CODE void int8_dots(VC sum[][LOWP_WIDE], const struct lowp_tile *t, const s
 CELL_CODE void int8_tile_of(const struct lowp_tile *tile, const size_t rows, const size_t vectors, const size_t last)
 {
     const struct lowp_tile t = *tile;
-    const size_t quads = operand_cells(t.k) - 1;
+    const size_t quads = operand_words(t.k) - 1;
     const char *end = t.b + quads * PANEL * 4;
     VC sum[LOWP_ROWS][LOWP_WIDE];
 #pragma GCC unroll 8
@@ -186,8 +186,8 @@ static void widen_panel(real *to, const char *from, size_t k)
     for (size_t i = 0; i < k; i++, to += PANEL)
 #pragma GCC unroll 8
         for (size_t j = 0; j < PANEL; j += V_WIDTH) {
-            VC cell = vc_load(from + i / 2 * PANEL * 4 + j * 4);
-            v_store(to + j, i % 2 ? vc_second_bf16(cell) : vc_first_bf16(cell));
+            VC word = vc_load(from + i / 2 * PANEL * 4 + j * 4);
+            v_store(to + j, i % 2 ? vc_second_bf16(word) : vc_first_bf16(word));
         }
 }
 

@@ -19,8 +19,8 @@ static void product_bf16(const struct product *p)
             const float *a = (const float *)p->a + m * p->a_row;
             float sum = lowp_start(p, m, n);
             for (size_t k = 0; k < p->k; k++) {
-                VC cell = vc_load(lowp_word(p, n, k / 2));
-                sum = fmaf(a[k], k % 2 ? vc_second_bf16(cell) : vc_first_bf16(cell), sum);
+                VC word = vc_load(lowp_word(p, n, k / 2));
+                sum = fmaf(a[k], k % 2 ? vc_second_bf16(word) : vc_first_bf16(word), sum);
             }
             ((float *)p->c)[m * p->c_row + n] = sum;
         }
@@ -28,7 +28,7 @@ static void product_bf16(const struct product *p)
 
 static void product_int8(const struct product *p)
 {
-    const size_t quads = operand_cells(p->k) - 1;
+    const size_t quads = operand_words(p->k) - 1;
     for (size_t m = 0; m < p->m; m++)
         for (size_t n = 0; n < p->n; n++) {
             const float *a = (const float *)p->a + m * p->a_row;

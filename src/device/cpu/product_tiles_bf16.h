@@ -7,7 +7,7 @@ static void bf16_block(const struct lowp_tile *t, const char *left, size_t rows,
 {
     enum { TILES = PANEL / BF16X3_COLUMNS };
     _Alignas(64) float sum[BF16X3_ROWS * PANEL];
-    const struct tiles_bf16 right = {t->b, cells_of(DTYPE_BF16, t->k), PANEL * 4};
+    const struct tiles_bf16 right = {t->b, words_of(DTYPE_BF16, t->k), PANEL * 4};
     tiles_clear(false, true);
     tiles_add_bf16(left, 3 * rows, &right, tiles_idle, NULL, TILES);
     tiles_store_bf16(sum, PANEL, TILES);
@@ -39,8 +39,8 @@ static void product_bf16_of_tiles(const struct product *p)
         product_bf16(p);
         return;
     }
-    char *left = PRODUCT_KEEPS(struct split_room)->at;
-    const size_t steps = bf16x3_steps(p->k), room = SPLIT_ROOM / (steps * LEFT_ROW);
+    char *left = PRODUCT_KEEPS(struct split_scratch)->at;
+    const size_t steps = bf16x3_steps(p->k), room = SPLIT_SCRATCH / (steps * LEFT_ROW);
     const size_t max = room < BF16_ROWS ? room : room / BF16_ROWS * BF16_ROWS;
     for (size_t m = 0, rows; m < p->m; m += rows) {
         rows = p->m - m < max ? p->m - m : max;

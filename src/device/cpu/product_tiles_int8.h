@@ -3,13 +3,13 @@
  * Included after v_tiles.h and product_low_precision.h. */
 
 enum {
-    BYTES_STEP = 16,              /* cells of k in a tile */
+    BYTES_STEP = 16,              /* words of k in a tile */
     BYTES_ROWS = 2 * BF16X3_ROWS, /* of a block */
     BYTES_OPEN = 16               /* as TILES_OPEN */
 };
 _Static_assert(PANEL == 2 * BF16X3_COLUMNS, "a panel is two tiles wide");
 
-/* The block's rows of the operand from cell `first` on, where those before cell `fresh` count as zeros. */
+/* The block's rows of the operand from word `first` on, where those before word `fresh` count as zeros. */
 static void int8_last_step(const struct lowp_tile *t, size_t rows, size_t first, size_t fresh, uint32_t *to)
 {
     const size_t before = fresh - first;
@@ -32,24 +32,24 @@ static void int8_last_step(const struct lowp_tile *t, size_t rows, size_t first,
         }                                                                                               \
     } while (0)
 
-/* All k of a block. What is left of them at the end is in one more step, of the last cells there are. */
+/* All k of a block. What is left of them at the end is in one more step, of the last words there are. */
 CELL_CODE void int8_sums(const struct lowp_tile *t, int32_t *sum, const bool second)
 {
-    const size_t cells = operand_cells(t->k) - 1, rest = cells % BYTES_STEP;
+    const size_t words = operand_words(t->k) - 1, rest = words % BYTES_STEP;
     const real *a = t->a;
     const char *b = t->b;
     uint32_t last[BYTES_ROWS * BYTES_STEP];
     if (rest)
-        int8_last_step(t, second ? BYTES_ROWS : BF16X3_ROWS, cells - BYTES_STEP, cells - rest, last);
+        int8_last_step(t, second ? BYTES_ROWS : BF16X3_ROWS, words - BYTES_STEP, words - rest, last);
     TILES_FENCE();
     tiles_clear(second, true);
-    for (size_t step = 0; step < cells / BYTES_STEP; step++, a += BYTES_STEP, b += BYTES_STEP * PANEL * 4) {
+    for (size_t step = 0; step < words / BYTES_STEP; step++, a += BYTES_STEP, b += BYTES_STEP * PANEL * 4) {
         BYTES_MULTIPLY_(a, t->a_row, b);
         if (step % BYTES_OPEN == BYTES_OPEN - 1)
             tiles_keep_open();
     }
     if (rest) {
-        b = t->b + (cells - BYTES_STEP) * PANEL * 4;
+        b = t->b + (words - BYTES_STEP) * PANEL * 4;
         BYTES_MULTIPLY_(last, BYTES_STEP, b);
     }
     tiles_store((float *)(void *)sum, (float *)(void *)(sum + BF16X3_COLUMNS), PANEL, second ? BYTES_ROWS : BF16X3_ROWS,
@@ -59,15 +59,15 @@ CELL_CODE void int8_sums(const struct lowp_tile *t, int32_t *sum, const bool sec
 /* As int8_tile_of ends. */
 static void int8_end(const struct lowp_tile *t, const int32_t *sum, size_t rows, size_t columns)
 {
-    const size_t cells = operand_cells(t->k) - 1;
-    const char *end = t->b + cells * PANEL * 4;
+    const size_t words = operand_words(t->k) - 1;
+    const char *end = t->b + words * PANEL * 4;
     for (size_t j = 0; j * V_WIDTH < columns; j++) {
         const size_t last = columns - j * V_WIDTH < V_WIDTH ? columns - j * V_WIDTH : V_WIDTH;
         const V scale = v_load((const real *)(const void *)lowp_at(end, t->b_panel, j));
         const VC zero = vc_load(lowp_at(end + PANEL * 4, t->b_panel, j));
         for (size_t r = 0; r < rows; r++) {
             const V dot = vc_to_float(vc_sub(vc_load(sum + r * PANEL + j * V_WIDTH), zero));
-            const V by = v_mul(scale, v_const(t->a[r * t->a_row + cells]));
+            const V by = v_mul(scale, v_const(t->a[r * t->a_row + words]));
             const V y = v_fma(dot, by, lowp_start(t, r, j, last));
             tile_store(t->c + r * t->c_row + j * V_WIDTH, y, last);
         }
@@ -87,7 +87,7 @@ static void int8_block(const struct lowp_tile *t, size_t rows, size_t columns)
 /* The rows that fill tiles; the others as without tiles, and those whose k fill none. */
 static void product_int8_of_tiles(const struct product *p)
 {
-    const size_t tiled = operand_cells(p->k) - 1 < BYTES_STEP ? 0 : p->m / BF16X3_ROWS * BF16X3_ROWS;
+    const size_t tiled = operand_words(p->k) - 1 < BYTES_STEP ? 0 : p->m / BF16X3_ROWS * BF16X3_ROWS;
     struct product rest = *p;
     if (tiled)
         tiles_begin(BYTES_ROWS);

@@ -133,14 +133,14 @@ static void place_step(struct forward *f, size_t t, size_t first)
 
 /* Rows of k numbers of one operand as bytes. */
 static void quantize_rows(const struct rnn *r, const struct fused_step *step, struct fused_operand *a, size_t k,
-                          uint32_t *cells)
+                          uint32_t *words)
 {
-    const size_t row = operand_cells(k);
+    const size_t row = operand_words(k);
     for (size_t i = 0; i < step->rows; i++) {
         size_t b = step->row ? step->row[i] : i;
-        r->call->isa->quantize((const real *)a->at + b * a->row, k, cells + b * row);
+        r->call->isa->quantize((const real *)a->at + b * a->row, k, words + b * row);
     }
-    *a = (struct fused_operand){cells, row};
+    *a = (struct fused_operand){words, row};
 }
 
 static bool phase_reads(const struct rnn *r, int phase, unsigned source)
@@ -155,16 +155,16 @@ static bool phase_reads(const struct rnn *r, int phase, unsigned source)
 static void run_int8(const struct rnn *r, struct fused_step own, int phase)
 {
     struct fused_step *step = &own;
-    struct operand_rooms {
-        uint32_t cells[3][OPERAND_ROOM / 2];
+    struct operand_scratchs {
+        uint32_t words[3][OPERAND_SCRATCH / 2];
     }; /* with int8 x is narrow here: no wider than h */
-    uint32_t (*cells)[OPERAND_ROOM / 2] = KERNEL_KEEPS(struct operand_rooms)->cells;
+    uint32_t (*words)[OPERAND_SCRATCH / 2] = KERNEL_KEEPS(struct operand_scratchs)->words;
     if (step->of_x.at && phase_reads(r, phase, FROM_X))
-        quantize_rows(r, step, &step->x, step->of_x.k, cells[0]);
+        quantize_rows(r, step, &step->x, step->of_x.k, words[0]);
     if (phase_reads(r, phase, FROM_H))
-        quantize_rows(r, step, &step->h, r->width, cells[1]);
+        quantize_rows(r, step, &step->h, r->width, words[1]);
     if (phase_reads(r, phase, FROM_INTERMEDIATE))
-        quantize_rows(r, step, &step->intermediate, r->width, cells[2]);
+        quantize_rows(r, step, &step->intermediate, r->width, words[2]);
     r->call->cell->fused[phase](step);
 }
 
@@ -203,7 +203,7 @@ static void run_by_tiles(const struct rnn *r, struct fused_step own, int phase)
 {
     struct fused_step *step = &own;
     const struct operands reads = operands_of(r, phase);
-    char *to = KERNEL_KEEPS(struct split_room)->at;
+    char *to = KERNEL_KEEPS(struct split_scratch)->at;
     if (reads.x)
         to = split_rows(r, step, &step->x, step->of_x.k, to);
     if (reads.h)
@@ -223,7 +223,7 @@ static size_t rows_with_room(const struct rnn *r)
                        (size_t)(reads.h + reads.intermediate) * bf16x3_steps(r->width);
         max = steps > max ? steps : max;
     }
-    const size_t rows = SPLIT_ROOM / (max * LEFT_ROW),
+    const size_t rows = SPLIT_SCRATCH / (max * LEFT_ROW),
                  block = r->view[RNN_W].dtype == DTYPE_BF16 ? BF16_ROWS : LEFT_ROWS;
     return rows >= block ? rows / block * block : rows;
 }
@@ -257,7 +257,7 @@ static size_t rows_together(const struct rnn *r)
     }
     if (!r->call->int8)
         return rows;
-    size_t room = OPERAND_ROOM / 2 / operand_cells(r->width);
+    size_t room = OPERAND_SCRATCH / 2 / operand_words(r->width);
     return rows > room ? room : rows;
 }
 

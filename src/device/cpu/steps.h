@@ -112,12 +112,12 @@ static void product_gathered_int8(const struct call *call, const struct product 
                                   real *const *to)
 {
     struct gathered_bytes {
-        uint32_t a[OPERAND_ROOM];
+        uint32_t a[OPERAND_SCRATCH];
         _Alignas(64) real c[GATHERED * GATHERED_COLUMNS];
     };
     uint32_t *a = KERNEL_KEEPS(struct gathered_bytes)->a;
     real *c = KERNEL_KEEPS(struct gathered_bytes)->c;
-    const size_t row = operand_cells(p->k), max = OPERAND_ROOM / row;
+    const size_t row = operand_words(p->k), max = OPERAND_SCRATCH / row;
     struct product q = *p;
     q.a = a, q.a_row = row, q.c = c, q.c_row = GATHERED_COLUMNS;
     for (size_t first = 0; first < p->m; first += q.m) {
@@ -125,7 +125,7 @@ static void product_gathered_int8(const struct call *call, const struct product 
         for (size_t m = 0; m < q.m; m++) call->isa->quantize(from[first + m], p->k, a + m * row);
         for (size_t n = 0; n < p->n; n += GATHERED_COLUMNS) {
             q.n = p->n - n < GATHERED_COLUMNS ? p->n - n : GATHERED_COLUMNS;
-            q.b = (const char *)p->b + n / PANEL * p->b_panel * cell_bytes(DTYPE_I8);
+            q.b = (const char *)p->b + n / PANEL * p->b_panel * word_bytes(DTYPE_I8);
             q.bias = p->bias ? (const real *)p->bias + n : NULL;
             call->isa->product_int8(&q);
             for (size_t m = 0; m < q.m; m++) copy_numbers(to[first + m] + n, c + m * GATHERED_COLUMNS, q.n);
@@ -155,7 +155,7 @@ static void product_gathered(const struct call *call, const struct product *p, e
         for (size_t m = 0; m < p->m && p->start == AS_IS; m++) copy_numbers(c + m * GATHERED_COLUMNS, to[m] + n, q.n);
         for (size_t k = 0; k < p->k; k += GATHERED_K, q.start = AS_IS, q.bias = NULL) {
             q.k = p->k - k < GATHERED_K ? p->k - k : GATHERED_K;
-            q.b = (const char *)p->b + (n / PANEL * p->b_panel + cells_of(type, k) * p->b_row) * cell_bytes(type);
+            q.b = (const char *)p->b + (n / PANEL * p->b_panel + words_of(type, k) * p->b_row) * word_bytes(type);
             for (size_t m = 0; m < p->m; m++) copy_numbers(a + m * GATHERED_K, from[m] + k, q.k);
             product_with(call->isa, type)(&q);
         }
@@ -167,9 +167,9 @@ static void product_gathered(const struct call *call, const struct product *p, e
 
 /* So many rows by so many steps of k at a time: their left factors stay in the L2 cache, and many rows share what is
  * read of the right ones. */
-enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_ROOM = LEFT_TAKEN * LEFT_STEPS * LEFT_ROW };
-struct left_room {
-    _Alignas(64) char at[LEFT_ROOM];
+enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_SCRATCH = LEFT_TAKEN * LEFT_STEPS * LEFT_ROW };
+struct left_scratch {
+    _Alignas(64) char at[LEFT_SCRATCH];
 };
 
 /* Rows at a time, of so many k: half as many where all k of those have room, whose sums then never wait in memory. */
@@ -183,7 +183,7 @@ static size_t left_taken(size_t k)
 static size_t take_left(const struct call *call, const struct left_rows *rows, size_t step, char *to)
 {
     struct left_rows l = *rows;
-    const size_t left = rows->k - step * BF16X3_K, max = LEFT_ROOM / (left_taken(rows->k) * LEFT_ROW) * BF16X3_K;
+    const size_t left = rows->k - step * BF16X3_K, max = LEFT_SCRATCH / (left_taken(rows->k) * LEFT_ROW) * BF16X3_K;
     l.from = step * BF16X3_K;
     l.k = left < max ? left : max;
     l.to = to;
@@ -204,7 +204,7 @@ struct gathered_bf16x3 {
 static void product_gathered_bf16x3(const struct call *call, const struct gathered_bf16x3 *p, const real *const *from,
                                     real *const *to)
 {
-    char *left = KERNEL_KEEPS(struct left_room)->at;
+    char *left = KERNEL_KEEPS(struct left_scratch)->at;
     const struct left_rows rows = {.each = (const void *const *)from, .rows = p->m, .k = p->k};
     const size_t steps = bf16x3_steps(p->k);
     for (size_t first = 0, some; first < steps; first += some) {
