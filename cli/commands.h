@@ -43,7 +43,6 @@ static inline int command_is_listed(int command) { return command != COMMAND_MAN
 /* What the manual says; manual.c. */
 void manual_overview(void);
 void manual_help(enum command command);
-void manual_usage(enum command command); /* one line */
 void manual_roff(void);
 
 /* A script that completes the command's words in a shell: "bash", "zsh" or "fish"; completion.c. */

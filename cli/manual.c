@@ -113,7 +113,7 @@ static void print_groups(enum command command, const char *heading, void (*print
     }
 }
 
-void manual_usage(enum command command)
+static void manual_usage(enum command command)
 {
     printf("usage: unroll %s", commands[command].name);
     for (int id = next_option(command, true, 0); id < option_count; id = next_option(command, true, id + 1))

@@ -51,14 +51,3 @@ bool utf8_is_valid(const char *string)
     while (at < end && (length = utf8_read(at, end, &code)) > 0) at += length;
     return at == end;
 }
-
-int utf8_write(int32_t code, char spelling[UTF8_LONGEST + 1])
-{
-    static const byte lead[UTF8_LONGEST + 1] = {0, 0, 0xc0, 0xe0, 0xf0};
-    int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-
-    spelling[length] = '\0';
-    for (int i = length - 1; i > 0; i--, code >>= 6) spelling[i] = (char)(0x80 | (code & 0x3f));
-    spelling[0] = (char)(lead[length] | code);
-    return length;
-}

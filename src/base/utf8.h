@@ -1,4 +1,4 @@
-/* UTF-8, strictly: one character to its code point and back.
+/* UTF-8, strictly: one character to its code point.
  * Not a text: data/text.h counts and numbers what is decoded here. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
@@ -12,8 +12,5 @@ int utf8_read(const unsigned char *at, const unsigned char *end, int32_t *code);
 
 /* Is all of it well-formed? JSON can't hold what is not. */
 bool utf8_is_valid(const char *string);
-
-/* The other way, ended by zero. Returns the length in bytes. */
-int utf8_write(int32_t code, char spelling[UTF8_LONGEST + 1]);
 
 #endif

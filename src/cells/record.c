@@ -119,24 +119,6 @@ void record_result(const char *name, const struct node *node)
 
 /* ---- questions ---- */
 
-bool record_depends(const struct node *node, const char *input)
-{
-    if (node->kind == NODE_INPUT)
-        return !strcmp(node->input, input);
-    for (int i = 0; i < operand_count[node->kind]; i++)
-        if (record_depends(node->operand[i], input))
-            return true;
-    return false;
-}
-
-bool record_uses(const struct record *record, const char *input)
-{
-    for (int i = 0; i < record->results; i++)
-        if (record_depends(record->result[i].node, input))
-            return true;
-    return false;
-}
-
 const struct node *record_find_result(const struct record *record, const char *name)
 {
     for (int i = 0; i < record->results; i++)

@@ -76,9 +76,6 @@ void record_result(const char *name, const struct node *node);
 
 /* ---- using a record ---- */
 int node_operands(enum node_kind kind); /* how many it takes */
-bool record_depends(const struct node *node, const char *input);
-/* Does any result depend on the input: must a kernel be given it? */
-bool record_uses(const struct record *record, const char *input);
 const struct node *record_find_result(const struct record *record, const char *name);
 
 /* ---- the records of a cell ---- */

@@ -17,12 +17,13 @@ const char *segment_name(enum segment segment)
     return names[segment];
 }
 
-static void print_size(FILE *file, double bytes)
+const char *bytes_text(double bytes, char text[16])
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
     int unit = 0;
-    for (; bytes >= 1000 && unit < 4; unit++) bytes /= 1000;
-    fprintf(file, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    for (; bytes >= 999.95 && unit < 4; unit++) bytes /= 1000;
+    snprintf(text, 16, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+    return text;
 }
 
 /* "g.l0[3:6,,,]": the ranges that are not whole; of a buffer that chunks share always theirs. */
@@ -79,6 +80,7 @@ void plan_print(FILE *file, const struct plan *p)
     fprintf(file, "T = %u, B = %u, chunks%s = %d, queues = %d, rank %d of %d; = writes, + adds, ~ updates\n",
             p->config.T, p->config.B, p->chunk_axis == AX_B ? " of rows" : "", p->config.chunks, p->config.queues,
             plan_rank(p), plan_ranks(p));
+    char text[16];
     bool overlap = plan_overlaps(p);
     for (int phase = 0; phase < PHASE_N; phase++)
         if (overlap && phase == PHASE_BACKWARD)
@@ -86,10 +88,8 @@ void plan_print(FILE *file, const struct plan *p)
         else if (!overlap || phase != PHASE_SUM)
             print_phase(file, p, phase, phase_names[phase]);
     fputs("memory:", file);
-    for (int s = 0; s < SEG_N; s++) {
-        fprintf(file, "  %s ", segment_name((enum segment)s));
-        print_size(file, (double)p->segment_bytes[s]);
-    }
+    for (int s = 0; s < SEG_N; s++)
+        fprintf(file, "  %s %s", segment_name((enum segment)s), bytes_text((double)p->segment_bytes[s], text));
     fputc('\n', file);
 }
 
@@ -104,22 +104,18 @@ static bool is_kept(const struct buffer *b)
 void plan_print_saving(FILE *file, const struct plan *p, const struct plan *all)
 {
     uint64_t now = p->segment_bytes[SEG_STEP], before = all ? all->segment_bytes[SEG_STEP] : 0, kept = 0;
+    char text[16];
     if (!all)
         return;
-    fprintf(file, "checkpoints: %d segments; STEP takes ", p->config.chunks);
-    print_size(file, (double)now);
-    fputs(", without checkpoints ", file);
-    print_size(file, (double)before);
-    fprintf(file, " (%.1f%%)\nkept for all steps:", before ? 100 * (double)now / (double)before : 0);
+    fprintf(file, "checkpoints: %d segments; STEP takes %s, ", p->config.chunks, bytes_text((double)now, text));
+    fprintf(file, "without checkpoints %s (%.1f%%)\nkept for all steps:", bytes_text((double)before, text),
+            before ? 100 * (double)now / (double)before : 0);
     for (int i = 0; i < p->buffers; i++)
         if (is_kept(&p->buffer[i])) {
             fprintf(file, "%s %s", kept ? "," : "", p->buffer[i].name);
             kept += p->buffer[i].bytes;
         }
-    fputs(kept ? ": " : " nothing", file);
-    if (kept)
-        print_size(file, (double)kept);
-    fputc('\n', file);
+    fprintf(file, "%s%s\n", kept ? ": " : " nothing", kept ? bytes_text((double)kept, text) : "");
 }
 
 /* ---- JSON ------------------------------------------------------------------------------ */

@@ -4,6 +4,9 @@
 #include "plan/plan.h"
 #include <jansson.h>
 
+/* 1234567 as "1.2 MB". Returns text. */
+const char *bytes_text(double bytes, char text[16]);
+
 void plan_print(FILE *, const struct plan *); /* a table */
 
 /* A new reference, or NULL when memory is out. `all` as below. */

@@ -2,6 +2,7 @@
  * Nothing has to be written for it: b is forward at h = 0, and a is backward's d.state at
  * d.next = 1. The record tells which cells are of this kind. */
 #define LAYER_REAL float
+#include "tests/cells/depends.h"
 #include "layer.h"
 #include "toys.h"
 #include "worst.h"

@@ -2,6 +2,7 @@
  *     void NAME(const float *input, float *result)
  * with inputs and results in the order of the record. It needs <math.h> and sigmoidf(float), and is
  * meant to be read and compiled, not to give the bits of the kernels. */
+#include "tests/cells/depends.h"
 #include "cells/record.h"
 
 static void print_operand(FILE *file, const struct node *node)

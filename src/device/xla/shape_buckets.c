@@ -8,13 +8,14 @@
 static uint32_t halved(uint32_t n, int level) { return (n + (1u << level) - 1) >> level; }
 
 /* Segments of time (checkpoints) are made for one number of steps. */
-uint32_t shape_bucket_steps(const struct plan *p, int level)
+/* Capacity of a level, never less than one row for each device along the batch. */
+static uint32_t capacity_of_steps(const struct plan *p, int level)
 {
     return p->config.lengths && !p->config.checkpoint ? halved(p->config.T, level) : p->config.T;
 }
 
 /* Rows that do not run keep their states, so none is left out where somebody may look at these. */
-uint32_t shape_bucket_rows(const struct plan *p, const int mesh[M_N], int level)
+static uint32_t capacity_of_rows(const struct plan *p, const int mesh[M_N], int level)
 {
     bool looks = p->config.mode == MODE_INFER || p->config.mode == MODE_MODULE || p->config.stateful;
     uint32_t each = (uint32_t)mesh[M_BATCH], rows = halved(p->config.B, level);
@@ -26,11 +27,11 @@ uint32_t shape_bucket_rows(const struct plan *p, const int mesh[M_N], int level)
 int shape_bucket_for(const struct plan *p, const int mesh[M_N], uint32_t steps, uint32_t rows)
 {
     int by_steps = 0, by_rows = 0;
-    while (by_steps + 1 < STEP_LEVELS && shape_bucket_steps(p, by_steps + 1) >= steps &&
-           shape_bucket_steps(p, by_steps + 1) < shape_bucket_steps(p, by_steps))
+    while (by_steps + 1 < STEP_LEVELS && capacity_of_steps(p, by_steps + 1) >= steps &&
+           capacity_of_steps(p, by_steps + 1) < capacity_of_steps(p, by_steps))
         by_steps++;
-    while (by_rows + 1 < ROW_LEVELS && shape_bucket_rows(p, mesh, by_rows + 1) >= rows &&
-           shape_bucket_rows(p, mesh, by_rows + 1) < shape_bucket_rows(p, mesh, by_rows))
+    while (by_rows + 1 < ROW_LEVELS && capacity_of_rows(p, mesh, by_rows + 1) >= rows &&
+           capacity_of_rows(p, mesh, by_rows + 1) < capacity_of_rows(p, mesh, by_rows))
         by_rows++;
     return by_steps * ROW_LEVELS + by_rows;
 }
@@ -40,8 +41,8 @@ int shape_bucket_for(const struct plan *p, const int mesh[M_N], uint32_t steps, 
 static unroll_status lower_all(struct shape_bucket *b, const struct plan *host, const int mesh[M_N], int number)
 {
     struct plan_config c = host->config;
-    c.T = shape_bucket_steps(host, number / ROW_LEVELS);
-    c.B = shape_bucket_rows(host, mesh, number % ROW_LEVELS);
+    c.T = capacity_of_steps(host, number / ROW_LEVELS);
+    c.B = capacity_of_rows(host, mesh, number % ROW_LEVELS);
     c.chunks = c.T < host->config.T ? 1 : c.chunks;
     memcpy(c.mesh, mesh, sizeof c.mesh);
     for (int r = 0; r < b->mesh.devices; r++) {

@@ -25,9 +25,6 @@ struct shape_bucket {
 /* How many steps and rows levels of buckets there are: each halves the capacity. */
 enum { STEP_LEVELS = 4, ROW_LEVELS = 2, SHAPE_BUCKETS = STEP_LEVELS * ROW_LEVELS };
 
-/* Capacity of a level, never less than one row for each device along the batch. */
-uint32_t shape_bucket_steps(const struct plan *, int level);
-uint32_t shape_bucket_rows(const struct plan *, const int mesh[M_N], int level);
 /* The least bucket for so many steps and rows. */
 int shape_bucket_for(const struct plan *, const int mesh[M_N], uint32_t steps, uint32_t rows);
 

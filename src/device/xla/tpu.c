@@ -1,6 +1,7 @@
 /* The estimate of a step on a TPU (tpu.h): the very program that would train, compiled for a topology, beside what is
  * published of the chip. */
 #include "device/xla/tpu.h"
+#include "plan/print.h"
 #include "device/xla/ahead.h"
 #include "device/xla/translate.h"
 #include <jansson.h>
@@ -127,16 +128,6 @@ static void advise_all(struct step_estimate *e)
 }
 
 /* ---- printing -------------------------------------------------------------------------- */
-
-/* 1234567 as "1.2 MB". */
-static const char *bytes_text(double bytes, char text[16])
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    int unit = 0;
-    for (; bytes >= 999.95 && unit < 4; unit++) bytes /= 1000;
-    snprintf(text, 16, unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
-    return text;
-}
 
 static void print_memory(const struct step_estimate *e, FILE *file)
 {

@@ -1,0 +1,26 @@
+/* What the results of a record depend on. */
+#ifndef TESTS_DEPENDS_H
+#define TESTS_DEPENDS_H
+#include <string.h>
+#include "cells/record.h"
+
+static inline bool record_depends(const struct node *node, const char *input)
+{
+    if (node->kind == NODE_INPUT)
+        return !strcmp(node->input, input);
+    for (int i = 0; i < node_operands(node->kind); i++)
+        if (record_depends(node->operand[i], input))
+            return true;
+    return false;
+}
+
+/* Does any result depend on the input: must a kernel be given it? */
+static inline bool record_uses(const struct record *record, const char *input)
+{
+    for (int i = 0; i < record->results; i++)
+        if (record_depends(record->result[i].node, input))
+            return true;
+    return false;
+}
+
+#endif
