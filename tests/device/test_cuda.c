@@ -5,6 +5,7 @@
 #include "device/cuda/context.h"
 #include "device/cuda/image.h"
 #include "device/gpu/gpu_executable.h"
+#include "train/toy_loss.h"
 #include "train/trainer.h"
 #include "unroll.h"
 #include <math.h>
@@ -73,6 +74,20 @@ static void check_refused(struct setting s, const char *device, const char *prec
         _exit(!child_refuses(s, device, precision, words));
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s=%s on %s should be refused: %s",
           s.variable ? s.variable : "", s.variable ? s.value : "", device, words);
+}
+
+/* Kernels are compiled with the library: a loss that is added when it runs has none. */
+static void test_added_loss(void)
+{
+    unroll_spec spec = spec_of("lstm");
+    unroll_session_config config = config_of(UNROLL_TRAIN);
+    unroll_session *session;
+    unroll_model *model = NULL;
+    CHECK(loss_add(&quartic) == UNROLL_OK, "%s", unroll_last_error());
+    spec.loss = "quartic";
+    CHECK(unroll_model_new(&spec, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK_REFUSED(unroll_session_new(model, &config, &session), UNROLL_UNSUPPORTED, "loss = 'quartic'");
+    unroll_model_free(model);
 }
 
 static void test_refusals(void)
@@ -471,6 +486,7 @@ int main(void)
     test_graphs();
     test_precisions(false);
     test_precisions(true);
+    test_added_loss();
     test_loss_scale();
     test_scale_is_kept();
     test_profile();
