@@ -52,7 +52,7 @@ $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 $(FAKE_PLUGIN:%=$T/device/%.o): FLAGS += -fPIC
 $T/fuzz/fuzz_frames: $B/cli/frames.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
-	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
+	$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 # The cells as printed C and StableHLO, compiled and read back.
 $T/print_cells: $(patsubst %,$T/cells/%.o,print_cells print_c print_stablehlo toy_records) $B/libunroll.a
