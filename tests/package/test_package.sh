@@ -35,7 +35,7 @@ shared=$prefix/lib/libunroll.so.$version
 
 # ---- what the libraries show --------------------------------------------------------------
 
-declared() { sed -nE 's/^UNROLL_API .*[ *](unroll_[a-z_0-9]+)\(.*/\1/p' $header | sort; }
+declared() { cat $header | tr '\n' ' ' | grep -oE 'UNROLL_API [^(]*\(' | sed -nE 's/.*[ *](unroll_[a-z_0-9]+)\($/\1/p' | sort; }
 shown() { nm --defined-only --format=posix "$@" | awk 'NF >= 2 && $2 ~ /[A-Z]/ {print $1}' | sort; }
 shows_the_header() { diff <(declared) <(shown "$@"); }
 soname() { readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'; }
