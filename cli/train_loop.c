@@ -528,7 +528,7 @@ static void say_result(const struct loop *loop)
     const struct run *run = &loop->t->run;
     const unroll_progress *progress = &loop->progress;
     char steps[NUMBER_TEXT], number[NUMBER_TEXT], clock[NUMBER_TEXT];
-    char validation[ROOM] = "", speed[ROOM] = "", best[ROOM] = "";
+    char validation[2 * ROOM] = "", speed[ROOM] = "", best[ROOM] = "";
 
     if (isfinite(mean_speed(loop))) /* a run that was done already has none */
         snprintf(speed, sizeof speed, " at %s %s/s", with_prefix(number, mean_speed(loop)), loop->progress.item);
