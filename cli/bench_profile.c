@@ -8,7 +8,6 @@ static double sum_of_min(const unroll_session *session)
 {
     double sum = 0;
     unroll_operation o;
-
     for (int i = 0; unroll_session_operation(session, i, &o); i++) sum += o.min;
     return sum;
 }
@@ -17,7 +16,6 @@ void profile_print(const unroll_session *session, double peak)
 {
     double sum = sum_of_min(session);
     unroll_operation o;
-
     for (int i = 0; unroll_session_operation(session, i, &o); i++) {
         if (o.runs == 0)
             continue;
@@ -34,7 +32,6 @@ json_t *profile_to_json(const unroll_session *session, double peak)
 {
     unroll_operation o;
     json_t *all = NULL;
-
     for (int i = 0; unroll_session_operation(session, i, &o); i++) {
         all = all ? all : json_array();
         if (o.runs == 0)

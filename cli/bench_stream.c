@@ -25,7 +25,6 @@ struct runner {
 static int compare(const void *left, const void *right)
 {
     double a = *(const double *)left, b = *(const double *)right;
-
     return a < b ? -1 : a > b;
 }
 
@@ -34,7 +33,6 @@ void sort_numbers(double *numbers, int count) { qsort(numbers, (size_t)count, si
 static unroll_status step(struct runner *r)
 {
     const float *inputs = r->inputs + (size_t)r->frame * r->width;
-
     r->frame = r->frame + 1 < r->frames ? r->frame + 1 : 0;
     return unroll_stream_step(r->stream, inputs, r->outputs);
 }
@@ -43,7 +41,6 @@ static unroll_status step(struct runner *r)
 static double steps_take(struct runner *r, int count)
 {
     double begin = seconds_now();
-
     for (int i = 0; i < count; i++)
         if (step(r) != UNROLL_OK)
             return -1;
@@ -67,7 +64,6 @@ static bool measure_blocks(struct runner *r, double seconds, struct step_times *
 {
     int count = 1, blocks = 0;
     double begin = seconds_now();
-
     while (seconds_now() - begin < warm_seconds)
         if (steps_take(r, count) < block_seconds)
             count *= 2;
@@ -86,7 +82,6 @@ static bool measure_steps(struct runner *r, double seconds, struct step_times *t
 {
     double begin = seconds_now();
     int n = 0;
-
     for (; n < MAX_STEPS && (n < MIN || seconds_now() - begin < seconds); n++) {
         r->seconds[n] = steps_take(r, 1);
         if (r->seconds[n] < 0)
@@ -114,7 +109,6 @@ static unroll_status open_stream(struct runner *r, const unroll_model *model, co
                                  void **memory)
 {
     size_t bytes = unroll_stream_bytes(model, config), rows = (size_t)config->rows;
-
     if (bytes == 0)
         return complain_library(UNROLL_UNSUPPORTED);
     *memory = aligned_alloc(64, bytes);
@@ -133,7 +127,6 @@ unroll_status bench_stream(const unroll_model *model, const unroll_stream_config
     struct runner r = {.inputs = inputs, .frames = frames};
     void *memory = NULL;
     unroll_status status = open_stream(&r, model, config, &memory);
-
     if (status == UNROLL_OK)
         status = measure(&r, seconds, times);
     free(r.outputs);

@@ -42,15 +42,11 @@ static bool is_pass(const struct bench *bench, const char *pass)
 static unroll_status check_request(const struct bench *bench)
 {
     const char *dtype = text_of(bench->settings, OPTION_DTYPE);
-
     if (is_pass(bench, "stream") && (bench->steps != 1 || is_on(bench->settings, OPTION_RAGGED)))
-        return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without "
-                                      "--ragged");
+        return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without --ragged");
     if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer") && !is_pass(bench, "stream"))
         return complain(UNROLL_UNSUPPORTED,
-                        "--dtype %s: gradients are computed with fp32 weights alone; fix: "
-                        "measure --pass infer",
-                        dtype);
+                        "--dtype %s: gradients are computed with fp32 weights alone; fix: measure --pass infer", dtype);
     return UNROLL_OK;
 }
 
@@ -66,7 +62,6 @@ static float *random_numbers(size_t count, uint64_t *state)
 {
     bool fits = count <= unroll_memory_limit() / sizeof(float);
     float *numbers = fits ? malloc(count * sizeof *numbers) : NULL;
-
     for (size_t i = 0; numbers && i < count; i++) numbers[i] = random_number(state);
     return numbers;
 }
@@ -76,7 +71,6 @@ static int32_t *random_lengths(const struct bench *bench)
 {
     uint64_t state = 2;
     int32_t *lengths = malloc((size_t)bench->rows * sizeof *lengths);
-
     for (int row = 0; lengths && row < bench->rows; row++) {
         double unit = 0.5 * ((double)random_number(&state) + 1);
         lengths[row] = 1 + (int32_t)(unit * (bench->steps - 1) + 0.5);
@@ -89,7 +83,6 @@ static unroll_status make_arrays(struct bench *bench)
     uint64_t state = 1;
     size_t places = (size_t)bench->steps * (size_t)bench->rows;
     bool ragged = is_on(bench->settings, OPTION_RAGGED);
-
     bench->inputs = random_numbers(places * (size_t)bench->input, &state);
     bench->output_gradient = random_numbers(places * (size_t)(bench->directions * bench->hidden), &state);
     bench->lengths = ragged ? random_lengths(bench) : NULL;
@@ -103,7 +96,6 @@ static unroll_status open_model(struct bench *bench)
 {
     const struct settings *s = bench->settings;
     unroll_spec spec = unroll_spec_default();
-
     spec.cell = text_of(s, OPTION_CELL);
     spec.layers = bench->layers;
     spec.hidden = bench->hidden;
@@ -116,7 +108,6 @@ static unroll_status open_session(struct bench *bench)
 {
     const struct settings *s = bench->settings;
     unroll_session_config config = unroll_session_default();
-
     config.mode = is_pass(bench, "infer") ? UNROLL_INFER : UNROLL_MODULE;
     config.steps = bench->steps;
     config.rows = bench->rows;
@@ -131,7 +122,6 @@ static unroll_status open_session(struct bench *bench)
 static unroll_status write_output_gradient(struct bench *bench)
 {
     char name[32];
-
     snprintf(name, sizeof name, "d.y.l%d", bench->layers - 1);
     size_t count = (size_t)bench->steps * (size_t)bench->rows * (size_t)(bench->directions * bench->hidden);
     return unroll_write(bench->session, name, bench->output_gradient, count);
@@ -156,7 +146,6 @@ static unroll_status wait_for(struct bench *bench, const char *states)
 static unroll_status run_once(struct bench *bench)
 {
     unroll_batch batch = {.size = sizeof batch, .inputs = bench->inputs, .lengths = bench->lengths};
-
     TRY(unroll_forward(bench->session, bench->on_device ? NULL : &batch));
     bench->on_device = !is_on_cpu(bench);
     if (is_pass(bench, "train"))
@@ -170,7 +159,6 @@ static unroll_status run_once(struct bench *bench)
 static unroll_status measure_peak(struct bench *bench)
 {
     double found;
-
     if (!is_on_cpu(bench))
         return UNROLL_OK;
     TRY(unroll_measure_peak(unroll_session_isa(bench->session), unroll_session_threads(bench->session), &found));
@@ -182,7 +170,6 @@ static unroll_status measure_runs(struct bench *bench)
 {
     double seconds = number_of(bench->settings, OPTION_SECONDS), begin = seconds_now();
     unroll_status status = UNROLL_OK;
-
     while (status == UNROLL_OK && bench->runs < MAX_RUNS &&
            (bench->runs < MIN_RUNS || seconds_now() - begin < seconds)) {
         double from = seconds_now();
@@ -211,7 +198,6 @@ static unroll_status measure(struct bench *bench)
 static double operations(const struct bench *bench)
 {
     double places = (double)bench->steps * bench->rows, sum = 0;
-
     for (int row = 0; bench->lengths && row < bench->rows; row++) places -= bench->steps - bench->lengths[row];
     for (int i = 0; i < unroll_model_parameters(bench->model); i++) {
         unroll_parameter p;
@@ -237,7 +223,6 @@ static unroll_status print(const struct bench *bench)
     bool both_ways = bench->directions > 1, ragged = bench->lengths != NULL;
     double best = bench->ms[0], median = bench->ms[bench->runs / 2];
     double gflops = operations(bench) / best / 1e6;
-
     if (is_on(s, OPTION_JSON))
         return print_json(
             json_pack("{ss ss sb sb ss ss ss ss si si sf sf sf so* so* so*}", "cell", cell, "shape", shape,
@@ -266,7 +251,6 @@ static unroll_status print_steps(const struct bench *bench, const struct step_ti
     const char *cell = text_of(s, OPTION_CELL), *shape = text_of(s, OPTION_SHAPE);
     const char *dtype = text_of(s, OPTION_DTYPE);
     double gflops = operations(bench) / t->best / 1e9;
-
     if (is_on(s, OPTION_JSON))
         return print_json(json_pack("{ss ss ss ss ss si si sf sf sf sf sf sf sf sf sf sf}", "cell", cell, "shape",
                                     shape, "pass", "stream", "dtype", dtype, "isa", t->isa, "threads", 1, "runs",
@@ -275,8 +259,7 @@ static unroll_status print_steps(const struct bench *bench, const struct step_ti
                                     "clock_ns", 1e9 * t->clock, "gflops", gflops, "peak_gflops", bench->peak,
                                     "peak_fraction", gflops / bench->peak));
     printf("%s %s, stream in %s on %s: %.4g us a step (median %.4g), %.4g GFLOP/s, %.1f%% of the peak of "
-           "%.4g\nsingle steps, in ns: p50 %.0f, p99 %.0f, p99.9 %.0f, most %.0f of %d, %.0f of each for the "
-           "clock\n",
+           "%.4g\nsingle steps, in ns: p50 %.0f, p99 %.0f, p99.9 %.0f, most %.0f of %d, %.0f of each for the clock\n",
            cell, shape, dtype, t->isa, 1e6 * t->best, 1e6 * t->median, gflops, 100 * gflops / bench->peak, bench->peak,
            1e9 * t->p50, 1e9 * t->p99, 1e9 * t->p999, 1e9 * t->max, t->steps, 1e9 * t->clock);
     return UNROLL_OK;
@@ -288,7 +271,6 @@ static unroll_status measure_stream(struct bench *bench)
     unroll_stream_config config = unroll_stream_default();
     struct step_times times;
     uint64_t state = 1;
-
     config.rows = bench->rows;
     config.machine.isa = text_of(s, OPTION_ISA);
     config.machine.dtype = text_of(s, OPTION_DTYPE);
@@ -319,7 +301,6 @@ unroll_status cmd_bench(struct settings *settings)
                           .hidden = shape[4],
                           .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1};
     unroll_status status = check_request(&bench);
-
     if (status == UNROLL_OK)
         status = open_model(&bench);
     if (status == UNROLL_OK)

@@ -14,7 +14,6 @@ struct tally {
 static void report(void *arg, const char *what, int passed)
 {
     struct tally *tally = arg;
-
     if (passed)
         tally->passed++;
     else
@@ -31,7 +30,6 @@ unroll_status cmd_check(struct settings *settings)
 {
     struct tally tally = {.json = is_on(settings, OPTION_JSON)};
     unroll_status status = unroll_self_check(report, &tally);
-
     if (tally.json)
         print_json(json_pack("{si si}", "passed", tally.passed, "failed", tally.failed));
     else

@@ -12,7 +12,6 @@
 static int usable_processors(void)
 {
     cpu_set_t set;
-
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
@@ -20,7 +19,6 @@ static int usable_processors(void)
 static double memory_limit(double machine)
 {
     double limit = (double)unroll_memory_limit();
-
     return limit < machine ? limit : INFINITY;
 }
 
@@ -28,7 +26,6 @@ static json_t *libraries_as_json(void)
 {
     json_t *libraries = json_object();
     const char *name, *file, *purpose, *fix;
-
     for (int i = 0; (name = unroll_library_name(i, &file, &purpose, &fix)); i++)
         json_object_set_new(libraries, name, json_pack("{ss? ss ss}", "file", file, "for", purpose, "fix", fix));
     return libraries;
@@ -39,7 +36,6 @@ static unroll_status print_as_json(double memory, double limit)
     json_t *isas = json_object();
     const char *name, *about;
     int available;
-
     for (int i = 0; (name = unroll_isa_name(i, &available)); i++)
         json_object_set_new(isas, name, json_boolean(available));
     json_t *json =
@@ -56,7 +52,6 @@ static void print_other_devices(void)
 {
     const char *name, *about;
     int available;
-
     for (int i = 1; (name = unroll_device_name(i, &available, &about)); i++)
         printf("%-7s%s%.*s\n", name, available ? "" : "none: ", (int)strcspn(about, ";"), about);
 }
@@ -64,7 +59,6 @@ static void print_other_devices(void)
 static void print_libraries(void)
 {
     const char *name, *file, *purpose, *fix;
-
     puts("libraries");
     for (int i = 0; (name = unroll_library_name(i, &file, &purpose, &fix)); i++)
         printf("       %-15s%s: %s%s%s\n", name, file ? "yes" : "no", purpose,
@@ -78,7 +72,6 @@ unroll_status cmd_devices(struct settings *settings)
     char size[NUMBER_TEXT], bound[NUMBER_TEXT] = "none";
     const char *name;
     int available;
-
     if (is_on(settings, OPTION_JSON))
         return print_as_json(memory, limit);
     if (!isinf(limit))

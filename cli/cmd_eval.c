@@ -10,7 +10,6 @@
 static unroll_status print_as_json(const unroll_evaluation *found)
 {
     json_t *object = json_object();
-
     for (int i = 0; i < found->metrics; i++) {
         const unroll_metric *metric = &found->metric[i];
         json_object_set_new(object, metric->name,
@@ -27,7 +26,6 @@ static unroll_status print_as_json(const unroll_evaluation *found)
 static unroll_status print(bool json, const unroll_evaluation *found)
 {
     char text[NUMBER_TEXT];
-
     if (json)
         return print_as_json(found);
     for (int i = 0; i < found->metrics; i++) {
@@ -44,7 +42,6 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
     unroll_dataset_config config = unroll_dataset_default();
     unroll_dataset *data;
     unroll_evaluation found;
-
     config.model = model;
     config.reader = text_of(settings, OPTION_READER);
     TRY(complain_library(unroll_dataset_open(text_of(settings, OPTION_DATA), &config, &data)));
@@ -57,7 +54,6 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
 unroll_status cmd_eval(struct settings *settings)
 {
     unroll_model *model;
-
     TRY(settings_need(settings, OPTION_MODEL));
     TRY(settings_need(settings, OPTION_DATA));
     TRY(network_open(text_of(settings, OPTION_MODEL), &model));

@@ -21,7 +21,6 @@ static unroll_status print_saved(json_t *lines, const char *file)
 {
     const char *first = json_string_value(json_array_get(lines, 0));
     json_t *object = first ? json_loads(first, 0, NULL) : NULL;
-
     if (!json_is_object(object))
         object = json_pack("{sO}", "report", lines);
     json_object_set_new(object, "saved", json_string(file));
@@ -42,7 +41,6 @@ unroll_status cmd_export(struct settings *settings)
     unroll_export_config config = unroll_export_default();
     const char *file = text_of(settings, OPTION_SAVE);
     unroll_model *model;
-
     TRY(settings_need(settings, OPTION_TO));
     TRY(settings_need(settings, OPTION_SAVE));
     TRY(output_spares(file, text_of(settings, OPTION_CALIBRATE)));

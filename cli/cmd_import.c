@@ -21,7 +21,6 @@ struct importing {
 static unroll_status take_words(struct importing *i)
 {
     const struct settings *s = i->settings;
-
     if (s->words > 2)
         return complain(UNROLL_USAGE, "import: what is '%.80s' for?; fix: unroll import FORMAT FILE", s->word[2]);
     i->file = s->word[s->words - 1];
@@ -34,7 +33,6 @@ static unroll_status take_words(struct importing *i)
 static unroll_status check_target(const struct importing *i)
 {
     const char *target = text_of(i->settings, OPTION_SAVE);
-
     TRY(output_spares(target, i->file));
     return output_spares(target, text_of(i->settings, OPTION_VERIFY));
 }
@@ -42,7 +40,6 @@ static unroll_status check_target(const struct importing *i)
 static void take_line(void *arg, const char *line)
 {
     struct importing *i = arg;
-
     if (i->found)
         json_array_append_new(i->found, json_string(as_options(line)));
     else
@@ -52,7 +49,6 @@ static void take_line(void *arg, const char *line)
 static unroll_status read_model(struct importing *i)
 {
     unroll_import_config config = unroll_import_default();
-
     config.format = i->format;
     config.prefix = text_of(i->settings, OPTION_PREFIX);
     config.order = text_of(i->settings, OPTION_ORDER);
@@ -69,7 +65,6 @@ static unroll_status verify(struct importing *i)
     const char *reference = text_of(i->settings, OPTION_VERIFY);
     unroll_arrays_config config = unroll_arrays_default();
     double tolerance = number_of(i->settings, OPTION_TOLERANCE);
-
     if (!reference)
         return UNROLL_OK;
     config.batch_first = is_on(i->settings, OPTION_BATCH_FIRST);
@@ -95,7 +90,6 @@ static json_t *differences(const struct importing *i)
 static unroll_status save(struct importing *i)
 {
     const char *target = text_of(i->settings, OPTION_SAVE);
-
     if (target)
         TRY(complain_library(unroll_model_save(i->model, target)));
     if (i->found)
@@ -123,7 +117,6 @@ unroll_status cmd_import(struct settings *settings)
                           .difference.size = sizeof i.difference,
                           .found = is_on(settings, OPTION_JSON) ? json_array() : NULL};
     unroll_status status = import(&i);
-
     json_decref(i.found);
     unroll_model_free(i.model);
     return status;

@@ -14,7 +14,6 @@ static json_t *short_real(float value)
 {
     char text[NUMBER_TEXT];
     double rounded = value;
-
     snprintf(text, sizeof text, "%.7g", (double)value);
     number_whole_real(text, -DBL_MAX, DBL_MAX, &rounded);
     return json_real(rounded);
@@ -35,7 +34,6 @@ static json_t *specification(const unroll_model *model)
     unroll_network network;
     unroll_layer layer;
     unroll_spec spec;
-
     if (unroll_model_spec(model, &spec))
         return stack(&spec);
     unroll_model_network(model, &network);
@@ -54,7 +52,6 @@ static json_t *tensors(unroll_model *model)
 {
     json_t *list = json_array();
     unroll_parameter p;
-
     for (int i = 0; i < unroll_model_parameters(model); i++) {
         if (unroll_model_parameter(model, i, &p) != UNROLL_OK)
             continue;
@@ -77,7 +74,6 @@ static json_t *signature(const unroll_model *model)
 {
     json_t *list = json_array();
     const char *line;
-
     for (int i = 0; (line = unroll_model_signature(model, i)); i++) json_array_append_new(list, json_string(line));
     return list;
 }
@@ -87,7 +83,6 @@ static void print_specification(const unroll_model *model)
 {
     json_t *object = specification(model), *value;
     const char *key;
-
     json_object_foreach(object, key, value)
     {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(7));
@@ -102,7 +97,6 @@ static void print_quoted(const char *format, const char *text, const char *none)
 {
     json_t *string = text ? json_string(text) : NULL;
     char *quoted = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
-
     printf(format, quoted ? quoted : none);
     free(quoted);
     json_decref(string);
@@ -139,7 +133,6 @@ static void print_tensors(unroll_model *model)
 {
     char number[NUMBER_TEXT];
     unroll_parameter p;
-
     printf("\n%-36s%-6s%s\n", "tensor", "dtype", "shape");
     for (int i = 0; i < unroll_model_parameters(model); i++) {
         if (unroll_model_parameter(model, i, &p) != UNROLL_OK)
@@ -152,7 +145,6 @@ static void print_tensors(unroll_model *model)
 static unroll_status print_all(unroll_model *model, bool json)
 {
     unroll_network network;
-
     unroll_model_network(model, &network);
     if (json)
         return print_json(json_pack("{so ss so so so sI}", "specification", specification(model), "token_kind",
@@ -172,7 +164,6 @@ static unroll_status print_all(unroll_model *model, bool json)
 unroll_status cmd_inspect(struct settings *settings)
 {
     unroll_model *model;
-
     TRY(network_open(text_of(settings, OPTION_MODEL), &model));
     unroll_status status = print_all(model, is_on(settings, OPTION_JSON));
     unroll_model_free(model);

@@ -18,10 +18,10 @@ unroll_status cmd_plan(struct settings *settings)
     unroll_spec spec = network_spec(settings);
     unroll_plan_config config = unroll_plan_default();
     struct ranks ranks = {0};
-
     if (integer_of(settings, OPTION_BPTT) == 0)
-        return complain(UNROLL_USAGE, "--bptt full: a plan has no text whose length would say how many "
-                                      "steps these are; fix: give their number");
+        return complain(
+            UNROLL_USAGE,
+            "--bptt full: a plan has no text whose length would say how many steps these are; fix: give their number");
     spec.tokens = 1; /* of the task lm */
     spec.input = spec.output = (int)integer_of(settings, OPTION_INPUT);
     spec.embed = spec.embed == UNROLL_AUTO ? 0 : spec.embed;

@@ -15,7 +15,6 @@ static const double descent = 0.05; /* of the width */
 struct range plot_width(const struct plot *plot)
 {
     struct range width = {0, 0};
-
     for (int i = 0; i < plot->runs; i++)
         for (size_t k = 0; k < plot->run[i].count; k++)
             range_add(&width, report_at(&plot->run[i].report[k], plot->axis));
@@ -36,7 +35,6 @@ struct range plot_height(const struct plot *plot, enum metric metric)
 {
     double left = metrics[metric].from_zero ? 0 : descent * plot_width(plot).high;
     struct range height = range_empty();
-
     add_metric(plot, metric, left, &height);
     if (metric == METRIC_LOSS)
         add_metric(plot, METRIC_VALIDATION, left, &height);
@@ -48,7 +46,6 @@ struct range plot_height(const struct plot *plot, enum metric metric)
 const char *plot_label(const struct curves *run, int max)
 {
     const char *label = run->name + strlen(run->name);
-
     for (int characters = 0; label > run->name && characters < max;) {
         label--;
         characters += (*label & 0xc0) != 0x80;
@@ -71,7 +68,6 @@ static json_t *run_to_json(const struct plot *plot, const struct curves *run)
 {
     json_t *object = json_pack("{ss sI sI}", "run", run->name, "reports", (json_int_t)run->count, "steps",
                                (json_int_t)run->report[run->count - 1].step);
-
     for (int i = 0; i < plot->metrics; i++) {
         enum metric m = plot->metric[i];
         json_object_set_new(object, metrics[m].key, extremes(&run->of[m]));
@@ -84,7 +80,6 @@ static json_t *run_to_json(const struct plot *plot, const struct curves *run)
 static unroll_status print_numbers(const struct plot *plot)
 {
     json_t *list = json_array();
-
     for (int i = 0; i < plot->runs; i++) json_array_append_new(list, run_to_json(plot, &plot->run[i]));
     return print_json(json_pack("{so}", "runs", list));
 }
@@ -94,7 +89,6 @@ static unroll_status print_numbers(const struct plot *plot)
 static bool is_svg(const char *path)
 {
     size_t length = strlen(path);
-
     return length > 4 && strcmp(path + length - 4, ".svg") == 0;
 }
 
@@ -102,27 +96,22 @@ static bool is_svg(const char *path)
 static int length_of_stem(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-
     return (int)(dot && dot > name ? dot - path : (ptrdiff_t)strlen(path));
 }
 
 static unroll_status check_request(const struct settings *s)
 {
     const char *output = text_of(s, OPTION_OUTPUT);
-
     if (s->words > RUNS_MAX)
-        return complain(UNROLL_USAGE,
-                        "plot: %d runs, but more than %d can't be told apart; fix: plot them "
-                        "in parts",
+        return complain(UNROLL_USAGE, "plot: %d runs, but more than %d can't be told apart; fix: plot them in parts",
                         s->words, RUNS_MAX);
     if (output && strcmp(output, "-") != 0 && !is_svg(output))
         return complain(UNROLL_USAGE,
-                        "--output: '%s' does not end in .svg, and pictures are SVG; fix: write "
-                        "-o %.*s.svg",
-                        output, length_of_stem(output), output);
+                        "--output: '%s' does not end in .svg, and pictures are SVG; fix: write -o %.*s.svg", output,
+                        length_of_stem(output), output);
     if (output && strcmp(output, "-") == 0 && is_on(s, OPTION_JSON))
-        return complain(UNROLL_USAGE, "--output - and --json: both go to standard output; fix: give the "
-                                      "picture a name");
+        return complain(UNROLL_USAGE,
+                        "--output - and --json: both go to standard output; fix: give the picture a name");
     return UNROLL_OK;
 }
 
@@ -145,7 +134,6 @@ static unroll_status write_picture(struct plot *plot, const char *path)
     size_t length = 0;
     FILE *memory = open_memstream(&text, &length);
     unroll_status status = UNROLL_OK;
-
     if (memory)
         plot_svg(plot, memory);
     if (memory == NULL || fclose(memory) != 0)
@@ -161,7 +149,6 @@ static unroll_status write_picture(struct plot *plot, const char *path)
 static unroll_status draw(struct plot *plot, const struct settings *s)
 {
     const char *output = text_of(s, OPTION_OUTPUT);
-
     if (output)
         TRY(write_picture(plot, output));
     if (output && strcmp(output, "-") != 0)
@@ -177,7 +164,6 @@ unroll_status cmd_plot(struct settings *settings)
 {
     struct plot plot = {0};
     unroll_status status = check_request(settings);
-
     choose_metrics(settings, &plot);
     while (status == UNROLL_OK && plot.runs < settings->words) {
         status = curves_read(settings->word[plot.runs], plot.axis, &plot.run[plot.runs]);

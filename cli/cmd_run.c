@@ -17,7 +17,6 @@ static void print_line(void *arg, const char *line)
 static unroll_arrays_config arrays_config(const struct settings *settings)
 {
     unroll_arrays_config config = unroll_arrays_default();
-
     config.batch_first = is_on(settings, OPTION_BATCH_FIRST);
     config.machine = machine_of(settings, &(struct ranks){0});
     config.report = print_line;
@@ -28,7 +27,6 @@ static unroll_status write_results(const struct settings *settings, unroll_model
 {
     unroll_arrays_config config = arrays_config(settings);
     const char *target = text_of(settings, OPTION_SAVE);
-
     TRY(complain_library(unroll_run(model, text_of(settings, OPTION_ARRAYS), target, &config)));
     printf("saved %s\n", target);
     return UNROLL_OK;
@@ -39,7 +37,6 @@ static unroll_status compare_results(const struct settings *settings, unroll_mod
     unroll_arrays_config config = arrays_config(settings);
     unroll_difference difference = {.size = sizeof difference};
     double tolerance = number_of(settings, OPTION_TOLERANCE);
-
     TRY(complain_library(unroll_verify(model, text_of(settings, OPTION_ARRAYS), &config, &difference)));
     if (difference.relative <= tolerance)
         return UNROLL_OK;
@@ -51,7 +48,6 @@ unroll_status cmd_run(struct settings *settings)
 {
     unroll_model *model;
     unroll_status status = UNROLL_OK;
-
     if (!is_on(settings, OPTION_COMPARE))
         TRY(settings_need(settings, OPTION_SAVE));
     TRY(output_spares(text_of(settings, OPTION_SAVE), text_of(settings, OPTION_ARRAYS)));

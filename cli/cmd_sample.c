@@ -16,7 +16,6 @@ struct writer {
 static int write_symbol(void *arg, const char *symbol)
 {
     struct writer *writer = arg;
-
     if (!writer->begun && writer->prompt && fputs(writer->prompt, stdout) < 0)
         return 1;
     writer->begun = true;
@@ -28,7 +27,6 @@ unroll_status cmd_sample(struct settings *settings)
     unroll_model *model;
     unroll_sample_config config = unroll_sample_default();
     struct writer writer = {.prompt = text_of(settings, OPTION_PROMPT)};
-
     TRY(network_open(text_of(settings, OPTION_MODEL), &model));
     config.prompt = writer.prompt;
     config.length = (int)integer_of(settings, OPTION_LENGTH);

@@ -32,7 +32,6 @@ static void stop(int number) { stopped = number; }
 static void listen_to_signals(void)
 {
     struct sigaction action = {.sa_handler = stop};
-
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
@@ -44,7 +43,6 @@ static void softmax(const struct streamer *s)
 {
     double sum = 0, largest = -INFINITY;
     float *z = s->outputs;
-
     for (int i = 0; i < s->width; i++) largest = fmax(largest, z[i]);
     for (int i = 0; i < s->width; i++) sum += exp(z[i] - largest);
     for (int i = 0; i < s->width && loss_gives_logits(s->network.loss); i++) z[i] = (float)(exp(z[i] - largest) / sum);
@@ -95,7 +93,6 @@ static unroll_status stream_frames(struct streamer *s, enum frame_format format)
     struct frames frames;
     int width = s->network.tokens ? 1 : s->network.input;
     bool more = true, named = false;
-
     if (s->network.tokens && format != FRAMES_CSV)
         return complain(UNROLL_USAGE, "the model reads tokens; fix: --format text or csv");
     unroll_status status = frames_open(&frames, stdin, format, width);
@@ -131,7 +128,6 @@ static size_t read_character(char *to)
 {
     int next = getchar();
     size_t count = 0, bytes = next == EOF ? 0 : bytes_of(next);
-
     if (next == EOF)
         return 0;
     do {
@@ -191,7 +187,6 @@ static unroll_status write_symbol(struct streamer *s, int32_t token, double nats
 static unroll_status answer_character(struct streamer *s, const char *character, int64_t number)
 {
     int32_t token = find_symbol(s, character);
-
     if (token < 0 && *character == '\0')
         return complain(UNROLL_DATA,
                         "character %lld is a zero byte, so the input is no text; fix: convert it to "
@@ -218,7 +213,6 @@ static unroll_status stream_text(struct streamer *s)
 {
     unroll_status status = UNROLL_OK;
     char character[LONGEST_SYMBOL + 1];
-
     if (unroll_model_vocabulary(s->model) == NULL || s->width != s->network.input)
         return complain(UNROLL_USAGE, "the model has no vocabulary of a text; fix: --format csv or f32");
     if (unroll_model_token_kind(s->model) != UNROLL_CHARACTERS)
@@ -252,7 +246,6 @@ static unroll_status run(struct streamer *s)
 {
     const char *format = text_of(s->settings, OPTION_FORMAT);
     bool of_text = unroll_model_vocabulary(s->model) && unroll_model_token_kind(s->model) == UNROLL_CHARACTERS;
-
     s->raw = strcmp(text_of(s->settings, OPTION_WRITE), "f32") == 0;
     if (format == NULL)
         format = of_text ? "text" : "csv";
@@ -268,7 +261,6 @@ static unroll_status run(struct streamer *s)
 unroll_status cmd_stream(struct settings *settings)
 {
     struct streamer s = {.settings = settings};
-
     TRY(network_open(text_of(settings, OPTION_MODEL), &s.model));
     unroll_status status = open_stream(&s);
     if (status == UNROLL_OK)

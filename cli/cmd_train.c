@@ -39,19 +39,17 @@ static bool validates_on_file(const struct settings *s) { return isnan(number_of
 static unroll_status check_request(struct settings *s)
 {
     if (is_given(s, OPTION_RESUME) && is_given(s, OPTION_OUT))
-        return complain(UNROLL_USAGE, "--out and --resume: a resumed run stays where it is; fix: leave out "
-                                      "--out");
+        return complain(UNROLL_USAGE, "--out and --resume: a resumed run stays where it is; fix: leave out --out");
     if (is_given(s, OPTION_RESUME) && is_on(s, OPTION_DRY_RUN))
-        return complain(UNROLL_USAGE, "--dry-run and --resume: there is nothing to try, the run has begun; "
-                                      "fix: give one of them");
+        return complain(UNROLL_USAGE,
+                        "--dry-run and --resume: there is nothing to try, the run has begun; fix: give one of them");
     if (is_on(s, OPTION_OVERWRITE) && !is_given(s, OPTION_OUT))
         return complain(UNROLL_USAGE,
                         "--overwrite without --out: nothing would be overwritten; fix: name the run to begin "
                         "anew with --out");
     if (integer_of(s, OPTION_PATIENCE) > 0 && number_of(s, OPTION_VALIDATION) == 0)
         return complain(UNROLL_USAGE,
-                        "--patience counts validations, and with --val 0 there are none; fix: leave out one "
-                        "of them");
+                        "--patience counts validations, and with --val 0 there are none; fix: leave out one of them");
     return settings_need(s, OPTION_DATA);
 }
 
@@ -63,7 +61,6 @@ static unroll_status derive_rates(struct settings *s)
     bool is_standard = strcmp(optimizer, standard.rates.optimizer) == 0;
     unroll_hyperparameters rates = is_standard ? standard.rates : unroll_hyperparameters_default(optimizer);
     const unroll_hyperparameter *h;
-
     if (!is_given(s, OPTION_RATE))
         TRY(settings_derive(s, OPTION_RATE, "%.15g", rates.learning_rate));
     for (int i = 0; (h = unroll_optimizer_hyperparameter(optimizer, i)); i++)
@@ -79,7 +76,6 @@ static unroll_status make_model(struct training *t)
     struct settings *s = t->settings;
     const char *task = text_of(s, OPTION_TASK);
     unroll_spec spec = network_spec(s);
-
     TRY(complain_library(unroll_task_network(task, t->data, &spec)));
     TRY(complain_library(unroll_model_new(&spec, (uint64_t)integer_of(s, OPTION_SEED), &t->model)));
     TRY(complain_library(unroll_model_set_schema(t->model, task, t->data)));
@@ -91,7 +87,6 @@ static unroll_status make_trainer(struct training *t)
     const struct settings *s = t->settings;
     unroll_train_config config = unroll_train_default();
     const unroll_hyperparameter *h;
-
     config.task = text_of(s, OPTION_TASK);
     config.batch = (int)integer_of(s, OPTION_BATCH);
     config.bptt = (int)integer_of(s, OPTION_BPTT);
@@ -122,7 +117,6 @@ static unroll_status derive_schedule(struct training *t)
     enum option_id limit = t->limit;
     const char *name;
     int has_length = 0;
-
     for (int i = 0; (name = unroll_schedule_name(i, NULL, &has_length)) && strcmp(name, text_of(s, OPTION_SCHEDULE));
          i++)
         has_length = 0;
@@ -141,7 +135,6 @@ static unroll_status derive_end(struct training *t)
 {
     struct settings *s = t->settings;
     unroll_progress begin = {.size = sizeof begin};
-
     TRY(complain_library(unroll_trainer_progress(t->trainer, &begin)));
     t->steps_of_epoch = begin.steps_per_epoch;
     t->end_step = INT64_MAX;
@@ -163,12 +156,11 @@ static unroll_status check_end(const struct training *t)
 {
     enum option_id limit = is_given(t->settings, OPTION_STEPS) ? OPTION_STEPS : OPTION_EPOCHS;
     bool is_new = t->settings->of[limit].source > SOURCE_RUN;
-
     if (!is_new || t->run.newest <= t->end_step)
         return UNROLL_OK;
     return complain(UNROLL_USAGE,
-                    "--%s %s: the run is at step %" PRId64 " already, and its end is counted from its "
-                    "beginning; fix: give more, or leave it out",
+                    "--%s %s: the run is at step %" PRId64
+                    " already, and its end is counted from its beginning; fix: give more, or leave it out",
                     options[limit].name, text_of(t->settings, limit), t->run.newest);
 }
 
@@ -178,7 +170,6 @@ static unroll_status check_end(const struct training *t)
 static unroll_status derive_path(struct settings *s, enum option_id id)
 {
     char path[PATH_MAX];
-
     if (strcmp(text_of(s, id), "-") == 0 || realpath(text_of(s, id), path) == NULL)
         return UNROLL_OK;
     return settings_set(s, id, path, s->of[id].source, options[id].name);
@@ -188,7 +179,6 @@ static unroll_status derive_path(struct settings *s, enum option_id id)
 static void reader_options(const struct settings *s, char *text, size_t size)
 {
     size_t at = 0;
-
     *text = '\0';
     for (int id = 0; id < OPTION_COUNT; id++)
         if (options[id].of_reader && strcmp(text_of(s, (enum option_id)id), options[id].fallback) && at < size)
@@ -201,7 +191,6 @@ static unroll_status open_data(struct settings *s, enum option_id id, const unro
 {
     unroll_dataset_config config = unroll_dataset_default();
     char chosen[256];
-
     reader_options(s, chosen, sizeof chosen);
     config.reader = text_of(s, OPTION_READER);
     config.options = model ? NULL : chosen;
@@ -213,7 +202,6 @@ static unroll_status open_data(struct settings *s, enum option_id id, const unro
 static unroll_status load_checkpoint(struct training *t)
 {
     char path[PATH_MAX];
-
     if (t->run.newest < 0)
         return UNROLL_OK;
     run_checkpoint(&t->run, t->run.newest, path);
@@ -224,7 +212,6 @@ static unroll_status load_checkpoint(struct training *t)
 static unroll_status open_run(struct training *t)
 {
     const char *directory = text_of(t->settings, OPTION_RESUME);
-
     if (directory == NULL) {
         unroll_status status = run_choose(&t->run, t->settings);
         t->run.watches = !ranks_lead(&t->ranks);
@@ -237,7 +224,6 @@ static unroll_status open_run(struct training *t)
 static unroll_status prepare_alone(struct training *t)
 {
     struct settings *s = t->settings;
-
     TRY(choose_limit(s, &t->limit));
     TRY(check_request(s));
     TRY(open_run(t));
@@ -261,7 +247,6 @@ static unroll_status follow_lead(struct training *t)
                            number_of(s, OPTION_PATIENCE),
                            number_of(s, OPTION_DRY_RUN)};
     double lead[sizeof mine / sizeof *mine] = {0};
-
     if (ranks_lead(&t->ranks))
         memcpy(lead, mine, sizeof lead);
     TRY(complain_library(unroll_comm_sum(t->ranks.comm, lead, sizeof lead / sizeof *lead)));
@@ -297,7 +282,6 @@ static unroll_status say_header(const struct training *t)
     unroll_network network;
     unroll_session *session;
     char name[NAME_MAX], parameters[NUMBER_TEXT], memory[NUMBER_TEXT];
-
     config.machine = machine_of(s, &t->ranks);
     config.machine.chunks = config.machine.checkpoint_time = config.machine.exact = 0;
     config.rows = (int)integer_of(s, OPTION_BATCH);
@@ -319,7 +303,6 @@ static unroll_status print_settings(const struct settings *s)
 {
     json_t *object = settings_to_json(s);
     size_t layout = is_on(s, OPTION_JSON) ? JSON_COMPACT : JSON_INDENT(2);
-
     if (object == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the settings");
     json_dumpf(object, stdout, JSON_SORT_KEYS | layout | JSON_REAL_PRECISION(15));
@@ -331,7 +314,6 @@ static unroll_status print_settings(const struct settings *s)
 static unroll_status train(struct training *t)
 {
     bool resumes = is_given(t->settings, OPTION_RESUME);
-
     TRY(say_header(t));
     if (is_on(t->settings, OPTION_DRY_RUN))
         return ranks_lead(&t->ranks) ? print_settings(t->settings) : UNROLL_OK;
@@ -350,7 +332,6 @@ unroll_status cmd_train(struct settings *settings)
 {
     struct training t = {.settings = settings};
     unroll_status status = ranks_open(&t.ranks, settings);
-
     if (status == UNROLL_OK)
         status = prepare(&t);
     if (status == UNROLL_OK)

@@ -24,7 +24,6 @@ static struct {
 void console_open(bool quiet)
 {
     const char *terminal = getenv("TERM"), *plain = getenv("NO_COLOR");
-
     console.quiet = quiet;
     console.live = !quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
     console.colour = console.live && (plain == NULL || *plain == '\0');
@@ -49,7 +48,6 @@ void end_live(void)
 static void print_error(const char *who, char *text)
 {
     static const char mark[] = "; fix: ";
-
     for (char *c = text; *c; c++)
         if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 127)
             *c = '?';
@@ -65,7 +63,6 @@ static void print_error(const char *who, char *text)
 void console_unmute(int rank)
 {
     char who[32] = "";
-
     if (rank >= 0)
         snprintf(who, sizeof who, "rank %d: ", rank);
     if (console.mute && *console.held)
@@ -86,7 +83,6 @@ static void say_line(bool silent, const char *format, va_list arguments)
 void say(const char *format, ...)
 {
     va_list arguments;
-
     va_start(arguments, format);
     say_line(console.quiet, format, arguments);
     va_end(arguments);
@@ -95,7 +91,6 @@ void say(const char *format, ...)
 void say_always(const char *format, ...)
 {
     va_list arguments;
-
     va_start(arguments, format);
     say_line(console.mute, format, arguments);
     va_end(arguments);
@@ -104,7 +99,6 @@ void say_always(const char *format, ...)
 static int terminal_width(void)
 {
     struct winsize size;
-
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : WIDTH_UNKNOWN;
 }
 
@@ -124,7 +118,6 @@ unroll_status complain(unroll_status status, const char *format, ...)
 {
     char text[LINE_LONGEST];
     va_list arguments;
-
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -147,7 +140,6 @@ const char *as_word(char *text, size_t size, const char *path)
     enum { LONGEST = 4, END = 2 }; /* a quote in quotes: '\'' */
     size_t at = 0, plain = 0;
     char here[4096];
-
     if (*path == '-' && snprintf(here, sizeof here, "./%s", path) < (int)sizeof here)
         path = here;
     while (path[plain] && is_plain((unsigned char)path[plain])) plain++;
@@ -168,7 +160,6 @@ const char *with_commas(char *text, int64_t value)
 {
     char digits[NUMBER_TEXT];
     int count = snprintf(digits, sizeof digits, "%" PRId64, value), at = 0;
-
     for (int i = 0; i < count; i++) {
         text[at++] = digits[i];
         if ((count - 1 - i) % 3 == 0 && i < count - 1 && digits[i] != '-')
@@ -182,7 +173,6 @@ const char *with_prefix(char *text, double value)
 {
     static const char prefix[] = {'\0', 'k', 'M', 'G', 'T'};
     int step = 0;
-
     for (; value >= 999.5 && step < (int)sizeof prefix - 1; step++) value /= 1000;
     snprintf(text, NUMBER_TEXT, value < 99.95 && step > 0 ? "%.1f%c" : "%.0f%c", value, prefix[step]);
     return text;
@@ -202,7 +192,6 @@ const char *as_clock(char *text, double seconds)
 {
     int64_t whole = seconds > 0 ? (int64_t)(seconds + 0.5) : 0;
     int64_t hours = whole / 3600, minutes = whole / 60 % 60;
-
     if (hours > 0)
         snprintf(text, NUMBER_TEXT, "%" PRId64 ":%02d:%02d", hours, (int)minutes, (int)(whole % 60));
     else

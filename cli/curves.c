@@ -27,7 +27,6 @@ const struct metric_entry metrics[METRICS] = {
 static int length_of_character(const unsigned char *c)
 {
     int length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
-
     for (int i = 1; i < length; i++)
         if ((c[i] & 0xc0) != 0x80)
             return 0;
@@ -41,7 +40,6 @@ static int length_of_character(const unsigned char *c)
 static void make_printable(char *name)
 {
     size_t length = strlen(name);
-
     while (length > 1 && name[length - 1] == '/') name[--length] = '\0';
     for (unsigned char *c = (unsigned char *)name; *c;) {
         int bytes = length_of_character(c);
@@ -72,7 +70,6 @@ static unroll_status refuse_line(const struct reading *r, const char *why)
 static bool take_number(const json_t *object, const char *key, double *to)
 {
     const json_t *value = json_object_get(object, key);
-
     *to = json_is_number(value) ? json_number_value(value) : NAN;
     return value == NULL || json_is_null(value) || json_is_number(value);
 }
@@ -80,7 +77,6 @@ static bool take_number(const json_t *object, const char *key, double *to)
 static unroll_status add_report(struct reading *r, const struct report *report)
 {
     struct curves *c = r->curves;
-
     if (c->count == r->capacity) {
         size_t capacity = r->capacity ? 2 * r->capacity : POINTS_AT_FIRST;
         struct report *longer = realloc(c->report, capacity * sizeof *longer);
@@ -98,7 +94,6 @@ static unroll_status take_object(struct reading *r, const json_t *object)
     const json_t *step = json_object_get(object, "step");
     struct report report = {.step = json_integer_value(step)};
     double last = r->curves->count ? (double)r->curves->report[r->curves->count - 1].step : -1;
-
     if (!json_is_integer(step) || report.step < 0)
         return refuse_line(r, "has no step");
     if ((double)report.step < last)
@@ -113,7 +108,6 @@ static unroll_status take_line(struct reading *r, const char *line)
 {
     json_t *object = metrics_parse(line, strlen(line));
     unroll_status status = object ? take_object(r, object) : refuse_line(r, "is damaged, or no JSON object");
-
     json_decref(object);
     return status;
 }
@@ -122,7 +116,6 @@ static unroll_status read_lines(struct reading *r)
 {
     static char line[LINE_LONGEST];
     unroll_status status = UNROLL_OK;
-
     while (status == UNROLL_OK && fgets(line, sizeof line, r->file)) {
         size_t length = strlen(line);
         r->line++;
@@ -131,8 +124,8 @@ static unroll_status read_lines(struct reading *r)
         else if (length == sizeof line - 1 || !feof(r->file))
             status = refuse_line(r, "is no report: it is too long, or binary");
         else
-            say("note: %s: the last line, %" PRId64 ", is unfinished and left out; the run was killed, or is "
-                "being trained",
+            say("note: %s: the last line, %" PRId64
+                ", is unfinished and left out; the run was killed, or is being trained",
                 r->path, r->line);
     }
     if (status == UNROLL_OK && ferror(r->file))
@@ -146,7 +139,6 @@ static unroll_status read_lines(struct reading *r)
 static unroll_status find_metrics(const char *run, char path[PATH_MAX])
 {
     struct stat found;
-
     if (strlen(run) + sizeof "/metrics.jsonl" > PATH_MAX)
         return complain(UNROLL_USAGE, "the name '%.80s...' is too long", run);
     if (stat(run, &found) != 0)
@@ -160,7 +152,6 @@ static unroll_status find_metrics(const char *run, char path[PATH_MAX])
 static unroll_status make_series(struct curves *curves, enum metric metric, enum axis axis)
 {
     struct series *s = &curves->of[metric];
-
     s->point = malloc(curves->count * sizeof *s->point);
     if (s->point == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", curves->name);
@@ -188,7 +179,6 @@ unroll_status curves_read(const char *run, enum axis axis, struct curves *curves
     char path[PATH_MAX];
     struct curves made = {.name = strdup(run)};
     struct reading reading = {.path = path, .curves = &made};
-
     if (made.name == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the curves of '%s'", run);
     make_printable(made.name);
@@ -222,7 +212,6 @@ double report_at(const struct report *report, enum axis axis)
 size_t series_lowest(const struct series *series)
 {
     size_t best = 0;
-
     for (size_t i = 1; i < series->count; i++)
         if (series->point[i].y < series->point[best].y)
             best = i;
@@ -232,7 +221,6 @@ size_t series_lowest(const struct series *series)
 size_t series_highest(const struct series *series)
 {
     size_t best = 0;
-
     for (size_t i = 1; i < series->count; i++)
         if (series->point[i].y > series->point[best].y)
             best = i;
@@ -245,7 +233,6 @@ double series_smooth(const struct series *series, double x, double reach, size_t
     const struct point *p = series->point;
     double w_sum = 0, wd = 0, wdd = 0, wy = 0, wdy = 0;
     size_t i = *from;
-
     while (i + 1 < series->count && p[i].x < x - reach) i++;
     *from = i;
     for (; i < series->count && p[i].x <= x + reach; i++) {
@@ -282,7 +269,6 @@ void range_add_series(struct range *range, const struct series *series, double l
 struct range range_widened(struct range range, double part)
 {
     double more = part * (range.high - range.low);
-
     if (!(range.high >= range.low))
         return (struct range){0, 1};
     if (range.high - range.low <= 1e-9 * fabs(range.high))
@@ -293,7 +279,6 @@ struct range range_widened(struct range range, double part)
 double tick_distance(struct range range, int steps)
 {
     double min = (range.high - range.low) / steps, power = pow(10, floor(log10(min)));
-
     for (int i = 0; i < 3; i++)
         if ((const double[]){1, 2, 5}[i] * power >= min)
             return (const double[]){1, 2, 5}[i] * power;

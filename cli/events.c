@@ -62,7 +62,6 @@ static void put_scalar(struct message *summary, const struct event_value *value)
     struct message m = {0};
     float number = (float)value->value;
     uint32_t bits;
-
     memcpy(&bits, &number, sizeof bits);
     put_string(&m, 1, value->tag, strnlen(value->tag, TAG_LONGEST));
     put_key(&m, 2, FIXED32);
@@ -76,7 +75,6 @@ static struct message event_of(int64_t step)
     struct message m = {0};
     struct timespec now;
     uint64_t bits;
-
     clock_gettime(CLOCK_REALTIME, &now);
     double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     memcpy(&bits, &seconds, sizeof bits);
@@ -96,7 +94,6 @@ static uint32_t masked(uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ea
 static bool write_record(FILE *file, const struct message *m)
 {
     struct message record = {0};
-
     put_little_endian(&record, m->length, 8);
     put_little_endian(&record, masked(crc32c(record.bytes, 8)), 4);
     bool written = fwrite(record.bytes, 1, record.length, file) == record.length &&
@@ -112,7 +109,6 @@ static bool write_record(FILE *file, const struct message *m)
 static bool time_in(const char *name, int64_t *seconds)
 {
     const char *at = name + sizeof EVENTS_PREFIX - 1;
-
     return strncmp(name, EVENTS_PREFIX, sizeof EVENTS_PREFIX - 1) == 0 &&
            number_integer(&at, NULL, 0, INT64_MAX - 1, seconds) == NUMBER_OK;
 }
@@ -124,7 +120,6 @@ static int64_t time_of_file(const char *directory)
     int64_t newest = (int64_t)time(NULL) - 1, found;
     DIR *entries = NULL;
     const char *name;
-
     while ((name = next_name(directory, &entries)))
         if (time_in(name, &found) && found > newest)
             newest = found;
@@ -141,7 +136,6 @@ static bool write_beginning(FILE *file, int64_t after)
     static const char version[] = "brain.Event:2";
     static const uint8_t session_starts[] = {1 << 3 | VARINT, SESSION_STARTS};
     struct message m = event_of(0);
-
     put_string(&m, 3, version, sizeof version - 1);
     if (!write_record(file, &m))
         return false;
@@ -155,7 +149,6 @@ static bool write_beginning(FILE *file, int64_t after)
 unroll_status events_open(struct events *events, const char *directory, int64_t after)
 {
     char host[HOST_NAME_MAX + 1] = "";
-
     gethostname(host, sizeof host - 1);
     int length = snprintf(events->path, sizeof events->path, "%s/" EVENTS_PREFIX "%010" PRId64 ".%s.%d.0", directory,
                           time_of_file(directory), *host ? host : "localhost", (int)getpid());
@@ -168,7 +161,6 @@ unroll_status events_open(struct events *events, const char *directory, int64_t 
 unroll_status events_write(struct events *events, int64_t step, const struct event_value *values, int count)
 {
     struct message m = event_of(step), summary = {0};
-
     for (int i = 0; i < count; i++)
         if (isfinite(values[i].value))
             put_scalar(&summary, &values[i]);

@@ -17,7 +17,6 @@ void field_names_for(enum command which) { command = which; }
 static const char *option_of(const char *field, size_t length)
 {
     char name[64];
-
     snprintf(name, sizeof name, "%.*s", (int)length, field);
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(name, renamed[i].field) == 0)
@@ -31,7 +30,6 @@ const char *as_options(const char *sentence)
 {
     static _Thread_local char text[4096];
     size_t used = 0;
-
     for (const char *c = sentence; *c && used + 80 < sizeof text;) {
         size_t length = *c == '`' ? strspn(c + 1, "abcdefghijklmnopqrstuvwxyz_0123456789") : 0;
         if (length == 0 || c[length + 1] != '`') {

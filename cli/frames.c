@@ -20,7 +20,6 @@ enum { LONGEST_NUMBER = 64 }; /* bytes of it in a line, with what is around it *
 __attribute__((format(printf, 2, 3))) static unroll_status refuse(struct frames *f, const char *format, ...)
 {
     va_list arguments;
-
     va_start(arguments, format);
     vsnprintf(f->error, sizeof f->error, format, arguments);
     va_end(arguments);
@@ -54,7 +53,6 @@ static const char byte_order_mark[] = "\xef\xbb\xbf"; /* what spreadsheets begin
 static unroll_status check_line(struct frames *f, int next)
 {
     char *end = f->text + strcspn(f->text, "\r");
-
     if (f->line == 1 && strncmp(f->text, byte_order_mark, 3) == 0)
         memset(f->text, ' ', 3);
     if (f->line == 1 && strncmp(f->text, "RIFF", 4) == 0)
@@ -80,7 +78,6 @@ static unroll_status read_line(struct frames *f, bool *more)
 {
     size_t length = 0;
     int next;
-
     errno = 0;
     while ((next = getc(f->file)) != EOF && next != '\n' && next != '\0' && length + 1 < f->text_size)
         f->text[length++] = (char)next;
@@ -101,7 +98,6 @@ static unroll_status read_number(struct frames *f, const char **at, int index, f
 {
     const char *begin = skip_blanks(*at);
     double found;
-
     *at = begin;
     if (*begin == '\0')
         return refuse(f, "line %lld has %d numbers; fix: give %d in a line, with commas or spaces between them",
@@ -153,7 +149,6 @@ static unroll_status find_line(struct frames *f, const char **line, bool *more)
 static unroll_status next_line(struct frames *f, float *frame, bool *more)
 {
     const char *at;
-
     TRY(find_line(f, &at, more));
     if (!*more && f->frame == 0 && *f->header)
         return refuse(f, "the input holds no numbers, only the words '%.40s'", f->header);
@@ -167,7 +162,6 @@ static unroll_status next_line(struct frames *f, float *frame, bool *more)
 static unroll_status read_frame(struct frames *f, void *to, size_t count, bool *more)
 {
     size_t got;
-
     TRY(read_bytes(f, to, count, &got));
     *more = got == count;
     if (got == count || got == 0 || ferror(f->file))
@@ -186,7 +180,6 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
 {
     const unsigned char *at = (unsigned char *)f->text;
     size_t count = (size_t)f->width * (size_t)f->sample_bytes;
-
     *more = f->left != 0;
     if (!*more)
         return UNROLL_OK;
@@ -215,7 +208,6 @@ enum { PCM = 1, IEEE_FLOAT = 3, EXTENSIBLE = 0xfffe };
 static unroll_status need_bytes(struct frames *f, void *to, size_t count, const char *what)
 {
     size_t got;
-
     TRY(read_bytes(f, to, count, &got));
     return got < count ? refuse(f, "the %s ends in its %s", name_of(f), what) : UNROLL_OK;
 }
@@ -223,7 +215,6 @@ static unroll_status need_bytes(struct frames *f, void *to, size_t count, const 
 static unroll_status skip_bytes(struct frames *f, uint64_t bytes)
 {
     unsigned char dropped[256];
-
     for (size_t count; bytes > 0; bytes -= count) {
         count = bytes < sizeof dropped ? (size_t)bytes : sizeof dropped;
         TRY(need_bytes(f, dropped, count, "header"));
@@ -235,7 +226,6 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
 {
     unsigned char at[40] = {0};
     unsigned known = bytes < sizeof at ? bytes : sizeof at;
-
     if (bytes < 16)
         return refuse(f, "the format chunk of the sound has %u bytes, not 16 or more", bytes);
     TRY(need_bytes(f, at, known, "header"));
@@ -245,9 +235,7 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
     if (kind == EXTENSIBLE && known >= 26)
         kind = (unsigned)get_number(at + 24, 2);
     if ((kind != PCM || bits != 16) && (kind != IEEE_FLOAT || bits != 32))
-        return refuse(f,
-                      "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit "
-                      "floats",
+        return refuse(f, "the sound is of kind %u with %u bits; fix: convert it to 16-bit integers or 32-bit floats",
                       kind, bits);
     if (channels != (unsigned)f->width && channels != 1)
         return refuse(f,
@@ -264,7 +252,6 @@ static unroll_status read_length(struct frames *f, unsigned bytes)
 {
     unsigned whole = (unsigned)(f->in_a_row ? f->sample_bytes : f->sample_bytes * f->width);
     bool is_known = bytes != 0 && bytes != 0xffffffff;
-
     if (f->sample_bytes == 0)
         return refuse(f, "the samples of the sound come before its format");
     if (is_known && bytes % whole != 0)
@@ -277,7 +264,6 @@ static unroll_status read_length(struct frames *f, unsigned bytes)
 static unroll_status read_header(struct frames *f)
 {
     unsigned char at[12];
-
     TRY(need_bytes(f, at, sizeof at, "header"));
     if (memcmp(at, "RIFF", 4) != 0 || memcmp(at + 8, "WAVE", 4) != 0)
         return refuse(f, "the input is no wav: it does not begin with RIFF .. WAVE");
@@ -299,7 +285,6 @@ enum { NPY_PREFIX = 8, NPY_LONGEST = 4096 };
 static unroll_status read_npy_layout(struct frames *f, const char *text, size_t length)
 {
     struct npy_header h;
-
     if (!npy_read_header(text, text + length, &h))
         return refuse(f, "the header of the array is not the dict of descr, fortran_order and shape that NumPy writes");
     const char *shape = strchr(text, '(');
@@ -322,7 +307,6 @@ static unroll_status read_npy_header(struct frames *f)
 {
     unsigned char at[NPY_PREFIX + 4];
     char header[NPY_LONGEST + 1] = "";
-
     TRY(need_bytes(f, at, NPY_PREFIX, "header"));
     if (memcmp(at, NPY_MAGIC, 6) != 0 || at[6] < 1 || at[6] > 3)
         return refuse(f, "the input is no .npy: it does not begin with NUMPY and a version of 1 to 3");

@@ -37,7 +37,6 @@ static void hear_rank(void)
     char words[LINE_LONGEST];
     int64_t lead;
     ssize_t length = recv(STDIN_FILENO, words, sizeof words - 1, 0);
-
     words[length > 0 ? length : 0] = '\0';
     guard.alone = length <= 0;
     guard.done = strcmp(words, "done") == 0;
@@ -83,7 +82,6 @@ static void hurry(pid_t launcher)
 static void be_guard(int socket, pid_t launcher)
 {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2};
-
     prctl(PR_SET_NAME, "rank-guard"); /* who kills all "unroll" means the ranks */
     setsid();
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
@@ -104,7 +102,6 @@ void guard_start(void)
 {
     int ends[2];
     pid_t launcher = getppid();
-
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return;
     if (fork() == 0) {
@@ -123,7 +120,6 @@ void guard_will_say(const char *line)
 void guard_lead(pid_t process)
 {
     char words[32];
-
     snprintf(words, sizeof words, "lead %ld", (long)process);
     guard_will_say(words);
 }
@@ -131,7 +127,6 @@ void guard_lead(pid_t process)
 void guard_hush(void)
 {
     int error = errno;
-
     guard_will_say("hush");
     errno = error;
 }

@@ -22,7 +22,6 @@ const struct command_entry commands[COMMAND_COUNT] = {COMMANDS(COMMAND)};
 static enum command find_command(const char *name)
 {
     int command = 0;
-
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return COMMAND_HELP;
     if (strcmp(name, "--version") == 0)
@@ -34,7 +33,6 @@ static enum command find_command(const char *name)
 static unroll_status refuse_command(const char *name)
 {
     struct suggestion suggestion = suggestion_for(name);
-
     for (int c = 0; c < COMMAND_COUNT; c++)
         if (command_is_listed(c))
             suggestion_offer(&suggestion, commands[c].name);
@@ -89,7 +87,6 @@ static unroll_status run_command(enum command command, int count, char *const wo
 {
     struct settings settings;
     unroll_status status = settings_load(&settings, command, count, words);
-
     if (status == UNROLL_OK && is_on(&settings, OPTION_HELP)) {
         manual_help(command);
     } else if (status == UNROLL_OK) {
@@ -106,7 +103,6 @@ static unroll_status run_command(enum command command, int count, char *const wo
 static void keep_standard_numbers(void)
 {
     static const int way[] = {O_WRONLY, O_RDONLY, O_WRONLY};
-
     for (int number = 0; number < 3; number++)
         if (fcntl(number, F_GETFD) < 0 && errno == EBADF)
             open("/dev/null", way[number]); /* takes the lowest number that is free */
@@ -115,13 +111,11 @@ static void keep_standard_numbers(void)
 int main(int count, char *words[])
 {
     enum command command;
-
     keep_standard_numbers();
     options_begin();
     signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of write(), with a message */
     if (count < 2) {
-        complain(UNROLL_USAGE, "which command?; fix: 'unroll help' lists them, for example: unroll train "
-                               "FILE");
+        complain(UNROLL_USAGE, "which command?; fix: 'unroll help' lists them, for example: unroll train FILE");
         return UNROLL_USAGE;
     }
     command = find_command(words[1]);

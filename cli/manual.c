@@ -38,7 +38,6 @@ enum { EXAMPLES = sizeof examples / sizeof *examples };
 static void print_wrapped(const char *text, int column)
 {
     int at = column;
-
     for (const char *word = text; *word;) {
         int length = (int)strcspn(word, " ");
         if (at > column && at + 1 + length > WIDTH) {
@@ -60,7 +59,6 @@ __attribute__((format(printf, 2, 3))) static void add_part(char note[NOTE_LONGES
 {
     size_t at = strlen(note);
     va_list arguments;
-
     at += (size_t)snprintf(note + at, NOTE_LONGEST - at, strchr(note, '[') ? "; " : " [");
     va_start(arguments, format);
     vsnprintf(note + at, NOTE_LONGEST - at, format, arguments);
@@ -72,7 +70,6 @@ static void describe_option(const struct option *o, char note[NOTE_LONGEST])
 {
     const char *standard = o->fallback ? o->fallback : o->derived;
     char choices[NOTE_LONGEST / 2];
-
     snprintf(note, NOTE_LONGEST, "%s", o->doc);
     if (o->kind == FLAG)
         return;
@@ -125,7 +122,6 @@ static void print_option(const struct option *o)
 {
     char note[NOTE_LONGEST];
     int at = o->positional ? printf("  %s", o->argument) : printf("  --%s", o->name);
-
     if (o->argument && !o->positional)
         at += printf(" %s", o->argument);
     describe_option(o, note);
@@ -185,7 +181,6 @@ static void roff_option(const struct option *o)
 {
     char note[NOTE_LONGEST], name[NOTE_LONGEST];
     const char *separator = "(";
-
     puts(".TP");
     if (o->positional)
         snprintf(name, sizeof name, "%s", o->argument);

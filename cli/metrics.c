@@ -21,7 +21,6 @@ char *metrics_format(const json_t *object)
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(10));
     size_t length = text ? strlen(text) - 1 : 0; /* without the brace */
     char *line = text ? realloc(text, length + TAIL_LENGTH + 1) : NULL;
-
     if (line)
         format_tail(line, length, line + length);
     else
@@ -33,7 +32,6 @@ json_t *metrics_parse(const char *line, size_t length)
 {
     char tail[TAIL_LENGTH + 1];
     const char *end = length >= TAIL_LENGTH ? line + length - TAIL_LENGTH : line;
-
     format_tail(line, (size_t)(end - line), tail);
     if (strncmp(end, MEMBER, MEMBER_LENGTH) == 0 && strncmp(end, tail, TAIL_LENGTH) != 0)
         return NULL;

@@ -11,7 +11,6 @@
 unroll_spec network_spec(const struct settings *s)
 {
     unroll_spec spec = unroll_spec_default();
-
     spec.cell = text_of(s, OPTION_CELL);
     spec.layers = (int)integer_of(s, OPTION_LAYERS);
     spec.hidden = (int)integer_of(s, OPTION_HIDDEN);
@@ -27,7 +26,6 @@ unroll_spec network_spec(const struct settings *s)
 static const char *find_loss(const char *loss, int *of_classes)
 {
     const char *name, *about = "none";
-
     *of_classes = 0;
     for (int i = 0; (name = unroll_loss_name(i, NULL, NULL)) != NULL; i++)
         if (loss && !strcmp(name, loss))
@@ -52,7 +50,6 @@ int64_t network_parameters(unroll_model *model)
 {
     int64_t numbers = 0;
     unroll_parameter parameter;
-
     for (int i = 0; i < unroll_model_parameters(model); i++)
         if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK)
             numbers += (int64_t)parameter.shape[0] * (parameter.rank > 1 ? parameter.shape[1] : 1);
@@ -62,7 +59,6 @@ int64_t network_parameters(unroll_model *model)
 void network_name(const unroll_model *model, char text[NAME_MAX])
 {
     unroll_spec spec;
-
     if (!unroll_model_spec(model, &spec)) {
         snprintf(text, NAME_MAX, "network of %d layers", unroll_model_layers(model));
         return;
@@ -91,7 +87,6 @@ unroll_status network_open(const char *path, unroll_model **model) { return netw
 unroll_status network_open_for(const char *path, const char *target, unroll_model **model)
 {
     char file[PATH_MAX], last[PATH_MAX];
-
     TRY(run_weights(path, file));
     TRY(output_spares(target, file));
     if (snprintf(last, sizeof last, "%s/model.safetensors", path) < PATH_MAX)

@@ -58,7 +58,6 @@ static const char *long_schedule(int wanted)
 {
     const char *name;
     int has_length;
-
     for (int i = 0, found = 0; (name = unroll_schedule_name(i, NULL, &has_length)); i++)
         if (has_length && found++ == wanted)
             return name;
@@ -78,7 +77,6 @@ static void join_abouts(const char *(*name_of)(int, const char **about), char *t
 {
     const char *name, *about;
     size_t at = strlen(text);
-
     for (int i = 0; (name = name_of(i, &about)) && at < size; i++)
         at += (size_t)snprintf(text + at, size - at, "%s%s: %s", i ? "; " : "", name, about);
 }
@@ -88,7 +86,6 @@ static void write_data_doc(void)
 {
     const char *about;
     int at = 0;
-
     for (int i = 0; unroll_reader_name(i, &about); i++)
         at += snprintf(data_doc + at, sizeof data_doc - (size_t)at, "%s%s", i ? ", " : "", about);
     snprintf(data_doc + at, sizeof data_doc - (size_t)at, "; - is standard input");
@@ -99,7 +96,6 @@ static void add_hyperparameter(const unroll_hyperparameter *h, const char *optim
 {
     static char having[OPTION_MAX][sizeof optimizer_names], doc[OPTION_MAX][256];
     int id = OPTION_COUNT;
-
     while (id < option_count && strcmp(table[id].name, h->name) != 0) id++;
     if (id == OPTION_MAX)
         return;
@@ -125,7 +121,6 @@ static void add_hyperparameters(void)
 {
     const unroll_hyperparameter *h;
     const char *name;
-
     for (int i = 0; (name = unroll_optimizer_name(i)); i++)
         for (int k = 0; (h = unroll_optimizer_hyperparameter(name, k)); k++) add_hyperparameter(h, name);
 }

@@ -31,8 +31,7 @@ OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback
        .doc = "vocabulary size with --tokens words: the most frequent words of the text; the others are <unk>")
 OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names, .fallback = "lstm", .group = "Network",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it "
-              "(the 2014 paper)")
+       .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it (the 2014 paper)")
 OPTION(LAYERS, "layers", INTEGER, .argument = "N", .unit = "layers", .fallback = "2", RANGE(1, 64), .group = "Network",
        .commands = IN(TRAIN) | IN(PLAN), .doc = "number of stacked recurrent layers")
 OPTION(HIDDEN, "hidden", INTEGER, .argument = "N", .unit = "units", .fallback = "256", RANGE(1, 16384),
@@ -61,8 +60,7 @@ OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64"
        .doc = "sequence length per update (truncated BPTT); states carry over between updates, gradients do not; "
               "full: the whole text of each row, one update per epoch")
 OPTION(STATEFUL, "stateful", FLAG, .fallback = "true", .group = "Training", .commands = IN(TRAIN),
-       .doc = "keep the hidden states from one update to the next; with --no-stateful each sequence starts from "
-              "zeros")
+       .doc = "keep the hidden states from one update to the next; with --no-stateful each sequence starts from zeros")
 OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names, .fallback = "adam",
        .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100), .group = "Training",
@@ -175,14 +173,14 @@ OPTION(TOPOLOGY, "topology", TEXT, .argument = "CHIPS", .fallback = "", .scope =
        .commands = IN(PLAN),
        .doc = "with --device tpu: compiles the step for these chips, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, without "
               "having them, and prints its memory and estimated time")
-OPTION(LOG_INTERVAL, "log-interval", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1000000),
-       .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
-       .doc = "read the loss every N updates, which synchronizes with the device; 0: each update on the cpu, else "
-              "every 10")
+OPTION(
+    LOG_INTERVAL, "log-interval", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1000000),
+    .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
+    .doc =
+        "read the loss every N updates, which synchronizes with the device; 0: each update on the cpu, else every 10")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
-       .doc = "maximum number of threads, 0: one per available processor; phases that run faster on one thread use "
-              "one")
+       .doc = "maximum number of threads, 0: one per available processor; phases that run faster on one thread use one")
 OPTION(MEMORY, "memory", BYTES, .argument = "SIZE", .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
        .doc = "memory limit, such as 500M or 2G; a training that needs more is refused")

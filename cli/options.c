@@ -64,7 +64,6 @@ static void describe_allowed(const struct option *o, char text[ALLOWED_LONGEST])
 static unroll_status refuse_value(const struct option *o, const char *where, const char *value, const char *why)
 {
     char allowed[ALLOWED_LONGEST];
-
     describe_allowed(o, allowed);
     return complain(UNROLL_USAGE, "%s: '%.80s' %s; fix: %s", where, value, why, allowed);
 }
@@ -85,7 +84,6 @@ static unroll_status parse_flag(const struct option *o, const char *where, struc
 static unroll_status parse_integer(const struct option *o, const char *where, struct setting *to)
 {
     const int64_t min = (int64_t)o->min, max = isinf(o->max) ? INT64_MAX : (int64_t)o->max;
-
     if (o->word && strcmp(to->text, o->word) == 0) {
         to->integer = o->word_value;
         return UNROLL_OK;
@@ -103,7 +101,6 @@ static unroll_status parse_integers(const struct option *o, const char *where, s
     const char *at = to->text;
     enum number_state state = NUMBER_OK;
     int count = 0;
-
     int64_t number = 0;
 
     for (const char *name = o->argument; name && state == NUMBER_OK; count++) {
@@ -163,7 +160,6 @@ static unroll_status parse_choice(const struct option *o, const char *where, con
 {
     char choices[ALLOWED_LONGEST], *rest = choices;
     struct suggestion suggestion = suggestion_for(to->text);
-
     snprintf(choices, sizeof choices, "%s", o->choices);
     for (char *word = strtok_r(choices, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         if (strcmp(word, to->text) == 0)
@@ -214,15 +210,13 @@ static unroll_status compare_with_run(const struct option *o, const struct setti
     if (saved->source != SOURCE_RUN || o->scope != FIXED || same_value(o, there, saved))
         return UNROLL_OK;
     return complain(UNROLL_USAGE,
-                    "%s is '%s' now, but the run was begun with '%s'; fix: leave it out, or "
-                    "begin another run",
-                    o->name, there->text, saved->text);
+                    "%s is '%s' now, but the run was begun with '%s'; fix: leave it out, or begin another run", o->name,
+                    there->text, saved->text);
 }
 
 static unroll_status add_word(struct settings *settings, const char *value)
 {
     char **longer = realloc(settings->word, sizeof *longer * (size_t)(settings->words + 1));
-
     if (longer)
         settings->word = longer;
     if (longer == NULL || (longer[settings->words] = strdup(value)) == NULL)
@@ -236,7 +230,6 @@ static unroll_status replace_old_task(struct settings *settings, const char **va
                                       const char *where)
 {
     bool words = strcmp(*value, "word-lm") == 0;
-
     if (!words && strcmp(*value, "char-lm") != 0)
         return UNROLL_OK;
     *value = "lm";
@@ -275,7 +268,6 @@ unroll_status settings_derive(struct settings *settings, enum option_id id, cons
 {
     char text[ALLOWED_LONGEST];
     va_list arguments;
-
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -300,7 +292,6 @@ unroll_status settings_need(const struct settings *settings, enum option_id id)
 {
     const char *command = commands[settings->command].name;
     const struct option *o = &options[id];
-
     if (is_given(settings, id))
         return UNROLL_OK;
     if (o->positional)
@@ -328,7 +319,6 @@ static unroll_status refuse_name(enum command command, const char *name)
 {
     struct suggestion suggestion = suggestion_for(name);
     int elsewhere = option_find(name);
-
     if (elsewhere != option_count) {
         int owner = 0;
         while (!option_is_of(&options[elsewhere], owner)) owner++;
@@ -339,9 +329,7 @@ static unroll_status refuse_name(enum command command, const char *name)
         if (option_is_of(&options[id], command))
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE,
-                        "%s has no option --%.80s; did you mean --%s?; fix: see 'unroll %s "
-                        "--help'",
+        return complain(UNROLL_USAGE, "%s has no option --%.80s; did you mean --%s?; fix: see 'unroll %s --help'",
                         commands[command].name, name, suggestion.nearest, commands[command].name);
     return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: see 'unroll %s --help'", commands[command].name, name,
                     commands[command].name);
@@ -358,7 +346,6 @@ struct line {
 static unroll_status set_named(struct line *line, enum option_id id, const char *value)
 {
     char where[WHERE_LONGEST];
-
     snprintf(where, sizeof where, "--%s", options[id].name);
     return settings_set(line->settings, id, value, SOURCE_LINE, where);
 }
@@ -368,11 +355,8 @@ static unroll_status read_pair(struct line *line, const char *pair)
 {
     const char *equals = strchr(pair, '=');
     char name[WHERE_LONGEST];
-
     if (equals == NULL || equals == pair || equals - pair >= WHERE_LONGEST)
-        return complain(UNROLL_USAGE,
-                        "--set: '%.80s' is not NAME=VALUE; fix: write for example --set "
-                        "hidden=128",
+        return complain(UNROLL_USAGE, "--set: '%.80s' is not NAME=VALUE; fix: write for example --set hidden=128",
                         pair);
     snprintf(name, sizeof name, "%.*s", (int)(equals - pair), pair);
     int id = option_find(name);
@@ -387,7 +371,6 @@ static unroll_status read_pair(struct line *line, const char *pair)
 static unroll_status read_value(struct line *line, enum option_id id, const char *value)
 {
     const char *name = options[id].name;
-
     if (!value && options[id].kind == FLAG)
         value = "true";
     if (!value) {
@@ -403,7 +386,6 @@ static unroll_status read_option(struct line *line, const char *word)
 {
     const char *equals = strchr(word, '=');
     char name[WHERE_LONGEST];
-
     snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - word : (ptrdiff_t)strlen(word)), word);
     int id = option_find(name);
     if (id == option_count && strncmp(name, "no-", 3) == 0 && !equals) {
@@ -422,13 +404,11 @@ static unroll_status read_option(struct line *line, const char *word)
 static unroll_status read_letter(struct line *line, const char *word)
 {
     enum command command = line->settings->command;
-
     for (int id = 0; id < option_count; id++)
         if (options[id].letter == word[1] && word[2] == '\0' && option_is_of(&options[id], command))
             return read_value(line, id, NULL);
     return complain(UNROLL_USAGE,
-                    "%s has no option %.80s; fix: options have long names and two dashes, see "
-                    "'unroll %s --help'",
+                    "%s has no option %.80s; fix: options have long names and two dashes, see 'unroll %s --help'",
                     commands[command].name, word, commands[command].name);
 }
 
@@ -444,7 +424,6 @@ int next_option(int command, bool positional, int id)
 static unroll_status read_positional(struct line *line, const char *word)
 {
     enum command command = line->settings->command;
-
     for (int id = next_option(command, true, 0); id < option_count; id = next_option(command, true, id + 1))
         if (options[id].repeats || !is_given(line->settings, id))
             return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
@@ -455,7 +434,6 @@ static unroll_status read_positional(struct line *line, const char *word)
 static unroll_status read_line(struct line *line)
 {
     bool words_only = false;
-
     while (line->at < line->count) {
         const char *word = line->word[line->at++];
         if (words_only || word[0] != '-' || word[1] == '\0')
@@ -486,7 +464,6 @@ static unroll_status answer_unknown_variable(const struct settings *settings, co
     struct suggestion suggestion = suggestion_for(name);
     char candidate[OPTION_MAX][WHERE_LONGEST];
     size_t length = strlen(name);
-
     for (int id = 0; id < option_count; id++) {
         variable_of(&options[id], candidate[id]);
         if (options[id].scope != LINE)
@@ -505,7 +482,6 @@ static unroll_status read_variable(struct settings *settings, const char *entry)
 {
     const char *equals = strchr(entry, '=');
     char name[WHERE_LONGEST], variable[WHERE_LONGEST];
-
     if (equals == NULL)
         return UNROLL_OK;
     snprintf(name, sizeof name, "%.*s", (int)(equals - entry), entry);
@@ -534,7 +510,6 @@ static unroll_status read_run(struct settings *settings)
 {
     char path[4096];
     const char *directory = text_of(settings, OPTION_RESUME);
-
     if (snprintf(path, sizeof path, "%s/config.json", directory) >= (int)sizeof path)
         return complain(UNROLL_USAGE, "--resume: the name is too long");
     return settings_read_json(settings, path, SOURCE_RUN);
@@ -551,7 +526,6 @@ static unroll_status fill_defaults(struct settings *settings)
 static bool is_among(const char *word, const char *words)
 {
     size_t length = strlen(word);
-
     for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
         if (strcspn(at, " ") == length && strncmp(at, word, length) == 0)
             return true;
@@ -578,7 +552,6 @@ static unroll_status check_effects(const struct settings *settings)
 static unroll_status check_positional(const struct settings *settings)
 {
     int id = next_option(settings->command, true, 0);
-
     for (; id < option_count; id = next_option(settings->command, true, id + 1))
         if (options[id].scope != LINE)
             TRY(settings_need(settings, id));

@@ -20,7 +20,6 @@ static unroll_status refuse_key(const char *path, const char *key)
 {
     struct suggestion suggestion = suggestion_for(key);
     int known = option_find(key);
-
     if (known != option_count)
         return complain(UNROLL_USAGE, "%s: '%s' can only be given on the command line; fix: write --%s", path, key,
                         key);
@@ -41,7 +40,6 @@ static const char *text_of_json(const struct option *o, const json_t *value, cha
 {
     enum option_kind kind = o->kind;
     bool numeric = option_counts(o) && kind != INTEGER;
-
     if (json_is_boolean(value) && kind == FLAG)
         return json_is_true(value) ? "true" : "false";
     if (json_is_integer(value) && (kind == INTEGER || numeric)) {
@@ -103,7 +101,6 @@ static char *text_of_object(const json_t *object)
 static bool checksum_of(const json_t *object, char checksum[CHECKSUM_SIZE])
 {
     char *text = text_of_object(object);
-
     if (text)
         snprintf(checksum, CHECKSUM_SIZE, "%08" PRIx32, crc32c(text, strlen(text)));
     free(text);
@@ -116,7 +113,6 @@ static unroll_status check_checksum(const char *path, json_t *object)
     json_t *stated = json_incref(json_object_get(object, checksum_key));
     char found[CHECKSUM_SIZE];
     unroll_status status = UNROLL_OK;
-
     json_object_del(object, checksum_key);
     if (stated && !checksum_of(object, found))
         status = complain(UNROLL_RESOURCE, "no memory for the settings");
@@ -133,7 +129,6 @@ char *settings_to_text(const struct settings *settings)
 {
     json_t *object = settings_to_json(settings);
     char checksum[CHECKSUM_SIZE], *text = NULL;
-
     if (object && checksum_of(object, checksum) &&
         json_object_set_new(object, checksum_key, json_string(checksum)) == 0)
         text = text_of_object(object);
@@ -149,7 +144,6 @@ unroll_status settings_read_json(struct settings *settings, const char *path, en
     json_t *object, *value;
     const char *key;
     unroll_status status = UNROLL_OK;
-
     if (source == SOURCE_RUN && access(path, F_OK) != 0)
         return complain(UNROLL_DATA, "no run to resume: there is no '%s'; fix: give the directory of a run", path);
     FILE *file = fopen(path, "r");
@@ -199,7 +193,6 @@ static json_t *json_of(const struct option *o, const struct setting *setting)
 json_t *settings_to_json(const struct settings *settings)
 {
     json_t *object = json_object();
-
     for (int id = 0; object && id < option_count; id++) {
         bool saved = options[id].scope == FIXED || options[id].scope == FREE;
         if (!saved || !is_given(settings, id) || !option_is_of(&options[id], settings->command))

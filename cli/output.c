@@ -36,21 +36,18 @@ const char *next_name(const char *directory, DIR **entries)
 bool exists(const char *path)
 {
     struct stat found;
-
     return stat(path, &found) == 0;
 }
 
 bool is_directory(const char *path)
 {
     struct stat found;
-
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
 static bool write_synced(const char *path, const char *bytes, size_t count)
 {
     FILE *file = fopen(path, "w");
-
     if (file == NULL)
         return false;
     bool written = fwrite(bytes, 1, count, file) == count && fflush(file) == 0 && fsync(fileno(file)) == 0;
@@ -65,7 +62,6 @@ unroll_status replace_file(const char *path, const char *bytes, size_t count)
 {
     char temporary[PATH_MAX + 8];
     int reason;
-
     snprintf(temporary, sizeof temporary, "%.*s.tmp", PATH_MAX, path);
     if (write_synced(temporary, bytes, count) && rename(temporary, path) == 0)
         return UNROLL_OK;
@@ -77,11 +73,9 @@ unroll_status replace_file(const char *path, const char *bytes, size_t count)
 unroll_status output_spares(const char *target, const char *source)
 {
     struct stat read, existing;
-
     if (target && strcmp(target, "-") == 0)
         return complain(UNROLL_USAGE,
-                        "-: standard output is for what is said about the result; fix: give the name of a "
-                        "file");
+                        "-: standard output is for what is said about the result; fix: give the name of a file");
     if (target && source && stat(source, &read) == 0 && stat(target, &existing) == 0 && S_ISREG(read.st_mode) &&
         read.st_dev == existing.st_dev && read.st_ino == existing.st_ino)
         return complain(UNROLL_USAGE, "'%s' is what is read; fix: save under another name", target);

@@ -67,7 +67,6 @@ static double across(const struct picture *p, double x)
 static double down(const struct panel *panel, double y)
 {
     double part = (y - panel->height.low) / (panel->height.high - panel->height.low);
-
     return panel->bottom - (panel->bottom - panel->top) * fmin(fmax(part, -9), 9);
 }
 
@@ -97,7 +96,6 @@ static void draw_tick(FILE *out, const char *class, double x, double y, double v
 {
     int decimals = (int)fmax(0, -floor(log10(distance) + 1e-9));
     char text[NUMBER_TEXT];
-
     if (distance >= 1e6 || decimals > 5)
         snprintf(text, sizeof text, "%.6g", value);
     else if (distance >= 1000)
@@ -112,7 +110,6 @@ static void draw_tick(FILE *out, const char *class, double x, double y, double v
 static const char *name_of_axis(const struct picture *p, double *unit)
 {
     double seconds = p->width.high;
-
     *unit = p->plot->axis != AXIS_SECONDS || seconds < 180 ? 1 : seconds < 10800 ? 60 : 3600;
     if (p->plot->axis == AXIS_STEP)
         return "updates";
@@ -126,7 +123,6 @@ static void draw_grid(const struct picture *p, const struct panel *panel)
     FILE *out = p->out;
     double distance = tick_distance(panel->height, (panel->bottom - panel->top) / TICK_EVERY), unit;
     const char *name = name_of_axis(p, &unit);
-
     for (double k = ceil(panel->height.low / distance); k * distance <= panel->height.high; k++) {
         double y = down(panel, k * distance);
         fprintf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>\n", LEFT, y, RIGHT);
@@ -146,7 +142,6 @@ static void draw_grid(const struct picture *p, const struct panel *panel)
 static int draw_kind(FILE *out, int x, int y, const char *class, const char *label, int width)
 {
     int line = x - width - 32;
-
     fprintf(out, "<g class=\"k\"><path class=\"%s\" d=\"M%d %dh24\"/>", class, line, y - 4);
     if (*class == 'v')
         fprintf(out, "<circle cx=\"%d\" cy=\"%d\" r=\"2.5\"/>", line + 12, y - 4);
@@ -160,7 +155,6 @@ static void draw_key(const struct picture *p, const struct panel *panel)
 {
     int y = panel->top - 14, x = RIGHT;
     bool averages = metrics[panel->metric].is_noisy && p->plot->smooth > 0;
-
     if (is_loss(panel->metric))
         x = draw_kind(p->out, x, y, "v", "validation, best filled", 136);
     if (panel->metric == METRIC_VALIDATION)
@@ -174,7 +168,6 @@ static void draw_key(const struct picture *p, const struct panel *panel)
 static void draw_frame(const struct picture *p, const struct panel *panel)
 {
     const struct metric_entry *m = &metrics[panel->metric];
-
     fprintf(p->out, "<text x=\"%d\" y=\"%d\"><tspan class=\"t\">%s</tspan>", MARGIN, panel->top - 14, m->title);
     fprintf(p->out, " <tspan class=\"m\">%s</tspan></text>\n", m->unit);
     draw_key(p, panel);
@@ -189,7 +182,6 @@ static void draw_line(const struct picture *p, const struct panel *panel, const 
                       bool averages)
 {
     const struct point *at = s->point;
-
     if (s->count == 0)
         return;
 #define HEIGHT(i) (averages ? at[i].average : at[i].y)
@@ -216,7 +208,6 @@ static void draw_line(const struct picture *p, const struct panel *panel, const 
 static void average(const struct picture *p, struct series *s)
 {
     double reach = p->plot->smooth * (p->width.high - p->width.low);
-
     for (size_t i = 0, from = 0; i < s->count; i++) {
         struct point *at = &s->point[i];
         double reach_here = fmin(reach, 0.5 * (at->x - s->point[0].x));
@@ -228,7 +219,6 @@ static void draw_reports(const struct picture *p, const struct panel *panel, str
 {
     struct series *s = &run->of[panel->metric];
     bool averages = metrics[panel->metric].is_noisy && p->plot->smooth > 0;
-
     if (averages && p->plot->runs < CROWD)
         draw_line(p, panel, s, "r", false);
     if (averages)
@@ -248,7 +238,6 @@ static void draw_validations(const struct picture *p, const struct panel *panel,
 {
     const struct series *s = &run->of[METRIC_VALIDATION];
     size_t best = series_lowest(s);
-
     draw_line(p, panel, s, "v", false);
     for (size_t i = 0; i < s->count && s->count <= MARKS_MAX; i++)
         if (i != best && p->plot->runs < CROWD)
@@ -279,7 +268,6 @@ static void draw_panel(const struct picture *p, enum metric metric, int top, int
                           .top = top,
                           .bottom = top + height,
                           .height = range_widened(plot_height(p->plot, metric), 0.04)};
-
     if (metrics[metric].from_zero)
         panel.height.low = 0;
     draw_frame(p, &panel);
@@ -305,7 +293,6 @@ static void draw_cell(FILE *out, int column, int y, const char *text)
 static void draw_nats(FILE *out, int column, int y, const struct series *s, size_t at)
 {
     char text[NUMBER_TEXT];
-
     if (s->count)
         snprintf(text, sizeof text, "%.4f", s->point[at].y);
     draw_cell(out, column, y, s->count ? text : none);
@@ -316,7 +303,6 @@ static void draw_losses(FILE *out, const struct curves *run, int y)
     const struct series *loss = &run->of[METRIC_LOSS], *validation = &run->of[METRIC_VALIDATION];
     size_t best = series_lowest(validation);
     char text[NUMBER_TEXT];
-
     draw_nats(out, 0, y, loss, loss->count ? loss->count - 1 : 0);
     draw_nats(out, 1, y, loss, series_lowest(loss));
     draw_nats(out, 2, y, validation, best);
@@ -326,7 +312,6 @@ static void draw_losses(FILE *out, const struct curves *run, int y)
 static void draw_lengths(FILE *out, const struct report *last, int y)
 {
     char text[NUMBER_TEXT];
-
     draw_cell(out, 4, y, with_commas(text, last->step));
     snprintf(text, sizeof text, "%.2f", last->epoch);
     draw_cell(out, 5, y, isnan(last->epoch) ? none : text);
@@ -337,7 +322,6 @@ static void draw_run(const struct picture *p, int number, int y)
 {
     const struct curves *run = &p->plot->run[number];
     const char *label = plot_label(run, LABEL_LONGEST);
-
     fprintf(p->out, "<g class=\"c%d%s\"><path class=\"b\" d=\"M%d %dh28\"/></g>\n", number % COLOURS,
             number >= COLOURS ? " d" : "", MARGIN, y - 4);
     fprintf(p->out, "<text x=\"%d\" y=\"%d\">%s", LEFT, y, label > run->name ? "\u2026" : "");
@@ -371,7 +355,6 @@ void plot_svg(struct plot *plot, FILE *file)
     struct picture p = {.out = file, .plot = plot, .width = plot_width(plot)};
     int table = TALL + (plot->metrics - 1) * LOW + plot->metrics * (TITLE + AXIS) + 30, top = TITLE;
     int height = table + ROW * plot->runs + 22;
-
     fprintf(file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
             "height=\"%d\" role=\"img\">\n<title>",

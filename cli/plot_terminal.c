@@ -25,7 +25,6 @@ struct table {
 static int columns_of(const char *text)
 {
     int columns = 0;
-
     for (; *text; text++) columns += (*text & 0xc0) != 0x80;
     return columns;
 }
@@ -37,7 +36,6 @@ static void print_bars(const struct table *t, const struct series *s)
     double bar_width = (t->width.high - t->width.low) / BARS, mean = s->count ? s->point[0].y : 0;
     struct range height = range_widened(t->height, 0);
     int bar = 0;
-
     for (size_t i = 0; bar < BARS && i < s->count; bar++) {
         double sum = 0, end = t->width.low + bar_width * (bar + 1);
         size_t first = i;
@@ -53,7 +51,6 @@ static void print_bars(const struct table *t, const struct series *s)
 static void print_number(const struct table *t, const struct series *s, size_t at)
 {
     char text[NUMBER_TEXT];
-
     if (s->count == 0)
         printf(" %8s", "-");
     else if (s->point[at].y >= 1000)
@@ -67,7 +64,6 @@ static void print_run(const struct table *t, const struct curves *run)
     const char *label = plot_label(run, LABEL_LONGEST);
     const struct series *s = &run->of[t->metric], *validation = &run->of[METRIC_VALIDATION];
     char steps[NUMBER_TEXT];
-
     printf("%s%*s  ", label, t->label - columns_of(label), "");
     print_bars(t, s);
     print_number(t, s, s->count ? s->count - 1 : 0);
@@ -82,7 +78,6 @@ static void print_run(const struct table *t, const struct curves *run)
 static void print_table(struct table *t)
 {
     const struct metric_entry *m = &metrics[t->metric];
-
     t->height = plot_height(t->plot, t->metric);
     printf("%-*s  %-*s %8s %8s %8s %9s\n", t->label, "run", BARS, m->title, "last", "min",
            is_loss(t->metric) ? "best val" : "max", "updates");

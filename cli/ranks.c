@@ -50,14 +50,11 @@ unroll_status read_split(const char *text, unroll_split *split)
     char cuts[256], *rest = cuts;
     bool seen[AXES] = {false};
     unroll_status status = UNROLL_OK;
-
     *split = (unroll_split){1, 1, 1};
     if (text == NULL)
         return UNROLL_OK;
     if (snprintf(cuts, sizeof cuts, "%s", text) >= (int)sizeof cuts || *text == '\0')
-        return complain(UNROLL_USAGE,
-                        "--split: '%.40s' is no list of cuts; fix: write for example --split "
-                        "batch=2",
+        return complain(UNROLL_USAGE, "--split: '%.40s' is no list of cuts; fix: write for example --split batch=2",
                         text);
     for (char *cut = strtok_r(cuts, ",", &rest); cut && status == UNROLL_OK; cut = strtok_r(NULL, ",", &rest))
         status = read_cut(cut, split, seen);
@@ -69,7 +66,6 @@ static int chunks_of(const struct settings *s, const unroll_split *split)
 {
     int64_t whole = integer_of(s, OPTION_BPTT), chunk = integer_of(s, OPTION_CHUNK);
     bool is_rows = is_on(s, OPTION_BIDIRECTIONAL) && split->layer > 1 && integer_of(s, OPTION_CHECKPOINT_TIME) == 0;
-
     if (!is_given(s, OPTION_CHUNK) || chunk == 0)
         return (int)integer_of(s, OPTION_CHUNKS);
     if (is_rows) /* of the rank that has the fewest */
@@ -80,7 +76,6 @@ static int chunks_of(const struct settings *s, const unroll_split *split)
 unroll_machine machine_of(const struct settings *s, const struct ranks *ranks)
 {
     unroll_machine machine = unroll_machine_default();
-
     machine.device = text_of(s, OPTION_DEVICE);
     machine.isa = text_of(s, OPTION_ISA);
     machine.precision = text_of(s, OPTION_PRECISION);
@@ -102,7 +97,6 @@ unroll_machine machine_of(const struct settings *s, const struct ranks *ranks)
 static unroll_status check_count(const struct ranks *ranks, const struct settings *s)
 {
     int cut = ranks->split.batch * ranks->split.layer * ranks->split.hidden, started = unroll_comm_ranks(ranks->comm);
-
     if (cut == started)
         return UNROLL_OK;
     const char *device = text_of(s, OPTION_DEVICE);
@@ -116,8 +110,7 @@ static unroll_status check_count(const struct ranks *ranks, const struct setting
                         text_of(s, OPTION_SPLIT), cut, cut, commands[s->command].name);
     if (cut == 1)
         return complain(UNROLL_USAGE,
-                        "%d ranks were started, and nothing says how they share the work; fix: --split "
-                        "batch=%d",
+                        "%d ranks were started, and nothing says how they share the work; fix: --split batch=%d",
                         started, started);
     return complain(UNROLL_USAGE, "--split %s is for %d ranks, and %d were started; fix: start %d, or cut for %d",
                     text_of(s, OPTION_SPLIT), cut, started, cut, started);
@@ -129,7 +122,6 @@ static double number_of_machine(void)
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
     struct stat space = {0};
     unsigned long first = 0;
-
     if (file && fscanf(file, "%8lx", &first) != 1)
         first = 0;
     if (file)
@@ -142,7 +134,6 @@ static double number_of_machine(void)
 static unroll_status find_lead(const struct ranks *ranks)
 {
     double mine = number_of_machine(), lead[2] = {0};
-
     if (ranks_lead(ranks))
         lead[0] = getpid(), lead[1] = mine;
     TRY(complain_library(unroll_comm_sum(ranks->comm, lead, 2)));
@@ -155,7 +146,6 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 {
     unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->split);
     bool is_many = unroll_comm_launched() > 1;
-
     if (is_many) {
         guard_start();
         TRY(complain_library(unroll_comm_open("mpi", number_of(s, OPTION_TIMEOUT), &ranks->comm)));
@@ -173,7 +163,6 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 unroll_status ranks_together(const struct ranks *ranks, unroll_status mine)
 {
     double failed = mine != UNROLL_OK;
-
     if (ranks->comm == NULL)
         return mine;
     TRY(complain_library(unroll_comm_sum(ranks->comm, &failed, 1)));
@@ -187,7 +176,6 @@ bool ranks_lead(const struct ranks *ranks) { return unroll_comm_rank(ranks->comm
 struct rank_time ranks_now(const struct ranks *ranks)
 {
     struct rank_time now = {0};
-
     unroll_comm_seconds(ranks->comm, &now.communication, &now.exposed);
     now.sent = (double)unroll_comm_sent(ranks->comm);
     return now;
@@ -196,7 +184,6 @@ struct rank_time ranks_now(const struct ranks *ranks)
 void ranks_count(const struct ranks *ranks, const struct rank_time *before, double seconds, struct rank_time *sum)
 {
     struct rank_time now = ranks_now(ranks);
-
     sum->compute += fmax(0, seconds - (now.exposed - before->exposed));
     sum->communication += now.communication - before->communication;
     sum->exposed += now.exposed - before->exposed;
@@ -206,7 +193,6 @@ void ranks_count(const struct ranks *ranks, const struct rank_time *before, doub
 json_t *ranks_to_json(const struct ranks *ranks, const struct rank_time *all)
 {
     json_t *list = ranks->comm ? json_array() : NULL;
-
     for (int i = 0; list && i < unroll_comm_ranks(ranks->comm); i++)
         json_array_append_new(list, json_pack("{sf sf sf sI}", "compute", all[i].compute, "communication",
                                               all[i].communication, "exposed", all[i].exposed, "sent",
@@ -218,7 +204,6 @@ json_t *ranks_to_json(const struct ranks *ranks, const struct rank_time *all)
 bool ranks_report(const struct ranks *ranks, unroll_status status)
 {
     int rank = unroll_comm_rank(ranks->comm), first = unroll_comm_first(ranks->comm);
-
     if (status != UNROLL_COMMUNICATION || (first >= 0 && first != rank))
         return false;
     if (rank > 0)

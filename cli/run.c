@@ -23,7 +23,6 @@ enum { NAMES_RESERVED = 320 }; /* of PATH_MAX, for what a run puts behind its di
 static void join(char path[PATH_MAX], const char *directory, const char *name)
 {
     size_t length = strnlen(directory, PATH_MAX - NAMES_RESERVED);
-
     memcpy(path, directory, length);
     snprintf(path + length, PATH_MAX - length, "/%s", name);
 }
@@ -33,7 +32,6 @@ void run_path(const struct run *run, const char *name, char path[PATH_MAX]) { jo
 void run_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX])
 {
     char name[64];
-
     snprintf(name, sizeof name, "ckpt/step-%" PRId64, step);
     run_path(run, name, path);
 }
@@ -43,7 +41,6 @@ int64_t run_step_of(const char *name)
 {
     char canonical[64], old[64];
     int64_t step;
-
     if (strncmp(name, "step-", 5) != 0 || number_whole_integer(name + 5, 0, INT64_MAX, &step) != NUMBER_OK)
         return -1;
     snprintf(canonical, sizeof canonical, "step-%" PRId64, step);
@@ -54,7 +51,6 @@ int64_t run_step_of(const char *name)
 unroll_status run_name(struct run *run, const char *directory)
 {
     size_t length = strlen(directory);
-
     *run = (struct run){.newest = -1, .best = -1, .loss = NAN, .validation = NAN};
     while (length > 1 && directory[length - 1] == '/') length--;
     if (length > PATH_MAX - NAMES_RESERVED)
@@ -68,7 +64,6 @@ static bool is_empty(const char *directory)
 {
     DIR *entries = NULL;
     int count = 0;
-
     while (next_name(directory, &entries)) count++;
     return count <= 2; /* . and .. */
 }
@@ -78,7 +73,6 @@ static bool is_left_by_a_beginning(const char *directory, const char *name)
 {
     char path[PATH_MAX];
     struct stat found;
-
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "config.json.tmp") == 0)
         return true;
     join(path, directory, name);
@@ -92,7 +86,6 @@ static bool is_unused(const char *directory)
     DIR *entries = NULL;
     const char *name;
     bool unused = true;
-
     while ((name = next_name(directory, &entries))) unused = unused && is_left_by_a_beginning(directory, name);
     return unused;
 }
@@ -103,7 +96,6 @@ static unroll_status choose_name(struct run *run, const char *data)
     const char *slash = strrchr(data, '/'), *base = slash && slash[1] ? slash + 1 : data;
     char name[NAME_MAX + 32];
     int length = (int)strcspn(base, ".");
-
     if (strcmp(data, "-") == 0)
         base = "stdin", length = 5;
     if (length == 0 || length > 200)
@@ -123,7 +115,6 @@ static unroll_status choose_name(struct run *run, const char *data)
 static unroll_status refuse_existing(const struct run *run)
 {
     char word[PATH_MAX], resume[PATH_MAX + 32] = "";
-
     if (run_has_checkpoint(run))
         snprintf(resume, sizeof resume, "go on with --resume %s, ", as_word(word, sizeof word, run->directory));
     return complain(UNROLL_USAGE, "--out: '%s' exists; fix: %sbegin anew with --overwrite, or choose another --out",
@@ -134,7 +125,6 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
 {
     const char *out = text_of(settings, OPTION_OUT);
     char config[PATH_MAX];
-
     if (out == NULL)
         return choose_name(run, text_of(settings, OPTION_DATA));
     TRY(run_name(run, out));
@@ -147,10 +137,7 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
     if (exists(config) && !run->overwrites)
         return refuse_existing(run);
     if (!run->overwrites && !is_unused(run->directory))
-        return complain(UNROLL_USAGE,
-                        "--out: '%s' exists and holds something else; fix: choose another "
-                        "--out",
-                        out);
+        return complain(UNROLL_USAGE, "--out: '%s' exists and holds something else; fix: choose another --out", out);
     return UNROLL_OK;
 }
 
@@ -165,7 +152,6 @@ static unroll_status cannot(const char *what, const char *path)
 static unroll_status make_directory(const char *path)
 {
     char part[PATH_MAX];
-
     for (size_t i = 1; i <= strlen(path); i++) {
         if (path[i] != '/' && path[i] != '\0')
             continue;
@@ -184,7 +170,6 @@ static unroll_status make_directory(const char *path)
 static unroll_status write_settings(const struct run *run, const struct settings *settings)
 {
     char path[PATH_MAX], *text = settings_to_text(settings);
-
     if (text == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the settings");
     join(path, run->directory, "config.json");
@@ -198,7 +183,6 @@ static unroll_status write_settings(const struct run *run, const struct settings
 static unroll_status open_metrics(struct run *run)
 {
     char path[PATH_MAX];
-
     join(path, run->directory, "metrics.jsonl");
     run->metrics = fopen(path, "a");
     if (run->metrics == NULL)
@@ -207,9 +191,7 @@ static unroll_status open_metrics(struct run *run)
         return UNROLL_OK;
     fclose(run->metrics);
     run->metrics = NULL;
-    return complain(UNROLL_USAGE,
-                    "another process is training '%s'; fix: wait for it, or stop it with "
-                    "SIGTERM",
+    return complain(UNROLL_USAGE, "another process is training '%s'; fix: wait for it, or stop it with SIGTERM",
                     run->directory);
 }
 
@@ -250,7 +232,6 @@ static unroll_status write_events(struct run *run, const struct report *r)
                                          {"norm", r->norm},
                                          {"learning_rate", r->rate},
                                          {"items_per_second", r->speed}};
-
     if (run->events.file == NULL)
         TRY(events_open(&run->events, run->directory, run->newest));
     return events_write(&run->events, r->step, values, sizeof values / sizeof *values);
@@ -274,7 +255,6 @@ unroll_status run_report(struct run *run, const struct report *r)
 static bool is_unfinished(const char *name)
 {
     size_t length = strlen(name);
-
     return strstr(name, ".tmp.") || (length > 4 && strcmp(name + length - 4, ".tmp") == 0);
 }
 
@@ -292,7 +272,6 @@ static void remove_files(const char *directory, bool (*is_unwanted)(const char *
     DIR *entries = NULL;
     const char *name;
     char path[PATH_MAX];
-
     while ((name = next_name(directory, &entries)))
         if (is_unwanted(name)) {
             join(path, directory, name);
@@ -307,7 +286,6 @@ static int64_t newer(const struct run *run, const char *directory, int64_t step)
     DIR *entries = NULL;
     const char *name;
     int64_t count = 0;
-
     while ((name = next_name(directory, &entries)))
         count += run_step_of(name) > step && run_step_of(name) <= run->newest;
     return count;
@@ -320,7 +298,6 @@ static void tidy(const struct run *run, int64_t keep)
     char directory[PATH_MAX], path[PATH_MAX];
     DIR *entries = NULL;
     const char *name;
-
     join(directory, run->directory, "ckpt");
     while ((name = next_name(directory, &entries))) {
         int64_t step = run_step_of(name);
@@ -345,7 +322,6 @@ static unroll_status remove_run(struct run *run)
 unroll_status run_create(struct run *run, const struct settings *settings)
 {
     char checkpoints[PATH_MAX];
-
     if (run->watches)
         return UNROLL_OK;
     join(checkpoints, run->directory, "ckpt");
@@ -359,7 +335,6 @@ unroll_status run_create(struct run *run, const struct settings *settings)
 unroll_status run_save(struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress, int64_t keep)
 {
     char path[PATH_MAX];
-
     run_checkpoint(run, progress->step, path);
     unroll_status status = unroll_snapshot_write(snapshot, path);
     if (status != UNROLL_OK)
@@ -373,14 +348,12 @@ unroll_status run_save(struct run *run, unroll_snapshot *snapshot, const unroll_
 void run_resume(const struct run *run, char line[RESUME_LONGEST])
 {
     char word[PATH_MAX];
-
     snprintf(line, RESUME_LONGEST, "resume: unroll train --resume %s", as_word(word, sizeof word, run->directory));
 }
 
 void run_say_resume(const struct run *run)
 {
     char line[RESUME_LONGEST];
-
     run_resume(run, line);
     say_always("%s", line);
 }
@@ -392,7 +365,6 @@ static bool take_line(struct run *run, const json_t *line)
 {
     json_int_t step = json_integer_value(json_object_get(line, "step"));
     const json_t *loss = json_object_get(line, "loss"), *validation = json_object_get(line, "val_loss");
-
     if (step > run->newest)
         return false;
     if (json_is_real(loss))
@@ -412,7 +384,6 @@ static unroll_status read_lines(struct run *run, FILE *file, const char *path)
     int number = 0;
     bool takes = true;
     unroll_status status = UNROLL_OK;
-
     while (status == UNROLL_OK && (length = getline(&line, &capacity, file)) > 0 && line[length - 1] == '\n') {
         json_t *object = metrics_parse(line, (size_t)length);
         number++;
@@ -432,14 +403,12 @@ static unroll_status read_lines(struct run *run, FILE *file, const char *path)
 static bool can_be_read(const struct run *run)
 {
     struct stat found;
-
     return fstat(fileno(run->metrics), &found) == 0 && S_ISREG(found.st_mode);
 }
 
 static unroll_status read_metrics(struct run *run)
 {
     char path[PATH_MAX];
-
     if (!can_be_read(run))
         return UNROLL_OK;
     join(path, run->directory, "metrics.jsonl");
@@ -458,7 +427,6 @@ static unroll_status read_metrics(struct run *run)
 unroll_status run_refuse_damaged(const struct run *run)
 {
     char word[PATH_MAX];
-
     return complain(UNROLL_DATA,
                     "none of the checkpoints of '%s' is whole; fix: take another copy of one, or begin anew "
                     "with --out %s --overwrite",
@@ -469,7 +437,6 @@ unroll_status run_refuse_damaged(const struct run *run)
 static unroll_status begin_again(const struct run *run)
 {
     char model[PATH_MAX], checkpoints[PATH_MAX], word[PATH_MAX];
-
     join(model, run->directory, RUN_MODEL);
     join(checkpoints, run->directory, "ckpt");
     if (run->had_checkpoint || exists(model) || !exists(checkpoints))
@@ -485,7 +452,6 @@ unroll_status run_open(struct run *run, const char *directory)
 {
     unroll_progress newest = {.size = sizeof newest};
     int damaged = 0;
-
     TRY(run_name(run, directory));
     TRY(open_metrics(run));
     TRY(run_find_checkpoint(run, &newest, &damaged));
@@ -502,7 +468,6 @@ unroll_status run_go_on(struct run *run, const struct settings *settings)
 {
     struct stat metrics;
     char path[PATH_MAX];
-
     if (run->watches)
         return UNROLL_OK;
     join(path, run->directory, "metrics.jsonl");
@@ -517,7 +482,6 @@ unroll_status run_go_on(struct run *run, const struct settings *settings)
 unroll_status run_follow(struct run *run, const char *directory)
 {
     unroll_status status = run_name(run, directory);
-
     run->watches = true;
     return status;
 }

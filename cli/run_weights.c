@@ -13,7 +13,6 @@
 static void weights_of_checkpoint(const struct run *run, int64_t step, char path[PATH_MAX])
 {
     char name[64];
-
     snprintf(name, sizeof name, "ckpt/step-%" PRId64 "/" RUN_MODEL, step);
     run_path(run, name, path);
 }
@@ -24,7 +23,6 @@ static void weights_of_checkpoint(const struct run *run, int64_t step, char path
 static unroll_status check_checkpoint(const struct run *run, int64_t step, unroll_progress *progress)
 {
     char path[PATH_MAX];
-
     run_checkpoint(run, step, path);
     unroll_status status = unroll_checkpoint_check(path, progress);
     if (status == UNROLL_OK && progress->step == step)
@@ -45,7 +43,6 @@ static int64_t newest_before(const struct run *run, int64_t step)
     DIR *entries = NULL;
     const char *name;
     int64_t newest = -1;
-
     run_path(run, "ckpt", path);
     while ((name = next_name(path, &entries))) {
         int64_t found = run_step_of(name);
@@ -60,7 +57,6 @@ unroll_status run_find_checkpoint(const struct run *run, unroll_progress *found,
     char path[PATH_MAX];
     int64_t step = INT64_MAX;
     unroll_status status = UNROLL_DATA;
-
     *damaged = 0;
     while (status == UNROLL_DATA && (step = newest_before(run, step)) >= 0) {
         status = check_checkpoint(run, step, found);
@@ -85,7 +81,6 @@ bool run_has_checkpoint(const struct run *run) { return newest_before(run, INT64
 static bool has_best(const struct run *run, const unroll_progress *progress)
 {
     char path[PATH_MAX];
-
     run_checkpoint(run, progress->best_step, path);
     return isfinite(progress->best_validation) && exists(path);
 }
@@ -100,7 +95,6 @@ unroll_status run_check_best(const struct run *run, const unroll_progress *newes
 {
     char path[PATH_MAX];
     unroll_progress best = {.size = sizeof best};
-
     if (!has_best(run, newest) || newest->best_step == newest->step)
         return UNROLL_OK;
     unroll_status status = check_checkpoint(run, newest->best_step, &best);
@@ -118,7 +112,6 @@ unroll_status run_save_model(const struct run *run, const unroll_model *model)
     char path[PATH_MAX], best[PATH_MAX];
     unroll_model *loaded = NULL;
     unroll_status status = UNROLL_OK;
-
     run_path(run, RUN_MODEL, path);
     if (run->best >= 0 && run->best != run->newest) {
         weights_of_checkpoint(run, run->best, best);
@@ -137,7 +130,6 @@ static unroll_status choose_weights(const struct run *run, const unroll_progress
     char number[NUMBER_TEXT];
     unroll_progress best = {.size = sizeof best};
     unroll_status status = UNROLL_DATA;
-
     weights_of_checkpoint(run, newest->best_step, file);
     if (has_best(run, newest))
         status = check_checkpoint(run, newest->best_step, &best);
@@ -155,7 +147,6 @@ static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
 {
     unroll_progress newest = {.size = sizeof newest};
     int damaged;
-
     TRY(run_find_checkpoint(run, &newest, &damaged));
     if (newest.step >= 0)
         return choose_weights(run, &newest, file);
@@ -176,7 +167,6 @@ static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
 unroll_status run_weights(const char *path, char file[PATH_MAX])
 {
     struct run run;
-
     TRY(run_name(&run, path));
     if (!exists(run.directory))
         return complain(UNROLL_DATA, "cannot open '%s': %s; fix: give a model file or the directory of a run", path,

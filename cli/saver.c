@@ -11,7 +11,6 @@
 static void *write_checkpoint(void *argument)
 {
     struct saver *saver = argument;
-
     saver->status = run_save(&saver->run, saver->snapshot, &saver->progress, saver->keep);
     if (saver->status != UNROLL_OK)
         snprintf(saver->error, sizeof saver->error, "%s", as_options(unroll_last_error()));
@@ -23,7 +22,6 @@ static void *write_checkpoint(void *argument)
 static int start_thread(struct saver *saver)
 {
     sigset_t all, before;
-
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&saver->thread, NULL, write_checkpoint, saver);

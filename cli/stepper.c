@@ -34,7 +34,6 @@ static void find_outputs(struct stepper *s, const unroll_model *model)
 static unroll_status open_session(struct stepper *s, unroll_model *model, const struct settings *settings)
 {
     unroll_session_config config = unroll_session_default();
-
     config.stateful = 1;
     config.machine = machine_of(settings, &(struct ranks){0});
     TRY(complain_library(unroll_session_new(model, &config, &s->session)));
@@ -46,7 +45,6 @@ unroll_status stepper_open(struct stepper *s, unroll_model *model, const struct 
 {
     unroll_stream_config config = unroll_stream_default();
     const char *device = text_of(settings, OPTION_DEVICE);
-
     *s = (struct stepper){.width = 0};
     config.machine.isa = text_of(settings, OPTION_ISA);
     config.machine.dtype = text_of(settings, OPTION_DTYPE);

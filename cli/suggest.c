@@ -14,7 +14,6 @@ static int distance(const char *a, const char *b)
 {
     int d[WORD_LONGEST + 1][WORD_LONGEST + 1];
     int rows = (int)strlen(a), columns = (int)strlen(b);
-
     for (int i = 0; i <= rows; i++) d[i][0] = i;
     for (int j = 0; j <= columns; j++) d[0][j] = j;
     for (int i = 1; i <= rows; i++) {
@@ -33,7 +32,6 @@ struct suggestion suggestion_for(const char *word) { return (struct suggestion){
 void suggestion_offer(struct suggestion *suggestion, const char *candidate)
 {
     size_t length = strlen(suggestion->word);
-
     if (length > WORD_LONGEST || strlen(candidate) > WORD_LONGEST)
         return;
     /* One mistake in three letters, and what was begun right. */

@@ -61,7 +61,6 @@ static void listen_to_signals(void)
 {
     struct sigaction stop = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART}, hangup;
     struct sigaction save = {.sa_handler = ask_to_save, .sa_flags = SA_RESTART};
-
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGUSR2, &stop, NULL); /* which mpirun passes on, and Open MPI's keeps no grace after */
@@ -81,7 +80,6 @@ static double mean_loss(const struct loop *loop)
 {
     int64_t tenth = loop->progress.step / 10 + 1, count = tenth < LOSSES ? tenth : LOSSES;
     double sum = 0;
-
     if (count > loop->steps_here)
         count = loop->steps_here;
     for (int64_t i = 1; i <= count; i++) sum += loop->losses[(loop->steps_here - i) % LOSSES];
@@ -92,7 +90,6 @@ static double mean_loss(const struct loop *loop)
 static double speed_of(const struct loop *loop, int64_t steps, double stepping)
 {
     double of_a_step = (double)loop->progress.items / (double)loop->progress.step;
-
     return stepping > 0 ? (double)steps * of_a_step / stepping : NAN;
 }
 
@@ -102,7 +99,6 @@ static double mean_speed(const struct loop *loop) { return speed_of(loop, loop->
 static double part_done(const struct loop *loop)
 {
     const struct training *t = loop->t;
-
     if (isinf(t->end_seconds))
         return fmin(1, (double)loop->progress.step / (double)t->end_step);
     return fmin(1, (t->ranks.comm ? loop->agreed : seconds_of(loop)) / t->end_seconds);
@@ -111,7 +107,6 @@ static double part_done(const struct loop *loop)
 static double seconds_left(const struct loop *loop)
 {
     const struct training *t = loop->t;
-
     if (!isinf(t->end_seconds))
         return t->end_seconds - seconds_of(loop);
     double here = seconds_of(loop) - t->run.seconds;
@@ -123,7 +118,6 @@ static void describe_progress(const struct loop *loop, bool has_room, char line[
 {
     char epoch[NUMBER_TEXT] = "", step[NUMBER_TEXT], speed[NUMBER_TEXT], left[NUMBER_TEXT],
          validation[NUMBER_TEXT] = "", norm[NUMBER_TEXT] = "";
-
     if (!isnan(loop->t->run.validation))
         snprintf(validation, sizeof validation, "  val %.3f", loop->t->run.validation);
     if (has_room) {
@@ -139,7 +133,6 @@ static void show_live(struct loop *loop, double now)
 {
     char text[ROOM], line[ROOM + BAR + 16], bar[BAR + 1] = "";
     double part = part_done(loop);
-
     if (!console_is_live() || now - loop->at.drawn < redraw_seconds)
         return;
     loop->at.drawn = now;
@@ -153,7 +146,6 @@ static void show_plain(struct loop *loop, double now)
 {
     char text[ROOM];
     bool is_said = loop->validated == loop->progress.step; /* by the validation */
-
     if (console_is_live() || is_said || (now - loop->at.printed < plain_seconds && loop->steps_here > 1))
         return;
     loop->at.printed = now;
@@ -166,7 +158,6 @@ static int append_symbol(void *arg, const char *symbol)
 {
     char *line = arg;
     size_t length = strlen(line), more = strlen(symbol);
-
     if (*symbol == '\n')
         symbol = " / ", more = 3;
     else if ((unsigned char)*symbol < ' ' || *symbol == 127)
@@ -184,7 +175,6 @@ static unroll_status show_sample(struct loop *loop, double now)
     char text[4 * SAMPLE_LENGTH + 1] = "", line[sizeof text + 8];
     double every = number_of(s, OPTION_SAMPLE_EVERY);
     bool wanted = console_is_live() || s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN;
-
     if (every == 0 || !wanted || !unroll_can_sample(loop->t->model) || is_on(s, OPTION_QUIET) ||
         now - loop->at.sampled < every || loop->t->ranks.comm)
         return UNROLL_OK; /* of many ranks none has the whole model */
@@ -213,7 +203,6 @@ static unroll_status report(struct loop *loop, double validation)
         .speed = speed_of(loop, loop->steps_here - loop->then.steps, loop->stepping - loop->then.stepping),
         .seconds = now,
         .ranks = ranks_to_json(&loop->t->ranks, loop->all)};
-
     loop->then.steps = loop->steps_here;
     loop->then.stepping = loop->stepping;
     loop->at.reported = now;
@@ -227,7 +216,6 @@ static unroll_status report(struct loop *loop, double validation)
 static void leave_word(const struct run *run)
 {
     char line[RESUME_LONGEST];
-
     run_resume(run, line);
     if (run->newest >= 0)
         guard_will_say(line);
@@ -245,7 +233,6 @@ static unroll_status sum_of_ranks(struct loop *loop, double *numbers, int count)
     const struct ranks *ranks = &loop->t->ranks;
     struct rank_time before = ranks_now(ranks);
     unroll_status status = unroll_comm_sum(ranks->comm, numbers, count);
-
     ranks_count(ranks, &before, 0, &loop->mine);
     return complain_library(status);
 }
@@ -269,7 +256,6 @@ static unroll_status look_around(struct loop *loop)
     unroll_status saved = leads ? saver_look(&loop->saver, &loop->t->run) : UNROLL_OK;
     double seen[] = {leads ? seconds_of(loop) : 0, stop_signal != 0, save_signal != 0, saved,
                      leads ? (double)loop->t->run.newest : 0};
-
     TRY(sum_of_ranks(loop, seen, sizeof seen / sizeof *seen));
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
@@ -293,7 +279,6 @@ static unroll_status save(struct loop *loop)
 {
     struct run *run = &loop->t->run;
     unroll_snapshot *snapshot;
-
     saver_wait(&loop->saver, run);
     TRY(complain_later(unroll_trainer_snapshot(loop->t->trainer, &snapshot)));
     if (!run->watches)
@@ -320,7 +305,6 @@ static unroll_status report_together(struct loop *loop, double validation)
 static int goes_on(void *data)
 {
     struct loop *loop = data;
-
     loop->synced = look_around(loop);
     return loop->synced == UNROLL_OK && !loop->stops;
 }
@@ -352,7 +336,6 @@ static unroll_status validate(struct loop *loop)
 static void follow_clock(const struct loop *loop)
 {
     double part = fmax(part_done(loop), 1e-6);
-
     unroll_trainer_set_total_steps(loop->t->trainer, (int64_t)((double)(loop->progress.step + 1) / part));
 }
 
@@ -362,7 +345,6 @@ static void say_rise(const struct loop *loop, double before)
     const struct settings *s = loop->t->settings;
     double now = loop->progress.learning_rate;
     int64_t done = loop->progress.step - 1;
-
     if (loop->steps_here == 1 && before > 0 && done >= integer_of(s, OPTION_WARMUP) && now > 1.05 * before)
         say("the learning rate rises from %.2g to %.2g: the schedule '%s' is longer now; --schedule-steps %" PRId64
             " keeps it low",
@@ -373,7 +355,6 @@ static unroll_status step(struct loop *loop)
 {
     double began = seconds_now(), rate = loop->progress.learning_rate;
     struct rank_time before = ranks_now(&loop->t->ranks);
-
     if (loop->t->schedule_by_clock)
         follow_clock(loop);
     TRY(complain_later(unroll_trainer_step(loop->t->trainer, &loop->progress)));
@@ -400,7 +381,6 @@ static bool is_every(const struct loop *loop, enum option_id option, int64_t oth
 {
     const struct settings *s = loop->t->settings;
     int64_t every = is_given(s, option) ? integer_of(s, option) : otherwise;
-
     return every > 0 && loop->progress.step % every == 0;
 }
 
@@ -435,7 +415,6 @@ static unroll_status look_after(struct loop *loop)
 static unroll_status answer_signals(struct loop *loop)
 {
     char path[PATH_MAX];
-
     if (!loop->stops && !loop->saves)
         return UNROLL_OK;
     save_signal = 0;
@@ -451,7 +430,6 @@ static unroll_status answer_signals(struct loop *loop)
 static bool is_out_of_patience(const struct loop *loop)
 {
     int64_t patience = integer_of(loop->t->settings, OPTION_PATIENCE);
-
     return patience > 0 && loop->progress.since_best >= patience;
 }
 
@@ -481,7 +459,6 @@ static unroll_status print_result(const struct loop *loop)
     const struct run *run = &loop->t->run;
     const double value[] = {mean_loss(loop), run->validation, loop->progress.best_validation, mean_speed(loop)};
     json_t *number[4], *ranks = ranks_to_json(&loop->t->ranks, loop->all);
-
     for (int i = 0; i < 4; i++) number[i] = isfinite(value[i]) ? json_real(value[i]) : json_null();
     return print_json(json_pack("{sI sf so so so so sf ss so*}", "steps", (json_int_t)loop->progress.step, "epochs",
                                 loop->progress.epoch, "train_loss", number[0], "val_loss", number[1], "best_val_loss",
@@ -502,7 +479,6 @@ static void say_next(const struct loop *loop)
                         : is_given(s, OPTION_STEPS) ? "steps N"
                                                     : "epochs N";
     char word[PATH_MAX];
-
     as_word(word, sizeof word, run->directory);
     const int width = (int)(strlen("unroll train --resume  --") + strlen(word) + strlen(limit));
     say("saved %s%s; next:", run->directory, run->best >= 0 ? " with the best weights" : "");
@@ -517,7 +493,6 @@ static void describe_best(const struct loop *loop, char text[ROOM])
 {
     char metric[NUMBER_TEXT];
     unroll_evaluation best;
-
     unroll_trainer_describe(loop->t->trainer, loop->progress.best_validation, &best);
     if (best.metrics > 0 && !isnan(best.metric[best.compared].value))
         snprintf(text, ROOM, ", %s", metric_text(&best.metric[best.compared], metric));
@@ -529,7 +504,6 @@ static void say_result(const struct loop *loop)
     const unroll_progress *progress = &loop->progress;
     char steps[NUMBER_TEXT], number[NUMBER_TEXT], clock[NUMBER_TEXT];
     char validation[2 * ROOM] = "", speed[ROOM] = "", best[ROOM] = "";
-
     if (isfinite(mean_speed(loop))) /* a run that was done already has none */
         snprintf(speed, sizeof speed, " at %s %s/s", with_prefix(number, mean_speed(loop)), loop->progress.item);
     if (is_out_of_patience(loop))
@@ -548,7 +522,6 @@ static void say_result(const struct loop *loop)
 static unroll_status finish(struct loop *loop)
 {
     struct run *run = &loop->t->run;
-
     if (validates(loop) && loop->validated != loop->progress.step && loop->steps_here > 0)
         TRY(validate(loop));
     if (loop->reported != loop->progress.step && loop->steps_here > 0)
@@ -566,7 +539,6 @@ static unroll_status explain_divergence(const struct loop *loop)
     const struct settings *s = loop->t->settings;
     double clip = number_of(s, OPTION_CLIP);
     char path[PATH_MAX] = "none", word[PATH_MAX];
-
     complain(UNROLL_DIVERGED, "%s; fix: train again with --lr %.2g%s --out %s --overwrite",
              loop->saver.status == UNROLL_DIVERGED ? loop->saver.error : as_options(unroll_last_error()),
              number_of(s, OPTION_RATE) / 4, clip == 0 || clip > 1 ? " --clip 1" : "",
@@ -581,7 +553,6 @@ static unroll_status explain_divergence(const struct loop *loop)
 static unroll_status give_up(struct loop *loop, unroll_status status)
 {
     bool reachable = loop->t->ranks.comm == NULL; /* others may have gone on, or be lost */
-
     if (reachable && loop->saver.status == UNROLL_OK && loop->steps_here > 0)
         save_unless_saved(loop);
     ranks_report(&loop->t->ranks, status);
@@ -596,7 +567,6 @@ unroll_status training_run(struct training *training)
     struct loop loop = {
         .t = training, .all = all, .progress.size = sizeof loop.progress, .validated = -1, .reported = -1};
     struct run *run = &training->run;
-
     TRY(complain_library(unroll_trainer_progress(training->trainer, &loop.progress)));
     loop.saved = run->newest;
     loop.at.sampled = loop.at.printed = seconds_of(&loop);

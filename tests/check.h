@@ -39,7 +39,6 @@ static inline void check_next_case(void) { atomic_fetch_add(&check_cases, 1); }
 static inline void check_count(struct check_site *site, bool holds)
 {
     int now = atomic_load(&check_cases) + 1;
-
     if (atomic_load(&site->failed) == now || (holds && atomic_load(&site->held) == now))
         return;
     if (holds) {
@@ -58,7 +57,6 @@ __attribute__((format(printf, 6, 7))) static inline bool check_that(struct check
                                                                     const char *format, ...)
 {
     va_list arguments;
-
     check_count(site, holds);
     if (holds)
         return true;
@@ -85,7 +83,6 @@ static inline bool check_quick(int count, char **words) { return count > 1 && !s
 static inline int check_finish(const char *program)
 {
     int passed = atomic_load(&checks_passed), failed = atomic_load(&checks_failed);
-
     printf("%s: %d passed, %d failed, %d skipped\n", program, passed, failed, atomic_load(&checks_skipped));
     return failed > 0 || passed + atomic_load(&checks_skipped) == 0;
 }

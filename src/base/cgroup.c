@@ -10,7 +10,6 @@ bool cgroup_read_line(const char *directory, const char *name, char *line, int s
 {
     char path[PATH_MAX];
     bool good = false;
-
     if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
         return false;
     FILE *file = fopen(path, "re");
@@ -26,7 +25,6 @@ static int64_t limit_up_to_mount(const char *mount, const char *group, cgroup_re
 {
     char directory[PATH_MAX];
     int64_t min = INT64_MAX;
-
     if (snprintf(directory, sizeof directory, "%s%s", mount, group) >= (int)sizeof directory)
         return INT64_MAX;
     for (;;) {
@@ -57,7 +55,6 @@ int64_t cgroup_limit(const char *mount, const char *membership, const char *cont
     char line[PATH_MAX], version_1[PATH_MAX];
     int64_t min = INT64_MAX;
     FILE *file = fopen(membership, "re");
-
     if (file == NULL)
         return INT64_MAX;
     while (fgets(line, sizeof line, file)) {

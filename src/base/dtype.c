@@ -44,7 +44,6 @@ unroll_status weights_choose(const char *name, enum dtype *dtype)
 const char *weights_name(enum dtype dtype)
 {
     size_t i = 0;
-
     while (weights[i].dtype != dtype) i++;
     return weights[i].name;
 }

@@ -52,7 +52,6 @@ static inline uint32_t f32_to_bits(float value)
 static inline uint16_t f32_to_bf16(float value)
 {
     uint32_t bits = f32_to_bits(value);
-
     if ((bits & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)(bits >> 16 | 0x40u);
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
@@ -63,7 +62,6 @@ static inline float f16_to_f32(uint16_t bits)
 {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t exponent = bits >> 10 & 0x1fu, fraction = bits & 0x3ffu;
-
     if (exponent == 0) { /* a subnormal half is a normal float: flushing does not touch it */
         float magnitude = (float)fraction * 0x1p-24f;
         return sign ? -magnitude : magnitude;
@@ -77,7 +75,6 @@ static inline float f16_to_f32(uint16_t bits)
 static inline uint16_t f32_to_f16(float value)
 {
     uint32_t bits = f32_to_bits(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-
     if (magnitude > 0x7f800000u)
         return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x1ffu));
     if (magnitude >= 0x477ff000u) /* 65520: halfway from the largest half to the next, which is even */

@@ -28,7 +28,6 @@ struct buffer {
 static unroll_status grow(struct buffer *buffer, size_t capacity, const char *path)
 {
     uint64_t limit = unroll_memory_limit();
-
     if (capacity > limit)
         return fail(UNROLL_RESOURCE, "reading '%s' needs %.1f MB and the memory limit is %.1f MB", path,
                     (double)capacity / 1e6, (double)limit / 1e6);
@@ -47,7 +46,6 @@ static unroll_status first_buffer(int descriptor, const char *path, uint64_t max
 {
     struct stat info;
     uint64_t size = 65536;
-
     if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0)
         size = (uint64_t)info.st_size + 1;
     if (size > max_bytes)
@@ -95,7 +93,6 @@ unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data,
 {
     struct buffer buffer = {NULL, 0, 0};
     int descriptor;
-
     TRY(open_to_read(path, &descriptor));
     unroll_status status = read_all(descriptor, path, max_bytes, &buffer);
     close(descriptor);
@@ -113,7 +110,6 @@ unroll_status read_file_start(const char *path, void *to, size_t room, size_t *g
 {
     struct stat info;
     int descriptor;
-
     TRY(open_to_read(path, &descriptor));
     bool is_known = fstat(descriptor, &info) == 0, is_regular = is_known && S_ISREG(info.st_mode);
     ssize_t found = is_regular ? pread(descriptor, to, room, 0) : 0;
@@ -137,7 +133,6 @@ static bool write_all(int descriptor, const struct piece *piece)
 {
     const char *at = piece->data;
     size_t left = piece->bytes;
-
     while (left > 0) {
         ssize_t put = write(descriptor, at, left < LARGEST_TRANSFER ? left : LARGEST_TRANSFER);
         if (put < 0 && errno == EINTR)
@@ -159,7 +154,6 @@ static int descriptor_of(const char *path)
     static const char proc[] = "/proc/self/fd/", dev[] = "/dev/fd/";
     char target[32] = "";
     int64_t descriptor;
-
     if (readlink(path, target, sizeof target - 1) > 0 && strncmp(target, proc, sizeof proc - 1) == 0)
         path = target;
     size_t folder = !strncmp(path, proc, sizeof proc - 1) ? sizeof proc - 1
@@ -173,7 +167,6 @@ static int descriptor_of(const char *path)
 static int open_to_write(const char *path, int flags)
 {
     int descriptor = descriptor_of(path);
-
     return descriptor < 0 ? open(path, O_WRONLY | O_CLOEXEC | flags, 0666) : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
 }
 
@@ -182,7 +175,6 @@ static unroll_status write_pieces(const char *path, int flags, const char *shown
 {
     int descriptor = open_to_write(path, flags);
     unroll_status status = UNROLL_OK;
-
     if (descriptor < 0)
         return cannot_write(shown);
     for (int i = 0; i < count && status == UNROLL_OK; i++)
@@ -198,7 +190,6 @@ static unroll_status write_pieces(const char *path, int flags, const char *shown
 bool sync_directory(const char *directory)
 {
     int descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
     if (descriptor < 0)
         return false;
     bool good = sync_descriptor(descriptor);
@@ -217,7 +208,6 @@ struct staged {
 static unroll_status name_staged(const char *path, struct staged *to)
 {
     struct stat info;
-
     if (strlen(path) >= sizeof to->path || *path == '\0' || path[strlen(path) - 1] == '/')
         return fail(UNROLL_RESOURCE, "cannot write '%s': not the name of a file", path);
     /* A directory fails later with EISDIR. */
@@ -255,7 +245,6 @@ unroll_status write_files_atomically(const struct whole_file files[], int count)
     struct staged *staged = allocate_zeroed((size_t)count, sizeof *staged);
     unroll_status status = staged ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the names of files");
     int written = 0;
-
     for (; written < count && status == UNROLL_OK; written++) status = stage(&files[written], &staged[written]);
     for (int i = 0; i < count && status == UNROLL_OK; i++) status = take_place(&staged[i], files[i].path);
     for (int i = 0; i < written && status != UNROLL_OK; i++)
@@ -275,14 +264,12 @@ unroll_status write_file_atomically(const char *path, const struct piece *pieces
 bool file_exists(const char *path)
 {
     struct stat info;
-
     return stat(path, &info) == 0;
 }
 
 static unroll_status make_directory(const char *path)
 {
     struct stat info;
-
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
         return UNROLL_OK;
     return fail(UNROLL_RESOURCE, "cannot make the directory '%s': %s", path, strerror(errno));
@@ -291,7 +278,6 @@ static unroll_status make_directory(const char *path)
 unroll_status make_directories(const char *path)
 {
     char parent[PATH_MAX];
-
     if (strlen(path) >= sizeof parent)
         return fail(UNROLL_RESOURCE, "cannot make the directory '%s': the name is too long", path);
     strcpy(parent, path);

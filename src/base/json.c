@@ -16,7 +16,6 @@ static unroll_status check_depth(const char *text, size_t size, const char *name
 {
     int depth = 0, line = 1, column = 0;
     bool in_string = false;
-
     for (size_t i = 0; i < size; i++) {
         char c = text[i];
         column++;
@@ -41,7 +40,6 @@ static unroll_status check_depth(const char *text, size_t size, const char *name
 unroll_status parse_json(const char *text, size_t size, const char *name, json_t **json)
 {
     json_error_t error;
-
     TRY(check_depth(text, size, name));
     json_t *parsed = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (parsed == NULL && json_error_code(&error) == json_error_out_of_memory)
@@ -56,7 +54,6 @@ unroll_status read_json_file(const char *path, uint64_t max_bytes, json_t **json
 {
     void *text;
     size_t size;
-
     TRY(read_whole_file(path, max_bytes, &text, &size));
     unroll_status status = parse_json(text, size, path, json);
     release(text);
@@ -67,7 +64,6 @@ unroll_status format_json(const json_t *json, char **text)
 {
     size_t flags = JSON_SORT_KEYS | JSON_INDENT(2) | JSON_ENCODE_ANY;
     size_t size = json_dumpb(json, NULL, 0, flags);
-
     if (size == 0)
         return fail(UNROLL_FAILURE, "a value cannot be written as JSON (not finite, or it contains itself)");
     char *formatted;
@@ -114,7 +110,6 @@ static unroll_status find_field(const json_t *object, const char *where, const c
 unroll_status json_field_string(const json_t *object, const char *where, const char *key, const char **value)
 {
     json_t *field;
-
     TRY(find_field(object, where, key, 1u << JSON_STRING, "a string", &field));
     *value = json_string_value(field);
     return UNROLL_OK;
@@ -124,7 +119,6 @@ unroll_status json_field_integer(const json_t *object, const char *where, const 
                                  int64_t *value)
 {
     json_t *field;
-
     TRY(find_field(object, where, key, 1u << JSON_INTEGER, "an integer", &field));
     int64_t number = json_integer_value(field);
     if (number < min || number > largest)
@@ -139,7 +133,6 @@ unroll_status json_item_integer(const json_t *array, const char *where, const ch
 {
     const json_t *item = json_array_get(array, index);
     int64_t number = json_integer_value(item);
-
     if (!json_is_integer(item) || number < min || number > largest)
         return fail(UNROLL_DATA, "%s: %s[%zu] is not an integer in %" PRId64 " .. %" PRId64, where, key, index, min,
                     largest);
@@ -150,7 +143,6 @@ unroll_status json_item_integer(const json_t *array, const char *where, const ch
 unroll_status json_field_real(const json_t *object, const char *where, const char *key, double *value)
 {
     json_t *field;
-
     TRY(find_field(object, where, key, NUMBER, "a number", &field));
     *value = json_number_value(field);
     return UNROLL_OK;
@@ -170,7 +162,6 @@ unroll_status json_fields_known(json_t *object, const char *where, const char *c
 {
     const char *key;
     json_t *value;
-
     if (!json_is_object(object))
         return fail(UNROLL_DATA, "%s: must be an object", where);
     json_object_foreach(object, key, value)

@@ -13,7 +13,6 @@ enum { VALUE_SIZE = 64, KNOWN = 256 };
 static unroll_status refuse_key(const char *name, int length, const char *owner, const struct key *keys)
 {
     char known[KNOWN] = "none";
-
     for (int at = 0; keys->name && at < KNOWN; keys++)
         at += snprintf(known + at, KNOWN - (size_t)at, "%s%s", at ? ", " : "", keys->name);
     return fail(UNROLL_USAGE, "%s has no option '%.*s'; fix: its options are %s", owner, length, name, known);
@@ -23,7 +22,6 @@ static unroll_status read_choice(const char *value, const char *owner, const str
 {
     const char *at = key->choices;
     size_t length = strlen(value);
-
     for (int i = 0; *at; i++) {
         size_t size = strcspn(at, " ");
         if (size == length && memcmp(at, value, size) == 0) {
@@ -38,7 +36,6 @@ static unroll_status read_choice(const char *value, const char *owner, const str
 static unroll_status read_number(const char *value, const char *owner, const struct key *key, double *into)
 {
     bool whole = floor(key->min) == key->min && floor(key->max) == key->max;
-
     if (number_whole_real(value, key->min, key->max, into) == NUMBER_OK && (!whole || floor(*into) == *into))
         return UNROLL_OK;
     return fail(UNROLL_USAGE, "%s: %s = '%s'; fix: give a %snumber from %.10g to %.10g", owner, key->name, value,
@@ -48,7 +45,6 @@ static unroll_status read_number(const char *value, const char *owner, const str
 unroll_status key_values_read(const char *text, const char *owner, const struct key *keys, void *into)
 {
     char value[VALUE_SIZE];
-
     while (text && *text) {
         const struct key *key = keys;
         int name = (int)strcspn(text, "=,"), rest = (int)strcspn(text + name, ",");

@@ -90,7 +90,6 @@ static bool visit_pattern(const struct row *row, const char *pattern, visit *vis
 {
     glob_t found;
     bool ends = false;
-
     if (glob(pattern, 0, NULL, &found) != 0)
         return false;
     for (size_t i = 0; i < found.gl_pathc && !ends; i++)
@@ -146,7 +145,6 @@ static bool visit_files(const struct row *row, visit *visit, void **library, cha
 static const char *named_by_user(const struct row *row)
 {
     const char *name = row->variable ? getenv(row->variable) : NULL;
-
     return name && *name ? name : NULL;
 }
 
@@ -160,9 +158,8 @@ static unroll_status find_symbols(const char *name, const char *path, void *libr
 
         if (!address && !symbols[i].optional)
             return fail(UNROLL_UNSUPPORTED,
-                        "%s '%s' has no '%s': it is too old, or another library; fix: install a "
-                        "newer one",
-                        name, path, symbols[i].name);
+                        "%s '%s' has no '%s': it is too old, or another library; fix: install a newer one", name, path,
+                        symbols[i].name);
         if (address)
             memcpy(symbols[i].slot, &address, sizeof address);
     }
@@ -172,7 +169,6 @@ static unroll_status find_symbols(const char *name, const char *path, void *libr
 unroll_status library_open_file(const char *name, const char *path, const struct symbol *symbols, size_t count)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-
     return library ? find_symbols(name, path, library, symbols, count)
                    : fail(UNROLL_DATA, "%s '%s' cannot be loaded: %s", name, path, dlerror());
 }
@@ -183,7 +179,6 @@ unroll_status library_open(enum library which, const struct symbol *symbols, siz
     const char *named = named_by_user(row);
     char found[LIBRARY_PATH], fix[256];
     void *library = NULL;
-
     path = path ? path : found;
     if (named)
         snprintf(path, LIBRARY_PATH, "%s", named);
@@ -206,7 +201,6 @@ bool library_find(enum library which, char path[LIBRARY_PATH])
     const char *named = named_by_user(row);
     struct link_map *map;
     void *library = NULL;
-
     if (named)
         snprintf(path, LIBRARY_PATH, "%s", named);
     const bool found = named ? visit_look(row, named, &library) : visit_files(row, visit_look, &library, path);
@@ -221,7 +215,6 @@ bool library_find(enum library which, char path[LIBRARY_PATH])
 const char *library_fix(enum library which, char *text, size_t size)
 {
     const struct row *row = &table[which];
-
     snprintf(text, size, "%s%s%s%s%s%s%s", row->package ? "apt install " : "", row->package ? row->package : "",
              row->package && row->fix ? ", or " : "", row->fix ? row->fix : "", row->variable ? ", or " : "",
              row->variable ? row->variable : "", row->variable ? "=FILE in the environment" : "");
@@ -231,7 +224,6 @@ const char *library_fix(enum library which, char *text, size_t size)
 const char *unroll_library_name(int index, const char **file, const char **purpose, const char **fix)
 {
     static _Thread_local char path[LIBRARY_PATH], text[256];
-
     if (index < 0 || (size_t)index >= sizeof table / sizeof *table)
         return NULL;
     if (file)

@@ -17,7 +17,6 @@ static atomic_int_fast64_t successes_left = -1; /* negative: no limit */
 static bool refused_by_test(void)
 {
     int_fast64_t left = atomic_load_explicit(&successes_left, memory_order_relaxed);
-
     while (left > 0) {
         if (atomic_compare_exchange_weak_explicit(&successes_left, &left, left - 1, memory_order_relaxed,
                                                   memory_order_relaxed))
@@ -31,7 +30,6 @@ static bool refused_by_test(void)
 static void *allocate_aligned(size_t bytes)
 {
     void *memory;
-
     if (posix_memalign(&memory, bytes < LARGE_PAGE ? MEMORY_ALIGNMENT : LARGE_PAGE, bytes) != 0)
         return NULL;
     if (bytes < LARGE_PAGE)
@@ -59,14 +57,12 @@ void *allocate_zeroed(size_t count, size_t size)
 {
     size_t bytes;
     void *memory = __builtin_mul_overflow(count, size, &bytes) ? NULL : allocate(bytes);
-
     return memory != NULL ? memset(memory, 0, round_up(bytes)) : NULL;
 }
 
 bool enlarge(void *array, size_t used, size_t bytes)
 {
     char *before, *made = allocate_zeroed(bytes, 1);
-
     if (made == NULL)
         return false;
     memcpy(&before, array, sizeof before);

@@ -16,7 +16,6 @@ static int64_t limit_of_group(const char *directory)
     char line[64];
     const char *at = line;
     int64_t bytes;
-
     if (!cgroup_read_line(directory, "memory.max", line, sizeof line) &&
         !cgroup_read_line(directory, "memory.limit_in_bytes", line, sizeof line))
         return INT64_MAX;
@@ -33,7 +32,6 @@ uint64_t unroll_memory_limit(void)
     uint64_t min = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t groups = (uint64_t)memory_limit_of_groups("/sys/fs/cgroup", "/proc/self/cgroup");
     struct rlimit own;
-
     if (groups < min)
         min = groups;
     if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < min)

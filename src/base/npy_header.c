@@ -18,7 +18,6 @@ static void skip_spaces(struct text *t)
 static bool take(struct text *t, const char *word)
 {
     size_t length = strlen(word);
-
     skip_spaces(t);
     if ((size_t)(t->end - t->at) < length || memcmp(t->at, word, length) != 0)
         return false;
@@ -45,7 +44,6 @@ static bool take_string(struct text *t, char *to, size_t capacity)
 static bool take_integer(struct text *t, uint64_t *value)
 {
     int64_t number;
-
     skip_spaces(t);
     if (number_integer(&t->at, t->end, 0, INT64_MAX, &number) != NUMBER_OK)
         return false;
@@ -70,7 +68,6 @@ static bool take_shape(struct text *t, struct npy_header *h)
 static bool take_entry(struct text *t, struct npy_header *h, unsigned *seen)
 {
     char key[16];
-
     if (!take_string(t, key, sizeof key) || !take(t, ":"))
         return false;
     unsigned bit = !strcmp(key, "descr") ? 1 : !strcmp(key, "fortran_order") ? 2 : !strcmp(key, "shape") ? 4 : 0;
@@ -89,7 +86,6 @@ bool npy_read_header(const char *text, const char *end, struct npy_header *heade
 {
     struct text t = {text, end};
     unsigned seen = 0; /* a bit for each key */
-
     *header = (struct npy_header){.rank = 0};
     if (!take(&t, "{"))
         return false;

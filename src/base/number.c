@@ -19,7 +19,6 @@ enum number_state number_integer(const char **at, const char *end, int64_t min, 
     const bool negative = t != end && *t == '-';
     uint64_t size = 0, largest = (uint64_t)INT64_MAX + negative;
     bool fits = true;
-
     t += negative;
     if (!is_digit(t, end))
         return NUMBER_NONE;
@@ -41,7 +40,6 @@ static const char *end_of_real(const char *text)
 {
     const char *t = text + (*text == '-' || *text == '+');
     size_t whole = strspn(t, digits), fraction = t[whole] == '.' ? strspn(t + whole + 1, digits) : 0;
-
     if (whole + fraction == 0)
         return text;
     t += whole + (t[whole] == '.') + fraction;
@@ -55,7 +53,6 @@ enum number_state number_real(const char **at, double min, double max, double *v
 {
     const char *end = end_of_real(*at);
     char *after;
-
     if (end == *at)
         return NUMBER_NONE;
     const locale_t before = point_begin();

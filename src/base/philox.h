@@ -14,7 +14,6 @@ PHILOX_CODE void philox(const uint32_t key[2], const uint32_t counter[4], uint32
 {
     uint32_t k0 = key[0], k1 = key[1];
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)0xd2511f53u * c0;
         uint64_t p1 = (uint64_t)0xcd9e8d57u * c2;

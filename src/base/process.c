@@ -16,7 +16,6 @@ static void begin_to_count(void) { counts = pthread_atfork(NULL, NULL, count_for
 unsigned process_number(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-
     pthread_once(&once, begin_to_count);
     return counts ? atomic_load_explicit(&forks, memory_order_relaxed) : (unsigned)getpid();
 }
@@ -32,7 +31,6 @@ unroll_status refuse_forked(const char *what)
 unroll_status opened_check(struct opened *opened, const char *what)
 {
     unsigned by = atomic_load(&opened->by);
-
     return by == 0 || by == process_number() + 1 ? UNROLL_OK : refuse_forked(what);
 }
 

@@ -52,7 +52,6 @@ static bool has_tiles(void)
         STATE_OF_TILES = 18
     };
     unsigned a, b, c, d;
-
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILES_BF16) || !(d & TILES) || !(d & TILES_BYTES))
         return false;
     if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & NUMBERS_BF16))
@@ -82,7 +81,6 @@ bool isa_available(enum isa isa)
 enum isa isa_best(void)
 {
     int isa = ISA_COUNT - 1;
-
     while (!isa_available((enum isa)isa)) isa--;
     return (enum isa)isa;
 }
@@ -120,7 +118,6 @@ static int whole_processors(int64_t quota, int64_t period)
 static int64_t microseconds(const char *text)
 {
     int64_t number;
-
     return number_integer(&text, NULL, 0, INT64_MAX, &number) == NUMBER_OK ? number : 0;
 }
 
@@ -129,7 +126,6 @@ static int64_t quota_of_group(const char *directory)
 {
     char line[64], period_line[64];
     const char *quota = line, *period = period_line;
-
     if (cgroup_read_line(directory, "cpu.max", line, sizeof line))
         period = line + strcspn(line, " ") + (strchr(line, ' ') != NULL);
     else if (!cgroup_read_line(directory, "cpu.cfs_quota_us", line, sizeof line) ||
@@ -141,7 +137,6 @@ static int64_t quota_of_group(const char *directory)
 int cpu_quota(const char *mount, const char *membership)
 {
     int64_t limit = cgroup_limit(mount, membership, "cpu", quota_of_group);
-
     return limit < INT_MAX ? (int)limit : INT_MAX;
 }
 
@@ -159,7 +154,6 @@ int cpu_count(void)
 {
     int allowed = processors_by_affinity();
     int quota = cpu_quota("/sys/fs/cgroup", "/proc/self/cgroup");
-
     return quota < allowed ? quota : allowed;
 }
 
@@ -174,7 +168,6 @@ void cpu_restore_float_mode(uint64_t mode) { _mm_setcsr((unsigned)mode); }
 uint64_t cpu_flush_denormals(void)
 {
     unsigned before = _mm_getcsr();
-
     _mm_setcsr(before | 1u << 15 | 1u << 6); /* FTZ: results, DAZ: operands */
     return before;
 }
@@ -193,7 +186,6 @@ void cpu_restore_float_mode(uint64_t mode) { __asm__ volatile("msr fpcr, %0" : :
 uint64_t cpu_flush_denormals(void)
 {
     uint64_t before = cpu_float_mode();
-
     cpu_restore_float_mode(before | 1u << 24); /* FZ: operands and results */
     return before;
 }

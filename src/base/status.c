@@ -22,7 +22,6 @@ void set_error(const char *format, ...)
 {
     char message[MESSAGE_SIZE]; /* not last_error: an argument may lie in it */
     va_list arguments;
-
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
@@ -34,7 +33,6 @@ const char *list_names(const char *(*name_of)(int index), char *text, size_t siz
 {
     const char *name;
     size_t used = 0;
-
     *text = '\0';
     for (int i = 0; (name = name_of(i)) != NULL && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", name);

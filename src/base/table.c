@@ -18,7 +18,6 @@ const void *table_at(const struct table *table, int index)
 const char *table_name(const struct table *table, int index, const char **about)
 {
     const struct row *row = table_at(table, index);
-
     if (row && about)
         *about = row->about;
     return row ? row->name : NULL;
@@ -27,7 +26,6 @@ const char *table_name(const struct table *table, int index, const char **about)
 int table_find(const struct table *table, const char *name)
 {
     const struct row *row;
-
     for (int i = 0; (row = table_at(table, i)) != NULL; i++)
         if (row->name && strcmp(row->name, name) == 0)
             return i;
@@ -39,7 +37,6 @@ unroll_status table_refuse(const struct table *table, const char *name)
     char known[256] = "";
     const char *other;
     size_t used = 0;
-
     for (int i = 0; (other = table_name(table, i, NULL)) != NULL && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", other);
     return fail(UNROLL_USAGE, "there is no %s '%.40s'; fix: choose one of %s", table->what, name, known);

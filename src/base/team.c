@@ -58,7 +58,6 @@ static bool arrive(struct barrier *barrier, unsigned *closed)
 static bool opens_while_spinning(struct barrier *barrier, unsigned closed)
 {
     int64_t begin = clock_nanoseconds();
-
     do {
         for (int i = 0; i < PAUSES_PER_LOOK_AT_CLOCK; i++) {
             if (atomic_load_explicit(&barrier->epoch, memory_order_acquire) != closed)
@@ -80,7 +79,6 @@ static void sleep_until_open(struct barrier *barrier, unsigned closed)
 void barrier_wait(struct barrier *barrier)
 {
     unsigned closed;
-
     if (!arrive(barrier, &closed) && !opens_while_spinning(barrier, closed))
         sleep_until_open(barrier, closed);
 }
@@ -106,7 +104,6 @@ static void *member_main(void *argument)
 {
     struct member *member = argument;
     struct team *team = member->team;
-
     cpu_flush_denormals();
     for (;;) {
         barrier_wait(&team->gate);
@@ -121,7 +118,6 @@ static void *member_main(void *argument)
 static void dismiss(struct team *team, int started)
 {
     unsigned closed;
-
     team->work = NULL;
     for (int absent = started - 1; absent < team->size; absent++) arrive(&team->gate, &closed);
     for (int i = 1; i < started; i++) pthread_join(team->members[i].thread, NULL);
@@ -141,7 +137,6 @@ static int start_member(struct member *member)
     sigset_t all, before;
     pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
-
     if (error != 0)
         return error;
     sigfillset(&all);

@@ -23,7 +23,6 @@ int utf8_read(const byte *at, const byte *end, int32_t *code)
 {
     static const int32_t min[UTF8_LONGEST + 1] = {0, 0, 0x80, 0x800, 0x10000};
     int length = sequence_length(at[0]);
-
     if (length == 1) {
         *code = at[0];
         return 1;
@@ -47,7 +46,6 @@ bool utf8_is_valid(const char *string)
     const byte *at = (const byte *)string, *end = at + strlen(string);
     int32_t code;
     int length;
-
     while (at < end && (length = utf8_read(at, end, &code)) > 0) at += length;
     return at == end;
 }

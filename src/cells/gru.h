@@ -29,7 +29,6 @@ FORWARD(v)
     V r = GATE(v->in.r);
     V z = GATE(v->in.z);
     V n = CANDIDATE(v_fma(r, v->in.n_h, v->in.n_x));
-
     v->next.h = v_mix(z, v->state.h, n);
     v->saved.r = r;
     v->saved.z = z;
@@ -40,7 +39,6 @@ FORWARD(v)
 BACKWARD(v, d)
 {
     V r = v->saved.r, z = v->saved.z, n = v->saved.n;
-
     V d_h = d->next.h;
     V d_n = v_mul(v_mul(d_h, v_sub(v_const(1), z)), CANDIDATE_SLOPE(n));
 

@@ -29,7 +29,6 @@
 FORWARD(v)
 {
     V r = GATE(v->in.r);
-
     v->intermediate.rh = v_mul(r, v->state.h);
     v->saved.r = r;
 }
@@ -38,7 +37,6 @@ FORWARD_2(v)
 {
     V z = GATE(v->in.z);
     V n = CANDIDATE(v->in.n);
-
     v->next.h = v_mix(z, v->state.h, n);
     v->saved.z = z;
     v->saved.n = n;
@@ -48,7 +46,6 @@ BACKWARD_2(v, d)
 {
     V z = v->saved.z, n = v->saved.n;
     V d_h = d->next.h;
-
     d->in.z = v_mul(v_mul(d_h, v_sub(v->state.h, n)), GATE_SLOPE(z));
     d->in.n = v_mul(v_mul(d_h, v_sub(v_const(1), z)), CANDIDATE_SLOPE(n));
     d->state.h = v_fma(d_h, z, d->state.h);
@@ -58,7 +55,6 @@ BACKWARD(v, d)
 {
     V r = v->saved.r;
     V d_rh = d->intermediate.rh;
-
     d->in.r = v_mul(v_mul(d_rh, v->state.h), GATE_SLOPE(r));
     d->state.h = v_fma(d_rh, r, d->state.h);
 }

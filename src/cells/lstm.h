@@ -45,7 +45,6 @@ FORWARD(v)
     V g = CANDIDATE(v->in.g);
     V new_c = v_fma(f, c, v_mul(i, g));
     V o = GATE(PEEP(v->in.o, p_o, new_c));
-
     v->next.c = new_c;
     v->next.h = v_mul(o, STATE_VALUE(new_c));
     v->saved.i = i;
@@ -59,7 +58,6 @@ BACKWARD(v, d)
     V i = v->saved.i, f = v->saved.f, g = v->saved.g, o = v->saved.o;
     V c = v->state.c, new_c = v->next.c;
     V tanh_c = STATE_VALUE(new_c); /* cheaper to make again than to keep */
-
     V d_h = d->next.h;
     V d_o = v_mul(v_mul(d_h, tanh_c), GATE_SLOPE(o));
     V d_c = v_fma(v_mul(d_h, o), STATE_SLOPE(tanh_c), d->next.c);

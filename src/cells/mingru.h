@@ -17,7 +17,6 @@ FORWARD(v)
 {
     V z = v_sigmoid(v->in.z);
     V n = v->in.n;
-
     v->next.h = v_mix(z, n, v->state.h);
     v->saved.z = z;
     v->saved.n = n;
@@ -27,7 +26,6 @@ BACKWARD(v, d)
 {
     V z = v->saved.z;
     V d_h = d->next.h;
-
     d->in.z = v_mul(v_mul(d_h, v_sub(v->saved.n, v->state.h)), v_sigmoid_slope(z));
     d->in.n = v_mul(d_h, z);
     d->state.h = v_fma(d_h, v_sub(v_const(1), z), d->state.h);

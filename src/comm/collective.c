@@ -228,11 +228,9 @@ unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
     struct collective **at = comm ? &comm->active : NULL;
     while (at && *at && ((*at)->sum.tag != sum->tag || (*at)->sum.data != sum->data)) at = &(*at)->next;
     if (!at || !*at)
-        return sum->size == 1 ? UNROLL_OK
-                              : fail(UNROLL_COMMUNICATION,
-                                     "a sum that never began (tag %u) is waited "
-                                     "for",
-                                     (unsigned)sum->tag);
+        return sum->size == 1
+                   ? UNROLL_OK
+                   : fail(UNROLL_COMMUNICATION, "a sum that never began (tag %u) is waited for", (unsigned)sum->tag);
     TRY(comm_check(comm));
     double begin = clock_seconds();
     unroll_status status = wait_for(comm, *at);

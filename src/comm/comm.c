@@ -198,8 +198,7 @@ static unroll_status judge(struct unroll_comm *comm, struct report *verdict, con
         else if (verdict->status == UNROLL_OK && other.number != mine.number) {
             *verdict = (struct report){UNROLL_USAGE, rank, 0, ""};
             snprintf(verdict->message, sizeof verdict->message,
-                     "%.80s not the same as on rank 0; fix: start all "
-                     "ranks with the same program, options and files",
+                     "%.80s not the same as on rank 0; fix: start all ranks with the same program, options and files",
                      what);
         }
     }

@@ -130,8 +130,7 @@ static unroll_status mpi_test(struct unroll_comm *comm, struct request *request,
     *done = is_done;
     if (is_done && bytes >= 0 && (size_t)bytes != request->bytes)
         return fail(UNROLL_COMMUNICATION,
-                    "rank %d expected %zu bytes from rank %d (tag %u), not %d: the ranks run "
-                    "different plans",
+                    "rank %d expected %zu bytes from rank %d (tag %u), not %d: the ranks run different plans",
                     comm->rank, request->bytes, request->from, (unsigned)request->tag, bytes);
     return UNROLL_OK;
 }

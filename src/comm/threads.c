@@ -114,8 +114,7 @@ static unroll_status threads_test(struct unroll_comm *comm, struct request *r, b
     *done = m != NULL;
     if (m && arrived != r->bytes)
         return fail(UNROLL_COMMUNICATION,
-                    "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the "
-                    "ranks run different plans",
+                    "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the ranks run different plans",
                     comm->rank, r->bytes, r->from, (unsigned)r->tag, arrived);
     return UNROLL_OK;
 }

@@ -9,7 +9,6 @@
 unroll_status dataset_new(int columns, unroll_dataset **dataset)
 {
     unroll_dataset *made;
-
     TRY(ALLOCATE(made, 1, "for a data set"));
     unroll_status status = ALLOCATE(made->column, (size_t)columns, "for a data set");
     made->columns = status == UNROLL_OK ? columns : 0;
@@ -71,7 +70,6 @@ uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash)
 const int32_t *unroll_dataset_tokens(const unroll_dataset *dataset, size_t *count)
 {
     const struct column *column = dataset_column(dataset, COLUMN_TOKENS, NULL);
-
     *count = column ? dataset->steps : 0;
     return column ? column->tokens : NULL;
 }
@@ -79,7 +77,6 @@ const int32_t *unroll_dataset_tokens(const unroll_dataset *dataset, size_t *coun
 const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size)
 {
     const struct column *column = dataset_column(dataset, COLUMN_TOKENS, NULL);
-
     *size = column ? column->vocabulary_size : 0;
     return column ? column->vocabulary : NULL;
 }

@@ -22,7 +22,6 @@ static unroll_status find_by_content(const char *path, const struct reader **fou
     size_t bytes = 0;
     uint64_t size;
     struct stat info;
-
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
         TRY(read_file_start(path, head, sizeof head, &bytes, &size));
     *found = NULL;
@@ -36,7 +35,6 @@ unroll_status dataset_open(const char *path, const char *reader, const char *opt
                            unroll_dataset **dataset)
 {
     const struct reader *found = reader ? table_at(&readers, table_find(&readers, reader)) : NULL;
-
     if (reader && found == NULL)
         return table_refuse(&readers, reader);
     if (reader == NULL)

@@ -26,7 +26,6 @@ struct source {
 static size_t count_lines(const byte *from, const byte *to)
 {
     size_t lines = 1;
-
     for (; from < to; from++) lines += *from == '\n';
     return lines;
 }
@@ -35,7 +34,6 @@ static size_t count_lines(const byte *from, const byte *to)
 static size_t count_characters(const struct source *source)
 {
     size_t count = 0;
-
     for (const byte *at = source->at; at < source->end; at++) count += (*at & 0xc0) != 0x80;
     return count;
 }
@@ -46,8 +44,7 @@ static const char *binary_fix(const byte *at, size_t size)
     static const char arrays[] =
         "train on arrays from Python (docs/python.md) or C; 'unroll run' runs a model over them";
     static const char sounds[] =
-        "train on sounds as arrays, from Python (docs/python.md) or C; 'unroll stream' runs a model "
-        "over them";
+        "train on sounds as arrays, from Python (docs/python.md) or C; 'unroll stream' runs a model over them";
     static const char utf_16[] = "convert it, for example with 'iconv -f UTF-16 -t UTF-8'",
                       packed[] = "unpack it first";
     static const struct {
@@ -63,7 +60,6 @@ static const char *binary_fix(const byte *at, size_t size)
                  {"BZh", packed},
                  {"\xff\xfe", utf_16},
                  {"\xfe\xff", utf_16}};
-
     if (memmem(at, size < NAME_SHOWN ? size : NAME_SHOWN, ".npy", 4)) /* the first name in a .npz */
         return arrays;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -77,7 +73,6 @@ static const char *binary_fix(const byte *at, size_t size)
 static unroll_status check_bytes(const struct source *source, size_t *characters)
 {
     size_t size = (size_t)(source->end - source->at);
-
     if (size == 0)
         return fail(UNROLL_DATA, "'%.*s' is empty; fix: give a text with at least one character", NAME_SHOWN,
                     source->name);
@@ -96,7 +91,6 @@ static unroll_status check_encoding(const struct source *source)
 {
     int32_t code;
     int length = 1;
-
     for (const byte *at = source->at; at < source->end; at += length)
         if (*at >= 0x80 && (length = utf8_read(at, source->end, &code)) == 0)
             return fail(UNROLL_DATA,
@@ -113,12 +107,11 @@ static unroll_status refuse_character(const struct source *source, const byte *a
     const byte *line = at;
     int32_t code;
     int length = utf8_read(at, source->end, &code);
-
     while (line > source->at && line[-1] != '\n') line--;
     const struct source before = {line, at, NULL};
     return fail(UNROLL_DATA,
-                "'%.*s', line %zu, column %zu: the character '%.*s' (U+%04" PRIX32 ") is not "
-                "among the model's %d tokens; fix: remove or replace it, or train a model on a text that "
+                "'%.*s', line %zu, column %zu: the character '%.*s' (U+%04" PRIX32
+                ") is not among the model's %d tokens; fix: remove or replace it, or train a model on a text that "
                 "has it",
                 NAME_SHOWN, source->name, count_lines(source->at, at), count_characters(&before) + 1,
                 code == '\n' ? 2 : length, code == '\n' ? "\\n" : (const char *)at, (uint32_t)code, vocabulary_size);
@@ -129,7 +122,6 @@ static unroll_status parse_into(unroll_dataset *dataset, const struct source *so
     struct column *text = dataset->column;
     const byte *unknown;
     size_t characters;
-
     TRY(check_bytes(source, &characters));
     TRY(check_encoding(source));
     strcpy(text->name, "text");
@@ -146,7 +138,6 @@ unroll_status text_parse(const void *bytes, size_t size, const char *name, const
 {
     struct source source = {bytes, (const byte *)bytes + size, name};
     unroll_dataset *parsed;
-
     TRY(dataset_new(1, &parsed));
     unroll_status status = parse_into(parsed, &source, tokenizer);
     if (status != UNROLL_OK) {
@@ -179,7 +170,6 @@ static unroll_status open_text(const char *path, const char *options, const stru
     uint64_t max_bytes = (uint64_t)INT32_MAX * UTF8_LONGEST;
     void *bytes;
     size_t size;
-
     TRY(key_values_read(options, "a text", keys, &chosen));
     struct tokenizer found = {.kind = (unroll_token_kind)chosen.tokens, .max = (int)chosen.vocab};
     if (of_model && options && *options)

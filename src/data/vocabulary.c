@@ -15,7 +15,6 @@ typedef unsigned char byte;
 static size_t character_length(const byte *text, const byte *end)
 {
     const byte *at = text + 1;
-
     while (at < end && (*at & 0xc0) == 0x80) at++;
     return (size_t)(at - text);
 }
@@ -47,7 +46,6 @@ struct vocabulary {
 static uint32_t hash_piece(const byte *at, size_t size)
 {
     uint32_t hash = 0x811c9dc5u;
-
     for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x01000193u;
     return hash ^ hash >> 15; /* slots are taken from the low bits */
 }
@@ -68,7 +66,6 @@ static int32_t *find_slot(const struct vocabulary *v, const byte *piece, size_t 
 static unroll_status grow(struct vocabulary *v)
 {
     struct vocabulary larger = *v;
-
     larger.slots = v->slots ? 2 * v->slots : FIRST_SLOTS;
     larger.entry = allocate_zeroed(larger.slots / 2, sizeof *larger.entry);
     larger.slot = allocate_zeroed(larger.slots, sizeof *larger.slot);
@@ -90,7 +87,6 @@ static unroll_status grow(struct vocabulary *v)
 static unroll_status look_up(struct vocabulary *v, const byte *piece, size_t size, bool add, int32_t *index)
 {
     bool is_ascii = size == 1;
-
     if (is_ascii && v->ascii[*piece & (ASCII - 1)]) {
         *index = v->ascii[*piece & (ASCII - 1)] - 1;
         return UNROLL_OK;
@@ -115,7 +111,6 @@ static unroll_status look_up(struct vocabulary *v, const byte *piece, size_t siz
 static int compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
-
     if (a->times != b->times)
         return a->times > b->times ? -1 : 1;
     int order = memcmp(a->at, b->at, a->size < b->size ? a->size : b->size);
@@ -126,7 +121,6 @@ static int compare_entries(const void *left, const void *right)
 static unroll_status sort(struct vocabulary *v, int32_t fixed, int32_t max, struct column *column, size_t count)
 {
     int32_t *id;
-
     qsort(v->entry + fixed, (size_t)(v->count - fixed), sizeof *v->entry, compare_entries);
     TRY(ALLOCATE(id, (size_t)v->count, "to sort a vocabulary of %d", v->count));
     v->count = v->count < max ? v->count : max;
@@ -141,7 +135,6 @@ static unroll_status sort(struct vocabulary *v, int32_t fixed, int32_t max, stru
 static unroll_status add_given(struct vocabulary *v, const struct tokenizer *tokenizer, const struct pieces *pieces)
 {
     int32_t index;
-
     for (int i = 0; i < tokenizer->vocabulary_size; i++) {
         const byte *at = (const byte *)tokenizer->vocabulary[i];
         size_t size = strlen(tokenizer->vocabulary[i]);
@@ -162,7 +155,6 @@ static unroll_status add_given(struct vocabulary *v, const struct tokenizer *tok
 static unroll_status write_strings(const struct vocabulary *v, struct column *column)
 {
     size_t bytes = 0;
-
     for (int32_t i = 0; i < v->count; i++) bytes += v->entry[i].size + 1;
     TRY(ALLOCATE(column->vocabulary, (size_t)v->count, "for a vocabulary of %d", v->count));
     TRY(ALLOCATE(column->strings, bytes, "for a vocabulary of %d", v->count));
@@ -180,7 +172,6 @@ static unroll_status number(struct vocabulary *v, const byte *at, const byte *en
     const bool given = tokenizer->vocabulary != NULL;
     int32_t instead = NONE;
     size_t size;
-
     if (given)
         TRY(add_given(v, tokenizer, pieces));
     if (pieces->has_unknown)
@@ -206,7 +197,6 @@ unroll_status vocabulary_number(const byte *text, const byte *end, const struct 
                                 struct column *column, size_t *count, const byte **unknown)
 {
     struct vocabulary v = {0};
-
     *unknown = NULL;
     unroll_status status = number(&v, text, end, tokenizer, column, count, unknown);
     if (status == UNROLL_OK)

@@ -25,7 +25,6 @@ static bool is_space(int32_t code)
     static const struct range spaces[] = {{'\t', '\t'},     {'\v', '\r'},     {' ', ' '},       {0x85, 0x85},
                                           {0xa0, 0xa0},     {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029},
                                           {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}};
-
     return code <= ' ' ? code == ' ' || (code >= '\t' && code <= '\r' && code != '\n')
                        : is_in(spaces, sizeof spaces / sizeof *spaces, code);
 }
@@ -37,7 +36,6 @@ static bool is_punctuation(int32_t code)
                                          {0xa1, 0xa9},     {0xab, 0xb4},     {0xb6, 0xb9},     {0xbb, 0xbf},
                                          {0x2010, 0x2027}, {0x2030, 0x205e}, {0x3001, 0x3003}, {0x3008, 0x3020},
                                          {0xff01, 0xff0f}, {0xff1a, 0xff20}, {0xff3b, 0xff40}, {0xff5b, 0xff65}};
-
     return is_in(marks, sizeof marks / sizeof *marks, code);
 }
 
@@ -59,7 +57,6 @@ static bool begins_with_unknown(const byte *at, const byte *end)
 static int32_t next_code(const byte **at, const byte *end)
 {
     static const byte masks[] = {0x7f, 0x1f, 0x0f, 0x07};
-
     if (*at == end)
         return -1;
     int more = **at < 0xc0 ? 0 : **at < 0xe0 ? 1 : **at < 0xf0 ? 2 : 3;
@@ -73,7 +70,6 @@ static const byte *body_end(const byte *at, const byte *end)
 {
     const byte *next = at, *behind;
     int32_t code = next_code(&next, end);
-
     if (code == '\n')
         return next;
     if (begins_with_unknown(at, end))
@@ -93,7 +89,6 @@ static const byte *body_end(const byte *at, const byte *end)
 size_t word_length(const byte *text, const byte *end)
 {
     const byte *last = text, *at = text, *next = text;
-
     while (is_space(next_code(&next, end))) last = at, at = next;
     if (at == end || at == text)
         return (size_t)(at == end ? end - text : body_end(at, end) - text);

@@ -57,8 +57,7 @@ unroll_status device_precision(const struct device *device, const char *name, en
     i = i == PRECISION_N ? PRECISION_FP32 : i; /* fp64 is of the plan's numbers: products multiply what there is */
     if (!(device->precisions & 1u << i))
         return fail(UNROLL_UNSUPPORTED,
-                    "precision = %s: products on the device %s don't multiply %s; fix: fp32, or a "
-                    "device that does",
+                    "precision = %s: products on the device %s don't multiply %s; fix: fp32, or a device that does",
                     name, device->name, name);
     *precision = (enum precision)i;
     return UNROLL_OK;

@@ -233,8 +233,8 @@ static void report(const struct program *p, const unroll_export_config *config, 
     for (int core = 0; core < CORES; core++)
         report_export(config, "       about %.3g cycles on a %s", e.cycles[core], core_names[core]);
     if (p->is_integer && !config->calibration)
-        report_export(config, "formats were chosen from noise; inputs like those to come are better: "
-                              "`calibration` x.npy");
+        report_export(config,
+                      "formats were chosen from noise; inputs like those to come are better: `calibration` x.npy");
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */

@@ -118,8 +118,7 @@ static const char product_text[] =
     "/* y (+)= bias + w x, w [rows * width]: for each row one chain of fused multiply-adds, columns rising. "
     "Four rows\n"
     " * at a time, so that a multiply-add need not wait for the one before it. */\n"
-    "static void product(float *y, const float *w, const float *x, const float *bias, int rows, "
-    "int width, int adds)\n"
+    "static void product(float *y, const float *w, const float *x, const float *bias, int rows, int width, int adds)\n"
     "{\n"
     "    const int whole = rows - rows % 4;\n"
     "    for (int i = 0; i < whole; i += 4, w += 4 * width) {\n"
@@ -226,8 +225,7 @@ void print_float_functions(const struct printer *p)
     fprintf(p->file,
             "/* A fused multiply-add, rounded once: an instruction of a Cortex-M4F, M7 or M33 with FPU. "
             "Without one (M0, M3)\n"
-            " * fmaf is a long function; with %s_PLAIN_FMA defined it becomes two operations and two "
-            "roundings. */\n"
+            " * fmaf is a long function; with %s_PLAIN_FMA defined it becomes two operations and two roundings. */\n"
             "#ifdef %s_PLAIN_FMA\n#define FMA(a, b, c) ((a) * (b) + (c))\n"
             "#else\n#define FMA(a, b, c) fmaf(a, b, c)\n"
             "#endif\n\n",

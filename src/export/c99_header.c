@@ -27,15 +27,12 @@ static void print_arithmetic(const struct printer *p)
 {
     if (p->program->is_integer) {
         const struct vector *x = p->program->has_tokens ? NULL : &p->program->vector[p->program->act[0].to];
-        fputs(" * Arithmetic: int8 weights with a scale for each row, 16-bit numbers, exact 32-bit sums; "
-              "floats only where\n"
-              " * inputs enter and outputs leave. All saturates. It has the bits of "
-              "unroll_integer_step.",
-              p->file);
+        fputs(
+            " * Arithmetic: int8 weights with a scale for each row, 16-bit numbers, exact 32-bit sums; floats only where\n"
+            " * inputs enter and outputs leave. All saturates. It has the bits of unroll_integer_step.",
+            p->file);
         if (x)
-            fprintf(p->file,
-                    " Inputs are\n * whole multiples of 2^%d; those outside +-2^%d saturate, NaN counts as "
-                    "0.",
+            fprintf(p->file, " Inputs are\n * whole multiples of 2^%d; those outside +-2^%d saturate, NaN counts as 0.",
                     -x->fraction, 15 - x->fraction);
         fputs("\n", p->file);
     } else {
@@ -116,8 +113,7 @@ void print_header(const struct printer *p)
     const struct program *program = p->program;
     const uint32_t outputs = program->vector[program->output].size;
     fprintf(p->file,
-            "/* %s.h: a recurrent network, a step at a time, without a library. "
-            "Made by `unroll export`,\n"
+            "/* %s.h: a recurrent network, a step at a time, without a library. Made by `unroll export`,\n"
             " * Unroll %s; docs/microcontrollers.md explains it.\n *\n",
             p->prefix, unroll_version());
     print_network(p);

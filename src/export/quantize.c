@@ -54,8 +54,7 @@ static unroll_status quantize_matrix(struct matrix *m)
     enum { WIDEST = 65536 };
     if (m->width > WIDEST)
         return fail(UNROLL_UNSUPPORTED,
-                    "'%s' has rows of %u numbers, more than %d: sums of int8 products may overflow; "
-                    "fix: `dtype` fp32",
+                    "'%s' has rows of %u numbers, more than %d: sums of int8 products may overflow; fix: `dtype` fp32",
                     m->parameter->name, m->width, WIDEST);
     m->q = allocate_zeroed(m->rows, m->width);
     m->scale = allocate_zeroed(m->rows, sizeof *m->scale);
@@ -182,8 +181,7 @@ static unroll_status size_sums(struct program *p)
         int fraction = SUM_BITS - (max > 0 ? exponent_of(max) + 1 : 0);
         if (fraction < 0)
             return fail(UNROLL_UNSUPPORTED,
-                        "sums '%s' may become as large as %.3g, which integers have no room for; "
-                        "fix: `dtype` fp32",
+                        "sums '%s' may become as large as %.3g, which integers have no room for; fix: `dtype` fp32",
                         p->vector[v].name, max);
         p->vector[v].fraction = fraction < MAX_SUM_FRACTION ? fraction : MAX_SUM_FRACTION;
     }
@@ -201,8 +199,7 @@ static unroll_status make_multipliers(struct act *a, const double *scale, uint32
     a->shift = a->shift < 1 ? 1 : a->shift > 62 ? 62 : a->shift;
     if (ldexp(largest, a->shift) > 0x1p30)
         return fail(UNROLL_UNSUPPORTED,
-                    "layer %d: weights are too large beside what they multiply for integers; fix: "
-                    "`dtype` fp32",
+                    "layer %d: weights are too large beside what they multiply for integers; fix: `dtype` fp32",
                     a->layer);
     for (uint32_t i = 0; i < count; i++) a->multiplier[i] = (int32_t)nearbyint(ldexp(scale[i], power + a->shift));
     return UNROLL_OK;

@@ -14,7 +14,6 @@ unroll_status csv_write(const char *path, const struct tensor_view *tensor)
     const float *number = tensor->data;
     size_t count = (size_t)tensor_view_count(tensor), width = (size_t)tensor->shape[tensor->rank - 1], used = 0;
     char *text = count < SIZE_MAX / LONGEST_NUMBER ? allocate_zeroed(count + 1, LONGEST_NUMBER) : NULL;
-
     if (!text)
         return fail(UNROLL_RESOURCE, "no memory for the %zu numbers of '%s'", count, path);
     const locale_t before = point_begin();

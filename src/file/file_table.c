@@ -27,7 +27,6 @@ static bool offers(const struct file_format *format, enum direction direction)
 const char *unroll_format_name(int index, int *can_import, int *can_export, const char **about)
 {
     const struct file_format *format = format_at(index);
-
     if (format && can_import)
         *can_import = offers(format, IMPORT);
     if (format && can_export)
@@ -39,7 +38,6 @@ void report_line(void (*report)(void *arg, const char *line), void *arg, const c
 {
     char line[1024];
     va_list arguments;
-
     if (!report)
         return;
     va_start(arguments, format);
@@ -62,7 +60,6 @@ enum { KNOWN = 256 };
 static const char *name_of(enum direction direction, int index)
 {
     const struct file_format *format;
-
     for (int i = 0; (format = format_at(i)) != NULL; i++)
         if (offers(format, direction) && index-- == 0)
             return format->name;
@@ -75,7 +72,6 @@ static const char *exportable(int index) { return name_of(EXPORT, index); }
 static unroll_status find_by_name(const char *name, enum direction direction, const struct file_format **found)
 {
     char known[KNOWN];
-
     *found = format_at(table_find(&formats, name));
     if (*found && offers(*found, direction))
         return UNROLL_OK;
@@ -89,7 +85,6 @@ static bool is_archive_of(const char *name, const char *head, size_t bytes)
 {
     enum { LENGTH_AT = 26, NAME_AT = 30 }; /* of a zip's local header */
     size_t wanted = strlen(name);
-
     if (bytes < NAME_AT || memcmp(head, "PK\3\4", 4))
         return false;
     size_t length = get_number(head + LENGTH_AT, 2);
@@ -102,7 +97,6 @@ static unroll_status refuse_content(const char *path, const char *head, size_t b
     static const char hdf5[] = "\x89HDF\r\n\x1a\n";
     char known[KNOWN];
     bool is_pickle = bytes >= 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5;
-
     if ((bytes >= 8 && !memcmp(head, hdf5, 8)) || path_ends_in(path, ".keras"))
         return fail(UNROLL_DATA,
                     "'%s' is a file of Keras, which is not read; fix: write its weights as safetensors "
@@ -122,7 +116,6 @@ static unroll_status find_by_content(const char *path, const struct file_format 
     char head[FORMAT_HEAD];
     size_t bytes;
     uint64_t size;
-
     TRY(read_file_start(path, head, sizeof head, &bytes, &size));
     for (int i = 0; (*found = format_at(i)) != NULL; i++)
         if ((*found)->import && (*found)->recognises && (*found)->recognises(path, head, bytes))
@@ -166,7 +159,6 @@ static unroll_status check_import(const struct file_format *format, const unroll
                                   {TAKES_ORDER, config->order != NULL, "order of modules"},
                                   {TAKES_NONLINEARITY, nonlinearity != NULL, "nonlinearity"},
                                   {TAKES_GRU_RESET, reset != NULL, "choice of the reset of a GRU"}};
-
     if (reset && strcmp(reset, "after") && strcmp(reset, "before"))
         return fail(UNROLL_USAGE, "gru_reset = '%.40s'; fix: choose one of after, before", reset);
     if (nonlinearity && strcmp(nonlinearity, "tanh") && strcmp(nonlinearity, "relu"))
@@ -177,7 +169,6 @@ static unroll_status check_import(const struct file_format *format, const unroll
 unroll_status unroll_import(const char *path, const unroll_import_config *given, unroll_model **model)
 {
     const struct file_format *format;
-
     CHECK_BEGUN(given, unroll_import_config, "unroll_import_default()");
     unroll_import_config config = *given;
     if (config.format)
@@ -198,14 +189,12 @@ static unroll_status check_export(const struct file_format *format, const unroll
         {TAKES_CALIBRATION, config->calibration != NULL, "calibration"},
         {TAKES_OPSET, config->opset != plain.opset, "opset"},
         {TAKES_PROGRAM, config->steps != plain.steps || config->rows != plain.rows, "steps and rows of a program"}};
-
     return check_wishes(format->name, EXPORT, format->export_takes, wishes, sizeof wishes / sizeof *wishes);
 }
 
 unroll_status unroll_export(const unroll_model *model, const char *path, const unroll_export_config *given)
 {
     const struct file_format *format;
-
     CHECK_BEGUN(given, unroll_export_config, "unroll_export_default()");
     TRY(find_by_name(given->format ? given->format : "", EXPORT, &format));
     TRY(check_export(format, given));

@@ -302,9 +302,7 @@ static unroll_status check_version(const struct safetensors *file, const char *p
     const bool described = safetensors_metadata(file, "network") || safetensors_metadata(file, "spec");
     if (!format || strcmp(format, "unroll") || !version || !described)
         return fail(UNROLL_DATA,
-                    "'%s' is a safetensors file, but no model of ours: it describes no network in its "
-                    "metadata",
-                    path);
+                    "'%s' is a safetensors file, but no model of ours: it describes no network in its metadata", path);
     if (!strcmp(version, version_1))
         return UNROLL_OK;
     if (strcmp(version, format_version))

@@ -32,15 +32,12 @@ static const char *const descriptions[DTYPE_COUNT] = {
 static unroll_status describe_view(const struct npy_header *h, const char *name, struct tensor_view *tensor)
 {
     int i = 0;
-
     while (i < DTYPE_COUNT && (!descriptions[i] || strcmp(descriptions[i], h->type))) i++;
     if (i == DTYPE_COUNT)
         return fail(UNROLL_UNSUPPORTED, "'%s': its numbers are '%s'; fix: .astype('<%c4') before it is saved", name,
                     h->type, strpbrk(h->type, "iu") ? 'i' : 'f');
     if (h->fortran && h->rank > 1)
-        return fail(UNROLL_UNSUPPORTED,
-                    "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is "
-                    "saved",
+        return fail(UNROLL_UNSUPPORTED, "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is saved",
                     name);
     *tensor = (struct tensor_view){.name = name, .dtype = (enum dtype)i, .rank = h->rank};
     memcpy(tensor->shape, h->shape, sizeof h->shape);
@@ -72,12 +69,9 @@ unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct
     struct tensor_view found;
     struct npy_header header;
     const char *text, *end;
-
     TRY(find_npy_header(bytes, size, name, &text, &end));
     if (!npy_read_header(text, end, &header))
-        return fail(UNROLL_DATA,
-                    "'%s': its header is not the dict of descr, fortran_order and shape that NumPy "
-                    "writes",
+        return fail(UNROLL_DATA, "'%s': its header is not the dict of descr, fortran_order and shape that NumPy writes",
                     name);
     TRY(describe_view(&header, name, &found));
     uint64_t there = size - (size_t)(end - (const char *)bytes);
@@ -98,7 +92,6 @@ static size_t encode_npy_header(const struct tensor_view *tensor, unsigned char 
 {
     char *text = (char *)to + NPY_PREFIX;
     size_t capacity = NPY_HEADER_CAPACITY - NPY_PREFIX;
-
     if (!descriptions[tensor->dtype])
         return 0;
     size_t n = (size_t)snprintf(text, capacity, "{'descr': '%s', 'fortran_order': False, 'shape': (",
@@ -122,7 +115,6 @@ static unroll_status describe_array(const struct tensor_view *tensor, const char
                                     unsigned char header[NPY_HEADER_CAPACITY], size_t *length)
 {
     uint64_t bytes;
-
     if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK || !tensor_view_bytes(tensor, &bytes) ||
         bytes != tensor->bytes)
         return fail(UNROLL_USAGE, "cannot write '%s': the bytes of '%.160s' do not fit its shape", path, tensor->name);
@@ -137,7 +129,6 @@ unroll_status npy_write(const char *path, const struct tensor_view *tensor)
 {
     unsigned char header[NPY_HEADER_CAPACITY];
     size_t length;
-
     TRY(describe_array(tensor, path, header, &length));
     const struct piece pieces[] = {{header, length}, {tensor->data, tensor->bytes}};
     return write_file_atomically(path, pieces, 2);
@@ -171,7 +162,6 @@ static uint32_t crc32_of(uint32_t before, const void *bytes, size_t size)
 {
     const unsigned char *at = bytes;
     uint32_t table[256], crc = ~before;
-
     for (uint32_t i = 0; i < 256; i++) {
         table[i] = i;
         for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
@@ -190,7 +180,6 @@ struct archive {
 static unroll_status find_directory(const struct archive *a, size_t *at, size_t *entries)
 {
     size_t lowest = a->size > END_BYTES + LONGEST_COMMENT ? a->size - END_BYTES - LONGEST_COMMENT : 0;
-
     for (size_t i = a->size >= END_BYTES ? a->size - END_BYTES + 1 : 0; i-- > lowest;) {
         const unsigned char *end = a->bytes + i;
         if (get_number(end, 4) != END_SIGNATURE || get_number(end + 20, 2) != a->size - i - END_BYTES)
@@ -221,7 +210,6 @@ static unroll_status read_member(const struct archive *a, size_t *at, struct mem
 {
     const unsigned char *record = a->bytes + *at;
     size_t left = a->size - *at;
-
     if (left < CENTRAL_BYTES || get_number(record, 4) != CENTRAL_SIGNATURE)
         return fail(UNROLL_DATA, "'%s': a record of its directory is damaged", a->name);
     *m = (struct member){.name = record + CENTRAL_BYTES,
@@ -269,7 +257,6 @@ static unroll_status open_member(const struct archive *a, const struct member *m
 static unroll_status take_name(const struct archive *a, const struct member *m, char **names)
 {
     size_t suffix = strlen(SUFFIX), length = m->name_bytes;
-
     if (length < suffix || memcmp(m->name + length - suffix, SUFFIX, suffix) != 0 || memchr(m->name, '\0', length))
         return fail(UNROLL_DATA, "'%s': '%.*s' is not the name of an array, NAME" SUFFIX, a->name, (int)length,
                     (const char *)m->name);
@@ -284,7 +271,6 @@ static unroll_status read_members(const struct archive *a, size_t at, size_t ent
 {
     char *next = file->names;
     size_t sum = 0;
-
     for (size_t i = 0; i < entries; i++) {
         const char *name = next;
         struct member m;
@@ -305,7 +291,6 @@ unroll_status npz_parse(const void *bytes, size_t size, const char *name_for_err
 {
     const struct archive a = {bytes, size, name_for_errors};
     size_t at, entries;
-
     TRY(find_directory(&a, &at, &entries));
     struct npz *parsed = allocate_zeroed(1, sizeof *parsed);
     unroll_status status = UNROLL_OK;
@@ -329,7 +314,6 @@ unroll_status npz_parse(const void *bytes, size_t size, const char *name_for_err
 static unroll_status parse_single(const void *bytes, size_t size, const char *path, struct npz **file)
 {
     struct tensor_view tensor;
-
     TRY(npy_parse(bytes, size, path, &tensor));
     struct npz *single = allocate_zeroed(1, sizeof *single);
     if (single)
@@ -350,7 +334,6 @@ unroll_status npz_open(const char *path, struct npz **file)
     void *bytes;
     size_t size;
     struct npz *parsed;
-
     TRY(read_whole_file(path, INT64_MAX, &bytes, &size));
     bool is_single = size >= sizeof npy_magic && memcmp(bytes, npy_magic, sizeof npy_magic) == 0;
     unroll_status status = is_single ? parse_single(bytes, size, path, &parsed) : npz_parse(bytes, size, path, &parsed);
@@ -409,7 +392,6 @@ static unroll_status encode_member(const struct tensor_view *tensor, const char 
 {
     unsigned char header[NPY_HEADER_CAPACITY];
     size_t header_bytes, name_bytes = strlen(tensor->name) + strlen(SUFFIX);
-
     TRY(describe_array(tensor, path, header, &header_bytes));
     uint64_t bytes = header_bytes + tensor->bytes;
     if (name_bytes > 255 || *offset + bytes + sizeof w->before > UINT32_MAX - 1)
@@ -435,7 +417,6 @@ static unroll_status write_members(const char *path, const struct tensor_view *t
 {
     unsigned char end[END_BYTES] = {0};
     uint64_t offset = 0, directory = 0;
-
     for (int i = 0; i < count; i++) {
         TRY(encode_member(&tensors[i], path, &offset, &written[i]));
         pieces[2 * i] = (struct piece){written[i].before, written[i].before_bytes};
@@ -457,7 +438,6 @@ unroll_status npz_write(const char *path, const struct tensor_view *tensors, int
     struct written *written = allocate_zeroed((size_t)count, sizeof *written);
     struct piece *pieces = allocate_zeroed(3 * (size_t)count + 1, sizeof *pieces);
     unroll_status status;
-
     if (count >= UINT16_MAX)
         status = fail(UNROLL_UNSUPPORTED, "cannot write '%s': an archive holds 65,534 arrays", path);
     else if (!written || !pieces)

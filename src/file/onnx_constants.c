@@ -292,8 +292,8 @@ unroll_status onnx_expand(struct onnx_import *im)
         return refuse_node(im, "only constants can be expanded");
     for (size_t i = 1; t && i < t->count; i++)
         if (t->f ? t->f[i] != t->f[0] : t->i[i] != t->i[0] || t->i[0] == SYMBOL_UNKNOWN)
-            return refuse_node(im, "numbers that differ are spread over a batch: initial states must be "
-                                   "zero or inputs");
+            return refuse_node(im,
+                               "numbers that differ are spread over a batch: initial states must be zero or inputs");
     v->kind = VALUE_FILL;
     v->fill = from->kind == VALUE_FILL ? from->fill : t->f ? t->f[0] : 0;
     v->constant = t && t->i ? t : NULL;

@@ -156,8 +156,7 @@ unroll_status onnx_add(struct onnx_import *im)
         return onnx_arithmetic(im);
     struct value *x = a->kind == VALUE_SYMBOLIC ? a : b, *bias = x == a ? b : a;
     if (bias->kind != VALUE_CONSTANT)
-        return refuse_node(im, "it adds what two layers give; layers put them side by side (Concat), or add "
-                               "biases");
+        return refuse_node(im, "it adds what two layers give; layers put them side by side (Concat), or add biases");
     struct imported_layer *l = open_layer(im, x);
     if (!l || l->bias || !l->weight || !is_bias_of(bias->constant, &x->symbolic, l->layer.width))
         return refuse_node(im, "it adds constants that are no bias of a product with weights");

@@ -248,8 +248,7 @@ static unroll_status check_state_axes(struct onnx_import *im, int input, int bat
     for (int i = 0; i < im->states; i++)
         if (im->state[i].input == input && (im->state[i].batch != batch || im->state[i].features != features))
             return refuse_node(im,
-                               "it reads the axes of the first states '%.60s' in another order than a node "
-                               "before it",
+                               "it reads the axes of the first states '%.60s' in another order than a node before it",
                                im->file->input[input].name);
     return UNROLL_OK;
 }

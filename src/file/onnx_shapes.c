@@ -188,8 +188,8 @@ static unroll_status open_rows(struct onnx_import *im, struct symbolic *f)
     if (f->rank != 3 || f->stacks != 1 || f->pieces != 1 || whole.kind != PIECE_INPUT || whole.row >= 0 ||
         f->is_integer || f->axis[0].second || f->axis[0].id < AXIS_OF_INPUT ||
         (im->bound && f->axis[0].id == im->time) || size < 1)
-        return refuse_node(im, "parts along time, batch or an axis of unknown size can't be taken; layers "
-                               "run over all of them");
+        return refuse_node(
+            im, "parts along time, batch or an axis of unknown size can't be taken; layers run over all of them");
     TRY(onnx_new_pieces(im, f, (int)(size > 4096 ? 0 : size), 1));
     for (int s = 0; s < f->stacks; s++) {
         f->piece[s] = whole;

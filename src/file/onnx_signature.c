@@ -316,6 +316,7 @@ void onnx_report(const struct onnx_import *im)
     }
     report_signature(im, true);
     if (padding)
-        report_import(im->config, "steps after a row's length are zero; in the graph they hold biases and what "
-                                  "functions make of zeros");
+        report_import(
+            im->config,
+            "steps after a row's length are zero; in the graph they hold biases and what functions make of zeros");
 }

@@ -29,7 +29,6 @@ static unroll_status read_integer(struct scanner *s, const char *where, int min,
     const char *begin = s->at += strspn(s->at, " \t\r\n");
     int64_t value;
     enum number_state state = number_integer(&s->at, NULL, min, max, &value);
-
     if (state == NUMBER_NONE)
         return fail(UNROLL_DATA, "%s: a number is missing", where);
     if (state == NUMBER_OUTSIDE)
@@ -43,7 +42,6 @@ static unroll_status read_integer(struct scanner *s, const char *where, int min,
 static unroll_status read_weights(struct scanner *s, const char *where, size_t count, float *to)
 {
     int number;
-
     for (size_t i = 0; i < count; i++) {
         TRY(read_integer(s, where, INT8_MIN, INT8_MAX, &number));
         to[i] = (float)number / 256;
@@ -84,7 +82,6 @@ struct read_layer {
 static unroll_status read_layer(struct scanner *s, enum place place, struct read_layer *l)
 {
     const char *where = places[place].name;
-
     TRY(read_integer(s, where, 1, 3 * WIDEST, &l->inputs));
     TRY(read_integer(s, where, 1, WIDEST, &l->units));
     TRY(read_integer(s, where, 0, 2, &l->activation));
@@ -135,7 +132,6 @@ static unroll_status build(const struct read_layer *layers, const unroll_import_
     unroll_layer layer[LAYERS];
     unroll_network network = unroll_network_default();
     struct unroll_model *m;
-
     describe_layers(layers, layer);
     network.input = layers[INPUT_DENSE].inputs;
     network.layer = layer;
@@ -161,7 +157,6 @@ static unroll_status import_text(const char *text, const unroll_import_config *c
 {
     struct read_layer layers[LAYERS] = {{0}};
     struct scanner s = {text + strlen(MAGIC)};
-
     if (strncmp(text, MAGIC, strlen(MAGIC)))
         return fail(UNROLL_DATA, "it does not begin with '%.*s'", (int)strlen(MAGIC) - 1, MAGIC);
     unroll_status status = read_layers(&s, layers);
@@ -179,7 +174,6 @@ static unroll_status import_rnnoise(const char *path, const unroll_import_config
 {
     void *text;
     size_t size;
-
     TRY(read_whole_file(path, LARGEST_FILE, &text, &size)); /* a zero byte follows */
     unroll_status status = import_text(text, config, model);
     if (status != UNROLL_OK)

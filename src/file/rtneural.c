@@ -42,7 +42,6 @@ static unroll_status read_matrix(const json_t *json, const char *where, struct m
     const json_t *first = json_array_get(json, 0);
     struct matrix m = {.rank = json_is_array(first) ? 2 : 1, .rows = json_array_size(json), .columns = 1};
     unroll_status status = UNROLL_OK;
-
     if (m.rank == 2)
         m.columns = json_array_size(first);
     if (m.rows < 1 || m.rows > WIDEST || m.columns < 1 || m.columns > WIDEST)
@@ -79,7 +78,6 @@ static unroll_status read_tensors(json_t *json, struct tensor_view *tensor, stru
 {
     const char *name;
     json_t *value;
-
     json_object_foreach(json, name, value)
     {
         struct matrix m;
@@ -122,7 +120,6 @@ struct described {
 static bool find_activation(const char *keras, const char **ours)
 {
     struct activation known;
-
     *ours = !*keras || !strcmp(keras, "linear") ? NULL : keras;
     return !*ours || activation_parse(*ours, &known);
 }
@@ -132,7 +129,6 @@ static unroll_status add_layer(struct described *d, const char *where, const cha
 {
     bool dense = !strcmp(kind, "dense");
     unroll_layer *l = &d->layer[d->count];
-
     if (d->count == MODEL_LAYERS_MAX)
         return fail(UNROLL_UNSUPPORTED, "%s: more than %d layers", where, MODEL_LAYERS_MAX);
     if (!dense && *activation && strcmp(activation, "tanh"))
@@ -153,7 +149,6 @@ static unroll_status add_layer(struct described *d, const char *where, const cha
 static unroll_status join_activation(struct described *d, const char *where, const char *activation)
 {
     unroll_layer *l = d->count ? &d->layer[d->count - 1] : NULL;
-
     if (!l || strcmp(l->kind, "dense") || l->activation)
         return fail(UNROLL_UNSUPPORTED, "%s: an activation that does not follow a linear dense layer", where);
     if (!find_activation(activation, &l->activation))
@@ -165,7 +160,6 @@ static unroll_status width_of(json_t *json, const char *where, const char *key, 
 {
     json_t *shape;
     int64_t last;
-
     TRY(json_field_array(json, where, key, &shape));
     size_t axes = json_array_size(shape);
     TRY(json_item_integer(shape, where, key, axes ? axes - 1 : 0, 1, WIDEST, &last));
@@ -178,7 +172,6 @@ static unroll_status describe_layer(json_t *json, const char *where, struct desc
     const char *type, *activation = "";
     json_t *weights;
     int width;
-
     TRY(json_field_string(json, where, "type", &type));
     if (json_object_get(json, "activation"))
         TRY(json_field_string(json, where, "activation", &activation));
@@ -198,7 +191,6 @@ static unroll_status describe_layer(json_t *json, const char *where, struct desc
 static unroll_status describe_layers(json_t *json, struct described *d)
 {
     json_t *layers;
-
     TRY(width_of(json, "the model", "in_shape", &d->input));
     TRY(json_field_array(json, "the model", "layers", &layers));
     for (size_t i = 0; i < json_array_size(layers); i++) {
@@ -264,7 +256,6 @@ static unroll_status import_described(const struct described *d, const unroll_im
 {
     unroll_network network = unroll_network_default();
     struct unroll_model *made;
-
     network.input = d->input;
     network.layer = d->layer;
     network.layers = d->count;
@@ -301,7 +292,6 @@ static unroll_status import_layers(json_t *json, const unroll_import_config *con
 static unroll_status import_rtneural(const char *path, const unroll_import_config *config, unroll_model **model)
 {
     json_t *json;
-
     TRY(read_json_file(path, LARGEST_FILE, &json));
     unroll_status status = json_is_object(json)
                                ? (json_object_get(json, "layers") ? import_layers : import_tensors)(json, config, model)

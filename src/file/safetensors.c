@@ -37,7 +37,6 @@ struct safetensors {
 static uint64_t hash_tensor(const struct tensor_view *tensor)
 {
     uint64_t hash = hash_text(hash_text(HASH_BEGIN, tensor->name), dtype_name(tensor->dtype));
-
     for (int i = 0; i < tensor->rank; i++) hash = hash_number(hash, tensor->shape[i]);
     return hash_data(hash, tensor->data, tensor->bytes);
 }
@@ -61,7 +60,6 @@ struct source {
 static unroll_status parse_dtype(const json_t *entry, const char *where, enum dtype *dtype)
 {
     const char *name;
-
     TRY(json_field_string(entry, where, "dtype", &name));
     if (!dtype_parse(name, dtype))
         return fail(UNROLL_DATA, "%s: the dtype '%.40s' is unknown; fix: convert it to F32", where, name);
@@ -72,7 +70,6 @@ static unroll_status parse_shape(const json_t *entry, const char *where, struct 
 {
     json_t *shape;
     int64_t extent;
-
     TRY(json_field_array(entry, where, "shape", &shape));
     if (json_array_size(shape) > TENSOR_LARGEST_RANK)
         return fail(UNROLL_UNSUPPORTED, "%s: has %zu dimensions, more than %d", where, json_array_size(shape),
@@ -91,7 +88,6 @@ static unroll_status parse_offsets(const json_t *entry, const char *where, const
     json_t *offsets;
     uint64_t expected;
     int64_t end_points[2];
-
     TRY(json_field_array(entry, where, "data_offsets", &offsets));
     if (json_array_size(offsets) != 2)
         return fail(UNROLL_DATA, "%s: data_offsets must be [begin, end]", where);
@@ -130,7 +126,6 @@ static unroll_status check_metadata(const struct source *source, json_t *metadat
 {
     const char *key;
     json_t *value;
-
     if (!json_is_object(metadata))
         return fail(UNROLL_DATA, "'%s': " METADATA_KEY " must be an object of strings", source->name);
     json_object_foreach(metadata, key, value)
@@ -144,7 +139,6 @@ static unroll_status check_metadata(const struct source *source, json_t *metadat
 static int compare_position(const void *left, const void *right)
 {
     const struct tensor_view *a = left, *b = right;
-
     if (a->data != b->data)
         return (const char *)a->data < (const char *)b->data ? -1 : 1;
     if (a->bytes != b->bytes)
@@ -156,7 +150,6 @@ static int compare_position(const void *left, const void *right)
 static unroll_status check_tiling(const struct source *source, const struct tensor_view *tensors, int count)
 {
     uint64_t end = 0;
-
     for (int i = 0; i < count; i++) {
         uint64_t begin = (uint64_t)((const char *)tensors[i].data - source->data);
         if (begin != end)
@@ -175,7 +168,6 @@ static unroll_status parse_header(const struct source *source, json_t *header, s
 {
     const char *name;
     json_t *entry;
-
     TRY(ALLOCATE(file->tensors, json_object_size(header), "for the %zu tensors of '%s'", json_object_size(header),
                  source->name));
     json_object_foreach(header, name, entry)
@@ -194,7 +186,6 @@ static uint64_t sum_of_file(const struct safetensors *file)
     const char *key;
     json_t *value;
     uint64_t sum = 0;
-
     for (int i = 0; i < file->count; i++) sum += hash_tensor(&file->tensors[i]);
     json_object_foreach(json_object_get(file->header, METADATA_KEY), key, value) if (strcmp(key, CHECKSUM_KEY) != 0)
         sum += hash_pair(key, json_string_value(value));
@@ -206,7 +197,6 @@ static unroll_status check_checksum(const struct safetensors *file, const char *
 {
     const char *stated = safetensors_metadata(file, CHECKSUM_KEY);
     char found[CHECKSUM_SIZE];
-
     if (stated == NULL)
         return UNROLL_OK;
     format_checksum(sum_of_file(file), found);
@@ -240,7 +230,6 @@ unroll_status safetensors_parse(const void *bytes, size_t size, const char *name
     const char *text = (const char *)bytes + LENGTH_BYTES;
     json_t *header;
     size_t length;
-
     TRY(find_header(bytes, size, name_for_errors, &length));
     TRY(parse_json(text, length, name_for_errors, &header));
     struct source source = {name_for_errors, text + length, size - LENGTH_BYTES - length};
@@ -268,7 +257,6 @@ unroll_status safetensors_open(const char *path, struct safetensors **file)
     uint64_t whole;
     size_t size, length;
     struct safetensors *parsed;
-
     TRY(read_file_start(path, start, sizeof start, &size, &whole));
     if (size > 0)
         TRY(find_header(start, whole, path, &length));
@@ -327,7 +315,6 @@ static int compare_for_writing(const void *left, const void *right)
     const struct tensor_view *a = *(const struct tensor_view *const *)left;
     const struct tensor_view *b = *(const struct tensor_view *const *)right;
     size_t size_a = dtype_size(a->dtype), size_b = dtype_size(b->dtype);
-
     if (size_a != size_b)
         return size_a > size_b ? -1 : 1;
     return strcmp(a->name, b->name);
@@ -337,7 +324,6 @@ static int compare_keys(const void *left, const void *right)
 {
     const struct metadata *a = *(const struct metadata *const *)left;
     const struct metadata *b = *(const struct metadata *const *)right;
-
     return strcmp(a->key, b->key);
 }
 
@@ -358,7 +344,6 @@ static unroll_status describe_tensor(json_t *header, const struct tensor_view *t
                                      uint64_t *offset)
 {
     uint64_t expected, end;
-
     if (strcmp(tensor->name, METADATA_KEY) == 0)
         return fail(UNROLL_USAGE, "cannot write '%s': a tensor cannot be named " METADATA_KEY, path);
     if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK)
@@ -389,7 +374,6 @@ struct contents {
 static unroll_status describe_metadata(const struct contents *contents, json_t *header)
 {
     json_t *object = json_object();
-
     TRY(add_to_header(header, METADATA_KEY, object, contents->path));
     for (int i = 0; i < contents->metadata_count; i++) {
         const struct metadata *pair = contents->metadata[i];
@@ -403,7 +387,6 @@ static unroll_status add_checksum(const struct contents *contents, json_t *heade
 {
     char checksum[CHECKSUM_SIZE];
     uint64_t sum = 0;
-
     for (int i = 0; i < contents->count; i++) sum += hash_tensor(contents->tensors[i]);
     for (int i = 0; i < contents->metadata_count; i++)
         sum += hash_pair(contents->metadata[i]->key, contents->metadata[i]->value);
@@ -414,7 +397,6 @@ static unroll_status add_checksum(const struct contents *contents, json_t *heade
 static unroll_status describe_contents(const struct contents *contents, json_t *header)
 {
     uint64_t offset = 0;
-
     TRY(describe_metadata(contents, header));
     for (int i = 0; i < contents->count; i++)
         TRY(describe_tensor(header, contents->tensors[i], contents->path, &offset));
@@ -426,7 +408,6 @@ static unroll_status encode_header(const char *path, const json_t *header, unsig
 {
     size_t length = json_dumpb(header, NULL, 0, JSON_COMPACT);
     size_t padded = (length + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
-
     if (length == 0 || padded > SAFETENSORS_LARGEST_HEADER)
         return fail(UNROLL_USAGE, "cannot write '%s': its header of %zu bytes is larger than %d", path, padded,
                     SAFETENSORS_LARGEST_HEADER);
@@ -444,7 +425,6 @@ static unroll_status write_with_header(const struct contents *contents, json_t *
 {
     unsigned char *encoded;
     size_t size;
-
     TRY(describe_contents(contents, header));
     TRY(encode_header(contents->path, header, &encoded, &size));
     struct piece *pieces = allocate_zeroed((size_t)contents->count + 1, sizeof *pieces);
@@ -472,7 +452,6 @@ unroll_status safetensors_write(const char *path, const struct tensor_view *tens
                                 .metadata = allocate_zeroed((size_t)metadata_count, sizeof *contents.metadata)};
     json_t *header = json_object();
     unroll_status status;
-
     if (contents.tensors == NULL || contents.metadata == NULL || header == NULL) {
         status = fail(UNROLL_RESOURCE, "no memory to write '%s'", path);
     } else {

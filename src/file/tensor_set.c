@@ -27,7 +27,6 @@ void tensor_set_sort(struct tensor_set *set)
 static unroll_status list_tensors(const char *path, struct tensor_set *set)
 {
     int total = 0;
-
     for (int f = 0; f < set->files; f++) total += safetensors_count(set->file[f]);
     TRY(ALLOCATE(set->tensor, (size_t)total, "for %d tensors", total));
     for (int f = 0; f < set->files; f++)
@@ -53,7 +52,6 @@ static unroll_status open_shard(const char *index, const char *name, struct tens
     char path[PATH_LONGEST];
     const char *slash = strrchr(index, '/');
     int folder = slash ? (int)(slash - index) + 1 : 0;
-
     if (snprintf(path, sizeof path, "%.*s%s", folder, index, name) >= (int)sizeof path)
         return fail(UNROLL_USAGE, "'%s': the path of shard '%s' is too long", index, name);
     TRY(safetensors_open(path, &set->file[set->files]));
@@ -73,7 +71,6 @@ static unroll_status open_shards(const char *index, json_t *map, const char **na
 {
     const char *tensor;
     json_t *value;
-
     json_object_foreach(map, tensor, value)
     {
         const char *name = json_string_value(value);
@@ -93,7 +90,6 @@ static unroll_status check_map(const char *index, json_t *map, const char *const
 {
     const char *tensor;
     json_t *value;
-
     json_object_foreach(map, tensor, value)
     {
         int f = find_name(names, set->files, json_string_value(value));
@@ -129,7 +125,6 @@ static unroll_status read_index(const char *index, json_t *json, struct tensor_s
 static unroll_status open_index(const char *path, struct tensor_set *set)
 {
     json_t *json;
-
     TRY(read_json_file(path, LARGEST_INDEX, &json));
     unroll_status status = read_index(path, json, set);
     json_decref(json);

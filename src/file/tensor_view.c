@@ -9,7 +9,6 @@
 bool tensor_view_bytes(const struct tensor_view *tensor, uint64_t *bytes)
 {
     uint64_t product = dtype_size(tensor->dtype);
-
     for (int i = 0; i < tensor->rank; i++)
         if (tensor->shape[i] > INT64_MAX || __builtin_mul_overflow(product, tensor->shape[i], &product))
             return false;
@@ -51,7 +50,6 @@ static double element(const struct tensor_view *tensor, uint64_t i)
 unroll_status tensor_view_to_floats(const struct tensor_view *tensor, float *to)
 {
     uint64_t count = tensor_view_count(tensor);
-
     if (tensor->dtype == DTYPE_F32) {
         memcpy(to, tensor->data, tensor->bytes);
         return UNROLL_OK;
@@ -74,7 +72,6 @@ static bool is_integer(enum dtype dtype)
 unroll_status tensor_view_to_integers(const struct tensor_view *tensor, int32_t *to)
 {
     uint64_t count = tensor_view_count(tensor);
-
     if (!is_integer(tensor->dtype))
         return fail(UNROLL_DATA, "tensor '%.160s' holds %s; it must hold integers", tensor->name,
                     dtype_name(tensor->dtype));
@@ -93,7 +90,6 @@ uint64_t tensor_view_count(const struct tensor_view *tensor) { return tensor->by
 const char *tensor_view_shape(const struct tensor_view *tensor, char text[SHAPE_TEXT])
 {
     size_t used = (size_t)snprintf(text, SHAPE_TEXT, "[");
-
     for (int i = 0; i < tensor->rank; i++)
         used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%" PRIu64, i ? ", " : "", tensor->shape[i]);
     snprintf(text + used, SHAPE_TEXT - used, "]");

@@ -71,7 +71,6 @@ static void add_tensor(struct state_dict *d, struct unroll_model *m, int index, 
     const struct parameter *q = &m->parameter[index];
     struct tensor_view *t = &d->tensor[d->count];
     unroll_parameter p;
-
     unroll_model_parameter(m, index, &p);
     snprintf(d->name[d->count], sizeof *d->name, "%s%s", prefix ? prefix : "", name ? name : p.name);
     *t = (struct tensor_view){.name = d->name[d->count],
@@ -119,7 +118,6 @@ static unroll_status export_torch(const unroll_model *model, const char *path, c
     static const struct metadata metadata = {"format", "pt"}; /* transformers and others ask for it */
     struct state_dict d = {.count = 0};
     enum dtype dtype;
-
     TRY(check_expressible(m));
     TRY(find_dtype(config->dtype, &dtype));
     if (config->prefix && strlen(config->prefix) > 160)

@@ -13,7 +13,6 @@
 static void report_stack(const unroll_import_config *config, const struct torch_module *m)
 {
     char projection[48] = "";
-
     if (m->projection)
         snprintf(projection, sizeof projection, ", projection %u", (unsigned)m->projection);
     report_import(config, "%s: %s %d x %u, %u -> %u%s%s%s", m->name, m->cell->called, m->levels, (unsigned)m->hidden,
@@ -48,7 +47,6 @@ static void report_modules(const unroll_import_config *config, const struct torc
 static const struct tensor_view *matrix_of(const struct tensor_set *set, const struct torch_module *m)
 {
     char name[256];
-
     snprintf(name, sizeof name, "%.191sweight", m->base);
     return tensor_set_find(set, name);
 }
@@ -57,7 +55,6 @@ static const struct tensor_view *matrix_of(const struct tensor_set *set, const s
 static bool is_tied(const struct tensor_set *set, const struct torch_modules *all)
 {
     const struct torch_module *embedding = &all->module[0], *head = &all->module[all->count - 1];
-
     if (all->count != 3 || embedding->kind != TORCH_EMBEDDING || head->kind != TORCH_LINEAR || !head->bias ||
         head->activation.kind != ACTIVATION_LINEAR || embedding->output != head->input ||
         embedding->input != head->output)
@@ -103,7 +100,6 @@ static unroll_status new_model(const struct torch_modules *all, bool tied, unrol
     const struct torch_module *first = &all->module[0];
     bool embedded = first->kind == TORCH_EMBEDDING;
     int wanted = 0;
-
     network.input = (int)first->input;
     network.tokens = embedded;
     network.embed = embedded ? (int)first->output : 0;
@@ -131,7 +127,6 @@ static const struct tensor_view *find_tensor(const struct tensor_set *set, const
     const char *dot = strrchr(parameter, '.');
     size_t length = (size_t)(dot - parameter);
     char name[320];
-
     for (int i = 0; i < all->count; i++) {
         const struct torch_module *m = &all->module[i];
         if (strlen(m->name) != length || memcmp(m->name, parameter, length))
@@ -146,7 +141,6 @@ static unroll_status fill_parameter(const struct tensor_set *set, const struct t
                                     const unroll_parameter *p, size_t count)
 {
     const struct tensor_view *t = find_tensor(set, all, p->name);
-
     if (!t || tensor_view_count(t) != count)
         return fail(UNROLL_DATA, "the tensor for '%s' is missing, or of another size", p->name);
     TRY(tensor_view_to_floats(t, p->data));
@@ -158,7 +152,6 @@ static unroll_status fill_parameter(const struct tensor_set *set, const struct t
 static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all, struct unroll_model *m)
 {
     unroll_parameter p;
-
     for (int i = 0; i < m->parameters; i++) {
         unroll_model_parameter(m, i, &p);
         TRY(fill_parameter(set, all, &p, m->parameter[i].count));
@@ -171,7 +164,6 @@ static unroll_status fill(const struct tensor_set *set, const struct torch_modul
 static void report_dtypes(const unroll_import_config *config, const struct tensor_set *set)
 {
     int of[DTYPE_COUNT] = {0};
-
     for (int i = 0; i < set->count; i++) of[set->tensor[i]->dtype]++;
     for (int d = 0; d < DTYPE_COUNT; d++)
         if (of[d] && d != DTYPE_F32)
@@ -183,7 +175,6 @@ static unroll_status import_modules(const struct tensor_set *set, const unroll_i
                                     struct torch_modules *all, unroll_model **model)
 {
     struct unroll_model *made;
-
     TRY(torch_find_modules(set, config, all));
     TRY(torch_order_modules(config, all));
     report_modules(config, all);
@@ -206,7 +197,6 @@ unroll_status import_state_dict(const struct tensor_set *set, const unroll_impor
     struct torch_modules *all = allocate_zeroed(1, sizeof *all);
     unroll_status status =
         all ? import_modules(set, config, all, model) : fail(UNROLL_RESOURCE, "no memory for the modules of a file");
-
     release(all);
     return status;
 }
@@ -216,7 +206,6 @@ static unroll_status import_file(const struct tensor_set *set, const unroll_impo
 {
     unroll_import_config config = *given;
     const char *order = tensor_set_metadata(set, "order");
-
     if (!config.order && order) {
         config.order = order;
         report_import(&config, "order: %s, says the file", order);
@@ -227,7 +216,6 @@ static unroll_status import_file(const struct tensor_set *set, const unroll_impo
 unroll_status import_torch(const char *path, const unroll_import_config *config, unroll_model **model)
 {
     struct tensor_set set;
-
     TRY(tensor_set_open(path, &set));
     const char *format = tensor_set_metadata(&set, "format");
     unroll_status status = format && !strcmp(format, "unroll")

@@ -24,7 +24,6 @@ static bool parse_level(const char *text, struct leaf *leaf)
 {
     const char *end = text;
     int64_t level;
-
     if (number_integer(&end, NULL, 0, MODEL_LAYERS_MAX - 1, &level) != NUMBER_OK || (*text == '0' && end - text > 1))
         return false;
     leaf->level = (int)level;
@@ -63,7 +62,6 @@ struct seen {
 static unroll_status find_module(struct torch_modules *all, const char *name, size_t base, size_t prefix, int *found)
 {
     struct torch_module *m = all->module;
-
     for (*found = 0; *found < all->count; ++*found)
         if (strlen(m[*found].base) == base && !memcmp(m[*found].base, name, base))
             return UNROLL_OK;
@@ -74,8 +72,7 @@ static unroll_status find_module(struct torch_modules *all, const char *name, si
     *m = (struct torch_module){.levels = 0};
     if (base >= sizeof m->base || base > prefix + sizeof m->name)
         return fail(UNROLL_UNSUPPORTED,
-                    "the name of the tensor '%.200s' is too long; fix: `prefix` for what is before "
-                    "its last %zu bytes",
+                    "the name of the tensor '%.200s' is too long; fix: `prefix` for what is before its last %zu bytes",
                     name, sizeof m->name - 1);
     memcpy(m->base, name, base);
     if (base > prefix)
@@ -86,7 +83,6 @@ static unroll_status find_module(struct torch_modules *all, const char *name, si
 static unroll_status refuse_tensor(const struct tensor_view *t)
 {
     char shape[SHAPE_TEXT];
-
     return fail(UNROLL_UNSUPPORTED,
                 "the tensor '%.160s' %s is of no module that can be imported: RNN, LSTM, GRU, "
                 "Linear, Embedding; fix: `prefix` to take a part of the file",
@@ -98,7 +94,6 @@ static unroll_status collect(const struct tensor_view *t, size_t prefix, struct 
     const char *dot = strrchr(t->name + prefix, '.'), *last = dot ? dot + 1 : t->name + prefix;
     struct leaf leaf;
     int found;
-
     if (!parse_leaf(last, &leaf))
         return refuse_tensor(t);
     TRY(find_module(all, t->name, (size_t)(last - t->name), prefix, &found));
@@ -118,7 +113,6 @@ static unroll_status need(const struct tensor_set *set, const struct torch_modul
                           int reverse, const struct tensor_view **found)
 {
     char name[256], shape[SHAPE_TEXT];
-
     name_tensor(m, role, level, reverse, name);
     const struct tensor_view *t = tensor_set_find(set, name);
     if (!t)
@@ -141,7 +135,6 @@ static unroll_status need_shape(const struct tensor_set *set, const struct torch
 {
     const struct tensor_view *t;
     char shape[SHAPE_TEXT], wanted[SHAPE_TEXT];
-
     TRY(need(set, m, leaf->role, leaf->level, leaf->reverse, &t));
     struct tensor_view should = {.rank = t->rank, .shape = {rows, columns}};
     if (t->shape[0] == rows && (t->rank == 1 || t->shape[1] == columns))
@@ -157,7 +150,6 @@ static unroll_status check_level(const struct tensor_set *set, const struct torc
     uint64_t gates = (uint64_t)cell_inputs_from(m->cell, FROM_X);
     uint64_t rows = gates * m->hidden, width = m->projection ? m->projection : m->hidden;
     struct leaf leaf = {.level = level, .reverse = reverse};
-
     leaf.role = WEIGHT_IH;
     TRY(need_shape(set, m, &leaf, rows, level ? m->output : m->input));
     leaf.role = WEIGHT_HH;
@@ -175,7 +167,6 @@ static unroll_status check_level(const struct tensor_set *set, const struct torc
 static unroll_status find_cell_of(const unroll_import_config *config, struct torch_module *m, uint64_t rows)
 {
     const struct cell_declaration *chosen = NULL;
-
     m->cell = NULL;
     for (int i = 0; cell_at(i) && !m->cell; i++)
         if (cell_at(i)->foreign.in_torch && rows == (uint64_t)cell_inputs_from(cell_at(i), FROM_X) * m->hidden)
@@ -199,7 +190,6 @@ static unroll_status measure_stack(const struct tensor_set *set, const unroll_im
                                    struct torch_module *m)
 {
     const struct tensor_view *ih, *hh, *hr;
-
     if (roles & (1u << WEIGHT | 1u << BIAS))
         return fail(UNROLL_DATA, "the tensors of '%s' are of a recurrent and of another module", m->base);
     TRY(need(set, m, WEIGHT_IH, 0, 0, &ih));
@@ -241,7 +231,6 @@ static unroll_status measure_matrix(const struct tensor_set *set, unsigned roles
 {
     const struct tensor_view *weight;
     struct leaf bias = {.role = BIAS};
-
     TRY(need(set, m, WEIGHT, 0, 0, &weight));
     m->bias = (roles & 1u << BIAS) != 0;
     m->kind = m->bias ? TORCH_LINEAR : kind_of_matrix(m->name);
@@ -256,8 +245,7 @@ static unroll_status check_names(const struct torch_modules *all)
         for (int k = 0; k < i; k++)
             if (!strcmp(all->module[i].name, all->module[k].name))
                 return fail(UNROLL_UNSUPPORTED,
-                            "'%s' and '%s' would both be called '%s'; fix: `prefix` to take one of "
-                            "them",
+                            "'%s' and '%s' would both be called '%s'; fix: `prefix` to take one of them",
                             all->module[k].base, all->module[i].base, all->module[i].name);
     return UNROLL_OK;
 }
@@ -268,7 +256,6 @@ unroll_status torch_find_modules(const struct tensor_set *set, const unroll_impo
     struct seen seen[MODEL_LAYERS_MAX] = {{0}};
     const char *prefix = config->prefix ? config->prefix : "";
     size_t length = strlen(prefix);
-
     all->count = 0;
     for (int i = 0; i < set->count; i++) {
         const char *name = set->tensor[i]->name;

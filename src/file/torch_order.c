@@ -23,7 +23,6 @@ static void read_as(struct torch_module *m, enum torch_kind kind)
 static const char *list_modules(const struct torch_modules *all, char *text, size_t size)
 {
     size_t used = 0;
-
     *text = 0;
     for (int i = 0; i < all->count && used < size; i++) {
         const struct torch_module *m = &all->module[i];
@@ -66,7 +65,6 @@ static unroll_status take_word(struct torch_modules *all, const char *word, size
     size_t name = colon ? (size_t)(colon - word) : length;
     struct torch_module *m = find_word(all, word, name);
     char variant[32] = "", list[600];
-
     if (!m)
         return fail(UNROLL_USAGE, "`order`: there is no module '%.*s'; there are %s", (int)name, word,
                     list_modules(all, list, sizeof list));
@@ -132,7 +130,6 @@ static void try_module(struct search *s, int i, enum torch_kind kind)
 {
     struct torch_modules *t = &s->trial;
     struct torch_module *m = &t->module[t->count], *before = t->count ? m - 1 : NULL;
-
     *m = s->all->module[i];
     read_as(m, kind);
     bool fits = kind == TORCH_EMBEDDING ? !before : !before || m->input == before->output;
@@ -165,7 +162,6 @@ static unroll_status find_order(const unroll_import_config *config, struct torch
                                 struct search *last)
 {
     char list[600];
-
     s->all = last->all = all;
     last->heads_last = true;
     search(last);

@@ -116,7 +116,6 @@ static void fill_parameter(struct unroll_model *m, int index, uint64_t seed)
 static unroll_status allocate_weights(struct unroll_model *m)
 {
     double needed = (double)m->count * sizeof *m->values, limit = (double)unroll_memory_limit();
-
     if (needed > limit)
         return fail(UNROLL_RESOURCE,
                     "the model's %zu weights need %.1f MB and the memory limit is %.1f MB; fix: fewer "

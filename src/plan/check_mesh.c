@@ -131,8 +131,7 @@ static unroll_status check_tags(const struct plan *p)
             if (a->tag != b->tag || !communicates(b) || is_same_message(a, b) || !shard_channel(p, a, b))
                 continue;
             return fail(UNROLL_COMMUNICATION,
-                        "rank %d has one tag (%u) for '%s' and '%s': their messages could be taken "
-                        "for each other",
+                        "rank %d has one tag (%u) for '%s' and '%s': their messages could be taken for each other",
                         plan_rank(p), (unsigned)a->tag, op_label(p, a, one, sizeof one),
                         op_label(p, b, other, sizeof other));
         }

@@ -92,8 +92,7 @@ static unroll_status cut_buffer(struct plan *p, struct buffer *b, enum axis axis
                     mesh_names[m], p->config.mesh[m], p->config.B, p->config.shards);
     if (!count)
         return fail(UNROLL_UNSUPPORTED,
-                    "the cut %s=%d is not possible: '%s' has only %u to divide; fix: fewer ranks "
-                    "along this axis",
+                    "the cut %s=%d is not possible: '%s' has only %u to divide; fix: fewer ranks along this axis",
                     mesh_names[m], p->config.mesh[m], b->name, b->size[dim]);
     b->origin[dim] += first;
     b->size[dim] = count;

@@ -129,14 +129,11 @@ static unroll_status find_target(const unroll_plan_config *c, struct target *t)
     TRY(device_choose(name, &t->device, &t->which));
     if (topology && !t->device->estimate)
         return fail(UNROLL_UNSUPPORTED,
-                    "the device %s has no compiler that estimates for a topology ('%s'); fix: "
-                    "device tpu",
+                    "the device %s has no compiler that estimates for a topology ('%s'); fix: device tpu",
                     t->device->name, topology);
     if (!topology && t->device->estimate)
         return fail(UNROLL_USAGE,
-                    "what a plan takes on '%s' is estimated for a topology; fix: name one, such as "
-                    "v5e:2x2",
-                    name);
+                    "what a plan takes on '%s' is estimated for a topology; fix: name one, such as v5e:2x2", name);
     return UNROLL_OK;
 }
 

@@ -86,7 +86,6 @@ static bool is_known(const struct arrays *a, const char *name)
 static unroll_status check_names(const struct arrays *a)
 {
     char first[80] = "h0";
-
     if (a->stacks)
         name_state(a, &a->stack[0], "h0", first);
     for (int i = 0; i < npz_count(a->file); i++)
@@ -102,7 +101,6 @@ static unroll_status check_names(const struct arrays *a)
 static unroll_status find_input(const struct arrays *a, bool tokens, const struct tensor_view **found)
 {
     const char *name = tokens ? "tokens" : "x", *other = tokens ? "x" : "tokens";
-
     *found = npz_find(a->file, name);
     if (!*found && npz_count(a->file) == 1 && !*npz_at(a->file, 0)->name)
         *found = npz_at(a->file, 0);
@@ -120,7 +118,6 @@ static unroll_status read_extents(struct arrays *a, const struct tensor_view *v,
 {
     char shape[SHAPE_TEXT];
     bool scalars = inner && width == 1 && v->rank == 1; /* one sequence of single numbers */
-
     a->single = scalars || v->rank == inner + 1;
     if (!a->single && v->rank != inner + 2)
         return fail(UNROLL_DATA, "'%s': the input has the shape %s; give [%s%s]", a->path, tensor_view_shape(v, shape),
@@ -157,7 +154,6 @@ static unroll_status read_elements(const struct arrays *a, const struct tensor_v
 {
     struct tensor_view named = *v;
     void *elements = allocate_zeroed(tensor_view_count(v), sizeof(float));
-
     named.name = name; /* the array of a .npy has none of its own */
     if (!elements)
         return fail(UNROLL_RESOURCE, "no memory for the array '%s'", name);
@@ -191,7 +187,6 @@ static unroll_status read_input(const struct unroll_model *m, struct arrays *a)
     bool tokens = m->tokens;
     size_t width = tokens ? 1 : (size_t)m->input;
     void *elements;
-
     TRY(find_input(a, tokens, &v));
     TRY(read_extents(a, v, !tokens, (uint32_t)width));
     TRY(read_elements(a, v, tokens ? "tokens" : "x", tokens, &elements));
@@ -208,7 +203,6 @@ static unroll_status read_lengths(struct arrays *a)
     const struct tensor_view *v = npz_find(a->file, "lengths");
     char shape[SHAPE_TEXT];
     void *elements;
-
     if (!v)
         return UNROLL_OK;
     if (tensor_view_count(v) != (uint64_t)a->B || v->rank > 1)
@@ -265,7 +259,6 @@ static void shape_state(const struct arrays *a, const struct stack *s, uint32_t 
 static unroll_status check_state(const struct arrays *a, const struct tensor_view *v, const float *numbers)
 {
     size_t i = 0, count = (size_t)tensor_view_count(v);
-
     while (i < count && isfinite(numbers[i])) i++;
     return i == count ? UNROLL_OK
                       : fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", a->path, v->name, i);
@@ -278,7 +271,6 @@ static unroll_status write_state(const struct arrays *a, const struct stack *s, 
     char shape[SHAPE_TEXT], should[SHAPE_TEXT], name[48];
     size_t plane = (size_t)a->B * width;
     void *numbers;
-
     shape_state(a, s, width, &wanted);
     bool fits = v->rank == wanted.rank && s->is_even;
     for (int i = 0; fits && i < v->rank; i++) fits = v->shape[i] == wanted.shape[i];
@@ -298,7 +290,6 @@ static unroll_status write_state(const struct arrays *a, const struct stack *s, 
 static unroll_status write_states(const struct arrays *a, unroll_session *session)
 {
     char name[80];
-
     for (int i = 0; i < a->stacks; i++) {
         const struct stack *s = &a->stack[i];
         name_state(a, s, "h0", name);
@@ -332,7 +323,6 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     bool last = layer + 1 == a->model->layers;
     size_t width = a->model->layer[layer].outputs, rows = (size_t)a->B, steps = (size_t)a->T;
     size_t count = rows * steps * width;
-
     if (last)
         model_results(a->model, name);
     else
@@ -363,7 +353,6 @@ static unroll_status take_state(const struct arrays *a, const struct stack *s, c
 {
     size_t plane = (size_t)a->B * width, planes = (size_t)s->layers * (size_t)s->directions;
     char name[48];
-
     if (!s->is_even)
         return UNROLL_OK;
     float *state = allocate_zeroed(planes * plane, sizeof *state);
@@ -417,7 +406,6 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
     const unroll_batch batch = {.size = sizeof batch, .tokens = a->tokens, .inputs = a->inputs, .lengths = a->lengths};
     unroll_session_config c = unroll_session_default();
     unroll_session *session;
-
     c.steps = a->T;
     c.rows = a->B;
     c.lengths = a->lengths != NULL;
@@ -439,7 +427,6 @@ unroll_status arrays_run(unroll_model *m, const struct arrays *a, const unroll_a
 static void report_written(const struct results *r, int count, const unroll_arrays_config *config)
 {
     char line[320], shape[SHAPE_TEXT];
-
     for (int i = 0; i < count && config->report; i++) {
         snprintf(line, sizeof line, "%s %s", r->name[i], tensor_view_shape(&r->view[i], shape));
         config->report(config->arg, line);
@@ -450,7 +437,6 @@ static void report_written(const struct results *r, int count, const unroll_arra
 static unroll_status check_single(const unroll_model *m, const char *path)
 {
     char other[80] = "";
-
     for (int i = 0; i + 1 < m->layers; i++)
         if (m->layer[i].is_output)
             model_array(m, i, other);
@@ -470,7 +456,6 @@ unroll_status unroll_run(unroll_model *model, const char *inputs, const char *ou
     struct arrays a;
     struct results r;
     bool archive = path_ends_in(outputs, ".npz"), lines = path_ends_in(outputs, ".csv");
-
     if (!archive)
         TRY(check_single(model, outputs));
     TRY(arrays_open(model, inputs, config, &a));

@@ -27,7 +27,6 @@ struct load {
 static void do_share(void *arg, int me)
 {
     const struct load *load = arg;
-
     load->thread[me].operations = load->isa->peak(load->rounds, load->thread[me].sink);
 }
 
@@ -35,7 +34,6 @@ static void do_share(void *arg, int me)
 static double best_rate(struct load *load, struct team *team)
 {
     double best = 0, begin = clock_seconds();
-
     while (best == 0 || clock_seconds() - begin < measured_seconds) {
         double operations = 0, from = clock_seconds();
         team_run(team, do_share, load);
@@ -53,7 +51,6 @@ unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops)
 {
     struct load load = {.rounds = FIRST_ROUNDS};
     struct team *team;
-
     TRY(cpu_isa_choose(isa, DTYPE_F32, &load.isa));
     if (threads < 0 || threads > TEAM_LARGEST)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..%d (0: all)", threads, (int)TEAM_LARGEST);

@@ -81,8 +81,9 @@ unroll_status session_pack(unroll_session *s)
 static unroll_status check_shared(const struct unroll_session *s, const struct shared_weights *w)
 {
     if (s->config.mode == UNROLL_TRAIN && w->training)
-        return fail(UNROLL_UNSUPPORTED, "the model is being trained by another session: it has one optimizer at a "
-                                        "time; free that session first");
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the model is being trained by another session: it has one optimizer at a time; free that session first");
     if (!w->device->forks && w->process != process_number())
         return refuse_forked(w->device->name);
     if (w->device != s->device || w->real != s->plan->config.real)
@@ -189,8 +190,7 @@ static unroll_status give_to_device(const struct unroll_session *s, struct plan_
     for (int m = 0; m < M_N && s->device->cuts; m++) {
         if (p->exact && p->mesh[m] > 1)
             return fail(UNROLL_UNSUPPORTED,
-                        "exact: %s orders the sums of a cut as it likes; fix: leave out exact, or the "
-                        "cut",
+                        "exact: %s orders the sums of a cut as it likes; fix: leave out exact, or the cut",
                         s->device->name);
         mesh[m] = p->mesh[m];
         p->mesh[m] = 1;

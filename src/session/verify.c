@@ -32,7 +32,6 @@ static void judge(struct comparison *c, const struct tensor_view *reference, con
     /* Of an infinite difference the scale may be infinite too, and their quotient NaN, which no bound would refuse. */
     double relative = isinf(gap->absolute) ? INFINITY : gap->absolute > 0 ? gap->absolute / gap->scale : 0;
     char line[400], shape[SHAPE_TEXT];
-
     if (c->compared++ == 0 || relative > c->worst->relative)
         snprintf(c->worst->array, sizeof c->worst->array, "%.79s", reference->name);
     c->worst->absolute = fmax(c->worst->absolute, gap->absolute);
@@ -50,7 +49,6 @@ static unroll_status refuse_shape(const struct comparison *c, const struct tenso
     char given[SHAPE_TEXT], wanted[SHAPE_TEXT];
     int last = ours->rank - 1;
     bool wide = reference->rank == ours->rank && last >= 0 && reference->shape[last] != ours->shape[last];
-
     /* Of another width: no order of rows and steps helps. */
     return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s%s", c->arrays->path, reference->name,
                 tensor_view_shape(reference, given), tensor_view_shape(ours, wanted),
@@ -81,7 +79,6 @@ static unroll_status compare_y(struct comparison *c, const struct tensor_view *r
     size_t width = (size_t)ours->shape[ours->rank - 1];
     bool last = is_last_step(a, reference, width);
     struct gap gap = {0};
-
     if (!last && !same_shape(reference, ours))
         return refuse_shape(c, reference, ours);
     for (size_t b = 0; b < (size_t)a->B; b++) {
@@ -100,7 +97,6 @@ static unroll_status compare_state(struct comparison *c, const struct tensor_vie
                                    const struct tensor_view *ours)
 {
     struct gap gap = {0};
-
     if (!same_shape(reference, ours))
         return refuse_shape(c, reference, ours);
     for (uint64_t i = 0; i < tensor_view_count(ours); i++)
@@ -139,7 +135,6 @@ unroll_status unroll_verify(unroll_model *model, const char *reference, const un
     unroll_difference worst = {.size = sizeof worst, .absolute = 0};
     struct arrays a;
     struct results r;
-
     CHECK_BEGUN(difference, unroll_difference, "{ .size = sizeof(unroll_difference) }");
     TRY(arrays_open(model, reference, config, &a));
     struct comparison c = {.arrays = &a, .config = config, .worst = &worst};

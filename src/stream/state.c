@@ -114,8 +114,7 @@ static unroll_status check_header(const struct unroll_stream *s, const struct st
     own.checksum = got->checksum;
     if (memcmp(&own, got, sizeof own))
         return fail(UNROLL_DATA,
-                    "the states are of %.24s %u x %u (h: %u), %u rows; the stream is %s %u x %u (h: "
-                    "%u), %u rows",
+                    "the states are of %.24s %u x %u (h: %u), %u rows; the stream is %s %u x %u (h: %u), %u rows",
                     got->cell, (unsigned)got->layers, (unsigned)got->hidden, (unsigned)got->width, (unsigned)got->rows,
                     own.cell, (unsigned)own.layers, (unsigned)own.hidden, (unsigned)own.width, (unsigned)own.rows);
     return UNROLL_OK;

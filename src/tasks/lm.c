@@ -44,7 +44,6 @@ static const char *lm_item(const unroll_dataset *data)
 static unroll_status lm_network(const unroll_dataset *data, unroll_spec *spec)
 {
     const struct column *text = text_of(data);
-
     if (text == NULL)
         return fail(UNROLL_DATA, "the task lm needs a column of tokens; fix: give a text");
     if (spec->bidirectional)
@@ -63,7 +62,6 @@ static unroll_status lm_check(const unroll_model *model, const unroll_dataset *d
 {
     const struct loss *loss = loss_at(model->loss);
     const struct column *text = text_of(data);
-
     if (!model->tokens || !loss || !loss->of_classes || unroll_model_outputs(model) != model->input)
         return fail(UNROLL_USAGE, "the model does not predict tokens; fix: tokens = 1, output = input, loss = xent");
     if (text == NULL)
@@ -78,7 +76,6 @@ static unroll_status too_short(size_t count, int rows, int steps)
     size_t pairs = count > 0 ? count - 1 : 0; /* of a token and the next */
     size_t max_rows = pairs / (size_t)steps, max_steps = pairs / (size_t)rows;
     char fix[128] = "";
-
     if (max_rows && max_steps)
         snprintf(fix, sizeof fix, "batch at most %zu with this bptt, or bptt at most %zu with this batch, or ",
                  max_rows, max_steps);
@@ -88,9 +85,7 @@ static unroll_status too_short(size_t count, int rows, int steps)
         snprintf(fix, sizeof fix, "bptt at most %zu with this batch, or ", max_steps);
     else if (pairs)
         snprintf(fix, sizeof fix, "batch 1 with bptt at most %zu, or ", pairs);
-    return fail(UNROLL_DATA,
-                "the training part has %zu tokens, too few for batch %d x bptt %d; fix: %sa longer "
-                "text",
+    return fail(UNROLL_DATA, "the training part has %zu tokens, too few for batch %d x bptt %d; fix: %sa longer text",
                 count, rows, steps, fix);
 }
 
@@ -101,7 +96,6 @@ static size_t shift_of_epoch(const struct lm_part *lm, int64_t epoch)
     size_t window_tokens = (size_t)lm->part.batches * (size_t)lm->part.steps;
     size_t spare = lm->part.items - 1 - last_row - window_tokens;
     struct rng rng = rng_at(lm->seed, SHIFT_STREAM, (uint64_t)epoch * WORDS_OF_A_BLOCK);
-
     return (size_t)rng_below(&rng, spare + 1);
 }
 
@@ -109,7 +103,6 @@ static void fill_training(const struct part *part, int64_t epoch, int64_t window
 {
     const struct lm_part *lm = (const struct lm_part *)part;
     size_t first = shift_of_epoch(lm, epoch) + (size_t)window * (size_t)part->steps, rows = (size_t)part->rows;
-
     for (size_t row = 0; row < rows; row++) {
         const int32_t *from = lm->tokens + row * lm->piece + first;
         for (size_t t = 0; t < (size_t)part->steps; t++) {
@@ -125,7 +118,6 @@ static unroll_status cut_training(const struct task_request *request, struct lm_
 {
     size_t count = lm->part.items, piece = count > 0 ? (count - 1) / (size_t)request->rows : 0;
     int steps = request->steps ? request->steps : piece > 0 ? (int)piece : 1; /* a text has at most INT32_MAX tokens */
-
     if (piece < (size_t)steps)
         return too_short(count, request->rows, steps);
     lm->piece = piece;
@@ -145,7 +137,6 @@ static void fill_evaluation(const struct part *part, int64_t epoch, int64_t numb
     enum { NOT_COUNTED = -1, ANY_TOKEN = 0 };
     const struct lm_part *lm = (const struct lm_part *)part;
     size_t length = lm->piece + lm->context, pairs = part->items - 1, rows = (size_t)part->rows;
-
     (void)epoch;
     batch->begins = number == 0;
     batch->items = 0;
@@ -165,7 +156,6 @@ static void fill_evaluation(const struct part *part, int64_t epoch, int64_t numb
 static unroll_status find_floor(struct lm_part *lm, int vocabulary_size)
 {
     double *count, all = (double)(lm->part.items - 1);
-
     TRY(ALLOCATE(count, (size_t)vocabulary_size, "to count %d tokens", vocabulary_size));
     for (size_t i = 1; i < lm->part.items; i++) count[lm->tokens[i]]++;
     for (int i = 0; i < vocabulary_size; i++)
@@ -178,7 +168,6 @@ static unroll_status find_floor(struct lm_part *lm, int vocabulary_size)
 static void cut_evaluation(const struct task_request *request, struct lm_part *lm)
 {
     size_t pairs = lm->part.items - 1, rows = pairs / TOKENS_OF_A_ROW, ranks = (size_t)request->ranks;
-
     rows = rows < 1 ? 1 : rows > MAX_ROWS ? MAX_ROWS : rows;
     lm->tokenizer = rows;
     lm->context = rows > 1 ? CONTEXT : 0;
@@ -197,7 +186,6 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
 {
     size_t all = request->data->steps;
     size_t kept = request->validation || which == PART_ALL ? all : all - (size_t)((double)all * request->share);
-
     *tokens = text_of(request->data)->tokens;
     *count = kept;
     if (which == PART_TRAINING)
@@ -210,8 +198,7 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
         *count = all - kept;
         if (request->share > 0 && *count < 2)
             return fail(UNROLL_DATA,
-                        "%g of %zu tokens is too little to validate on; fix: a longer text, or "
-                        "`validation` 0",
+                        "%g of %zu tokens is too little to validate on; fix: a longer text, or `validation` 0",
                         request->share, all);
     }
     if (*count == 1)
@@ -231,7 +218,6 @@ static unroll_status lm_open(const struct task_request *request, enum part_of wh
 {
     const int32_t *tokens;
     size_t count;
-
     TRY(choose_tokens(request, which, &tokens, &count));
     if (which != PART_TRAINING && count == 0)
         return UNROLL_OK;
@@ -253,7 +239,6 @@ static void lm_score(const struct part *part, double loss, bool observed, unroll
 {
     const struct lm_part *lm = (const struct lm_part *)part;
     bool words = lm->kind == UNROLL_WORDS;
-
     (void)observed;
     *evaluation = (unroll_evaluation){
         .loss = loss,

@@ -20,9 +20,7 @@ unroll_status check_vocabulary(const unroll_model *model, const struct column *t
     const char *const *of_model = unroll_model_vocabulary(model);
 
     if (model->input != text->vocabulary_size)
-        return fail(UNROLL_DATA,
-                    "the model has %d tokens and the text %d; fix: open the text with the "
-                    "model's tokens",
+        return fail(UNROLL_DATA, "the model has %d tokens and the text %d; fix: open the text with the model's tokens",
                     model->input, text->vocabulary_size);
     if (of_model && model->symbol_kind != text->kind)
         return fail(UNROLL_DATA, "the model reads %s and the text was opened as %s; fix: open it for the model",
@@ -47,14 +45,13 @@ unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config 
 {
     unroll_dataset_config config = given ? *given : unroll_dataset_default();
     struct tokenizer tokenizer;
-
     if (given)
         CHECK_BEGUN(given, unroll_dataset_config, "unroll_dataset_default()");
     if (config.model)
         tokenizer = tokenizer_of(config.model);
     if (config.model && config.model->tokens && tokenizer.vocabulary == NULL)
-        return fail(UNROLL_UNSUPPORTED, "the model has no vocabulary, so it reads no text; fix: take one "
-                                        "that was trained on a text");
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model has no vocabulary, so it reads no text; fix: take one that was trained on a text");
     return dataset_open(path, config.reader, config.options, config.model && config.model->tokens ? &tokenizer : NULL,
                         dataset);
 }
@@ -63,7 +60,6 @@ unroll_status unroll_model_set_schema(unroll_model *model, const char *name, con
 {
     const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
     const struct task *task;
-
     TRY(task_find(name, NULL, data, &task));
     if (text) {
         TRY(model_set_vocabulary(model, text->vocabulary, text->vocabulary_size));

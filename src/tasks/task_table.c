@@ -30,7 +30,6 @@ unroll_status task_find(const char *name, const unroll_model *model, const unrol
 unroll_status unroll_task_network(const char *name, const unroll_dataset *data, unroll_spec *spec)
 {
     const struct task *task;
-
     TRY(task_find(name, NULL, data, &task));
     return task->network(data, spec);
 }

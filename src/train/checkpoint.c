@@ -36,7 +36,6 @@ __attribute__((format(printf, 3, 4))) static void add_field(struct facts *fields
                                                             ...)
 {
     va_list arguments;
-
     snprintf(fields->key[fields->count], KEY_SIZE, "%s", key);
     va_start(arguments, format);
     vsnprintf(fields->value[fields->count], VALUE_SIZE, format, arguments);
@@ -66,7 +65,6 @@ static void describe_identity(const unroll_trainer *trainer, struct facts *field
 static void describe_rates(const unroll_trainer *trainer, struct facts *fields)
 {
     const unroll_hyperparameters *r = &trainer->config.rates;
-
     const unroll_hyperparameter *h;
 
     add_field(fields, "base_learning_rate", "%.15g", r->learning_rate);
@@ -120,9 +118,7 @@ static unroll_status refuse_identity(const char *path, const char *key, const ch
                     path, was, is);
     if (!strcmp(key, data_hash))
         return fail(UNROLL_USAGE,
-                    "'%s' was made with other data, or with others to validate on; fix: resume "
-                    "with the same",
-                    path);
+                    "'%s' was made with other data, or with others to validate on; fix: resume with the same", path);
     return fail(UNROLL_USAGE, "'%s' was made with %s = %.80s, this training has %s; fix: resume with the same", path,
                 key, was, is);
 }
@@ -145,7 +141,6 @@ static unroll_status check_fields(const struct facts *expected, const struct saf
 static unroll_status check_identity(const unroll_trainer *trainer, const struct safetensors *file, const char *path)
 {
     struct facts identity = {0}, rates = {0};
-
     describe_identity(trainer, &identity);
     describe_rates(trainer, &rates);
     TRY(check_fields(&identity, file, path));
@@ -159,7 +154,6 @@ static unroll_status read_integer(const struct safetensors *file, const char *pa
 {
     const int64_t max = (int64_t)1 << 53;
     const char *text = safetensors_metadata(file, key);
-
     if (text == NULL || number_whole_integer(text, 0, max, value) != NUMBER_OK)
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a count was expected, not '%.40s'", path, key,
                     text ? text : "");
@@ -170,7 +164,6 @@ static unroll_status read_integer(const struct safetensors *file, const char *pa
 static unroll_status read_real(const struct safetensors *file, const char *path, const char *key, double *value)
 {
     const char *text = safetensors_metadata(file, key);
-
     *value = INFINITY;
     if (text == NULL || (strcmp(text, "inf") && number_whole_real(text, -DBL_MAX, DBL_MAX, value) != NUMBER_OK))
         return fail(UNROLL_DATA, "'%s' has no sound '%s': a number was expected, not '%.40s'", path, key,
@@ -228,7 +221,6 @@ __attribute__((format(printf, 3, 4))) static bool list_buffer(struct kept *kept,
 {
     char *name = kept->name[kept->count];
     va_list arguments;
-
     va_start(arguments, format);
     vsnprintf(name, BUFFER_NAME_SIZE, format, arguments);
     va_end(arguments);
@@ -244,7 +236,6 @@ static unroll_status list_buffers(const unroll_trainer *trainer, int layers, str
 {
     unroll_parameter parameter;
     int parameters = unroll_model_parameters(trainer->model);
-
     for (int i = 0; i < parameters; i++) {
         TRY(unroll_model_parameter(trainer->model, i, &parameter));
         for (int state = 0; list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state); state++);
@@ -262,7 +253,6 @@ static size_t count_states(const unroll_trainer *trainer)
     char name[BUFFER_NAME_SIZE];
     unroll_parameter first = {.name = ""};
     size_t count = 0;
-
     unroll_model_parameter(trainer->model, 0, &first);
     for (;; count++) {
         snprintf(name, sizeof name, "%s.opt%zu", first.name, count);
@@ -301,7 +291,6 @@ struct unroll_snapshot {
 static unroll_status read_session(unroll_session *session, struct kept *kept)
 {
     float *at = kept->numbers;
-
     for (int i = 0; i < kept->count; at += kept->size[i++]) TRY(unroll_read(session, kept->name[i], at, kept->size[i]));
     return UNROLL_OK;
 }
@@ -309,7 +298,6 @@ static unroll_status read_session(unroll_session *session, struct kept *kept)
 static unroll_status write_session(unroll_session *session, const struct kept *kept)
 {
     const float *at = kept->numbers;
-
     for (int i = 0; i < kept->count; at += kept->size[i++])
         TRY(unroll_write(session, kept->name[i], at, kept->size[i]));
     return UNROLL_OK;
@@ -322,7 +310,6 @@ static unroll_status write_kept(const char *path, const struct kept *kept, const
     struct tensor_view *tensors = allocate_zeroed((size_t)kept->count, sizeof *tensors);
     struct metadata metadata[MAX_FIELDS];
     const float *at = kept->numbers;
-
     if (tensors == NULL)
         return fail(UNROLL_RESOURCE, "no memory to write '%s'", path);
     for (int i = 0; i < kept->count; at += kept->size[i++])
@@ -342,7 +329,6 @@ static unroll_status write_files(struct unroll_snapshot *snapshot, const char *d
 {
     struct facts fields = snapshot->fields;
     char path[PATH_MAX];
-
     TRY(checkpoint_path(directory, MODEL_FILE, path));
     TRY(unroll_model_save(&snapshot->model, path));
     TRY(checkpoint_path(directory, OPTIMIZER_FILE, path));
@@ -354,7 +340,6 @@ static unroll_status write_files(struct unroll_snapshot *snapshot, const char *d
 static unroll_status check_kept(const struct kept *kept, const char *directory)
 {
     const float *at = kept->numbers;
-
     for (int i = 0; i < kept->count; at += kept->size[i++])
         if (first_nan(at, kept->size[i]) < kept->size[i])
             return fail(UNROLL_DIVERGED, "'%s' is not written: '%s' holds NaN", directory, kept->name[i]);
@@ -394,7 +379,6 @@ void snapshot_free(struct unroll_snapshot *snapshot)
 static unroll_status snapshot_new(unroll_trainer *trainer)
 {
     struct unroll_snapshot *made = trainer->snapshot;
-
     if (made != NULL)
         return UNROLL_OK;
     TRY(ALLOCATE(made, 1, "for a checkpoint"));
@@ -415,7 +399,6 @@ uint64_t snapshot_bytes(const unroll_trainer *trainer)
     struct kept kept;
     unroll_status status = kept_list(trainer, &kept);
     size_t count = status == UNROLL_OK ? kept.total + trainer->model->count : 0;
-
     kept_free(&kept);
     return count * sizeof(float);
 }
@@ -424,7 +407,6 @@ static void describe_trainer(const unroll_trainer *trainer, struct facts *fields
 {
     struct saved_state state = {.trainer = trainer->state};
     locale_t before = point_begin(); /* not while ranks talk: they may share a thread */
-
     unroll_session_counters(trainer->session, &state.forwards, &state.updates);
     unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
     fields->count = 0;
@@ -452,7 +434,6 @@ unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory
 {
     unroll_comm *comm = trainer->config.machine.comm;
     unroll_snapshot *snapshot;
-
     TRY(unroll_trainer_snapshot(trainer, &snapshot));
     return unroll_comm_agree(comm, unroll_comm_rank(comm) > 0 ? UNROLL_OK : unroll_snapshot_write(snapshot, directory));
 }
@@ -482,7 +463,6 @@ static unroll_status refuse_unknown_tensors(const struct safetensors *file, cons
 static unroll_status take_tensors(const struct safetensors *file, const char *path, struct kept *kept)
 {
     float *at = kept->numbers;
-
     for (int i = 0; i < kept->count; at += kept->size[i++]) {
         const struct tensor_view *tensor = safetensors_find(file, kept->name[i]);
         if (tensor == NULL)
@@ -501,7 +481,6 @@ static unroll_status check_network(const unroll_trainer *trainer, const unroll_m
     struct network_difference d;
     char *was = NULL, *is = NULL;
     unroll_status status = describe_network(model, &was);
-
     if (status == UNROLL_OK)
         status = describe_network(trainer->model, &is);
     if (status == UNROLL_OK && networks_differ(was, is, &d))
@@ -529,7 +508,6 @@ static unroll_status take_files(const unroll_trainer *trainer, const struct safe
 static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
 {
     unroll_parameter to, from;
-
     for (int i = 0; i < unroll_model_parameters(trainer->model); i++) {
         TRY(unroll_model_parameter(trainer->model, i, &to));
         TRY(unroll_model_parameter(loaded->model, i, &from));
@@ -548,7 +526,6 @@ static unroll_status read_files(const unroll_trainer *trainer, const char *direc
 {
     char path[PATH_MAX], model_path[PATH_MAX];
     struct safetensors *file;
-
     TRY(checkpoint_path(directory, OPTIMIZER_FILE, path));
     TRY(checkpoint_path(directory, MODEL_FILE, model_path));
     TRY(checkpoint_file_open(path, &file));
@@ -564,7 +541,6 @@ static uint64_t hash_loaded(const struct loaded *loaded)
     const int64_t steps[] = {trainer->step, loaded->state.forwards, loaded->state.updates, trainer->best_step,
                              trainer->since_best};
     uint64_t hash = hash_number(hash_bytes(HASH_BEGIN, steps, sizeof steps), hash_weights(loaded->model));
-
     return hash_words(hash, loaded->kept.numbers, loaded->kept.total);
 }
 
@@ -573,7 +549,6 @@ unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory
     unroll_comm *comm = trainer->config.machine.comm;
     struct loaded loaded = {0};
     char found[PATH_MAX];
-
     TRY(unroll_comm_agree(comm, checkpoint_find(directory, found)));
     locale_t before = point_begin();
     unroll_status status = read_files(trainer, found, &loaded);
@@ -594,7 +569,6 @@ static unroll_status check_files(const char *path, const struct safetensors *fil
 {
     struct saved_state state = {0};
     unroll_model *model;
-
     for (int i = 0; i < safetensors_count(file); i++) TRY(checkpoint_check_numbers(safetensors_at(file, i), path));
     TRY(read_state(file, path, &state));
     TRY(unroll_model_load(model_path, &model));
@@ -615,7 +589,6 @@ unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *pr
 {
     char found[PATH_MAX], path[PATH_MAX], model_path[PATH_MAX];
     struct safetensors *file;
-
     CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
     TRY(checkpoint_find(directory, found));
     TRY(checkpoint_path(found, OPTIMIZER_FILE, path));

@@ -29,7 +29,6 @@ unroll_status checkpoint_path(const char *directory, const char *file, char path
 static unroll_status trim(const char *directory, char name[PATH_MAX])
 {
     size_t length = strlen(directory);
-
     while (length > 1 && directory[length - 1] == '/') length--;
     if (length == 0 || (length == 1 && directory[0] == '/'))
         return fail(UNROLL_USAGE, "'%s' is no name for a checkpoint", directory);
@@ -66,23 +65,18 @@ static unroll_status check_replaceable(const char *path)
     struct stat info;
     struct dirent *entry;
     unroll_status status = UNROLL_OK;
-
     if (lstat(path, &info) != 0)
         return errno == ENOENT ? UNROLL_OK : cannot("look at", path);
     if (!S_ISDIR(info.st_mode))
-        return fail(UNROLL_USAGE,
-                    "'%s' exists and is no directory; fix: choose another name for the "
-                    "checkpoint",
-                    path);
+        return fail(UNROLL_USAGE, "'%s' exists and is no directory; fix: choose another name for the checkpoint", path);
     DIR *directory = opendir(path);
     if (directory == NULL)
         return cannot("read", path);
     while (status == UNROLL_OK && (entry = readdir(directory)) != NULL)
         if (!belongs_to_checkpoint(entry->d_name))
-            status = fail(UNROLL_USAGE,
-                          "'%s' holds '%.80s', which is not of a checkpoint; fix: choose "
-                          "another directory",
-                          path, entry->d_name);
+            status =
+                fail(UNROLL_USAGE, "'%s' holds '%.80s', which is not of a checkpoint; fix: choose another directory",
+                     path, entry->d_name);
     closedir(directory);
     return status;
 }
@@ -90,7 +84,6 @@ static unroll_status check_replaceable(const char *path)
 static bool remove_file(const char *directory, const char *file)
 {
     char path[PATH_MAX];
-
     return checkpoint_path(directory, file, path) == UNROLL_OK && (unlink(path) == 0 || errno == ENOENT);
 }
 
@@ -135,7 +128,6 @@ unroll_status checkpoint_commit(const struct checkpoint_places *places)
 unroll_status checkpoint_find(const char *directory, char found[PATH_MAX])
 {
     struct checkpoint_places places;
-
     TRY(name_places(directory, &places));
     if (file_exists(places.final))
         strcpy(found, places.final);

@@ -18,7 +18,6 @@ bool checkpoint_is_old(const struct safetensors *file)
 static unroll_status check_format(const struct safetensors *file, const char *path)
 {
     const char *format = safetensors_metadata(file, CHECKPOINT_FORMAT_KEY);
-
     if (format == NULL || strncmp(format, CHECKPOINT_FORMAT, sizeof CHECKPOINT_FORMAT - 2) != 0)
         return fail(UNROLL_DATA, "'%s' is not the file of a checkpoint: its metadata do not say so", path);
     if (checkpoint_is_old(file))
@@ -32,7 +31,6 @@ static unroll_status check_format(const struct safetensors *file, const char *pa
 unroll_status checkpoint_file_open(const char *path, struct safetensors **file)
 {
     struct safetensors *opened;
-
     TRY(safetensors_open(path, &opened));
     unroll_status status = check_format(opened, path);
     if (status == UNROLL_OK)
@@ -56,7 +54,6 @@ size_t first_nan(const void *floats, size_t count)
 unroll_status checkpoint_check_numbers(const struct tensor_view *tensor, const char *path)
 {
     size_t count = tensor->bytes / sizeof(float), i = first_nan(tensor->data, count);
-
     if (tensor->dtype != DTYPE_F32)
         return fail(UNROLL_DATA, "'%s': '%s' is %s, not F32", path, tensor->name, dtype_name(tensor->dtype));
     if (i < count)
@@ -73,7 +70,6 @@ uint64_t hash_weights(unroll_model *model)
 {
     uint64_t hash = HASH_BEGIN;
     unroll_parameter parameter;
-
     for (int i = 0; i < unroll_model_parameters(model); i++)
         if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK)
             hash = hash_words(hash, parameter.data, parameter_count(&parameter));
@@ -84,7 +80,6 @@ unroll_status checkpoint_check_weights(unroll_model *model, const struct safeten
 {
     const char *stated = safetensors_metadata(file, CHECKPOINT_WEIGHTS_KEY);
     char found[24];
-
     snprintf(found, sizeof found, "%016" PRIx64, hash_weights(model));
     if (checkpoint_is_old(file) || (stated != NULL && strcmp(stated, found) == 0))
         return UNROLL_OK;

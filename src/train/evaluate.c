@@ -27,7 +27,6 @@ static int count_chunks(const struct evaluator *evaluator, const unroll_model *m
 {
     int rows = evaluator->part->rows / (machine->split.batch > 1 ? machine->split.batch : 1);
     bool turns = false;
-
     for (int i = 0; i < model->layers; i++) turns |= model->layer[i].directions > 1;
     return turns && machine->split.layer > 1 && machine->chunks > rows ? rows : machine->chunks;
 }
@@ -35,7 +34,6 @@ static int count_chunks(const struct evaluator *evaluator, const unroll_model *m
 static unroll_status open_session(struct evaluator *evaluator, unroll_model *model, const unroll_machine *machine)
 {
     unroll_session_config config = unroll_session_default();
-
     config.mode = UNROLL_EVAL;
     config.steps = evaluator->part->steps;
     config.rows = evaluator->part->rows;
@@ -64,7 +62,6 @@ unroll_status evaluator_new(unroll_model *model, const struct task *task, struct
 {
     struct evaluator *made;
     unroll_status status = ALLOCATE(made, 1, "for an evaluation");
-
     if (status != UNROLL_OK) {
         release(part);
         return status;
@@ -98,7 +95,6 @@ void evaluator_free(struct evaluator *evaluator)
 static unroll_status run_batch(struct evaluator *evaluator, int64_t number)
 {
     struct feed *feed = &evaluator->feed;
-
     feed_fill(feed, 0, number);
     if (feed->arrays.begins)
         TRY(unroll_clear_states(evaluator->session));
@@ -114,7 +110,6 @@ unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *),
 {
     unroll_result result = {.size = sizeof result};
     bool whole = true;
-
     for (int64_t number = 0; whole && number < evaluator->part->batches; number++) {
         TRY(run_batch(evaluator, number));
         whole = !goes_on || goes_on(data);
@@ -143,7 +138,6 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset
     struct evaluator *evaluator;
     const struct task *task;
     struct part *part = NULL;
-
     const unroll_machine *where = machine ? machine : &any;
     struct task_request request = {.data = dataset, .ranks = where->split.batch > 1 ? where->split.batch : 1};
     TRY(task_find(NULL, model, dataset, &task));

@@ -44,11 +44,11 @@ unroll_sample_config unroll_sample_default(void)
 static unroll_status check_model(const unroll_model *model)
 {
     if (!model->tokens || unroll_model_outputs(model) != model->input || unroll_model_vocabulary(model) == NULL)
-        return fail(UNROLL_USAGE, "the model does not write text: it has no vocabulary, or outputs of another "
-                                  "number");
+        return fail(UNROLL_USAGE, "the model does not write text: it has no vocabulary, or outputs of another number");
     if (model_looks_ahead(model))
-        return fail(UNROLL_UNSUPPORTED, "a bidirectional model reads what comes after, so it cannot write; "
-                                        "fix: train one with a single direction");
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "a bidirectional model reads what comes after, so it cannot write; fix: train one with a single direction");
     return UNROLL_OK;
 }
 
@@ -70,7 +70,6 @@ static unroll_status check_request(const unroll_model *model, const unroll_sampl
 static int compare_candidates(const void *left, const void *right)
 {
     const struct candidate *a = left, *b = right;
-
     if (a->logit != b->logit)
         return a->logit > b->logit ? -1 : 1;
     return a->symbol < b->symbol ? -1 : 1;
@@ -94,7 +93,6 @@ static unroll_status list_candidates(struct sampler *sampler)
 static int likeliest(const struct sampler *sampler)
 {
     int best = 0;
-
     for (int i = 1; i < sampler->kept; i++)
         if (sampler->candidates[i].logit > sampler->candidates[best].logit)
             best = i;
@@ -105,7 +103,6 @@ static int likeliest(const struct sampler *sampler)
 static double uniform(struct rng *rng)
 {
     uint64_t high = rng_next_u32(rng);
-
     return (double)((high << 32 | rng_next_u32(rng)) >> 11) * 0x1p-53;
 }
 
@@ -113,7 +110,6 @@ static int draw(struct sampler *sampler)
 {
     int best = likeliest(sampler);
     double max = sampler->candidates[best].logit, sum = 0;
-
     if (sampler->temperature == 0)
         return sampler->candidates[best].symbol;
     for (int i = 0; i < sampler->kept; i++) {
@@ -135,7 +131,6 @@ static int draw(struct sampler *sampler)
 static unroll_status feed(struct sampler *sampler, int32_t symbol)
 {
     unroll_batch batch = {.size = sizeof batch, .tokens = &symbol};
-
     return unroll_forward(sampler->session, &batch);
 }
 
@@ -156,7 +151,6 @@ static unroll_status feed_prompt(struct sampler *sampler, const unroll_model *mo
     int line_end = find_symbol(model, sampler->symbols, "\n");
     unroll_dataset *text;
     unroll_status status = UNROLL_OK;
-
     if (prompt == NULL || *prompt == '\0')
         return feed(sampler, line_end < 0 ? 0 : line_end);
     TRY(text_parse(prompt, strlen(prompt), "the prompt", &tokenizer, &text));
@@ -217,7 +211,6 @@ unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *con
                             int (*write)(void *arg, const char *symbol), void *arg)
 {
     struct sampler sampler = {0};
-
     TRY(check_request(model, config));
     unroll_status status = sampler_init(&sampler, model, config);
     if (status == UNROLL_OK)

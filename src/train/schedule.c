@@ -23,14 +23,12 @@ static double cosine(const struct schedule_moment *moment)
 {
     double length = (double)(moment->total - moment->warmup);
     double done = length > 0 ? (double)(moment->step - moment->warmup) / length : 1;
-
     return cosine_end + (1 - cosine_end) * 0.5 * (1 + cos(pi * fmin(done, 1)));
 }
 
 static double step(const struct schedule_moment *moment)
 {
     double done = (double)moment->step / (double)moment->total;
-
     return done < first_drop ? 1 : done < second_drop ? drop : drop * drop;
 }
 
@@ -48,7 +46,6 @@ static struct table schedules = TABLE("schedule", rows);
 const char *unroll_schedule_name(int index, const char **about, int *has_length)
 {
     const struct schedule *schedule = table_at(&schedules, index);
-
     if (schedule && has_length)
         *has_length = schedule->needs_total;
     return table_name(&schedules, index, about);

@@ -25,7 +25,6 @@ unroll_train_config unroll_train_default(void)
                                   .validation = 0.1,
                                   .seed = 1,
                                   .machine = unroll_machine_default()};
-
     config.rates.learning_rate = 2e-3;
     config.rates.clip = 1;
     return config;
@@ -37,7 +36,6 @@ static unroll_status check_config(const unroll_train_config *config)
 {
     enum { MAX = 1 << 20 };
     const struct schedule *schedule;
-
     CHECK_BEGUN(config, unroll_train_config, "unroll_train_default()");
     if (config->batch < 1 || config->batch > MAX || config->bptt < 0 || config->bptt > MAX)
         return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d", config->batch, MAX,
@@ -50,9 +48,7 @@ static unroll_status check_config(const unroll_train_config *config)
     if (config->log_interval < 0)
         return fail(UNROLL_USAGE, "log_interval = %d must not be negative", config->log_interval);
     if (config->warmup < 0 || config->total_steps < 0)
-        return fail(UNROLL_USAGE,
-                    "warmup = %" PRId64 " and total_steps = %" PRId64 " must not "
-                    "be negative",
+        return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not be negative",
                     config->warmup, config->total_steps);
     TRY(schedule_find(config->schedule, &schedule));
     if (schedule->needs_validation && config->validation == 0 && !config->validation_data)
@@ -74,7 +70,6 @@ static unroll_status open_parts(unroll_trainer *trainer, struct part **validatio
                                          .steps = config->bptt,
                                          .seed = config->seed,
                                          .ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1};
-
     trainer->data_hash = dataset_hash(trainer->data, HASH_BEGIN);
     if (config->validation_data) {
         TRY(trainer->task->check(trainer->model, config->validation_data));
@@ -90,7 +85,6 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
 {
     unroll_session_config config = unroll_session_default();
     uint64_t memory = trainer->config.machine.memory ? trainer->config.machine.memory : unroll_memory_limit();
-
     config.mode = UNROLL_TRAIN;
     config.steps = trainer->part->steps;
     config.rows = trainer->part->rows;
@@ -116,7 +110,6 @@ static unroll_status give_schema(unroll_trainer *trainer)
 {
     const unroll_model *model = trainer->model;
     bool has_symbols = !model->tokens || unroll_model_vocabulary(model);
-
     if (has_symbols && strcmp(model->task, trainer->task->name) == 0)
         return UNROLL_OK;
     return unroll_model_set_schema(trainer->model, trainer->task->name, trainer->data);
@@ -126,7 +119,6 @@ static unroll_status give_schema(unroll_trainer *trainer)
 static int steps_between_syncs(const unroll_train_config *config)
 {
     bool waits = config->machine.device != NULL && strcmp(config->machine.device, "cpu") != 0;
-
     return config->log_interval ? config->log_interval : waits ? 10 : 1;
 }
 
@@ -134,7 +126,6 @@ static int steps_between_syncs(const unroll_train_config *config)
 static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
 {
     const unroll_train_config *config = &trainer->config;
-
     TRY(task_find(config->task, trainer->model, trainer->data, &trainer->task));
     TRY(trainer->task->check(trainer->model, trainer->data));
     TRY(give_schema(trainer));
@@ -161,7 +152,6 @@ static uint64_t hash_course(const unroll_trainer *trainer)
                               config->stateful,
                               trainer->sync_interval,
                               (double)trainer->part->batches};
-
     uint64_t hash = hash_bytes(HASH_BEGIN, numbers, sizeof numbers);
     return hash_text(hash_bytes(hash, r->hyperparameter, sizeof r->hyperparameter), trainer->schedule->name);
 }
@@ -170,7 +160,6 @@ static unroll_status set_up(unroll_trainer *trainer)
 {
     unroll_comm *comm = trainer->config.machine.comm;
     struct part *validation = NULL;
-
     unroll_status status = prepare(trainer, &validation);
     status = comm_agree(comm, status, trainer->data_hash ^ trainer->config.seed, "the data or the seed are");
     if (status == UNROLL_OK)
@@ -225,7 +214,6 @@ static unroll_hyperparameters rates_now(const unroll_trainer *trainer)
     unroll_hyperparameters rates = trainer->config.rates;
     struct schedule_moment moment = {trainer->state.step, trainer->config.warmup, trainer->total_steps,
                                      &trainer->state.plateau};
-
     rates.learning_rate *= schedule_factor(trainer->schedule, &moment);
     return rates;
 }
@@ -247,7 +235,6 @@ static bool is_time_to_sync(const unroll_trainer *trainer)
 unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
 {
     const struct trainer_state *state = &trainer->state;
-
     CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
     *progress = (unroll_progress){sizeof *progress,
                                   .step = state->step,
@@ -308,7 +295,6 @@ unroll_status unroll_trainer_validate(unroll_trainer *trainer, unroll_evaluation
 static void take_validation(struct trainer_state *state, double loss)
 {
     bool is_best = loss < state->plateau.best;
-
     state->best_step = is_best ? state->step : state->best_step;
     state->since_best = is_best ? 0 : state->since_best + 1;
     plateau_report(&state->plateau, loss);
@@ -335,6 +321,5 @@ void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_
 uint64_t unroll_trainer_memory_estimate(const unroll_trainer *trainer)
 {
     uint64_t bytes = unroll_session_memory_estimate(trainer->session) + snapshot_bytes(trainer);
-
     return trainer->evaluator ? bytes + evaluator_memory_estimate(trainer->evaluator) : bytes;
 }

@@ -35,7 +35,6 @@ static const char *inside(const char *name)
     static char paths[4][PATH_MAX];
     static int next;
     char *path = paths[next++ % 4];
-
     snprintf(path, PATH_MAX, "%s/%s", folder, name);
     return path;
 }
@@ -77,7 +76,6 @@ static void test_integers(void)
                  {"99999999999999999999x", 0, 9, NUMBER_NONE, 0}};
     const char *at = "12,3", *end = at + 1;
     int64_t value;
-
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum number_state state = number_whole_integer(cases[i].text, cases[i].min, cases[i].max, &value);
         CHECK(state == cases[i].state && (state != NUMBER_OK || value == cases[i].value), "'%s'", cases[i].text);
@@ -104,7 +102,6 @@ static void test_reals(void)
                  {"1 ", NUMBER_NONE, 0},        {"1,5", NUMBER_NONE, 0},       {"1..2", NUMBER_NONE, 0}};
     const char *at = "0.25m";
     double value;
-
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         enum number_state state = number_whole_real(cases[i].text, -1000, 1000, &value);
         CHECK(state == cases[i].state && (state != NUMBER_OK || value == cases[i].value), "'%s'", cases[i].text);
@@ -127,7 +124,6 @@ static void test_status(void)
 {
     int reached = 0;
     char long_text[5000];
-
     CHECK(fails_inside(&reached) == UNROLL_DIVERGED && !reached, "TRY went on");
     CHECK(strcmp(unroll_last_error(), "value 7") == 0, "'%s'", unroll_last_error());
     (void)fail(UNROLL_DATA, "outer: %s", unroll_last_error());
@@ -151,7 +147,6 @@ static void test_dtype(void)
                  {"U64", DTYPE_U64, 8},  {"U32", DTYPE_U32, 4}, {"U16", DTYPE_U16, 2}, {"U8", DTYPE_U8, 1},
                  {"BOOL", DTYPE_BOOL, 1}};
     enum dtype dtype = DTYPE_COUNT;
-
     CHECK(sizeof known / sizeof *known == DTYPE_COUNT, "a type without a test");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         CHECK(dtype_parse(known[i].name, &dtype) && dtype == known[i].dtype, "%s", known[i].name);
@@ -165,7 +160,6 @@ static void test_dtype(void)
 static void test_f16(void)
 {
     int wrong = 0;
-
     for (unsigned bits = 0; bits < 0x10000; bits++) {
         int exponent = bits >> 10 & 31, fraction = bits & 1023;
         float got = f16_to_f32((uint16_t)bits);
@@ -185,7 +179,6 @@ static void test_f16(void)
 static void test_to_f16(void)
 {
     int wrong = 0;
-
     for (unsigned bits = 0; bits < 0x7c00; bits++) {
         float low = f16_to_f32((uint16_t)bits), high = bits == 0x7bff ? 65536 : f16_to_f32((uint16_t)(bits + 1));
         float middle = low + (high - low) / 2;
@@ -203,7 +196,6 @@ static void test_memory(void)
     uint64_t before = memory_allocations(), live = memory_live();
     unsigned char *block = allocate_zeroed(3, 37), *empty = allocate_zeroed(0, 8);
     int sum = 0;
-
     CHECK(block && empty && (uintptr_t)block % 64 == 0 && (uintptr_t)empty % 64 == 0, "alignment");
     for (int i = 0; block && i < 111; i++) sum += block[i];
     CHECK(sum == 0, "not zeroed");
@@ -244,7 +236,6 @@ static void test_philox(void)
                   {0xa4093822, 0x299f31d0},
                   {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}};
     uint32_t out[4];
-
     for (int i = 0; i < 3; i++) {
         philox(known[i].key, known[i].counter, out);
         CHECK(memcmp(out, known[i].out, sizeof out) == 0, "vector %d: %08x %08x %08x %08x", i, out[0], out[1], out[2],
@@ -258,7 +249,6 @@ static void test_rng(void)
     struct rng rng = rng_new(0, 0), copy;
     int counts[7] = {0}, resumed_wrong = 0;
     double sum = 0;
-
     CHECK(rng_next_u32(&rng) == 0x6627e8d5 && rng_next_u32(&rng) == 0xe169c58d, "first words of seed 0");
     for (int drawn = 2; drawn < 40; drawn++) {
         copy = rng_at(0, 0, rng.position);
@@ -287,7 +277,6 @@ static void test_rng(void)
 static void write_text(const char *path, const char *text)
 {
     struct piece piece = {text, strlen(text)};
-
     CHECK(write_file_atomically(path, &piece, 1) == UNROLL_OK, "%s", unroll_last_error());
 }
 
@@ -300,7 +289,6 @@ static int quota_of(const char *membership)
 static void test_memory_of_groups(void)
 {
     static const char group[] = "0::/a/b\n";
-
     write_text(inside("membership"), group);
     CHECK(memory_limit_of_groups(inside("cg"), inside("membership")) == INT64_MAX, "no limit");
     write_text(inside("cg/a/memory.max"), "3000000000\n");
@@ -335,7 +323,6 @@ static void test_affinity(void)
 {
     cpu_set_t before, one;
     int first = 0;
-
     if (sched_getaffinity(0, sizeof before, &before) != 0) {
         check_skip("more processors than a cpu_set_t holds");
         return;
@@ -351,7 +338,6 @@ static void test_affinity(void)
 static void test_cpu(void)
 {
     enum isa isa = ISA_COUNT;
-
     for (int i = 0; i < ISA_COUNT; i++)
         CHECK(isa_parse(isa_name((enum isa)i), &isa) && isa == (enum isa)i, "%s", isa_name((enum isa)i));
     CHECK(!isa_parse("avx9", &isa), "avx9 was found");
@@ -398,7 +384,6 @@ static void test_read(void)
 {
     void *data;
     size_t size;
-
     write_text(inside("hello"), "hello");
     CHECK(read_whole_file(inside("hello"), 5, &data, &size) == UNROLL_OK && size == 5 && strcmp(data, "hello") == 0,
           "a small file");
@@ -429,7 +414,6 @@ static int temporaries(void)
 {
     char command[PATH_MAX + 32];
     int count = -1;
-
     snprintf(command, sizeof command, "ls -A %s | grep -c tmp", folder);
     FILE *pipe = popen(command, "r");
     if (pipe == NULL || fscanf(pipe, "%d", &count) != 1)
@@ -444,7 +428,6 @@ static void test_write(void)
     struct piece pieces[] = {{"ab", 2}, {NULL, 0}, {"cde", 3}};
     void *data;
     size_t size;
-
     CHECK(write_file_atomically(inside("new"), pieces, 3) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(read_whole_file(inside("new"), 99, &data, &size) == UNROLL_OK && size == 5 && memcmp(data, "abcde", 5) == 0,
           "read back");
@@ -473,7 +456,6 @@ static void test_write_to_descriptor(void)
     void *data;
     size_t size;
     int descriptor = open(inside("redirected"), O_WRONLY | O_CREAT, 0666);
-
     CHECK(descriptor >= 0 && write(descriptor, "ab", 2) == 2, "%s", strerror(errno));
     snprintf(target, sizeof target, "/proc/self/fd/%d", descriptor);
     CHECK(symlink(target, inside("stdout")) == 0, "%s", strerror(errno));
@@ -496,7 +478,6 @@ static void test_write_through_link(void)
     struct stat info;
     void *data;
     size_t size;
-
     CHECK(write_file_atomically(inside("linked"), &old, 1) == UNROLL_OK, "%s", unroll_last_error());
     CHECK(symlink("linked", inside("link")) == 0, "%s", strerror(errno));
     CHECK(write_file_atomically(inside("link"), &new, 1) == UNROLL_OK, "%s", unroll_last_error());
@@ -513,7 +494,6 @@ static void test_write_together(void)
     char first[512], second[512];
     void *data;
     size_t size;
-
     snprintf(first, sizeof first, "%s", inside("first"));
     snprintf(second, sizeof second, "%s", inside("no/such/second"));
     CHECK(write_file_atomically(first, &old, 1) == UNROLL_OK, "%s", unroll_last_error());
@@ -533,7 +513,6 @@ static void test_write_interrupted(void)
     struct rlimit before, small;
     void *data;
     size_t size;
-
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
     small = before;
@@ -577,7 +556,6 @@ static void test_json_errors(void)
                {"{\"a\": \"\\\"{[\", \"b\" 1}", "':' expected"}};
     char deep[200];
     json_t *json = NULL;
-
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK(parse_json(bad[i].text, strlen(bad[i].text), "x.json", &json) == UNROLL_DATA && says("'x.json', line") &&
                   says(bad[i].message) && json == NULL,
@@ -631,7 +609,6 @@ static void test_json_text(void)
 {
     json_t *json = json_pack("{s:i, s:[f], s:s}", "z", 1, "a", 0.1, "m", "\xc3\xa9");
     char *text;
-
     if (CHECK(format_json(json, &text) == UNROLL_OK, "%s", unroll_last_error())) {
         const char *expected = "{\n  \"a\": [\n    0.10000000000000001\n  ],\n"
                                "  \"m\": \"\xc3\xa9\",\n  \"z\": 1\n}\n";
@@ -652,7 +629,6 @@ static void test_libraries(void)
     int rows = 0;
     const struct symbol known[] = {{"cos", &cosine, false}, {"no_such_name", &here, true}};
     const struct symbol missing = {"no_such_name", &here, false};
-
     CHECK(library_open_file("the C library", "libm.so.6", known, 2) == UNROLL_OK && cosine && cosine(0) == 1 && !here,
           "symbols of libm: %s", unroll_last_error());
     CHECK_REFUSED(library_open_file("the C library", "libm.so.6", &missing, 1), UNROLL_UNSUPPORTED,

@@ -28,7 +28,6 @@ static void answer(void *argument, int me)
     struct roll_call *roll = argument;
     volatile float tiny = 0x1p-126f, half = 0.5f;
     sigset_t blocked;
-
     roll->calls[me]++;
     roll->flushed[me] = tiny * half;
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
@@ -40,7 +39,6 @@ static void test_each_once(struct team *team, int size)
     struct roll_call roll = {{0}, {0}, {0}};
     uint64_t mode = cpu_float_mode(), allocated = memory_allocations();
     int wrong = 0;
-
     for (int run = 1; run <= RUNS; run++) {
         team_run(team, answer, &roll);
         for (int me = 0; me < size; me++)
@@ -56,7 +54,6 @@ static void test_each_once(struct team *team, int size)
 static double cpu_milliseconds(void)
 {
     struct timespec used;
-
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     return 1e3 * (double)used.tv_sec + 1e-6 * (double)used.tv_nsec;
 }
@@ -65,7 +62,6 @@ static double cpu_milliseconds(void)
 static void test_idle(struct team *team, int size)
 {
     struct roll_call roll = {{0}, {0}, {0}};
-
     team_run(team, answer, &roll);
     double before = cpu_milliseconds();
     usleep(50000);
@@ -84,7 +80,6 @@ struct storm {
 static void weather(void *argument, int me)
 {
     struct storm *storm = argument;
-
     for (int round = 1; round <= ROUNDS; round++) {
         storm->step[me] = round;
         barrier_wait(&storm->half[me % 2]);
@@ -101,7 +96,6 @@ static void weather(void *argument, int me)
 static void test_storm(struct team *team, int size)
 {
     struct storm storm = {.size = size};
-
     barrier_init(&storm.all, size);
     barrier_init(&storm.half[0], (size + 1) / 2);
     barrier_init(&storm.half[1], size / 2);
@@ -114,7 +108,6 @@ static void test_storm(struct team *team, int size)
 static void test_wrap(struct team *team, int size)
 {
     struct storm storm = {.size = size};
-
     barrier_init(&storm.all, size);
     barrier_init(&storm.half[0], (size + 1) / 2);
     barrier_init(&storm.half[1], size / 2);
@@ -126,7 +119,6 @@ static void test_wrap(struct team *team, int size)
 static void test_refusals(void)
 {
     struct team *team = NULL;
-
     CHECK(team_new(0, &team) == UNROLL_USAGE && team == NULL, "a team of nobody");
     CHECK(team_new(TEAM_LARGEST + 1, &team) == UNROLL_USAGE && strstr(unroll_last_error(), "1025"), "'%s'",
           unroll_last_error());

@@ -110,9 +110,8 @@ static void same_bits(const struct test_case *c, const float *reference, size_t 
         return;
     for (size_t i = 0; i < count && n == count; i++) different += memcmp(&got[i], &reference[i], sizeof *got) != 0;
     CHECK(n == count && !different,
-          "%s: %s, %d threads, %d queues, %d chunks, checkpoints %d apart: %zu of %zu "
-          "numbers differ",
-          c->line, isa ? isa : "an ISA drawn", way.threads, way.queues, way.chunks, way.checkpoint, different, count);
+          "%s: %s, %d threads, %d queues, %d chunks, checkpoints %d apart: %zu of %zu numbers differ", c->line,
+          isa ? isa : "an ISA drawn", way.threads, way.queues, way.chunks, way.checkpoint, different, count);
     free(got);
 }
 

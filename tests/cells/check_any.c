@@ -24,7 +24,6 @@ static struct layer *run(const char *name, const struct pair *pair)
     struct layer *l = layer_new(cell_find(cells_scalar, name), (struct layer_shape){.T = 6, .B = 3, .I = 4, .H = 19});
     uint64_t seed = 7;
     size_t states = l->cell->declaration->states * l->shape.B * l->shape.H * (l->shape.T + 1);
-
     l->options = (struct cell_options){.clip = pair->clip};
     for (int k = 0; k < CELL_ACTIVATIONS; k++) l->options.function[k].kind = pair->function[k];
     for (size_t i = 0; i < l->value.count; i++) l->value.all[i] = (float)random_number(&seed);

@@ -23,7 +23,6 @@ static double worst_gradient(struct layer *l)
     size_t count = first * (l->shape.T + 1);
     real *weight = new_numbers(count);
     double worst = 0;
-
     for (size_t i = 0; i < l->value.count; i++) l->value.all[i] = random_number(&seed);
     for (size_t i = first; i < count; i++) weight[i] = random_number(&seed);
 

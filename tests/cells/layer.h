@@ -193,7 +193,6 @@ static inline void visit_products(struct layer *l, size_t t, unsigned source, pr
     struct layer_shape s = l->shape;
     struct layer_tensors *value = &l->value, *gradient = &l->gradient;
     size_t w = 0, u = 0; /* the next row blocks of W and U */
-
     for (int k = 0; k < cell->inputs; k++) {
         unsigned from = cell->input[k].from;
         size_t w_at = w * s.H * s.I, u_at = u * s.H * s.H;
@@ -289,7 +288,6 @@ static inline void layer_backward(struct layer *l)
 {
     const struct cell_declaration *cell = l->cell->declaration;
     struct layer_shape s = l->shape;
-
     memset(l->gradient.all, 0, l->gradient.count * sizeof(real));
     memset(l->d_intermediate, 0, s.T * s.B * s.H * cell->intermediates * sizeof(real));
     memset(l->d_state, 0, state_step(l) * sizeof(real));

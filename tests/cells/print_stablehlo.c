@@ -12,9 +12,7 @@ static const char *const operation[NODE_KINDS] = {
 
 static void print_constant(FILE *file, const struct node *node, const char *tensor)
 {
-    fprintf(file,
-            "    %%v%d = \"stablehlo.constant\"() {value = dense<%.9e> : tensor<%s>} "
-            ": () -> tensor<%s>\n",
+    fprintf(file, "    %%v%d = \"stablehlo.constant\"() {value = dense<%.9e> : tensor<%s>} : () -> tensor<%s>\n",
             node->number, node->constant, tensor, tensor);
 }
 

@@ -20,7 +20,6 @@
 FORWARD(v)
 {
     V sum = v_fma(v->vector.p, v->state.m, v->in.u);
-
     v->intermediate.l = v_tanh(v_clip(sum, v->option.clip));
     v->saved.l = v->intermediate.l;
 }
@@ -28,7 +27,6 @@ FORWARD(v)
 FORWARD_2(v)
 {
     V s = v_sigmoid(v->in.s);
-
     v->next.h = v_fma(s, v->in.e, v->state.m);
     v->next.m = v_mul(s, v->state.m);
     v->saved.s = s;
@@ -39,7 +37,6 @@ BACKWARD_2(v, d)
 {
     V s = v->saved.s;
     V d_s = v_fma(d->next.h, v->saved.e, v_mul(d->next.m, v->state.m));
-
     d->in.s = v_mul(d_s, v_sigmoid_slope(s));
     d->in.e = v_mul(d->next.h, s);
     d->state.m = v_add(d->state.m, v_fma(d->next.m, s, d->next.h));
@@ -48,7 +45,6 @@ BACKWARD_2(v, d)
 BACKWARD(v, d)
 {
     V d_u = v_mul(d->intermediate.l, v_clipped_tanh_slope(v->saved.l, v->option.clip));
-
     d->in.u = d_u;
     d->vector.p = v_mul(d_u, v->state.m);
     d->state.m = v_fma(d_u, v->vector.p, d->state.m);

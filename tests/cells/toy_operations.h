@@ -12,7 +12,6 @@
 FORWARD(v)
 {
     V one = v_const(1), a = v->in.a, b = v->in.b;
-
     v->next.e = v_exp(v_min(one, a));
     v->next.l = v_log(v_fma(b, b, one));
     v->next.q = v_div(a, v_add(one, v_abs(b)));
@@ -28,7 +27,6 @@ BACKWARD(v, d)
     V d_q = v_div(d->next.q, v_add(one, v_abs(b)));
     V d_e = v_mul(v_mul(d->next.e, v->next.e), v_less(a, one));
     V d_l = v_div(v_mul(d->next.l, v_add(b, b)), v_fma(b, b, one));
-
     d->in.a = v_add(v_add(d_e, d_q), v_div(v_mul(d->next.r, a), v->next.r));
     d->in.b = v_sub(d_l, v_mul(v_mul(d_q, v->next.q), sign_b));
 }

@@ -57,8 +57,7 @@ static void test_text(void)
     CHECK(occurrences(&forward, "stablehlo.while") == 2, "a loop for each layer, %zu",
           occurrences(&forward, "stablehlo.while"));
     CHECK(occurrences(&forward, "stablehlo.dot_general") == 2 + 2 + 1,
-          "products with x once, with h inside the loop, "
-          "the head: %zu",
+          "products with x once, with h inside the loop, the head: %zu",
           occurrences(&forward, "stablehlo.dot_general"));
     CHECK(occurrences(&backward, "stablehlo.while") == 2, "a loop for each layer");
     CHECK(occurrences(&backward, "precision HIGHEST") == 2 * occurrences(&backward, "stablehlo.dot_general"),

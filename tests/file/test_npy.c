@@ -23,7 +23,6 @@ static char folder[] = "/tmp/unroll_test_XXXXXX", path[PATH_MAX];
 static void check_quarters(const struct tensor_view *tensor, const char *what)
 {
     float numbers[6] = {0};
-
     if (!CHECK(tensor && tensor->rank == 2 && tensor->shape[0] == 2 && tensor->shape[1] == 3, "%s", what))
         return;
     CHECK(tensor_view_to_floats(tensor, numbers) == UNROLL_OK, "%s", unroll_last_error());
@@ -50,7 +49,6 @@ static void test_numpy_archive(void)
 {
     struct npz *file;
     float lengths[2];
-
     if (!CHECK(npz_open(SEEDS "two.npz", &file) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     CHECK(npz_count(file) == 2, "%d arrays", npz_count(file));
@@ -76,7 +74,6 @@ static void test_round_trip(void)
     char names[DTYPE_COUNT][16];
     struct npz *file;
     int count = 0;
-
     for (size_t i = 0; i < sizeof numbers; i++) numbers[i] = (unsigned char)(37 * i + 1);
     for (int i = 0; i < DTYPE_COUNT; i++) {
         if (i == DTYPE_BF16)
@@ -108,7 +105,6 @@ static void test_refused_writes(void)
     float number = 1;
     struct tensor_view bf16 = {.name = "w", .dtype = DTYPE_BF16, .rank = 1, .shape = {2}, .data = &number, .bytes = 4};
     struct tensor_view wrong = {.name = "w", .dtype = DTYPE_F32, .rank = 1, .shape = {2}, .data = &number, .bytes = 4};
-
     CHECK_REFUSED(npz_write(path, &bf16, 1), UNROLL_UNSUPPORTED, "BF16");
     CHECK_REFUSED(npy_write(path, &wrong), UNROLL_USAGE, "do not fit its shape");
     wrong.shape[0] = 1;
@@ -123,7 +119,6 @@ static void test_damage(const char *seed, bool checksummed)
     void *bytes;
     size_t size;
     struct npz *file;
-
     if (!CHECK(read_whole_file(seed, 1 << 16, &bytes, &size) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     for (size_t shorter = 0; shorter < size; shorter++)
@@ -148,7 +143,6 @@ static unroll_status parse_text(const char *header)
     unsigned char bytes[256] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0};
     struct tensor_view tensor;
     size_t length = strlen(header);
-
     bytes[8] = (unsigned char)length;
     memcpy(bytes + 10, header, length);
     return npy_parse(bytes, 10 + length + 8, "text", &tensor);
@@ -183,7 +177,6 @@ static void test_floats(void)
     struct tensor_view tensor = {
         .name = "d", .dtype = DTYPE_F64, .rank = 1, .shape = {2}, .data = doubles + 1, .bytes = 16};
     float to[2] = {0};
-
     CHECK(tensor_view_to_floats(&tensor, to) == UNROLL_OK && to[0] == 0.1f && isinf(to[1]), "%g %g", (double)to[0],
           (double)to[1]);
     tensor.data = doubles;

@@ -186,7 +186,6 @@ static void refuse(const char *text, const char *says)
     unroll_import_config config = unroll_import_default();
     unroll_model *m;
     FILE *file = fopen(path, "w");
-
     fputs(text, file);
     fclose(file);
     config.format = "rnnoise";
@@ -228,7 +227,6 @@ static void compare_stream(unroll_model *m, int steps, int features, int bands)
     float *x = malloc(in * sizeof *x), *whole = malloc(out * sizeof *whole), *streamed = malloc(out * sizeof *x);
     unroll_session *session;
     unroll_stream *stream;
-
     config.steps = steps;
     for (size_t i = 0; i < in; i++) x[i] = 2 * rng_uniform(&rng) - 1;
     MUST(unroll_session_new(m, &config, &session));

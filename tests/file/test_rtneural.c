@@ -136,7 +136,6 @@ static void compare(const char *file, const char *what, double limit)
     unroll_arrays_config run = unroll_arrays_default();
     unroll_difference difference = {.size = sizeof difference, .absolute = INFINITY, .relative = INFINITY};
     unroll_model *m;
-
     if (!MUST(unroll_import(file, &config, &m)))
         return;
     MUST(unroll_verify(m, arrays, &run, &difference));
@@ -184,7 +183,6 @@ static void test_refusals(void)
         {"{\"a.weight_ih_l0\":[[1],[2]],\"a.weight_hh_l0\":[[1],[2]]}", "neither one gate"}};
     unroll_import_config config = unroll_import_default();
     unroll_model *m;
-
     config.format = "rtneural";
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         FILE *file = fopen(path, "w");

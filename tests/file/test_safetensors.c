@@ -66,7 +66,6 @@ static void test_round_trip(void)
     struct tensor_view tensors[TENSORS];
     struct safetensors *file;
     unsigned char numbers[256];
-
     for (int i = 0; i < 256; i++) numbers[i] = (unsigned char)(i * 37);
     make_tensors(tensors, numbers);
     if (!CHECK(safetensors_write(path, tensors, TENSORS, metadata, 3) == UNROLL_OK, "%s", unroll_last_error()) ||
@@ -94,7 +93,6 @@ static void test_deterministic(void)
     unsigned char numbers[256] = {1, 2, 3};
     void *first, *second;
     size_t first_size, second_size;
-
     make_tensors(tensors, numbers);
     for (int i = 0; i < TENSORS; i++) backwards[i] = tensors[TENSORS - 1 - i];
     safetensors_write(path, tensors, TENSORS, metadata, 3);
@@ -116,7 +114,6 @@ static void test_writer_refuses(void)
     struct tensor_view tensors[TENSORS];
     unsigned char numbers[256] = {0};
     struct metadata twice[2] = {{"k", "1"}, {"k", "2"}}, not_utf8 = {"k", "\xff"};
-
     make_tensors(tensors, numbers);
     tensors[0].bytes--;
     CHECK_REFUSED(safetensors_write(path, tensors, 1, NULL, 0), UNROLL_USAGE, "t00");
@@ -237,7 +234,6 @@ static unsigned char *encode(uint64_t stated, const char *header, size_t data_by
 {
     size_t length = strlen(header);
     unsigned char *bytes = calloc(8 + length + data_bytes, 1);
-
     if (bytes == NULL)
         abort();
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(stated >> 8 * i);
@@ -252,7 +248,6 @@ static void check_sample(const struct sample *sample)
     size_t size;
     unsigned char *bytes = encode(strlen(sample->header), sample->header, sample->data_bytes, &size);
     unroll_status status = safetensors_parse(bytes, size, "sample", &file);
-
     if (sample->message == NULL)
         CHECK(status == UNROLL_OK, "%s: %s", sample->header, unroll_last_error());
     else
@@ -267,7 +262,6 @@ static void check_length(uint64_t stated, size_t size, const char *message)
     struct safetensors *file = NULL;
     size_t whole;
     unsigned char *bytes = encode(stated, "{}      ", 0, &whole), *exact = malloc(size ? size : 1);
-
     if (exact == NULL)
         abort();
     memcpy(exact, bytes, size);
@@ -281,7 +275,6 @@ static void test_reader_refuses(void)
 {
     struct safetensors *file = NULL;
     size_t size;
-
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) check_sample(&samples[i]);
     for (size_t short_size = 0; short_size < 8; short_size++) check_length(8, short_size, "too few");
     check_length(8, 8, "cut short");
@@ -309,7 +302,6 @@ static void test_without_memory(void)
     uint64_t live = memory_live();
     unroll_status status;
     int failures = 0;
-
     make_tensors(tensors, numbers);
     do {
         memory_fail_after(failures);

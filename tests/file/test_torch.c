@@ -27,7 +27,6 @@ static unroll_status import(const char *file, const char *prefix, const char *or
                             unroll_model **model)
 {
     unroll_import_config config = unroll_import_default();
-
     config.prefix = prefix;
     config.order = order;
     config.nonlinearity = nonlinearity;
@@ -60,7 +59,6 @@ static void check_parity(const struct vector *v, unroll_model *m, const char *wh
     unroll_arrays_config config = unroll_arrays_default();
     unroll_difference difference = {.size = sizeof difference, .relative = INFINITY};
     char reference[PATH_MAX];
-
     snprintf(reference, sizeof reference, "tests/vectors/import/%.*s.npz", (int)strcspn(v->name, "."), v->name);
     config.batch_first = v->batch_first;
     MUST(unroll_verify(m, reference, &config, &difference));
@@ -73,7 +71,6 @@ static void check_tensors(const struct vector *v, const char *file, const char *
 {
     struct tensor_set from, to;
     const char *bare = strncmp(v->name, "bare", 4) ? "" : "rnn.";
-
     if (!MUST(tensor_set_open(file, &from)))
         return;
     if (MUST(tensor_set_open(exported, &to))) {
@@ -101,7 +98,6 @@ static void check_vector(const struct vector *v)
     char file[PATH_MAX];
     unroll_model *m, *again;
     unroll_export_config config = unroll_export_default();
-
     snprintf(file, sizeof file, "tests/vectors/import/%s", v->name);
     if (!MUST(import(file, v->prefix, v->order, v->nonlinearity, &m)))
         return;
@@ -125,7 +121,6 @@ static void check_that_parity_can_fail(void)
     unroll_difference difference = {.size = sizeof difference, .relative = 0};
     unroll_parameter p;
     unroll_model *m;
-
     if (!MUST(import("tests/vectors/import/two-stacks.safetensors", NULL, NULL, NULL, &m)))
         return;
     for (int i = 0; i < unroll_model_parameters(m); i++) {
@@ -147,7 +142,6 @@ static void change_array(const char *array, float number, bool alone)
     struct tensor_view views[16];
     struct npz *file;
     int count = 0;
-
     if (!MUST(npz_open("tests/vectors/import/deep-head.npz", &file)))
         return;
     for (int i = 0; i < npz_count(file); i++) {
@@ -167,7 +161,6 @@ static void test_wrong_numbers(void)
     unroll_arrays_config config = unroll_arrays_default();
     const float bad[] = {INFINITY, -INFINITY, NAN};
     unroll_model *m;
-
     if (!MUST(import("tests/vectors/import/deep-head.safetensors", NULL, "lstm,fc1:relu,fc2", NULL, &m)))
         return;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -192,7 +185,6 @@ static void test_batch_first_is_told(void)
     unroll_arrays_config config = unroll_arrays_default();
     unroll_difference difference = {.size = sizeof difference};
     unroll_model *m;
-
     if (!MUST(import("tests/vectors/import/bare-gru.safetensors", NULL, NULL, NULL, &m)))
         return;
     CHECK_REFUSED(unroll_verify(m, "tests/vectors/import/bare-gru.npz", &config, &difference), UNROLL_DATA,
@@ -213,7 +205,6 @@ static void test_hints_lead_somewhere(void)
     unroll_difference difference = {.size = sizeof difference};
     struct npz *file;
     unroll_model *m;
-
     if (!MUST(import("tests/vectors/import/deep-head.safetensors", NULL, "lstm,fc1:relu,fc2", NULL, &m)))
         return;
     if (!MUST(npz_open("tests/vectors/import/deep-head.npz", &file)))
@@ -272,7 +263,6 @@ static unroll_status import_dict(const struct dict *d, const char *prefix, const
 {
     unroll_model *m = NULL;
     const char *file = in_folder("dict.safetensors");
-
     if (!MUST(safetensors_write(file, d->tensor, d->count, NULL, 0)))
         return UNROLL_FAILURE;
     unroll_status status = import(file, prefix, order, NULL, &m);
@@ -372,7 +362,6 @@ static unroll_status import_index(const char *text)
     const char *file = in_folder("x.safetensors.index.json");
     struct piece piece = {text, strlen(text)};
     unroll_model *m = NULL;
-
     MUST(write_file_atomically(file, &piece, 1));
     unroll_status status = import(file, NULL, NULL, NULL, &m);
     unroll_model_free(m);
@@ -387,16 +376,18 @@ static void test_shards(void)
     MUST(safetensors_write(in_folder("overlap.safetensors"), d.tensor + 3, 3, NULL, 0));
 #define LSTM "\"net.lstm.weight_ih_l0\":\"one.safetensors\",\"net.lstm.weight_hh_l0\":\"one.safetensors\"," \
              "\"net.lstm.bias_ih_l0\":\"one.safetensors\",\"net.lstm.bias_hh_l0\":\"one.safetensors\""
-    CHECK(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\",\"net.fc.bias\":"
-                       "\"two.safetensors\"}}") == UNROLL_OK,
+    CHECK(import_index("{\"weight_map\":{" LSTM
+                       ",\"net.fc.weight\":\"two.safetensors\",\"net.fc.bias\":\"two.safetensors\"}}") == UNROLL_OK,
           "%s", unroll_last_error());
     CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.weight\":\"two.safetensors\"}}"), UNROLL_DATA,
                   "'net.fc.bias', which the index does not name");
     CHECK_REFUSED(import_index("{\"weight_map\":{" LSTM ",\"net.fc.bias\":\"one.safetensors\"}}"), UNROLL_DATA,
                   "'net.fc.bias' is not in 'one.safetensors'");
-    CHECK_REFUSED(import_index("{\"weight_map\":{\"net.fc.weight\":\"overlap.safetensors\",\"net.fc.bias\":"
-                               "\"overlap.safetensors\"," LSTM "}}"),
-                  UNROLL_DATA, "net.lstm.bias_hh_l0");
+    CHECK_REFUSED(
+        import_index(
+            "{\"weight_map\":{\"net.fc.weight\":\"overlap.safetensors\",\"net.fc.bias\":\"overlap.safetensors\"," LSTM
+            "}}"),
+        UNROLL_DATA, "net.lstm.bias_hh_l0");
     CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"../one.safetensors\"}}"), UNROLL_DATA, "beside the index");
     CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":\"gone.safetensors\"}}"), UNROLL_DATA, "gone.safetensors");
     CHECK_REFUSED(import_index("{\"weight_map\":{\"a\":3}}"), UNROLL_DATA, "beside the index");
@@ -413,7 +404,6 @@ static unroll_status export_spec(const unroll_spec *spec, const char *dtype, flo
     unroll_export_config config = unroll_export_default();
     unroll_model *m = NULL;
     unroll_parameter p;
-
     MUST(unroll_model_new(spec, 5, &m));
     unroll_model_parameter(m, 0, &p);
     p.data[0] = weight;
@@ -434,7 +424,6 @@ static void test_export(void)
     } refused[] = {{"gru-before", 0, 0}, {"mingru", 0, 0}, {"lstm", 1, 0}, {"lstm", 0, 3}};
     unroll_spec spec = unroll_spec_default();
     struct tensor_set set;
-
     spec.hidden = spec.input = 3;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         unroll_spec s = spec;
@@ -469,7 +458,6 @@ static void test_foreign_files(void)
                    {"e.npz", 35, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\5\0\0\0x.npy", "not recognised"},
                    {"f.zip", 30, "PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\377\377\0\0", "not recognised"}};
     unroll_model *m;
-
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
         struct piece piece = {foreign[i].bytes, foreign[i].size};
         MUST(write_file_atomically(in_folder(foreign[i].name), &piece, 1));
@@ -481,7 +469,6 @@ static void test_own_model(void)
 {
     unroll_spec spec = unroll_spec_default();
     unroll_model *m = NULL, *other = NULL;
-
     spec.input = spec.hidden = 2;
     MUST(unroll_model_new(&spec, 1, &m));
     MUST(unroll_model_save(m, in_folder("own.safetensors")));

@@ -27,7 +27,6 @@ static bool load_seeds(const char *folder)
 {
     struct dirent *entry;
     DIR *directory = opendir(folder);
-
     if (directory == NULL)
         return false;
     while ((entry = readdir(directory)) != NULL && seed_count < MAX_SEEDS) {
@@ -99,7 +98,6 @@ static void mutate(struct input *input, struct rng *rng)
 {
     size_t at = rng_below(rng, input->size + 1), length = rng_below(rng, 16);
     uint8_t byte = (uint8_t)rng_next_u32(rng);
-
     switch (rng_below(rng, 6)) {
     case 0: /* one bit */
         if (at < input->size)
@@ -122,7 +120,6 @@ static void mutate(struct input *input, struct rng *rng)
 static void run(const struct input *input)
 {
     uint8_t *exact = malloc(input->size ? input->size : 1);
-
     if (exact == NULL)
         abort();
     memcpy(exact, input->bytes, input->size);
@@ -135,7 +132,6 @@ int main(int argc, char **argv)
     static uint8_t space[LARGEST_INPUT];
     long iterations = argc > 2 ? atol(argv[2]) : 0;
     struct rng rng = rng_new(argc > 3 ? strtoull(argv[3], NULL, 10) : 1, 0);
-
     if (argc < 2 || !load_seeds(argv[1])) {
         fprintf(stderr, "usage: %s SEED_FOLDER [ITERATIONS [RANDOM_SEED]]; the folder needs a seed\n", argv[0]);
         return 2;

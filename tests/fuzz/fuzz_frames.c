@@ -15,7 +15,6 @@ static void read_all(struct frames *frames, int width)
     float frame[4];
     bool more = true;
     int count = 0;
-
     while (more) {
         if (frames_next(frames, frame, &more) != UNROLL_OK) {
             if (frames->error[0] == '\0')
@@ -33,7 +32,6 @@ static void read_all(struct frames *frames, int width)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct frames frames;
-
     if (size < 2)
         return 0;
     int width = 1 + data[0] / 3 % 4;

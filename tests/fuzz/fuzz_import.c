@@ -30,7 +30,6 @@ static void clean(void)
 static FILE *open_file(const char *ending)
 {
     static int made;
-
     if (!made++) {
         if (!mkdtemp(folder))
             abort();
@@ -46,7 +45,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unroll_import_config config = unroll_import_default();
     unroll_model *model = NULL;
     int which = 0;
-
     while (size && which < IMPORTERS && importers[which].letter != data[0]) which++;
     if (size == 0 || which == IMPORTERS)
         return 0;

@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_t *json, *again;
     char *text;
-
     if (parse_json((const char *)data, size, "fuzz", &json) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
             abort(); /* refused without a sentence */

@@ -10,7 +10,6 @@ static void use(const struct tensor_view *tensor)
 {
     const uint8_t *bytes = tensor->data;
     volatile uint8_t last = 0;
-
     for (uint64_t i = 0; i < tensor->bytes; i++) last = bytes[i];
     (void)last;
 }
@@ -19,7 +18,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct npz *file;
     struct tensor_view tensor;
-
     if (npz_parse(data, size, "fuzz", &file) == UNROLL_OK) {
         for (int i = 0; i < npz_count(file); i++) {
             use(npz_at(file, i));

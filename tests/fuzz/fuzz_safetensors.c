@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void use_tensors(const struct safetensors *file, const uint8_t *begin, size_t size)
 {
     uint64_t total = 0;
-
     for (int i = 0; i < safetensors_count(file); i++) {
         const struct tensor_view *tensor = safetensors_at(file, i);
         const uint8_t *bytes = tensor->data;
@@ -31,7 +30,6 @@ static void use_tensors(const struct safetensors *file, const uint8_t *begin, si
 static void parse(const uint8_t *data, size_t size)
 {
     struct safetensors *file;
-
     if (safetensors_parse(data, size, "fuzz", &file) == UNROLL_OK) {
         use_tensors(file, data, size);
         safetensors_close(file);

@@ -17,7 +17,6 @@ static unroll_stream *new_stream(void)
     unroll_stream_config config = unroll_stream_default();
     unroll_model *model;
     unroll_stream *stream;
-
     spec.layers = 2;
     spec.hidden = 3;
     spec.input = 1;
@@ -38,7 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const float inputs[ROWS] = {0.5f, -2};
     float outputs[ROWS * 3];
     uint8_t before[1024], after[1024];
-
     if (stream == NULL)
         stream = new_stream();
     size_t bytes = unroll_stream_state_bytes(stream);

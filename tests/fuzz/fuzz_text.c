@@ -14,7 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_spelling(const unroll_dataset *text, const uint8_t *data, size_t size)
 {
     size_t at = 0;
-
     for (size_t i = 0; i < text->steps; i++) {
         const char *symbol = text->column->vocabulary[text->column->tokens[i]];
         size_t length = strlen(symbol);
@@ -33,7 +32,6 @@ static void check_again(const unroll_dataset *text, const uint8_t *data, size_t 
                                   .vocabulary = text->column->vocabulary,
                                   .vocabulary_size = text->column->vocabulary_size};
     unroll_dataset *again;
-
     if (text_parse(data, size, "fuzz", &tokenizer, &again) != UNROLL_OK)
         abort();
     if (again->steps != text->steps ||
@@ -47,7 +45,6 @@ static void check_few_words(const unroll_dataset *all, const uint8_t *data, size
 {
     struct tokenizer tokenizer = {.kind = UNROLL_WORDS, .max = FEW_WORDS};
     unroll_dataset *few;
-
     if (text_parse(data, size, "fuzz", &tokenizer, &few) != UNROLL_OK || few->steps != all->steps)
         abort();
     for (size_t i = 0; i < few->steps; i++)
@@ -62,7 +59,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
     struct tokenizer words = {.kind = UNROLL_WORDS, .max = ALL_WORDS};
     unroll_dataset *text;
-
     if (text_parse(data, size, "fuzz", &characters, &text) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
             abort(); /* refused without a sentence */

@@ -161,9 +161,8 @@ static void check_gaps(const char *cell, int bidirectional, struct plan_config c
         const struct watch *w = &watch[rank];
         CHECK(w->strangers == 0, "%s: %d looks of rank %d are of another thread", cell, w->strangers, rank);
         CHECK(untimed || longest[rank] < max,
-              "%s bidirectional %d queues %d checkpoint %u%s: rank %d computed %.2f "
-              "ms without a look",
-              cell, bidirectional, c.queues, c.checkpoint, work == forward_alone ? " forward" : "", rank,
+              "%s bidirectional %d queues %d checkpoint %u%s: rank %d computed %.2f ms without a look", cell,
+              bidirectional, c.queues, c.checkpoint, work == forward_alone ? " forward" : "", rank,
               1e3 * longest[rank]);
     }
     CHECK(watch[0].looks > 20, "%s: rank 0 looked %d times in all", cell, watch[0].looks);

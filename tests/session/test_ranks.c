@@ -307,9 +307,8 @@ static void check_rank(const struct outcome *serial, const struct outcome *o, co
     CHECK(!o->way->exact || !different, "%s, rank %d: %zu numbers have other bits", what, o->rank, different);
     CHECK(fabs(o->loss - serial->loss) < 1e-5 && fabs(o->norm - serial->norm) < 1e-4 &&
               fabs(o->validation - serial->validation) < 1e-4,
-          "%s, rank %d: loss %.9g %.9g norm %g %g validation %.9g "
-          "%.9g",
-          what, o->rank, o->loss, serial->loss, o->norm, serial->norm, o->validation, serial->validation);
+          "%s, rank %d: loss %.9g %.9g norm %g %g validation %.9g %.9g", what, o->rank, o->loss, serial->loss, o->norm,
+          serial->norm, o->validation, serial->validation);
 }
 
 static struct outcome serial, rank[RANKS_MAX];

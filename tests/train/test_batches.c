@@ -18,7 +18,6 @@ static unroll_status open_part(int32_t *tokens, size_t count, int rows, int step
     struct column column = {.type = COLUMN_TOKENS, .tokens = tokens, .vocabulary_size = LENGTH};
     const unroll_dataset data = {.column = &column, .columns = 1, .steps = count};
     const struct task_request request = {.data = &data, .rows = rows, .steps = steps, .seed = 5, .ranks = 1};
-
     return task_lm.open(&request, PART_TRAINING, part);
 }
 
@@ -29,7 +28,6 @@ static bool read_epoch(const struct part *part, int64_t epoch, bool used[LENGTH]
     int32_t inputs[MAX_BATCH], targets[MAX_BATCH], expected[MAX_BATCH];
     struct task_batch batch = {.tokens = inputs, .classes = targets};
     bool right = true;
-
     for (int64_t window = 0; window < part->batches; window++) {
         part->fill(part, epoch, window, &batch);
         right = right && batch.begins == (window == 0) && batch.items == part->rows * part->steps;
@@ -51,7 +49,6 @@ static void test_batches(void)
 {
     static const int shapes[][2] = {{1, 1}, {1, 102}, {102, 1}, {4, 7}, {5, 9}, {3, 34}, {7, 13}};
     int32_t tokens[LENGTH];
-
     for (int i = 0; i < LENGTH; i++) tokens[i] = i;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         bool used[LENGTH] = {false};
@@ -82,7 +79,6 @@ static void test_texts_too_short(void)
                   {1, 1, 1, "1 tokens"},
                   {2, 1, 1, NULL}};
     int32_t tokens[LENGTH] = {0};
-
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct part *part = NULL;
         unroll_status status = open_part(tokens, shapes[i].count, shapes[i].rows, shapes[i].steps, &part);
@@ -99,7 +95,6 @@ static void test_texts_too_short(void)
 static double factor_at(const char *name, int64_t step, const struct plateau *plateau)
 {
     struct schedule_moment moment = {.step = step, .warmup = 10, .total = 110, .plateau = plateau};
-
     const struct schedule *schedule;
 
     return MUST(schedule_find(name, &schedule)) ? schedule_factor(schedule, &moment) : NAN;
@@ -109,7 +104,6 @@ static void check_factor(const char *name, int64_t step, double expected)
 {
     struct plateau plateau = plateau_new();
     double factor = factor_at(name, step, &plateau);
-
     CHECK(fabs(factor - expected) < 1e-12, "%s at step %d is %g, not %g", name, (int)step, factor, expected);
 }
 
@@ -138,7 +132,6 @@ static void test_plateau(void)
     static const double losses[] = {3.0, 2.0, 2.5, 2.0, 1.9, 1.9, 1.9, 1.8, 2.0, 2.0};
     static const double factors[] = {1, 1, 1, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.125};
     struct plateau plateau = plateau_new();
-
     for (int i = 0; i < 10; i++) {
         plateau_report(&plateau, losses[i]);
         CHECK(factor_at("plateau", 50, &plateau) == factors[i], "after validation %d", i);

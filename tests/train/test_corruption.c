@@ -34,7 +34,6 @@ static void start(void)
     unroll_train_config config = unroll_train_default();
     unroll_spec spec = unroll_spec_default();
     char bytes[10 * sizeof words] = "";
-
     for (int i = 0; i < 10; i++) strcat(bytes, words);
     MUST(text_parse(bytes, strlen(bytes), "the test's text", &characters, &text));
     spec.layers = 1;
@@ -54,7 +53,6 @@ static void start(void)
 static void train(int steps)
 {
     unroll_progress progress = {.size = sizeof progress};
-
     for (int i = 0; i < steps; i++) MUST(unroll_trainer_step(trainer, &progress));
 }
 
@@ -62,7 +60,6 @@ static uint64_t hash_buffer(uint64_t hash, const char *name)
 {
     float numbers[LARGEST / sizeof(float)];
     size_t count = unroll_count(trainer->session, name);
-
     MUST(unroll_read(trainer->session, name, numbers, count));
     return hash_words(hash, numbers, count);
 }
@@ -71,7 +68,6 @@ static uint64_t hash_weights_of(unroll_model *of)
 {
     uint64_t hash = HASH_BEGIN;
     unroll_parameter p;
-
     for (int i = 0; i < unroll_model_parameters(of); i++) {
         MUST(unroll_model_parameter(of, i, &p));
         hash = hash_words(hash, p.data, (size_t)p.shape[0] * (p.rank > 1 ? (size_t)p.shape[1] : 1));
@@ -88,7 +84,6 @@ static uint64_t hash_training(void)
     int64_t counts[7] = {s->step, s->items, s->cursor.epoch, s->cursor.window, s->plateau.waited};
     unroll_parameter p;
     char name[128];
-
     unroll_session_counters(trainer->session, &counts[5], &counts[6]);
     hash = hash_bytes(hash, counts, sizeof counts);
     for (int i = 0; i < unroll_model_parameters(model); i++) {
@@ -120,7 +115,6 @@ static void read_image(const char *directory, const char *name, struct image *im
 {
     char path[PATH_MAX + 32];
     void *bytes;
-
     snprintf(path, sizeof path, "%s/%s", directory, name);
     if (!MUST(read_whole_file(path, sizeof image->bytes, &bytes, &image->size)))
         return;
@@ -133,7 +127,6 @@ static void read_image(const char *directory, const char *name, struct image *im
 static void write_image(const char *directory, const char *name, const struct image *image)
 {
     char path[PATH_MAX + 32];
-
     snprintf(path, sizeof path, "%s/%s", directory, name);
     unlink(path);
     FILE *file = image->is_gone ? NULL : fopen(path, "wb");
@@ -171,7 +164,6 @@ static void cut(struct image *image, const struct image *other)
 static void zero(struct image *image, const struct image *other)
 {
     size_t at = below(image->size), count = 1 + below(512);
-
     (void)other;
     memset(image->bytes + at, 0, count < image->size - at ? count : image->size - at);
 }
@@ -179,7 +171,6 @@ static void zero(struct image *image, const struct image *other)
 static void extend(struct image *image, const struct image *other)
 {
     size_t count = 1 + below(64);
-
     (void)other;
     for (size_t i = 0; i < count; i++) image->bytes[image->size++] = below(2) ? (unsigned char)below(256) : 0;
 }
@@ -195,7 +186,6 @@ static void scribble(struct image *image, const struct image *other)
 static void misplace(struct image *image, const struct image *other)
 {
     size_t count = 1 + below(256), from = below(image->size - count), to = below(image->size - count);
-
     (void)other;
     memmove(image->bytes + to, image->bytes + from, count);
 }
@@ -204,7 +194,6 @@ static void misplace(struct image *image, const struct image *other)
 static void mix(struct image *image, const struct image *other)
 {
     size_t at = below(image->size), count = 1 + below(1024);
-
     for (size_t i = at; i < at + count && i < image->size && i < other->size; i++) image->bytes[i] = other->bytes[i];
 }
 
@@ -241,7 +230,6 @@ static void count_refusal(unroll_status status, const char *what, int number)
 static void load_training(const struct checkpoint *damaged, int number)
 {
     unroll_status status = unroll_trainer_load(trainer, damaged->name);
-
     if (status != UNROLL_OK) {
         count_refusal(status, "load", number);
         CHECK(hash_training() == checkpoints[1].training, "corruption %d changed a training that refused it", number);
@@ -256,7 +244,6 @@ static void load_model(const struct checkpoint *damaged, int number)
 {
     char path[PATH_MAX + 32];
     unroll_model *loaded;
-
     snprintf(path, sizeof path, "%s/%s", damaged->name, file_name[0]);
     unroll_status status = unroll_model_load(path, &loaded);
     if (status != UNROLL_OK) {
@@ -271,7 +258,6 @@ static void check_whole(const struct checkpoint *damaged, bool loads, int number
 {
     unroll_progress progress = {.size = sizeof progress, .step = -1};
     unroll_status status = unroll_checkpoint_check(damaged->name, &progress);
-
     CHECK((status == UNROLL_OK) == loads, "corruption %d: %s", number, unroll_last_error());
     CHECK(progress.step == (status == UNROLL_OK ? 3 : -1), "corruption %d: step %d", number, (int)progress.step);
 }
@@ -281,7 +267,6 @@ static void check_corruption(int number)
     static struct checkpoint damaged;
     const struct checkpoint *whole = &checkpoints[0];
     size_t file = below(FILES);
-
     damaged = *whole;
     snprintf(damaged.name, sizeof damaged.name, "%s/damaged", folder);
     corruptions[below(sizeof corruptions / sizeof *corruptions)](&damaged.image[file], &checkpoints[1].image[file]);
@@ -305,7 +290,6 @@ static unsigned char *find(struct image *image, const char *part)
 static void replace(struct image *image, const char *part, const char *other)
 {
     unsigned char *at = find(image, part);
-
     if (CHECK(at != NULL && strlen(part) == strlen(other), "there is no '%s'", part))
         memcpy(at, other, strlen(part));
 }
@@ -325,7 +309,6 @@ static void check_old_files(void)
 {
     static struct checkpoint old;
     const unsigned char not_a_number[4] = {0, 0, 0xc0, 0x7f};
-
     old = checkpoints[0];
     snprintf(old.name, sizeof old.name, "%s/damaged", folder);
     make_old(&old);
@@ -349,7 +332,6 @@ int main(int count, char **words)
 {
     char clean[64];
     int number = check_quick(count, words) ? CORRUPTIONS_QUICK : CORRUPTIONS;
-
     if (!CHECK(mkdtemp(folder), "no temporary folder"))
         return check_finish("test_corruption");
     snprintf(clean, sizeof clean, "%s/damaged", folder);

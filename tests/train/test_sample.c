@@ -19,7 +19,6 @@ static unroll_model *make_model(bool reads)
     unroll_spec spec = unroll_spec_default();
     unroll_parameter parameter;
     unroll_model *model = NULL;
-
     spec.cell = "gru";
     spec.hidden = 8;
     spec.tokens = 1;
@@ -44,7 +43,6 @@ struct written {
 static int take(void *arg, const char *symbol)
 {
     struct written *written = arg;
-
     for (int i = 0; i < SYMBOLS; i++) written->count[i] += strcmp(symbol, symbols[i]) == 0;
     if (strlen(written->first) + strlen(symbol) < sizeof written->first)
         strcat(written->first, symbol);
@@ -54,7 +52,6 @@ static int take(void *arg, const char *symbol)
 static struct written sample(unroll_model *model, const unroll_sample_config *config)
 {
     struct written written = {.limit = -1};
-
     MUST(unroll_sample(model, config, take, &written));
     return written;
 }
@@ -64,7 +61,6 @@ static void check_distribution(unroll_model *model, double temperature, int top_
     unroll_sample_config config = unroll_sample_default();
     double expected[SYMBOLS], sum = 0;
     int kept = top_k ? top_k : SYMBOLS;
-
     config.length = DRAWS;
     config.temperature = temperature;
     config.top_k = top_k;
@@ -82,7 +78,6 @@ static void check_distribution(unroll_model *model, double temperature, int top_
 static void test_distributions(void)
 {
     unroll_model *model = make_model(false);
-
     check_distribution(model, 1, 0);
     check_distribution(model, 0.5, 0);
     check_distribution(model, 3, 0);
@@ -96,7 +91,6 @@ static void test_seeds_and_prompts(void)
 {
     unroll_model *model = make_model(true);
     unroll_sample_config config = unroll_sample_default();
-
     config.length = 30;
     config.prompt = "ab\xc3\xa9";
     struct written one = sample(model, &config), same = sample(model, &config);
@@ -125,7 +119,6 @@ static void test_the_caller_can_end_it(void)
     unroll_model *model = make_model(true);
     unroll_sample_config config = unroll_sample_default();
     struct written written = {.limit = 3};
-
     MUST(unroll_sample(model, &config, take, &written));
     CHECK(written.total == 3, "%d tokens after the end", written.total);
     unroll_model_free(model);
@@ -135,7 +128,6 @@ static void check_refused(unroll_model *model, const unroll_sample_config *confi
                           const char *part)
 {
     struct written written = {.limit = -1};
-
     CHECK(unroll_sample(model, config, take, &written) == status && strstr(unroll_last_error(), part), "'%s'",
           unroll_last_error());
     CHECK(written.total == 0, "something was written");
@@ -146,7 +138,6 @@ static void test_refusals(void)
     unroll_model *model = make_model(true);
     unroll_sample_config good = unroll_sample_default(), config = good;
     unroll_parameter parameter;
-
     check_refused(model, NULL, UNROLL_USAGE, "unroll_sample_default");
     config.prompt = "ab\nax";
     check_refused(model, &config, UNROLL_DATA, "'the prompt', line 2, column 2: the character 'x' (U+0078)");

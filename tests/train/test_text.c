@@ -19,7 +19,6 @@ static unroll_status parse(const void *bytes, size_t size, const char *name, con
                            int symbol_count, unroll_dataset **text)
 {
     struct tokenizer reading = {.kind = UNROLL_CHARACTERS, .vocabulary = symbols, .vocabulary_size = symbol_count};
-
     return text_parse(bytes, size, name, &reading, text);
 }
 
@@ -28,7 +27,6 @@ static void check_refused(const char *bytes, size_t size, const char *part)
 {
     unroll_dataset *text = NULL;
     unroll_status status = parse(bytes, size, "some.txt", NULL, 0, &text);
-
     CHECK(status == UNROLL_DATA && says(part) && says("some.txt"), "status %d, '%s' instead of '%s'", (int)status,
           unroll_last_error(), part);
     CHECK(text == NULL, "a refused text was set");
@@ -58,7 +56,6 @@ static void test_symbols_are_in_code_point_order(void)
 static void test_smallest_texts(void)
 {
     unroll_dataset *text;
-
     if (MUST(parse("x", 1, "t", NULL, 0, &text))) {
         CHECK(text->steps == 1 && text->column->vocabulary_size == 1, "one character");
         unroll_dataset_free(text);
@@ -132,7 +129,6 @@ static void test_files(void)
     struct piece piece = {"one\r\ntwo\n", 9};
     unroll_dataset *text = NULL;
     int descriptor = mkstemp(path);
-
     if (!CHECK(descriptor >= 0, "cannot make a file"))
         return;
     close(descriptor);
@@ -157,7 +153,6 @@ static void test_no_memory(void)
     uint64_t live = memory_live();
     unroll_dataset *text;
     int failures = 0;
-
     for (int n = 0;; n++) {
         memory_fail_after(n);
         unroll_status status = parse("some text", 9, "t", NULL, 0, &text);
@@ -178,7 +173,6 @@ static void test_speed(void)
     struct timespec start, end;
     unroll_dataset *text;
     double best = 1;
-
     for (int i = 0; i < SIZE; i++) bytes[i] = (char)(32 + i * 7 % 95);
     for (int i = 0; i < 5; i++) {
         clock_gettime(CLOCK_MONOTONIC, &start);

@@ -24,7 +24,6 @@ static const char *inside(const char *name)
 {
     static char path[2][128];
     static int which;
-
     which = !which;
     snprintf(path[which], sizeof path[which], "%s/%s", folder, name);
     return path[which];
@@ -44,7 +43,6 @@ static unroll_status read_lines(const char *text, double scale, unroll_dataset *
 {
     struct column *x = &data->column[0], *y = &data->column[1];
     double value[WIDTH + 1];
-
     for (const char *at = strchr(text, '\n') + 1; *at; at += *at == '\n') {
         if (*at == '\n') {
             data->begin[++data->sequences] = data->steps;
@@ -67,7 +65,6 @@ static unroll_status toy_open(const char *path, const char *options, const struc
     unroll_dataset *made;
     void *bytes;
     size_t size;
-
     (void)tokenizer;
     TRY(key_values_read(options, "a toy", keys, &scale));
     TRY(read_whole_file(path, 1 << 20, &bytes, &size));
@@ -136,7 +133,6 @@ static void toy_fill(const struct part *part, int64_t epoch, int64_t number, str
 {
     const struct toy_part *toy = (const struct toy_part *)part;
     size_t rows = (size_t)part->rows;
-
     batch->begins = true;
     batch->items = 0;
     for (size_t row = 0; row < rows; row++) {
@@ -157,7 +153,6 @@ static void find_floor(struct toy_part *toy)
     size_t from = toy->data->begin[toy->first], to = toy->data->begin[toy->first + toy->sequences];
     const float *y = column(toy->data, "y");
     double mean = 0;
-
     for (size_t i = from; i < to; i++) mean += (double)y[i] / (double)(to - from);
     for (size_t i = from; i < to; i++) toy->floor += pow((double)y[i] - mean, 4) / (double)(to - from);
 }
@@ -166,7 +161,6 @@ static unroll_status toy_part(const struct task_request *request, enum part_of w
 {
     struct toy_part *toy = allocate_zeroed(1, sizeof *toy);
     size_t all = request->data->sequences, kept = all - (size_t)((double)all * request->share);
-
     toy->data = request->data;
     toy->first = which == PART_VALIDATION ? kept : 0;
     toy->sequences = which == PART_VALIDATION ? all - kept : which == PART_TRAINING ? kept : all;
@@ -184,7 +178,6 @@ static unroll_status toy_part(const struct task_request *request, enum part_of w
 static void toy_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *z)
 {
     struct toy_part *toy = (struct toy_part *)part;
-
     if (number == 0)
         toy->near = toy->steps = 0;
     for (int row = 0; row < part->rows; row++)
@@ -195,7 +188,6 @@ static void toy_observe(struct part *part, int64_t number, const struct task_bat
 static void toy_score(const struct part *part, double loss, bool observed, unroll_evaluation *e)
 {
     const struct toy_part *toy = (const struct toy_part *)part;
-
     *e = (unroll_evaluation){
         .loss = loss,
         .floor = toy->floor,
@@ -230,7 +222,6 @@ static unroll_status toy_export(const unroll_model *model, const char *path, con
 {
     unroll_spec spec;
     char line[80];
-
     unroll_model_spec(model, &spec);
     snprintf(line, sizeof line, "toy model %s %d %d %d\n", spec.cell, spec.hidden, spec.input, spec.output);
     struct piece pieces[] = {{line, strlen(line)}, {model->values, model->count * sizeof(float)}};
@@ -245,7 +236,6 @@ static unroll_status toy_import(const char *path, const unroll_import_config *co
     char cell[16] = "";
     void *bytes;
     size_t size;
-
     (void)config;
     TRY(read_whole_file(path, 1 << 20, &bytes, &size));
     int known = sscanf(bytes, "toy model %15s %d %d %d", cell, &spec.hidden, &spec.input, &spec.output);
@@ -268,7 +258,6 @@ static void write_data(const char *path)
 {
     FILE *file = fopen(path, "w");
     unsigned state = 1;
-
     fputs("toy\n", file);
     for (int s = 0; s < 50; s++) {
         double sum = 0;
@@ -289,7 +278,6 @@ static void check_reader(unroll_dataset **data)
     const char *about = "", *name;
     unroll_dataset *twice = NULL;
     int found = 0;
-
     for (int i = 0; (name = unroll_reader_name(i, &about)); i++)
         found += !strcmp(name, "toy") && !strcmp(about, "lines of a toy");
     CHECK(found == 1, "it is listed %d times", found);
@@ -318,7 +306,6 @@ static unroll_model *new_model(const unroll_dataset *data)
 {
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
-
     spec.cell = "gru", spec.hidden = 8;
     MUST(unroll_task_network(NULL, data, &spec));
     if (!MUST(unroll_model_new(&spec, 3, &model)))
@@ -335,7 +322,6 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
     unroll_evaluation before, after, again, validated, described;
     unroll_trainer *trainer = NULL;
     unroll_progress progress = {.size = sizeof progress};
-
     config.batch = 4, config.bptt = 12, config.rates.learning_rate = 2e-2, config.validation = 0.2, config.warmup = 2;
     config.machine.device = machine.device = device;
     MUST(unroll_evaluate(m[0], data, &machine, &before));
@@ -379,7 +365,6 @@ static void check_identity(const unroll_dataset *data)
     static struct task other;
     unroll_model *model = new_model(data);
     unroll_trainer *trainer = NULL;
-
     other = toy_task, other.name = "game";
     MUST(task_add(&other));
     config.batch = 4, config.bptt = 12, config.validation = 0.2, config.task = "game";
@@ -399,7 +384,6 @@ static void check_format(unroll_model *model)
     unroll_export_config config = unroll_export_default();
     unroll_model *again = NULL;
     char line[32] = "", expected[32];
-
     snprintf(expected, sizeof expected, "%zu weights", model->count);
     config.format = "toy", config.report = note, config.arg = line;
     MUST(unroll_export(model, inside("model"), &config));
@@ -419,7 +403,6 @@ int main(int count, char *words[])
 {
     char device[512], command[64];
     unroll_dataset *data = NULL;
-
     if (count < 2 || !mkdtemp(folder)) {
         fprintf(stderr, "usage: test_toy_data PLUGIN\n");
         return 2;

@@ -148,7 +148,6 @@ static unroll_model *language_model(const unroll_dataset *text)
     unroll_layer layer[3] = {unroll_layer_default(), unroll_layer_default(), unroll_layer_default()};
     unroll_network network = unroll_network_default();
     unroll_model *m = NULL;
-
     unroll_dataset_vocabulary(text, &network.input);
     network.tokens = 1, network.embed = 5, network.loss = "xent", network.layer = layer, network.layers = 3;
     layer[0].kind = "gru", layer[0].name = "rnn", layer[0].width = HIDDEN, layer[0].dropout = 0.2f;
@@ -165,7 +164,6 @@ static unroll_dataset *make_text(void)
     char bytes[SIZE + 8];
     struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
     unroll_dataset *text = NULL;
-
     for (int i = 0; i < SIZE; i++) bytes[i] = "abcd efg\n"[i * 5 % 9];
     MUST(text_parse(bytes, SIZE, "the test's text", &characters, &text));
     return text;
@@ -182,7 +180,6 @@ static void check_training(const unroll_dataset *text, const char *device, const
     unroll_trainer *trainer = NULL;
     unroll_progress progress = {.size = sizeof progress};
     unroll_evaluation before, after, again;
-
     config.batch = ROWS, config.bptt = STEPS, config.rates = unroll_hyperparameters_default("toy");
     config.machine.device = machine.device = device;
     config.schedule = "sawtooth", config.warmup = 0;
@@ -227,7 +224,6 @@ static void check_gradient(const unroll_dataset *text)
     unroll_batch batch = {.size = sizeof batch, .tokens = tokens, .targets = classes};
     unroll_result r[2] = {{.size = sizeof r[0]}, {.size = sizeof r[1]}};
     float gradient[HIDDEN * HIDDEN];
-
     for (int i = 0; i < STEPS * ROWS; i++) tokens[i] = i * 3 % 7, classes[i] = i * 5 % 7;
     config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.machine.precision = "fp64";
     config.no_dropout = 1;
@@ -281,7 +277,6 @@ static unroll_model *train_on(const char *loss, const char *optimizer, const cha
     unroll_batch batch = {.size = sizeof batch, .inputs = inputs, .target_values = values, .lengths = lengths};
     unroll_hyperparameters rates = unroll_hyperparameters_default(optimizer);
     unroll_result result = {.size = sizeof result};
-
     fill_regression(inputs, values);
     spec.cell = "gru", spec.hidden = HIDDEN, spec.input = INPUT, spec.output = OUTPUT, spec.loss = loss;
     config.mode = UNROLL_TRAIN, config.steps = STEPS, config.rows = ROWS, config.lengths = 1,
@@ -345,7 +340,6 @@ static void check_stream(const unroll_dataset *text)
     unroll_stream *s = NULL;
     int32_t tokens[STEPS * ROWS];
     float answer[STEPS * ROWS * 16], outputs[ROWS * 16];
-
     for (int i = 0; i < STEPS * ROWS; i++) tokens[i] = i * 3 % 7;
     machine.steps = STEPS, machine.rows = config.rows = ROWS;
     MUST(unroll_session_new(m, &machine, &session));
@@ -381,7 +375,6 @@ int main(int count, char *words[])
 {
     char folder[] = "/tmp/unroll_toys_XXXXXX", device[512], command[64];
     unroll_dataset *text = make_text();
-
     if (count < 2 || !mkdtemp(folder)) {
         fprintf(stderr, "usage: test_toys PLUGIN\n");
         return 2;

@@ -47,7 +47,6 @@ struct training {
 static unroll_spec small_spec(const unroll_dataset *text)
 {
     unroll_spec spec = unroll_spec_default();
-
     spec.cell = "lstm";
     spec.layers = 2;
     spec.hidden = 16;
@@ -63,7 +62,6 @@ static unroll_spec small_spec(const unroll_dataset *text)
 static unroll_train_config small_config(void)
 {
     unroll_train_config config = unroll_train_default();
-
     config.batch = 4;
     config.bptt = 12;
     config.rates.learning_rate = 1e-2;
@@ -78,7 +76,6 @@ static struct training start(const unroll_dataset *text, const unroll_train_conf
 {
     struct training training = {NULL, NULL};
     unroll_spec spec = small_spec(text);
-
     if (MUST(unroll_model_new(&spec, 3, &training.model)))
         MUST(unroll_trainer_new(training.model, text, config, &training.trainer));
     return training;
@@ -93,7 +90,6 @@ static void end(struct training *training)
 static unroll_progress steps(struct training *training, int count)
 {
     unroll_progress progress = {.size = sizeof progress};
-
     unroll_status status = UNROLL_OK;
 
     for (int i = 0; i < count && status == UNROLL_OK; i++) status = unroll_trainer_step(training->trainer, &progress);
@@ -106,7 +102,6 @@ static void test_it_learns(const unroll_dataset *text)
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
     unroll_evaluation before, after, described;
-
     MUST(unroll_trainer_validate(training.trainer, &before));
     unroll_progress progress = steps(&training, 200);
     MUST(unroll_trainer_validate(training.trainer, &after));
@@ -128,7 +123,6 @@ static void test_no_allocation(const unroll_dataset *text)
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
     unroll_evaluation found;
-
     steps(&training, 1);
     uint64_t before = memory_allocations();
     steps(&training, 40);
@@ -145,7 +139,6 @@ static void test_epochs_begin_with_zero_states(void)
     unroll_train_config config = small_config();
     unroll_spec spec = small_spec(text);
     struct training training;
-
     config.validation = 0;
     config.rates.learning_rate = 0;
     spec.dropout = 0;
@@ -162,7 +155,6 @@ static void test_epochs_begin_with_zero_states(void)
 static void test_states_are_carried(const unroll_dataset *text)
 {
     double loss[2][2];
-
     for (int stateful = 0; stateful < 2; stateful++) {
         unroll_train_config config = small_config();
         config.stateful = stateful;
@@ -178,7 +170,6 @@ static void test_validations_steer_the_plateau(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     unroll_evaluation first, again;
-
     config.schedule = "plateau";
     config.warmup = 0;
     struct training training = start(text, &config);
@@ -201,7 +192,6 @@ static void test_divergence_is_reported(const unroll_dataset *text)
     struct training training;
     unroll_parameter parameter;
     unroll_progress progress = {.size = sizeof progress};
-
     MUST(unroll_model_new(&spec, 3, &training.model));
     MUST(unroll_model_parameter(training.model, 0, &parameter));
     for (int i = 0; i < parameter.shape[0] * parameter.shape[1]; i++) parameter.data[i] = NAN;
@@ -215,7 +205,6 @@ static void test_strings_are_not_kept(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     char device[] = "cpu";
-
     config.machine.device = device;
     struct training training = start(text, &config);
     strcpy(device, "?");
@@ -231,7 +220,6 @@ static void test_refused_configurations(const unroll_dataset *text)
     unroll_trainer *trainer = NULL;
     unroll_model *model;
     unroll_evaluation found;
-
     MUST(unroll_model_new(&spec, 3, &model));
 #define REFUSED(change, status, part)                                                               \
     do {                                                                                            \
@@ -267,7 +255,6 @@ static double evaluate_slowly(unroll_model *model, const unroll_dataset *text)
     unroll_session_config config = unroll_session_default();
     unroll_session *session;
     unroll_result result = {.size = sizeof result};
-
     config.mode = UNROLL_EVAL;
     config.stateful = 1;
     config.machine.threads = 1;
@@ -294,7 +281,6 @@ static void test_evaluation(bool quick)
     unroll_dataset *learned = make_text(4000, 1);
     unroll_train_config config = small_config();
     struct training training = start(learned, &config);
-
     steps(&training, 60);
     for (size_t i = 0; i < (quick ? 4 : sizeof sizes / sizeof *sizes); i++) {
         unroll_dataset *text = make_text(sizes[i], 2);
@@ -319,7 +305,6 @@ static bool same_files(const char *left, const char *right, const char *file)
     char path[320];
     void *a = NULL, *b = NULL;
     size_t size_a = 0, size_b = 0;
-
     snprintf(path, sizeof path, "%s/%s", left, file);
     MUST(read_whole_file(path, UINT32_MAX, &a, &size_a));
     snprintf(path, sizeof path, "%s/%s", right, file);
@@ -343,7 +328,6 @@ static void test_the_best_is_known(const unroll_dataset *text)
     unroll_progress progress = {.size = sizeof progress}, loaded = {.size = sizeof loaded};
     unroll_evaluation first, second;
     char path[256];
-
     struct training training = start(text, &config);
     CHECK_REFUSED(unroll_trainer_progress(training.trainer, &(unroll_progress){.step = 1}), UNROLL_USAGE,
                   "the unroll_progress was not begun with");
@@ -378,7 +362,6 @@ static void check_resume(const unroll_dataset *text, const char *optimizer, cons
     char straight[256], stopped[256], resumed[256], beside[256];
     unroll_snapshot *snapshot;
     unroll_evaluation found;
-
     config.rates = unroll_hyperparameters_default(optimizer);
     config.schedule = schedule;
     name_path(straight, "straight");
@@ -426,7 +409,6 @@ static struct training start_network(const unroll_dataset *text, int width)
     unroll_train_config config = small_config();
     unroll_network network = unroll_network_default();
     unroll_layer layer[] = {unroll_layer_default(), unroll_layer_default(), unroll_layer_default()};
-
     layer[0].kind = layer[1].kind = "lstm";
     layer[0].name = layer[1].name = name;
     layer[0].level = 62;
@@ -451,7 +433,6 @@ static struct training start_network(const unroll_dataset *text, int width)
 static void set_commas(bool on)
 {
     char command[600];
-
     if (on) {
         snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s/commas >%s/out 2>&1", folder, folder);
         setenv("LOCPATH", folder, 1);
@@ -467,7 +448,6 @@ static void set_commas(bool on)
 static void test_resume_of_a_network(const unroll_dataset *text)
 {
     char straight[256], stopped[256], other[256], command[1024];
-
     name_path(straight, "straight");
     name_path(stopped, "stopped");
     name_path(other, "other");
@@ -508,7 +488,6 @@ static void test_mismatches_are_refused(const unroll_dataset *text)
     unroll_dataset *other = make_text(4000, 99);
     struct training training = start(text, &config);
     char saved[256], missing[256], after[256];
-
     name_path(saved, "saved");
     name_path(missing, "missing");
     name_path(after, "after");
@@ -580,7 +559,6 @@ static void test_numbers_that_spoil_weights_are_refused(const unroll_dataset *te
     char saved[256], valid[256];
     unroll_parameter p;
     float *states = allocate_zeroed(count, sizeof *states);
-
     name_path(saved, "not_finite");
     name_path(valid, "finite");
     MUST(unroll_trainer_save(training.trainer, saved));
@@ -604,7 +582,6 @@ static void test_counts_without_end_are_refused(const unroll_dataset *text)
     unroll_train_config config = small_config();
     struct training training = start(text, &config);
     char saved[256];
-
     name_path(saved, "counts");
     training.trainer->state.step = INT64_MAX;
     MUST(unroll_trainer_save(training.trainer, saved));
@@ -620,7 +597,6 @@ static void test_mixed_files_are_refused(const unroll_dataset *text)
     unroll_spec spec = small_spec(text);
     unroll_model *other;
     char saved[256], path[320];
-
     name_path(saved, "mixed");
     snprintf(path, sizeof path, "%s/model.safetensors", saved);
     spec.dropout = 0.1f; /* all parameters have the same shapes */
@@ -639,7 +615,6 @@ static void test_places(const unroll_dataset *text)
     struct training training = start(text, &config);
     char saved[256], aside[256], slashed[300], foreign[300];
     struct piece piece = {"mine", 4};
-
     name_path(saved, "a/b/place");
     name_path(aside, "a/b/place.old");
     snprintf(slashed, sizeof slashed, "%s//", saved);
@@ -665,7 +640,6 @@ static void test_kills(const unroll_dataset *text)
 {
     unroll_train_config config = small_config();
     char saved[256];
-
     name_path(saved, "killed");
     struct training training = start(text, &config);
     MUST(unroll_trainer_save(training.trainer, saved));
@@ -694,7 +668,6 @@ static void test_kills(const unroll_dataset *text)
 static void remove_folder(void)
 {
     char command[64];
-
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     CHECK(system(command) == 0, "cannot remove %s", folder);
 }

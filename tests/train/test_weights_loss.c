@@ -14,7 +14,6 @@ static unroll_model *make_model(const char *cell, const unroll_dataset *text)
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
     int symbols;
-
     unroll_dataset_vocabulary(text, &symbols);
     spec.cell = cell;
     spec.layers = 2;
@@ -33,7 +32,6 @@ static void train(unroll_model *model, const unroll_dataset *text)
     unroll_train_config config = unroll_train_default();
     unroll_trainer *trainer;
     unroll_progress progress = {.size = sizeof progress};
-
     config.batch = 8;
     config.bptt = 32;
     config.rates.learning_rate = 0.01;
@@ -48,7 +46,6 @@ static void train(unroll_model *model, const unroll_dataset *text)
 static double loss_with(unroll_model *model, const unroll_dataset *text, const char *weights)
 {
     unroll_evaluation found = {.loss = NAN};
-
     unroll_machine machine = unroll_machine_default();
     machine.threads = 1;
     machine.dtype = weights;
@@ -63,7 +60,6 @@ static void check_losses(const char *cell, const unroll_dataset *text)
         double max;
     } limits[] = {{"bf16", 0.0005}, {"int8", 0.005}};
     unroll_model *model = make_model(cell, text);
-
     train(model, text);
     double exact = loss_with(model, text, "fp32");
     CHECK(exact < 2.5, "%s has learned: %.4f nats", cell, exact);
@@ -79,7 +75,6 @@ static void check_losses(const char *cell, const unroll_dataset *text)
 int main(int argc, char **argv)
 {
     unroll_dataset *text;
-
     if (argc < 2 || !MUST(unroll_dataset_open(argv[1], NULL, &text)))
         return 2;
     check_losses("lstm", text);

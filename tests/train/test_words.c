@@ -18,7 +18,6 @@ static char folder[] = "/tmp/unroll_words_XXXXXX";
 static const char *inside(const char *name)
 {
     static char path[128];
-
     snprintf(path, sizeof path, "%s/%s", folder, name);
     return path;
 }
@@ -27,7 +26,6 @@ static unroll_dataset *read_words(const char *bytes, int vocabulary)
 {
     struct tokenizer tokenizer = {.kind = UNROLL_WORDS, .max = vocabulary};
     unroll_dataset *text = NULL;
-
     MUST(text_parse(bytes, strlen(bytes), "t", &tokenizer, &text));
     return text;
 }
@@ -38,7 +36,6 @@ static unroll_dataset *read_words(const char *bytes, int vocabulary)
 static void check_split(const char *marked)
 {
     char bytes[256] = "", found[512] = "";
-
     for (const char *at = marked; *at; at++)
         if (*at != '|')
             strncat(bytes, at, 1);
@@ -105,7 +102,6 @@ static void test_many_words(void)
 {
     enum { WORDS = 5000, LENGTH = 6 };
     char *bytes = calloc(2 * WORDS, LENGTH + 1);
-
     for (int i = 0; i < 2 * WORDS; i++) sprintf(bytes + i * LENGTH, " %05d", i % WORDS);
     unroll_dataset *text = read_words(bytes, 1 << 20);
     bool same = text->steps == 2 * WORDS && text->column->vocabulary_size == WORDS + 1;
@@ -160,7 +156,6 @@ static void check_no_memory(const struct tokenizer *tokenizer)
     uint64_t live = memory_live();
     unroll_dataset *text;
     int failures = 0;
-
     for (int n = 0;; n++, failures++) {
         memory_fail_after(n);
         unroll_status status = text_parse("some text of words", 18, "t", tokenizer, &text);
@@ -187,7 +182,6 @@ static unroll_model *new_model(const unroll_dataset *text)
 {
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
-
     spec.cell = "gru";
     spec.hidden = 8;
     spec.tokens = 1;
@@ -215,7 +209,6 @@ static char *many_words(int count)
 static void write_text(const char *name, const char *bytes)
 {
     FILE *file = fopen(inside(name), "w");
-
     CHECK(file && fputs(bytes, file) >= 0 && fclose(file) == 0, "cannot write %s", name);
 }
 
@@ -225,7 +218,6 @@ static void test_model_file(const unroll_dataset *text)
     unroll_model *model = new_model(text), *again = NULL;
     unroll_dataset *other = NULL;
     unroll_dataset_config tokenizer = unroll_dataset_default();
-
     tokenizer.model = model;
     CHECK_REFUSED(unroll_dataset_open(inside("other"), &tokenizer, &other), UNROLL_UNSUPPORTED, "has no vocabulary");
     MUST(unroll_model_set_schema(model, "lm", text));
@@ -251,7 +243,6 @@ static void test_model_file(const unroll_dataset *text)
 static int refuse_unknown(void *arg, const char *symbol)
 {
     int *count = arg;
-
     CHECK(strcmp(symbol, UNKNOWN_WORD) != 0, "an unknown word was written");
     return ++*count < 0;
 }
@@ -263,7 +254,6 @@ static void test_sampling(const unroll_dataset *text)
     unroll_sample_config config = unroll_sample_default();
     unroll_parameter parameter;
     int count = 0;
-
     MUST(unroll_model_set_schema(model, "lm", text));
     for (int i = 0; i < unroll_model_parameters(model); i++)
         if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK && strcmp(parameter.name, "head.bias") == 0)
@@ -282,7 +272,6 @@ static void test_sampling(const unroll_dataset *text)
 static unroll_train_config small_config(void)
 {
     unroll_train_config config = unroll_train_default();
-
     config.batch = 4;
     config.bptt = 10;
     config.machine.threads = 1;
@@ -294,7 +283,6 @@ static unroll_train_config small_config(void)
 static unroll_dataset slice(const unroll_dataset *text, struct column *column, size_t first, size_t count)
 {
     unroll_dataset part = *text;
-
     *column = *text->column;
     column->tokens += first;
     part.column = column;
@@ -311,7 +299,6 @@ static void test_validation_data(const unroll_dataset *text)
                    last = slice(text, &column[1], trained, text->steps / 4);
     unroll_train_config config = small_config();
     unroll_evaluation found[2] = {{.loss = 0}, {.loss = 1}};
-
     for (int with_data = 0; with_data < 2; with_data++) {
         unroll_model *model = new_model(text);
         unroll_trainer *trainer = NULL;
@@ -335,7 +322,6 @@ static void test_bad_validation_data(const unroll_dataset *text)
     unroll_train_config config = small_config();
     unroll_model *model = new_model(text);
     unroll_trainer *trainer;
-
     config.validation_data = &one;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "nothing to predict");
     config.validation_data = other;
@@ -352,7 +338,6 @@ static void test_whole_pieces(const unroll_dataset *text)
     unroll_model *model = new_model(text);
     unroll_trainer *trainer = NULL;
     unroll_progress progress = {.size = sizeof progress};
-
     config.bptt = 0;
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
         MUST(unroll_trainer_step(trainer, &progress));

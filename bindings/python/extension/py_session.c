@@ -207,8 +207,7 @@ static bool take_rates(const session_object *s, const char *what, const char *op
         return refuse_optimizer(optimizer);
     if (s->config.mode == UNROLL_TRAIN && strcmp(known, s->optimizer)) {
         PyErr_Format(PyExc_ValueError,
-                     "the session was made to train with '%s', not '%s'; fix: "
-                     "session('train', optimizer='%s')",
+                     "the session was made to train with '%s', not '%s'; fix: session('train', optimizer='%s')",
                      s->optimizer, known, known);
         return false;
     }
@@ -502,8 +501,7 @@ static PyMethodDef methods[] = {
     {"loss", session_loss, METH_NOARGS,
      "The mean loss since a result was last given: a dict; after steps the last one's norm, too."},
     {"update", (PyCFunction)(void (*)(void))session_update, METH_VARARGS | METH_KEYWORDS,
-     "update(optimizer, *, learning_rate, ..., clip): changes the weights; a dict of loss, weight and "
-     "norm."},
+     "update(optimizer, *, learning_rate, ..., clip): changes the weights; a dict of loss, weight and norm."},
     {"step", (PyCFunction)(void (*)(void))session_step, METH_VARARGS | METH_KEYWORDS,
      "step(optimizer, *, inputs, ..., reset, learning_rate, ..., clip, look=True): forward, backward and update of "
      "one batch, one program where the device has such; a dict of loss, weight and norm. look=False: None, and "
@@ -514,8 +512,7 @@ static PyMethodDef methods[] = {
     {"set_weights", session_set_weights, METH_O,
      "set_weights(arrays): one for each parameter of the model, None: it stays."},
     {"gradients", session_gradients, METH_O,
-     "gradients(outs): of a module after a backward, written into one array for each parameter, "
-     "None: not wanted."},
+     "gradients(outs): of a module after a backward, written into one array for each parameter, None: not wanted."},
     {"pull", session_pull, METH_NOARGS, "Weights from the device into the model's own memory."},
     {"push", session_push, METH_NOARGS, "Weights from the model's own memory to the device."},
     {"clear_states", session_clear_states, METH_NOARGS, "Initial states, also carried ones, become zero."},

@@ -63,7 +63,6 @@ CELL_CODE V v_sigmoid(V x)
     V x87 = v_between(-87, x, 87);
     V n = v_fma(x87, v_const(-1.44269502f), shift);
     V r = v_fma(v_sub(n, shift), v_const(0.693147182f), x87);
-
     V square = v_mul(r, r);
     V p = v_fma(v_const(0.131106287f / 32), square, v_const(-0.33331272f / 8));
     V q = v_fma(p, square, v_const(0.5f)); /* t = r q */
@@ -78,7 +77,6 @@ CELL_CODE V v_tanh(V x)
     V x10 = v_between(-10, x, 10);
     V n = v_fma(x10, v_const(2.88539004f), shift); /* 2 / ln 2 */
     V r = v_fma(v_sub(n, shift), v_const(-0.34657359f), x10);
-
     V square = v_mul(r, r);
     V p = v_fma(v_const(0.131106287f), square, v_const(-0.33331272f));
     V t = v_fma(v_mul(r, square), p, r);

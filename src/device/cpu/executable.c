@@ -43,8 +43,9 @@ static unroll_status check_store(const struct store *s, const struct plan *p)
 {
     if (s->model != p->model || s->real != p->config.real || memcmp(s->mesh, p->config.mesh, sizeof s->mesh) ||
         memcmp(s->at, p->config.at, sizeof s->at))
-        return fail(UNROLL_USAGE, "a plan can't use the weights of a store that was made for another model, mesh "
-                                  "coordinate or number format");
+        return fail(
+            UNROLL_USAGE,
+            "a plan can't use the weights of a store that was made for another model, mesh coordinate or number format");
     return UNROLL_OK;
 }
 
@@ -62,8 +63,7 @@ static unroll_status use_segment(struct store *s, enum segment segment, uint64_t
     }
     if (s->bytes[segment] < bytes)
         return fail(UNROLL_FAILURE,
-                    "a plan needs %llu bytes of %s, but the store's segment has %llu: plans of one "
-                    "model must agree",
+                    "a plan needs %llu bytes of %s, but the store's segment has %llu: plans of one model must agree",
                     (unsigned long long)bytes, segment_name(segment), (unsigned long long)s->bytes[segment]);
     *base = s->base[segment];
     return UNROLL_OK;
@@ -89,8 +89,7 @@ static unroll_status get_memory(struct executable *in, struct store *store, bool
         in->base[i] = allocate_zeroed(bytes, 1);
         if (!in->base[i])
             return fail(UNROLL_RESOURCE,
-                        "no memory for %llu bytes of %s; fix: a smaller batch or fewer steps at once "
-                        "(`steps`)",
+                        "no memory for %llu bytes of %s; fix: a smaller batch or fewer steps at once (`steps`)",
                         (unsigned long long)bytes, segment_name((enum segment)i));
     }
     in->call = allocate_zeroed((size_t)in->plan->ops, sizeof *in->call);

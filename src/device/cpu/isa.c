@@ -58,7 +58,6 @@ static enum isa isa_unless_given(void)
     static atomic_uint draws;
     enum isa choice[ISA_COUNT];
     uint32_t word[4], count = 0;
-
     pthread_once(&once, choose_draw_seed);
     for (int isa = 0; isa < ISA_COUNT; isa++)
         if (cpu_isa_find((enum isa)isa, DTYPE_F32))
@@ -102,8 +101,7 @@ unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu
     const struct cpu_isa *found = cpu_isa_find(isa, real);
     if (!found)
         return fail(UNROLL_UNSUPPORTED,
-                    "this machine or this build has no '%s'; fix: leave the isa out, which takes the best "
-                    "there is",
+                    "this machine or this build has no '%s'; fix: leave the isa out, which takes the best there is",
                     isa_name(isa));
     *chosen = found;
     return UNROLL_OK;

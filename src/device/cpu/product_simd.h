@@ -202,7 +202,6 @@ CELL_CODE void tile_of(const struct tile *tile, const size_t rows, const size_t 
 {
     const struct tile t = *tile;
     V sum[TILE_ROWS][WIDE_VECTORS];
-
     if (t.start == ZERO_THEN_ADD && t.chains == t.k) {
         tile_add_acc_blocks(&t, rows, vectors, last);
         return;

@@ -135,8 +135,7 @@ static unroll_status share_id(struct ranks *r, const struct group *g, struct ncc
     int error = nccl.ncclGetUniqueId(id);
     if (error)
         return fail(UNROLL_COMMUNICATION,
-                    "NCCL could not begin: %s; NCCL_DEBUG=WARN in the environment lets it say "
-                    "more",
+                    "NCCL could not begin: %s; NCCL_DEBUG=WARN in the environment lets it say more",
                     nccl.ncclGetErrorString(error));
     for (int i = 1; i < g->size; i++) TRY(comm_send(r->comm, g->rank[i], TAG_ID, id, sizeof *id));
     return UNROLL_OK;

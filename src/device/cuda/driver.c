@@ -35,8 +35,8 @@ static unroll_status start_driver(void)
 {
     cu_result result = cu.cuInit(0);
     if (result == CU_NO_DEVICE)
-        return fail(UNROLL_UNSUPPORTED, "the CUDA driver found no GPU on this machine, or none that it may use "
-                                        "(CUDA_VISIBLE_DEVICES)");
+        return fail(UNROLL_UNSUPPORTED,
+                    "the CUDA driver found no GPU on this machine, or none that it may use (CUDA_VISIBLE_DEVICES)");
     TRY(cuda_check(result, "starting the driver"));
     TRY(cuda_check(cu.cuDriverGetVersion(&version), "asking for the driver's version"));
     if (version < OLDEST_DRIVER)

@@ -129,9 +129,7 @@ static unroll_status check_cell(const struct gpu_executable *in, const struct op
     if (in->driver->kernel_find(in->gpu, kernel, &function) == UNROLL_OK)
         return UNROLL_OK;
     return fail(UNROLL_UNSUPPORTED,
-                "there is no '%s' for GPUs, whose functions are chosen when it runs; fix: run it on "
-                "the cpu",
-                name);
+                "there is no '%s' for GPUs, whose functions are chosen when it runs; fix: run it on the cpu", name);
 }
 
 static unroll_status check_ranks(const struct gpu_executable *in, const struct device_options *options)
@@ -151,8 +149,7 @@ static unroll_status check_plan(const struct gpu_executable *in, const struct de
         TRY(check_ranks(in, options));
     if (p->config.real != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED,
-                    "GPUs compute in fp32, tf32, bf16 and fp16, not in double precision; fix: check "
-                    "on the cpu");
+                    "GPUs compute in fp32, tf32, bf16 and fp16, not in double precision; fix: check on the cpu");
     if (p->config.weights != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "weights kept in bf16 or int8 are for the cpu; fix: `precision` bf16");
     for (int i = 0; i < p->ops; i++) {
@@ -175,9 +172,7 @@ static unroll_status take_memory(struct gpu_executable *in)
         if (is_stored(i))
             TRY(use_segment(in->store, i, p->segment_bytes[i]));
     TRY(in->driver->alloc(in->gpu, in->layout.total, "activations and scratch",
-                          "a smaller batch, fewer steps at once "
-                          "(`steps`) or `checkpoint_time` auto",
-                          &in->arena));
+                          "a smaller batch, fewer steps at once (`steps`) or `checkpoint_time` auto", &in->arena));
     if (in->layout.host)
         TRY(in->driver->host_alloc(in->gpu, in->layout.host, &mirror));
     in->mirror = mirror;
@@ -394,8 +389,7 @@ unroll_status gpu_executable_new(const struct plan *plan, void *store, const str
     struct gpu_store *s = store;
     if (options->comm && !s->driver->ranks)
         return fail(UNROLL_UNSUPPORTED,
-                    "devices of this kind exchange nothing with other ranks; fix: one process, or run "
-                    "on the cpu");
+                    "devices of this kind exchange nothing with other ranks; fix: one process, or run on the cpu");
     TRY(use_gpu(s, options));
     if (options->comm && !s->ranks)
         TRY(s->driver->ranks->make(options->comm, &s->ranks));

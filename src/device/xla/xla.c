@@ -92,8 +92,9 @@ static unroll_status await_run(struct xla_executable *x, int run)
 static unroll_status check_there(const struct xla_executable *x)
 {
     return x->lost
-               ? fail(UNROLL_RESOURCE, "a program failed on the XLA device, and what it computed is lost; fix: go on "
-                                       "from the last checkpoint")
+               ? fail(
+                     UNROLL_RESOURCE,
+                     "a program failed on the XLA device, and what it computed is lost; fix: go on from the last checkpoint")
                : UNROLL_OK;
 }
 
@@ -349,9 +350,7 @@ static unroll_status find_bytes(struct xla_executable *x, const char *name, uint
         return fail(UNROLL_USAGE, "the plan has no buffer '%s' on this device", name);
     if ((*location)->newer == NOWHERE || ((*location)->device && (*location)->form.hidden))
         return fail(UNROLL_UNSUPPORTED,
-                    "'%s' is not kept on XLA devices, where only what later parts need outlives a "
-                    "program",
-                    name);
+                    "'%s' is not kept on XLA devices, where only what later parts need outlives a program", name);
     if (first > (*location)->bytes || bytes > (*location)->bytes - first)
         return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)(*location)->bytes);
     if (location_is_away(*location))

@@ -450,14 +450,12 @@ static cu_result check_shape(const struct cu_launch *l, const gpu_kernel_handle 
     if (!threads || threads > k->threads || !l->grid_x || !l->grid_y || !l->grid_z || l->grid_x > 0x7fffffff ||
         l->grid_y > 65535 || l->grid_z > 65535)
         return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx",
-                           "%s: a grid of %ux%ux%u blocks of %ux%ux%u threads; "
-                           "its launch bounds are %u",
-                           k->name, l->grid_x, l->grid_y, l->grid_z, l->block_x, l->block_y, l->block_z, k->threads);
+                           "%s: a grid of %ux%ux%u blocks of %ux%ux%u threads; its launch bounds are %u", k->name,
+                           l->grid_x, l->grid_y, l->grid_z, l->block_x, l->block_y, l->block_z, k->threads);
     if ((int)l->shared_bytes > (f->dynamic_shared ? f->dynamic_shared : 48 << 10))
         return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx",
-                           "%s: %u bytes of shared memory, %d were allowed by "
-                           "cuFuncSetAttribute",
-                           k->name, l->shared_bytes, f->dynamic_shared);
+                           "%s: %u bytes of shared memory, %d were allowed by cuFuncSetAttribute", k->name,
+                           l->shared_bytes, f->dynamic_shared);
     return 0;
 }
 
