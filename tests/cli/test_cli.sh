@@ -558,18 +558,18 @@ sed -n "s/^ *unroll \(sample .*[^ ]\)  *write text$/\1 --length 3/p" message > c
 wait_for() { for _ in $(seq 400); do [ -s "$1" ] && return; sleep 0.05; done; miss "$1 did not come"; }
 # begin DIR: a training in the background, to be stopped after its first step
 begin() {
-    "$binary" train text.txt $small --steps 1500 --save-every 50 --out "$1" > child.output 2> child.message &
+    "$binary" train text.txt $small --steps 4000 --save-every 50 --out "$1" > child.output 2> child.message &
     child=$!
     wait_for "$1/metrics.jsonl"
 }
 
-unroll train text.txt $small --steps 1500 --quiet --out straight
+unroll train text.txt $small --steps 4000 --quiet --out straight
 begin term
 kill -TERM $child; wait $child; holds "SIGTERM exits with 75" test $? -eq 75
 holds "resume line" grep -q '^resume: unroll train --resume term$' child.message
 unroll train --resume term --quiet --json > output
 holds "resume after SIGTERM is bit-exact" cmp -s term/model.safetensors straight/model.safetensors
-holds "result after resume" grep -q '"steps":1500' output
+holds "result after resume" grep -q '"steps":4000' output
 holds "metrics have no step twice" test -z "$(sed 's/,.*//' term/metrics.jsonl | sort | uniq -d)"
 
 begin killed
@@ -583,7 +583,9 @@ holds "the four newest are kept" test "$(ls kept/ckpt | tr '\n' ' ')" = "step-25
 holds "newest and best are kept" test "$(ls killed/ckpt | wc -l)" -le 2
 
 begin asked
-kill -USR1 $child; sleep 0.1; kill -INT $child; wait $child; holds "SIGINT exits with 75" test $? -eq 75
+kill -USR1 $child
+for _ in $(seq 2000); do grep -q '^resume:' child.message && break; sleep 0.01; done
+kill -INT $child; wait $child; holds "SIGINT exits with 75" test $? -eq 75
 holds "SIGUSR1 saves and goes on" test "$(grep -c '^resume:' child.message)" -eq 2
 unroll train --resume asked --quiet
 holds "resume after SIGINT is bit-exact" cmp -s asked/model.safetensors straight/model.safetensors
