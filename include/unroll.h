@@ -88,8 +88,10 @@ UNROLL_API const char *unroll_cell_name(int index);
 UNROLL_API const char *unroll_optimizer_name(int index);
 
 /* The losses: "xent", softmax cross-entropy, whose targets are class numbers, -1: not counted; and those of numbers,
- * the mean over the outputs of a row, then over the rows that count: "mse", squared error, "mae", absolute error. What
- * is not NULL is set: a few words, and whether targets are classes. NULL ends. */
+ * the mean over the outputs of a row, then over the rows that count: "mse", squared error, "mae", absolute error,
+ * "huber", which is PyTorch's with delta 1, "bce", binary cross-entropy of logits with targets 0..1, "poisson",
+ * negative log-likelihood of counts, 0 or more, whose rates have the results as logarithms. What is not NULL is set: a
+ * few words, and whether targets are classes. NULL ends. */
 UNROLL_API const char *unroll_loss_name(int index, const char **about, int *of_classes);
 
 UNROLL_API unroll_spec unroll_spec_default(void); /* lstm, 1 layer, hidden 128, bias, no head */
@@ -126,7 +128,7 @@ typedef struct unroll_network {
     int tokens, input, embed;  /* as in unroll_spec */
     int tied;                  /* the last layer, dense and linear, multiplies by the embedding's weights */
     const char *embedding;     /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
-    const char *loss;          /* of the last layer, which must be dense; xent wants it linear */
+    const char *loss;          /* of the last layer, which must be dense; xent, bce, poisson: linear */
     const unroll_layer *layer; /* [layers], the caller's */
     int layers;
 } unroll_network;

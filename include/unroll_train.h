@@ -67,7 +67,7 @@ typedef struct unroll_batch {
     const int32_t *tokens;      /* [T, B] token ids */
     const float *inputs;        /* [T, B, input] */
     const int32_t *targets;     /* [T, B] targets of cross-entropy, -1: not counted */
-    const float *target_values; /* [T, B, output] targets of squared error */
+    const float *target_values; /* [T, B, output] targets of the losses of numbers */
     const int32_t *lengths;     /* [B] */
     const uint8_t *reset;       /* [T, B] 1: the states before this step are zero */
 } unroll_batch;
@@ -103,7 +103,7 @@ UNROLL_API unroll_status unroll_hyperparameters_set(unroll_hyperparameters *rate
  * the status is then UNROLL_DIVERGED. */
 typedef struct unroll_result {
     size_t size;   /* begin with { .size = sizeof(unroll_result) } */
-    double loss;   /* mean over what was counted, nats or squared error */
+    double loss;   /* mean over what was counted */
     double weight; /* how many were counted */
     double norm;   /* of the mean gradient, before clipping; of an update only */
 } unroll_result;

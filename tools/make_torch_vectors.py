@@ -36,6 +36,11 @@ KINK_MARGIN = 1e-4
 LOOP_TOLERANCE = 1e-12
 
 
+# Of single numbers; their defaults are delta = 1 (huber) and log_input=True, full=False (poisson).
+LOSSES = {"mse": F.mse_loss, "huber": F.huber_loss, "bce": F.binary_cross_entropy_with_logits,
+          "poisson": F.poisson_nll_loss}
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     name: str
@@ -54,7 +59,7 @@ class Case:
     empty_row: bool = False # and one row has length 0
     vocab: int = 0          # > 0: the input is an embedding of this many tokens, of width `input`
     tied: bool = False      # the head uses the embedding's weights
-    loss: str = ""          # "xent", "mse", or "": no head
+    loss: str = ""          # "xent", one of LOSSES, or "": no head
     outputs: int = 0        # of the head
 
     @property
@@ -270,7 +275,11 @@ def draw(case, random):
         targets = random.randint(0, case.outputs, (case.T, case.B))
         counted = valid & (random.uniform(size=valid.shape) < 0.8)
         given["targets"] = np.where(counted, targets, IGNORED_TARGET).astype(np.int32)
-    elif case.loss == "mse":
+    elif case.loss == "bce":
+        given["targets"] = random.uniform(size=(case.T, case.B, case.outputs)).astype(np.float32)
+    elif case.loss == "poisson":
+        given["targets"] = random.poisson(2, (case.T, case.B, case.outputs)).astype(np.float32)
+    elif case.loss:
         given["targets"] = normal(case.T, case.B, case.outputs)
     else:
         given["dy"] = normal(case.T, case.B, case.directions * case.width) * valid[:, :, None]
@@ -286,7 +295,7 @@ def summed_loss(case, out, targets, valid):
         loss = F.cross_entropy(out.flatten(0, 1), targets.flatten().long(),
                                ignore_index=IGNORED_TARGET, reduction="sum")
         return loss, (targets != IGNORED_TARGET).sum()
-    return F.mse_loss(out[valid], targets[valid], reduction="sum"), valid.sum() * case.outputs
+    return LOSSES[case.loss](out[valid], targets[valid].double(), reduction="sum"), valid.sum() * case.outputs
 
 
 def evaluate(case, rnn, given):
@@ -389,6 +398,8 @@ def model_cases():
     yield Case("language-gru", "gru", input=8, ragged=True, **language)
     yield Case("regression-full", "lstm", loss="mse", outputs=2)
     yield Case("regression-ragged", "gru", 2, True, ragged=True, B=4, empty_row=True, loss="mse", outputs=3)
+    for loss in ("huber", "bce", "poisson"):
+        yield Case(f"regression-{loss}", "gru", ragged=True, loss=loss, outputs=3)
 
 
 def main():

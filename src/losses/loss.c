@@ -2,6 +2,7 @@
 #include "losses/loss.h"
 #include "base/table.h"
 #include "cells/v/v_f64.h"
+#include <math.h>
 #include <string.h>
 
 #define LOSS_USER "losses/loss_declare.h"

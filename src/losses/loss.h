@@ -12,7 +12,8 @@ struct record;
 struct loss {
     const char *name, *about; /* "xent", "cross-entropy" */
     bool of_classes;          /* targets are [T, B] class numbers, -1: not counted; else [T, B, outputs] numbers */
-    bool wants_linear;        /* it has a softmax of its own: the last layer gives logits */
+    bool wants_linear;        /* it has a softmax, sigmoid or exp of its own: the last layer gives what they take */
+    float targets[2];         /* of single numbers: the smallest and the largest target; both 0: any number */
     /* Of single numbers: `sum` and the losses of n results z with the targets y, added one after the other. The loss of
      * a row is their mean. NULL: a loss of whole rows. */
     double (*add)(double sum, const double *z, const double *y, size_t n);

@@ -25,6 +25,9 @@ static const struct loss LOSS_(loss) = {
 #ifdef LOSS_WANTS_LINEAR
     .wants_linear = true,
 #endif
+#ifdef LOSS_TARGETS
+    .targets = {LOSS_TARGETS},
+#endif
 };
 
 #undef LOSS_TEXT2

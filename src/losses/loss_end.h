@@ -3,3 +3,4 @@
 #undef LOSS_ABOUT
 #undef LOSS_OF_CLASSES
 #undef LOSS_WANTS_LINEAR
+#undef LOSS_TARGETS

@@ -7,5 +7,8 @@
 #include "losses/xent.h"
 #include "losses/mse.h"
 #include "losses/mae.h"
+#include "losses/huber.h"
+#include "losses/bce.h"
+#include "losses/poisson.h"
 
-#define ALL_LOSSES(NAMED) NAMED(xent) NAMED(mse) NAMED(mae)
+#define ALL_LOSSES(NAMED) NAMED(xent) NAMED(mse) NAMED(mae) NAMED(huber) NAMED(bce) NAMED(poisson)

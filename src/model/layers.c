@@ -139,7 +139,8 @@ static unroll_status check_last(const unroll_network *n, const struct layer *las
     if (loss && last->kind->keeps_results)
         return fail(UNROLL_USAGE, "a loss needs a dense layer as the last");
     if (loss && loss->wants_linear && last->activation.kind != ACTIVATION_LINEAR)
-        return fail(UNROLL_USAGE, "%s has a softmax of its own: the last layer must be linear", loss->about);
+        return fail(UNROLL_USAGE, "loss = '%s' has an activation of its own: the last layer must be linear",
+                    loss->name);
     return n->tied ? check_tied(n, last) : UNROLL_OK;
 }
 

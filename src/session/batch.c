@@ -68,6 +68,21 @@ static unroll_status check_floats(const unroll_session *s, const unroll_batch *b
     return UNROLL_OK;
 }
 
+/* Numbers that a loss has no value for. */
+static unroll_status check_targets(const unroll_session *s, const unroll_batch *b, const float *y, int width)
+{
+    const struct loss *loss = loss_at(s->model->loss);
+    if (!y || loss->targets[0] == loss->targets[1])
+        return UNROLL_OK;
+    for (int t = 0; t < s->config.steps; t++)
+        for (int row = 0; row < s->config.rows; row++, y += width)
+            for (int i = 0; i < width; i++)
+                if (batch_counts(s, b, t, row) && (y[i] < loss->targets[0] || y[i] > loss->targets[1]))
+                    return fail(UNROLL_DATA, "target_values[t=%d, row=%d, %d] = %g is outside %g..%g of loss = '%s'", t,
+                                row, i, (double)y[i], (double)loss->targets[0], (double)loss->targets[1], loss->name);
+    return UNROLL_OK;
+}
+
 unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
 {
     const int input = s->model->input, outputs = unroll_model_outputs(s->model);
@@ -78,7 +93,8 @@ unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
     TRY(check_integers(s, b, b->tokens, "tokens", 0, input - 1));
     TRY(check_integers(s, b, b->targets, "targets", -1, outputs - 1));
     TRY(check_floats(s, b, b->inputs, "inputs", input));
-    return check_floats(s, b, b->target_values, "target_values", outputs);
+    TRY(check_floats(s, b, b->target_values, "target_values", outputs));
+    return check_targets(s, b, b->target_values, outputs);
 }
 
 /* Arrays of the whole batch: a rank takes its own rows. */

@@ -134,6 +134,8 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
         b->classes = random_integers(seed + 1, steps, -1, s->output - 1);
     else
         b->values = random_floats(seed + 1, steps * (size_t)s->output);
+    const int positive = s->loss && (!strcmp(s->loss, "bce") || !strcmp(s->loss, "poisson"));
+    for (size_t i = 0; positive && i < steps * (size_t)s->output; i++) b->values[i] *= b->values[i];
     if (c->session.lengths) /* the first two: nothing, and all */
         b->lengths = random_integers(seed + 2, (size_t)c->session.rows, 0, c->session.steps);
     if (c->session.lengths && c->session.rows > 1)

@@ -267,6 +267,50 @@ static void compare_cut(struct test_case *c, const char *device, const char *opt
     compare(c, device, optimizer, way);
 }
 
+/* The loss of the result z, which is the bias of a dense layer, with the target y, and its slope. */
+static double point(const char *loss, const char *device, float z, float y, float *slope)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_network network = unroll_network_default();
+    unroll_layer layer = unroll_layer_default();
+    unroll_result result = {.size = sizeof result, .loss = NAN};
+    unroll_batch batch = {.size = sizeof batch, .inputs = (float[]){0}, .target_values = &y};
+    unroll_model *model = NULL;
+    unroll_session *session = NULL;
+    layer.kind = "dense", layer.name = "z", layer.width = 1;
+    network.input = 1, network.layer = &layer, network.layers = 1, network.loss = loss;
+    config.mode = UNROLL_TRAIN, config.steps = 1, config.rows = 1, config.machine.device = device;
+    bool good = unroll_network_new(&network, 1, &model) == UNROLL_OK;
+    for (int i = 0; good && i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        p.data[0] = z;
+    }
+    good = good && unroll_session_new(model, &config, &session) == UNROLL_OK &&
+           unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
+           unroll_loss_result(session, &result) == UNROLL_OK && unroll_read(session, "d.z.bias", slope, 1) == UNROLL_OK;
+    CHECK(good, "%s on %s: %s", loss, device, unroll_last_error());
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return result.loss;
+}
+
+/* Losses of single numbers where formulas less careful overflow. */
+static void check_far_points(const char *device)
+{
+    static const float far[] = {-100, -20, 0.5f, 20, 80};
+    const char *loss;
+    for (int i = 0, of_classes; (loss = unroll_loss_name(i, NULL, &of_classes)) != NULL; i++)
+        for (int k = 0; k < 10 && !of_classes; k++) {
+            float here = NAN, there = NAN, z = far[k / 2], y = (float)(k % 2);
+            double a = point(loss, "cpu", z, y, &here), b = point(loss, device, z, y, &there);
+            CHECK(fabs(a - b) <= 1e-7 + 1e-5 * fabs(a), "%s of %g and %g: %g, not %g", loss, (double)z, (double)y, b,
+                  a);
+            CHECK(fabsf(here - there) <= 1e-7f + 1e-5f * fabsf(here), "the slope of %s at %g and %g: %g, not %g", loss,
+                  (double)z, (double)y, (double)there, (double)here);
+        }
+}
+
 /* What can't be one program for all is refused with a sentence. */
 static void check_refusal(const char *device, unroll_split mesh, int rows, const char *words)
 {
@@ -422,7 +466,7 @@ int main(int argc, char **argv)
     if (cuts)
         check_refusals(argv[1]);
     else
-        test_module(argv[1]);
+        test_module(argv[1]), check_far_points(argv[1]);
     for (int i = 0; i < count; i++) {
         const char *optimizer = unroll_optimizer_name(i % optimizers);
         check_next_case();

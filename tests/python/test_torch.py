@@ -20,6 +20,7 @@ if torch:
     from torch import nn
     from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+    import unroll
     import unroll.torch as ours
 
     class Outer(nn.Module):
@@ -538,6 +539,33 @@ class Refused(Refusals):
 
     def test_dropout_of_all(self):
         self.refused(ValueError, "dropout = 1", lambda: ours.LSTM(3, 4, 2, dropout=1.0)(torch.randn(5, 2, 3)))
+
+
+@needs_torch
+class Losses(Case):
+    def test_values_and_gradients(self):
+        """Beside torch.nn in double, of logits to +-100. What is given is a dense layer's bias, whose gradient is read."""
+        targets = {"mse": torch.randn, "mae": torch.randn, "huber": torch.randn, "bce": torch.rand,
+                   "poisson": lambda n: torch.poisson(3 * torch.rand(n))}
+        theirs = {"mse": nn.MSELoss(), "mae": nn.L1Loss(), "huber": nn.HuberLoss(), "bce": nn.BCEWithLogitsLoss(),
+                  "poisson": nn.PoissonNLLLoss(log_input=True, full=False)}
+        torch.manual_seed(4)
+        for name, loss in theirs.items():
+            edges = torch.tensor([-100, -30, -1, 0, 1, 30, 100 if name != "poisson" else 80], dtype=torch.float32)
+            for z in (torch.randn(40), edges):
+                y = targets[name](len(z))
+                m = unroll.Model.network([{"kind": "dense", "name": "z", "width": len(z)}], input=1, loss=name)
+                torch.from_dlpack(m.parameters()["z.bias"]).copy_(z)
+                s = m.session("train", steps=1, rows=1)
+                s.forward(inputs=torch.zeros(1, 1, 1), target_values=y[None, None])
+                s.backward()
+                exact = z.double().requires_grad_()
+                value = loss(exact, y.double())
+                value.backward()
+                self.assertAlmostEqual(s.loss()["loss"] / value.item(), 1, delta=1e-12, msg=name)
+                mine = torch.as_tensor(s.read("d.z.bias")).double()
+                error = (mine - exact.grad).abs() / (exact.grad.abs() + 1e-2 / len(z))
+                self.assertLess(error.max().item(), 1e-5, f"{name}: {mine} and {exact.grad}")
 
 
 @needs_torch

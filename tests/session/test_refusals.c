@@ -173,6 +173,34 @@ static void check_refused_arrays(void)
 #undef REFUSED_BATCH
 }
 
+/* A loss that has no value for a target says so, but not beyond the length of a row; and its last layer is linear. */
+static void check_refused_targets(const char *loss, float wrong, const char *words)
+{
+    struct arrays a = draw(1);
+    unroll_spec spec = vectors_spec();
+    unroll_layer layer = unroll_layer_default();
+    unroll_network network = unroll_network_default();
+    unroll_session_config c = config_of(UNROLL_EVAL, STEPS, ROWS);
+    int32_t lengths[ROWS] = {STEPS, STEPS};
+    unroll_batch b = regression(&a);
+    unroll_model *m;
+    spec.loss = loss, c.lengths = 1, b.lengths = lengths;
+    unroll_session *s = open_with(m = new_model(spec), c);
+    for (int i = 0; i < STEPS * ROWS; i++) a.values[i] = (float)(i % 2);
+    CHECK(unroll_forward(s, &b) == UNROLL_OK, "%s: %s", loss, unroll_last_error());
+    a.values[5 * ROWS + 1] = wrong;
+    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, words);
+    a.values[5 * ROWS + 1] = NAN;
+    CHECK_REFUSED(unroll_forward(s, &b), UNROLL_DATA, "target_values[t=5, row=1, 0] is NaN");
+    lengths[1] = STEPS - 1;
+    CHECK(unroll_forward(s, &b) == UNROLL_OK, "%s: %s", loss, unroll_last_error());
+    unroll_session_free(s);
+    unroll_model_free(m);
+    layer.kind = "dense", layer.name = "head", layer.width = 1, layer.activation = "tanh";
+    network.layer = &layer, network.layers = 1, network.input = INPUT, network.loss = loss;
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "the last layer must be linear");
+}
+
 /* Numbers that make no sense are named with their place, and nothing has run. */
 static void check_refused_numbers(void)
 {
@@ -380,6 +408,9 @@ int main(void)
     check_refused_specs();
     check_refused_arrays();
     check_refused_numbers();
+    check_refused_targets("bce", 1.5f, "target_values[t=5, row=1, 0] = 1.5 is outside 0..1 of loss = 'bce'");
+    check_refused_targets("bce", -0.25f, "= -0.25 is outside 0..1");
+    check_refused_targets("poisson", -1, "= -1 is outside 0..inf of loss = 'poisson'");
     check_beyond_lengths();
     check_refused_calls();
     check_refused_rates();

@@ -261,7 +261,7 @@ static void fill_regression(float *inputs, float *values)
 {
     struct rng rng = rng_new(5, 1);
     for (int i = 0; i < STEPS * ROWS * INPUT; i++) inputs[i] = (float)(rng_below(&rng, 1000)) * 1e-3f - 0.5f;
-    for (int i = 0; i < STEPS * ROWS * OUTPUT; i++) values[i] = (float)(rng_below(&rng, 1000)) * 1e-3f - 0.5f;
+    for (int i = 0; i < STEPS * ROWS * OUTPUT; i++) values[i] = (float)(rng_below(&rng, 1000)) * 1e-3f;
 }
 
 /* Losses of some steps of training, and their weights after. */
@@ -315,18 +315,32 @@ static void check_loss(const char *loss, const char *optimizer, const char *plug
     unroll_model_free(m);
 }
 
-/* The mean of a row's losses, then of the rows that count, by plain formulas. */
+/* Numbers of PyTorch 2.13, in double; far out, too, where a plain formula overflows or gives 0 (as PyTorch's does of
+ * the logit -100 and the target 0). */
 static void check_values(void)
 {
     static const struct {
         const char *name;
-        double (*of)(double);
-    } losses[] = {{"mae", fabs}};
-    double z[] = {1, -2, 0.5}, y[] = {0.25, 1, 0.5};
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+        double z, y, loss;
+    } cases[] = {{"mae", 1, 0.25, 0.75},
+                 {"mae", -2, 1, 3},
+                 {"huber", 0.75, 0.5, 0.03125},
+                 {"huber", -2, 1, 2.5},
+                 {"huber", 100, 0, 99.5},
+                 {"bce", 0.75, 0.25, 0.9493710061148999},
+                 {"bce", 100, 0, 100},
+                 {"bce", 100, 1, 3.720075976020836e-44},
+                 {"bce", -100, 0, 3.720075976020836e-44},
+                 {"bce", -100, 1, 100},
+                 {"poisson", 0.75, 3, -0.13299998338732522},
+                 {"poisson", 100, 3, 2.6881171418161356e43},
+                 {"poisson", -100, 3, 300}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int index;
-        MUST(loss_find(losses[i].name, &index));
-        CHECK(loss_at(index)->add(1, z, y, 3) == 1 + losses[i].of(0.75) + losses[i].of(-3), "%s", losses[i].name);
+        MUST(loss_find(cases[i].name, &index));
+        double loss = loss_at(index)->add(0, &cases[i].z, &cases[i].y, 1);
+        CHECK(fabs(loss / cases[i].loss - 1) < 1e-14, "%s of %g and %g: %.17g", cases[i].name, cases[i].z, cases[i].y,
+              loss);
     }
 }
 

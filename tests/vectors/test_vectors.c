@@ -59,8 +59,8 @@ static void read_spec(struct vector *v)
     v->spec.embed = vocab ? (int)number(v, "embed") : 0;
     v->spec.tied = json_is_true(json_object_get(v->about, "tied"));
     v->spec.output = (int)number(v, "outputs");
-    v->spec.loss = !loss ? NULL : !strcmp(loss, "xent") ? "xent" : "mse";
-    v->unit = loss && !strcmp(loss, "mse") ? (float)v->spec.output : 1;
+    v->spec.loss = loss;
+    v->unit = loss && strcmp(loss, "xent") ? (float)v->spec.output : 1;
     v->prefix = v->spec.output ? "rnn." : "";
 }
 

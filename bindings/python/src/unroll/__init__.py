@@ -55,9 +55,10 @@ class Model(_core.Model):
     """A network and its weights.
 
     Model(cell="lstm", layers=1, hidden=128, input=N, ...) draws random weights from `seed`; the keywords are the
-    members of unroll_spec in unroll.h, with loss "none", "xent", "mse" or "mae". Model(dataset, task=None, hidden=128, ...)
-    takes input, output and loss from a `Dataset` and what is to be learned from it. `Model.network(layers, ...)` takes any
-    layers. `spec`, `layers`, `vocabulary` and `parameters()` tell what it is."""
+    members of unroll_spec in unroll.h, with loss "none", "xent", "mse", "mae", "huber", "bce" or "poisson".
+    Model(dataset, task=None, hidden=128, ...) takes input, output and loss from a `Dataset` and what is to be learned
+    from it. `Model.network(layers, ...)` takes any layers. `spec`, `layers`, `vocabulary` and `parameters()` tell what
+    it is."""
 
     #: Sessions that `run` keeps, each for one shape.
     SESSIONS = 4

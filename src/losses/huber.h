@@ -1,0 +1,14 @@
+/* Huber's loss with delta = 1, which is also torch.nn.SmoothL1Loss with beta = 1: e^2 / 2 of an error e up to 1,
+ * |e| - 1/2 beyond. With c = e within [-1, 1] both are c (e - c / 2), and the slope is c. */
+#define LOSS        huber
+#define LOSS_ABOUT  "Huber loss, delta 1"
+
+LOSS_POINT(p)
+{
+    V error = v_sub(p->z, p->y);
+    p->slope = v_clip(error, v_const(1));
+    p->loss = v_mul(p->slope, v_fma(v_const(-0.5), p->slope, error));
+}
+
+#include LOSS_USER
+#include "losses/loss_end.h"

@@ -1,0 +1,16 @@
+/* Negative log-likelihood of the count y where e^z is expected, without log(y!): e^z - y z, as
+ * torch.nn.PoissonNLLLoss(log_input=True, full=False). It can be below 0. */
+#define LOSS          poisson
+#define LOSS_ABOUT    "Poisson negative log-likelihood of log rates"
+#define LOSS_TARGETS  0, INFINITY
+#define LOSS_WANTS_LINEAR
+
+LOSS_POINT(p)
+{
+    V rate = v_exp(p->z);
+    p->loss = v_fma(v_sub(v_const(0), p->y), p->z, rate);
+    p->slope = v_sub(rate, p->y);
+}
+
+#include LOSS_USER
+#include "losses/loss_end.h"
