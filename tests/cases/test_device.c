@@ -295,14 +295,14 @@ static double point(const char *loss, const char *device, float z, float y, floa
     return result.loss;
 }
 
-/* Losses of single numbers where formulas less careful overflow. */
+/* Losses of single numbers where formulas less careful overflow. A rate of e^100 is no float. */
 static void check_far_points(const char *device)
 {
-    static const float far[] = {-100, -20, 0.5f, 20, 80};
+    static const float far[] = {-100, -20, 0.5f, 20, 100};
     const char *loss;
     for (int i = 0, of_classes; (loss = unroll_loss_name(i, NULL, &of_classes)) != NULL; i++)
         for (int k = 0; k < 10 && !of_classes; k++) {
-            float here = NAN, there = NAN, z = far[k / 2], y = (float)(k % 2);
+            float here = NAN, there = NAN, z = far[k / 2] - (strcmp(loss, "poisson") ? 0 : 20), y = (float)(k % 2);
             double a = point(loss, "cpu", z, y, &here), b = point(loss, device, z, y, &there);
             CHECK(fabs(a - b) <= 1e-7 + 1e-5 * fabs(a), "%s of %g and %g: %g, not %g", loss, (double)z, (double)y, b,
                   a);
