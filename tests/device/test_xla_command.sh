@@ -60,11 +60,11 @@ fail faints 5 5 10 "the device was lost"
 fail nocompile 0 5 10 "failed while compiling"
 fail dies 0 134 10 ""              # as a signal: nothing of ours runs any more
 
-# Killed between two checkpoints.
+# Killed between two checkpoints: the second comes with the end of the epoch, after 197 steps.
 begin "$work/killed"
 "$unroll" train --resume "$work/killed" --steps 100000000 >"$work/out" 2>"$work/log" &
 pid=$!
-for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; test "$(wc -l <"$work/killed/metrics.jsonl")" -gt 2 && break; done
+for i in $(seq 500); do sleep 0.01; test "$(wc -l <"$work/killed/metrics.jsonl")" -gt 2 && break; done
 kill -9 $pid
 wait $pid 2>/dev/null
 train --resume "$work/killed" --steps 20
