@@ -91,7 +91,7 @@ compare() {
 
 # ---- what stands for a command of a page ----
 
-# All is built already, and what is needed is there. The demo has two seconds instead of its minute: it ends in time, and
+# All is built already, and what is needed is there. The demo has two seconds instead of its epochs: it ends in time, and
 # what it samples are the best weights.
 make() {
     case ${1:-all} in
