@@ -78,6 +78,12 @@ static json_t *signature(const unroll_model *model)
     return list;
 }
 
+static json_t *schema(const unroll_model *model)
+{
+    const char *text = unroll_model_schema(model);
+    return text ? json_loads(text, 0, NULL) : json_null();
+}
+
 /* key value, a line each, from the same object that --json prints. */
 static void print_specification(const unroll_model *model)
 {
@@ -147,10 +153,11 @@ static unroll_status print_all(unroll_model *model, bool json)
     unroll_network network;
     unroll_model_network(model, &network);
     if (json)
-        return print_json(json_pack("{so ss so so so sI}", "specification", specification(model), "token_kind",
+        return print_json(json_pack("{so ss so so so so sI}", "specification", specification(model), "token_kind",
                                     symbols_name(unroll_model_token_kind(model)), "vocabulary",
-                                    symbols(model, network.input), "signature", signature(model), "tensors",
-                                    tensors(model), "parameters", (json_int_t)network_parameters(model)));
+                                    symbols(model, network.input), "schema", schema(model), "signature",
+                                    signature(model), "tensors", tensors(model), "parameters",
+                                    (json_int_t)network_parameters(model)));
     print_specification(model);
     if (unroll_model_token_kind(model) == UNROLL_WORDS)
         print_words(model, network.input);

@@ -180,6 +180,10 @@ typedef enum unroll_token_kind {
 UNROLL_API const char *const *unroll_model_vocabulary(const unroll_model *model);
 UNROLL_API unroll_token_kind unroll_model_token_kind(const unroll_model *model);
 
+/* What the data that the model was trained on are: columns, vocabularies, scales, as one JSON object; NULL: it does not
+ * say. The text belongs to the model. */
+UNROLL_API const char *unroll_model_schema(const unroll_model *model);
+
 /* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order
  * of axes: "output 'logits': y as [batch features time]" (docs/formats.md). NULL after the last. */
 UNROLL_API const char *unroll_model_signature(const unroll_model *model, int index);

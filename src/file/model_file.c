@@ -167,7 +167,7 @@ bool networks_differ(const char *was, const char *is, struct network_difference 
 
 /* What a file says beside the weights; the texts are released with the model's file. */
 struct description {
-    struct metadata metadata[7];
+    struct metadata metadata[8];
     int count;
     char *network, *symbols, *signature;
 };
@@ -191,6 +191,8 @@ static unroll_status describe_model(const struct unroll_model *m, struct descrip
     }
     if (*m->task)
         describe_as(d, "task", m->task);
+    if (m->schema)
+        describe_as(d, "schema", m->schema);
     if (m->signatures) {
         TRY(to_text(signature_to_json(m), &d->signature));
         describe_as(d, "signature", d->signature);
@@ -344,6 +346,19 @@ static void read_task(const struct safetensors *file, struct unroll_model *m)
     snprintf(m->task, sizeof m->task, "%s", task ? task : "");
 }
 
+/* What is in it is for who wrote it: here it need only be an object. */
+static unroll_status read_schema(const struct safetensors *file, const char *path, struct unroll_model *m)
+{
+    const char *text = safetensors_metadata(file, "schema");
+    json_t *json;
+    if (!text)
+        return UNROLL_OK;
+    TRY(parse_json(text, strlen(text), path, &json));
+    const bool is_object = json_is_object(json);
+    json_decref(json);
+    return is_object ? model_set_schema(m, text) : fail(UNROLL_DATA, "'%s': its schema is not a JSON object", path);
+}
+
 static unroll_status read_symbols(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
     const char *text = safetensors_metadata(file, "symbols");
@@ -419,6 +434,7 @@ static unroll_status fill_from(const struct safetensors *file, const char *path,
     TRY(read_symbols(file, path, m));
     TRY(read_symbol_kind(file, path, m));
     read_task(file, m);
+    TRY(read_schema(file, path, m));
     TRY(read_signature(file, path, m));
     for (int i = 0; i < m->parameters; i++) TRY(read_parameter(file, path, m, i));
     for (int i = 0; i < safetensors_count(file); i++) {

@@ -192,6 +192,7 @@ void unroll_model_free(unroll_model *m)
         return;
     free_symbols(m);
     signature_free(m);
+    release(m->schema);
     release(m->values);
     release(m->parameter);
     release(m->layer);
@@ -274,5 +275,20 @@ unroll_status model_set_vocabulary(unroll_model *m, const char *const *symbols, 
     free_symbols(m);
     m->symbol = copy;
     m->symbol_kind = UNROLL_CHARACTERS;
+    return UNROLL_OK;
+}
+
+const char *unroll_model_schema(const unroll_model *m) { return m->schema; }
+
+unroll_status model_set_schema(struct unroll_model *m, const char *json)
+{
+    const size_t size = json ? strlen(json) + 1 : 0;
+    char *copy = NULL;
+    if (json) {
+        TRY(ALLOCATE(copy, size, "for the schema of a model"));
+        memcpy(copy, json, size);
+    }
+    release(m->schema);
+    m->schema = copy;
     return UNROLL_OK;
 }

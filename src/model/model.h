@@ -85,6 +85,7 @@ struct unroll_model {
     char **symbol; /* [input] what the tokens stand for, or NULL */
     unroll_token_kind symbol_kind;
     char task[32];               /* that it was trained for; "": of none, or of a file that does not say it */
+    char *schema;                /* JSON: what its data are, which no other room reads; or NULL */
     struct signature *signature; /* [signatures] of the graph it was imported from */
     int signatures;
     struct shared_weights *shared; /* of the sessions of this model (session.h), while there are some */
@@ -147,6 +148,9 @@ void model_array(const struct unroll_model *, int layer, char name[80]);
 
 /* Characters for the tokens, [input] of them, which are copied. */
 unroll_status model_set_vocabulary(struct unroll_model *, const char *const *symbols, int count);
+
+/* The schema, a JSON object, which is copied; NULL: none any more. */
+unroll_status model_set_schema(struct unroll_model *, const char *json);
 
 /* One more entry of the signature, whose texts are copied. */
 unroll_status signature_add(struct unroll_model *, const struct signature *);

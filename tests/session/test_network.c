@@ -194,6 +194,28 @@ static void test_file(void)
     unroll_model_free(m);
 }
 
+/* Whatever who trained a model says of the data comes back as it was said. */
+static void test_schema(void)
+{
+    static const char schema[] = "{\"columns\": [{\"name\": \"größe\"}]}";
+    char path[64];
+    unroll_model *m = branched(), *back = NULL;
+    snprintf(path, sizeof path, "/tmp/unroll_schema_%d.safetensors", (int)getpid());
+    CHECK(!unroll_model_schema(m), "a new model has no schema");
+    if (MUST(model_set_schema(m, "{}")) && MUST(model_set_schema(m, schema)) && MUST(unroll_model_save(m, path)) &&
+        MUST(unroll_model_load(path, &back)))
+        CHECK(unroll_model_schema(back) && !strcmp(unroll_model_schema(back), schema), "the schema came back");
+    unroll_model_free(back);
+    back = NULL;
+    if (MUST(model_set_schema(m, "[1]")) && MUST(unroll_model_save(m, path)))
+        CHECK_REFUSED(unroll_model_load(path, &back), UNROLL_DATA, "its schema is not a JSON object");
+    if (MUST(model_set_schema(m, NULL)) && MUST(unroll_model_save(m, path)) && MUST(unroll_model_load(path, &back)))
+        CHECK(!unroll_model_schema(back), "no schema came back");
+    unlink(path);
+    unroll_model_free(back);
+    unroll_model_free(m);
+}
+
 /* The results of a marked layer can be read, and are those of the network cut off behind it. */
 static void test_outputs(void)
 {
@@ -455,6 +477,7 @@ int main(void)
     test_gradients();
     test_bits();
     test_file();
+    test_schema();
     test_outputs();
     test_refusals();
     test_located();

@@ -281,6 +281,13 @@ static PyObject *model_symbols(PyObject *self, void *unused)
     return list;
 }
 
+static PyObject *model_schema(PyObject *self, void *unused)
+{
+    const char *schema = unroll_model_schema(((model_object *)self)->model);
+    (void)unused;
+    return schema ? PyUnicode_FromString(schema) : none();
+}
+
 static PyObject *model_signature(PyObject *self, void *unused)
 {
     const unroll_model *model = ((model_object *)self)->model;
@@ -373,6 +380,7 @@ static PyGetSetDef members[] = {
     {"sessions", model_sessions, NULL, "How many sessions and trainers there are of it now, those of run included.",
      NULL},
     {"vocabulary", model_symbols, NULL, "What its tokens stand for: a list of str, or None.", NULL},
+    {"schema", model_schema, NULL, "What its data are, as the text of a JSON object, or None.", NULL},
     {"signature", model_signature, NULL,
      "The inputs and outputs of the graph it was imported from, as arrays of `unroll run`: a list of str.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
