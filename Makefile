@@ -94,7 +94,7 @@ NVCCFLAGS  = -std=c++17 -O3 -Xfatbin -compress-all -Iinclude -Isrc $(call gencod
     $(foreach i,$(if $(filter 90,$(call GPU_OLDEST,$@)),$(filter-out 80,$(GPU_CODES)),$(GPU_CODES)),$(call gencode,$i,sm))
 IMAGES     = $(if $(NVCC),$(patsubst src/device/cuda/%.cu,$(if $(filter build/%,$B),build,$B)/cuda/%.fatbin,$(wildcard src/device/cuda/*.cu)))
 
-# What ptxas says of registers and stacks stays beside the image, the PTX too: tests/device/check_cuda_code.sh reads it.
+# What ptxas says of registers and stacks stays beside the image, the PTX too: tests/device/check_cuda_code.py reads it.
 %.fatbin:
 	@mkdir -p $@.ptx && rm -f $@.ptx/*
 	$(NVCC) $(NVCCFLAGS) $(NVCCFLAGS_$(basename $(@F))) -Xptxas -v --keep --keep-dir $@.ptx -MMD -MP -MF $@.d \

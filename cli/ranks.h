@@ -1,4 +1,4 @@
-/* A command as one rank of many: how the work is cut, who speaks and writes, and how all end together. */
+/* A command as one rank of many: how the work is cut, which prints and writes, and how all end together. */
 #ifndef CLI_RANKS_H
 #define CLI_RANKS_H
 #include "options.h"
@@ -19,7 +19,7 @@ unroll_machine machine_of(const struct settings *settings, const struct ranks *r
 unroll_status ranks_open(struct ranks *ranks, const struct settings *settings);
 /* After what each rank did alone: all go on, or none does. Who fared differently from rank 0 says so now. */
 unroll_status ranks_together(const struct ranks *ranks, unroll_status mine);
-/* Rank 0 speaks, and keeps the files of the run. */
+/* Rank 0 prints, and keeps the files of the run. */
 bool ranks_lead(const struct ranks *ranks);
 /* After a failure: does this rank report it? Then it prints from here on. */
 bool ranks_report(const struct ranks *ranks, unroll_status status);

@@ -38,7 +38,7 @@ struct matrix {
     double *scale;   /* [rows] */
 };
 
-/* A node as integers compute it: what integer_activations.h is given (fixed.c, c99_fixed.c). */
+/* A node as integers compute it: what integer_functions.h is given (fixed.c, c99_fixed.c). */
 struct fixed_node {
     const struct binding *field; /* of an input that is needed */
     bool is_needed, is_constant;

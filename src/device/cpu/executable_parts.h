@@ -1,4 +1,4 @@
-/* What binding (executable.c) and running (executable_run.c) both know of an executable.
+/* What binding (executable_bind.c) and running (executable_run.c) both know of an executable.
  * Not for others: they use executable.h. */
 #ifndef DEVICE_CPU_EXECUTABLE_PARTS_H
 #define DEVICE_CPU_EXECUTABLE_PARTS_H

@@ -1,4 +1,4 @@
-/* gemm_dw: dW += dy^T x over rows of the batch and steps, in the accumulation blocks of accumulation blocks.h. x is at
+/* gemm_dw: dW += dy^T x over rows of the batch and steps, in the accumulation blocks of acc_blocks.h. x is at
  * the step or the state that enters it. Rows that count are copied side by side, so the product sees plain matrices
  * whatever the views, the shards, the resets and the ends of rows are. */
 

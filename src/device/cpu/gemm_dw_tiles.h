@@ -1,7 +1,7 @@
 /* gemm_dw on tiles: dW^T += x^T dy, both factors as bf16x3 splits of floats (cells/v/v_tiles.h). x, of which there is
  * less than of dy, is the left factor: its columns become rows. dy is the right one, whose rows lie as tiles want them.
  * An element of dW is one chain that begins with what dW holds: accumulation block by accumulation block as
- * accumulation blocks.h orders them, each accumulation block in steps of BF16X3_K of its rows, zeros where it ends. An
+ * acc_blocks.h orders them, each accumulation block in steps of BF16X3_K of its rows, zeros where it ends. An
  * accumulation block never spans chunks of time, so neither chunks nor threads nor how many rows are at hand show in
  * the bits. */
 

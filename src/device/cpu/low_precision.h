@@ -15,7 +15,7 @@
 /* Adding it to |x| < 2^22 rounds x to an integer, to nearest even; that is then in the low bits. */
 #define INT8_ROUND 0x1.8p23f
 
-/* What is stored for x = 0: operands are unsigned, weights are signed (see v_lowp.h). */
+/* What is stored for x = 0: operands are unsigned, weights are signed (see v_low_precision.h). */
 enum { INT8_WEIGHT_ZERO = 0, INT8_OPERAND_ZERO = 128 };
 
 /* Without their signs floats have the order of their bits, infinity and NaNs above all numbers. */

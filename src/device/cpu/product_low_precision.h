@@ -1,6 +1,6 @@
 /* The matrix product with bf16 or int8 weights in panels, on V: kernel.h says what it computes. Like
  * product_simd.h in tiles of c that stay in registers; a tile walks all of k, because the sums of int8 are
- * integers until they end. Included after product_simd.h and v_lowp.h; not for V of one number. */
+ * integers until they end. Included after product_simd.h and v_low_precision.h; not for V of one number. */
 
 enum {
     LOWP_ROWS = V_WIDTH == 16 ? 8 : 4, /* of a tile of two vectors */

@@ -1,5 +1,5 @@
 /* The matrix product with bf16 or int8 weights as plainly as kernel.h says it, for the reference.
- * Included after v_f32.h, v_lowp.h and product_reference.h. */
+ * Included after v_f32.h, v_low_precision.h and product_reference.h. */
 
 static const char *lowp_word(const struct product *p, size_t n, size_t row)
 {

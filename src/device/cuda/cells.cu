@@ -1,5 +1,5 @@
 /* The pointwise half of a step for every cell, one thread a unit of one row, and what moves states between steps.
- * Products are between the launches (rnn_portable.c). No cell is named here: they come from the table. */
+ * Products are between the launches (gpu_rnn_portable.c). No cell is named here: they come from the table. */
 #include "device/cuda/rows.h"
 #include "cells/cell.h"
 #include "cells/v/v_cuda.h"
