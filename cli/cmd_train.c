@@ -74,11 +74,12 @@ static unroll_status derive_rates(struct settings *s)
 static unroll_status make_model(struct training *t)
 {
     struct settings *s = t->settings;
-    const char *task = text_of(s, OPTION_TASK);
+    const char *task = is_given(s, OPTION_TASK) ? text_of(s, OPTION_TASK) : unroll_task_suggest(t->data, NULL);
+    unroll_task_defaults defaults = unroll_task_defaults_default();
     unroll_spec spec = network_spec(s);
-    TRY(complain_library(unroll_task_network(task, t->data, &spec)));
+    TRY(complain_library(unroll_task_network(task, NULL, t->data, &spec, &defaults)));
     TRY(complain_library(unroll_model_new(&spec, (uint64_t)integer_of(s, OPTION_SEED), &t->model)));
-    TRY(complain_library(unroll_model_set_schema(t->model, task, t->data)));
+    TRY(complain_library(unroll_model_set_schema(t->model, task, NULL, t->data)));
     return is_given(s, OPTION_EMBED) ? UNROLL_OK : settings_derive(s, OPTION_EMBED, "%d", spec.embed);
 }
 

@@ -10,7 +10,7 @@
 
 unroll_spec network_spec(const struct settings *s)
 {
-    unroll_spec spec = unroll_spec_default();
+    unroll_spec spec = unroll_spec_auto();
     spec.cell = text_of(s, OPTION_CELL);
     spec.layers = (int)integer_of(s, OPTION_LAYERS);
     spec.hidden = (int)integer_of(s, OPTION_HIDDEN);

@@ -8,7 +8,7 @@
  *     unroll_train_config config = unroll_train_default();
  *     if (unroll_dataset_open("book.txt", NULL, &data) != UNROLL_OK)
  *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
- *     if (unroll_task_network("lm", data, &spec) == UNROLL_OK &&         // an input and an output for each character
+ *     if (unroll_task_network("lm", NULL, data, &spec, NULL) == UNROLL_OK &&    // an input and an output a character
  *         unroll_model_new(&spec, 1, &model) == UNROLL_OK &&
  *         unroll_trainer_new(model, data, &config, &trainer) == UNROLL_OK)
  *         while (progress.step < 1000 && unroll_trainer_step(trainer, &progress) == UNROLL_OK)
@@ -214,11 +214,35 @@ UNROLL_API const char *const *unroll_dataset_vocabulary(const unroll_dataset *da
 
 /* What can be learned from data: "lm", predict the next token. What is not NULL is set: a few words. NULL ends. */
 UNROLL_API const char *unroll_task_name(int index, const char **about);
-/* Sets in a spec what the data and the task decide: tokens, input, output, loss; embed where it is UNROLL_AUTO. Task
- * NULL: the one that suits the data. */
-UNROLL_API unroll_status unroll_task_network(const char *task, const unroll_dataset *dataset, unroll_spec *spec);
-/* The model keeps the task, and what it must know to read such data again (a vocabulary): so does its file. */
-UNROLL_API unroll_status unroll_model_set_schema(unroll_model *model, const char *task, const unroll_dataset *dataset);
+/* The task that suits the data best, and of what it is seen: "text in 'text'", good until this thread's next call.
+ * NULL: none does. */
+UNROLL_API const char *unroll_task_suggest(const unroll_dataset *dataset, const char **why);
+
+/* How a task is trained if nobody says otherwise. Begin with unroll_task_defaults_default(), which suits a text. */
+typedef struct unroll_task_defaults {
+    size_t size;          /* sizeof(unroll_task_defaults) */
+    int batch, bptt;      /* as in unroll_train_config */
+    double epochs;        /* passes through the training part, at most */
+    double learning_rate; /* of adam */
+    int64_t warmup;       /* steps */
+    const char *schedule; /* a name of unroll_schedule_name */
+    int patience;         /* epochs without a better validation after which training ends; 0: none ends it */
+} unroll_task_defaults;
+
+UNROLL_API unroll_task_defaults unroll_task_defaults_default(void);
+/* A spec that leaves all to the task: cell NULL; layers, hidden, bidirectional, embed and dropout UNROLL_AUTO. With
+ * bidirectional 0 the network streams: each answer depends on the steps so far alone. */
+UNROLL_API unroll_spec unroll_spec_auto(void);
+/* Sets in a spec what the data and the task decide, tokens, input, output, loss, and what is left to the task; and in
+ * `defaults`, if not NULL, how it is trained. Task NULL: the one that suits the data best. Options: the task's own,
+ * "key=value,key=value"; NULL: none. */
+UNROLL_API unroll_status unroll_task_network(const char *task, const char *options, const unroll_dataset *dataset,
+                                             unroll_spec *spec, unroll_task_defaults *defaults);
+/* The model keeps the task, and what it must know to read such data again and to answer (vocabularies, scales): so does
+ * its file. A trainer does it, of the part of the data that it trains on; this is of all data, for trainings by hand.
+ */
+UNROLL_API unroll_status unroll_model_set_schema(unroll_model *model, const char *task, const char *options,
+                                                 const unroll_dataset *dataset);
 
 /* What was measured, by names that the task gives: "{before}{value with so many digits}{after}". */
 typedef struct unroll_metric {
@@ -230,10 +254,12 @@ typedef struct unroll_metric {
 enum { UNROLL_METRICS_MAX = 12 };
 
 typedef struct unroll_evaluation {
-    double loss;           /* the mean over what was counted, in the unit of the first metric; NAN: stopped early */
+    double loss;           /* the mean over what was counted; NAN: stopped early */
     double floor;          /* what a naive answer has in the place of the first metric .. */
     const char *naive;     /* .. and which: "unigrams", always with the frequencies of the data */
-    int metrics, compared; /* how many; the one that people compare */
+    int metrics, compared; /* how many; the one that people compare .. */
+    int higher;            /* .. 1: the higher, the better */
+    int64_t examples;      /* what was counted: tokens, sequences, steps */
     unroll_metric metric[UNROLL_METRICS_MAX];
 } unroll_evaluation;
 
@@ -270,6 +296,7 @@ UNROLL_API const char *unroll_schedule_name(int index, const char **about, int *
 typedef struct unroll_train_config {
     size_t size;                           /* sizeof(unroll_train_config) */
     const char *task;                      /* a name of unroll_task_name; NULL: the model's, or what suits the data */
+    const char *task_options;              /* its own, as in unroll_task_network; NULL: none */
     int batch;                             /* rows; lm: the text is cut into so many pieces that run at the same time */
     int bptt;                              /* steps between updates; 0: lm: the whole piece, one update an epoch */
     int stateful;                          /* 1: a row's states go on from update to update; 0: from zero each time */

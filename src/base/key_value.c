@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 
-enum { VALUE_SIZE = 64, KNOWN = 256 };
+enum { VALUE_SIZE = 256, KNOWN = 256 };
 
 static unroll_status refuse_key(const char *name, int length, const char *owner, const struct key *keys)
 {
@@ -51,8 +51,16 @@ unroll_status key_values_read(const char *text, const char *owner, const struct 
         while (key->name && (strlen(key->name) != (size_t)name || memcmp(key->name, text, (size_t)name))) key++;
         if (key->name == NULL)
             return refuse_key(text, name, owner, keys);
+        if (rest > VALUE_SIZE)
+            return fail(UNROLL_USAGE, "%s: the value of %s has more than %d bytes; fix: a shorter one", owner,
+                        key->name, VALUE_SIZE - 1);
         snprintf(value, sizeof value, "%.*s", rest > 0 ? rest - 1 : 0, text + name + (rest > 0));
-        if (key->choices)
+        if (key->text && strlen(value) >= key->text)
+            return fail(UNROLL_USAGE, "%s: %s has more than %zu bytes; fix: a shorter one", owner, key->name,
+                        key->text - 1);
+        if (key->text)
+            strcpy((char *)into + key->offset, value);
+        else if (key->choices)
             TRY(read_choice(value, owner, key, (int *)((char *)into + key->offset)));
         else
             TRY(read_number(value, owner, key, (double *)((char *)into + key->offset)));

@@ -11,7 +11,8 @@
 struct key {
     const char *name;
     const char *choices; /* names with a space between: the value is an int, the number of one; NULL: .. */
-    double min, max;     /* .. it is a double, whole if both of these are */
+    double min, max;     /* .. it is a double, whole if both of these are; or .. */
+    size_t text;         /* .. not 0: a char array of so many bytes */
     size_t offset;       /* of the value in the struct that is read into */
 };
 

@@ -33,7 +33,14 @@ struct lm_part {
 
 static const struct column *text_of(const unroll_dataset *data) { return dataset_column(data, COLUMN_TOKENS, NULL); }
 
-static bool suits_lm(const unroll_dataset *data) { return text_of(data) != NULL; }
+/* What no other task wants of data with a text: a label beside it, say. */
+static int suits_lm(const unroll_dataset *data, char why[TASK_WHY])
+{
+    const struct column *text = text_of(data);
+    if (text)
+        snprintf(why, TASK_WHY, "text in '%s'", text->name);
+    return text ? SUITS_ANY : 0;
+}
 
 static const char *lm_item(const unroll_dataset *data)
 {
@@ -41,11 +48,16 @@ static const char *lm_item(const unroll_dataset *data)
 }
 
 /* One-hot words would make the weights of the first layer as wide as the vocabulary. */
-static unroll_status lm_network(const unroll_dataset *data, unroll_spec *spec)
+static unroll_status lm_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+                                unroll_task_defaults *defaults)
 {
+    static const struct key none[] = {{0}};
+    static const unroll_spec standard = {.cell = "lstm", .layers = 2, .hidden = 256};
     const struct column *text = text_of(data);
     if (text == NULL)
         return fail(UNROLL_DATA, "the task lm needs a column of tokens; fix: give a text");
+    TRY(key_values_read(options, "the task lm", none, NULL));
+    spec_settle(spec, &standard);
     if (spec->bidirectional)
         return fail(UNROLL_UNSUPPORTED,
                     "`bidirectional`: lm predicts the next token, which a bidirectional network has "
@@ -53,6 +65,7 @@ static unroll_status lm_network(const unroll_dataset *data, unroll_spec *spec)
     spec->tokens = 1;
     spec->input = spec->output = text->vocabulary_size;
     spec->loss = "xent";
+    *defaults = unroll_task_defaults_default();
     if (spec->embed == UNROLL_AUTO)
         spec->embed = text->kind == UNROLL_WORDS ? spec->hidden : 0;
     return UNROLL_OK;
@@ -92,8 +105,8 @@ static unroll_status too_short(size_t count, int rows, int steps)
 /* Uniform over all places at which the last row still ends inside the text. */
 static size_t shift_of_epoch(const struct lm_part *lm, int64_t epoch)
 {
-    size_t last_row = (size_t)(lm->part.rows - 1) * lm->piece;
-    size_t window_tokens = (size_t)lm->part.batches * (size_t)lm->part.steps;
+    size_t last_row = (size_t)(lm->part.shape->rows - 1) * lm->piece;
+    size_t window_tokens = (size_t)lm->part.batches * (size_t)lm->part.shape->steps;
     size_t spare = lm->part.items - 1 - last_row - window_tokens;
     struct rng rng = rng_at(lm->seed, SHIFT_STREAM, (uint64_t)epoch * WORDS_OF_A_BLOCK);
     return (size_t)rng_below(&rng, spare + 1);
@@ -102,16 +115,17 @@ static size_t shift_of_epoch(const struct lm_part *lm, int64_t epoch)
 static void fill_training(const struct part *part, int64_t epoch, int64_t window, struct task_batch *batch)
 {
     const struct lm_part *lm = (const struct lm_part *)part;
-    size_t first = shift_of_epoch(lm, epoch) + (size_t)window * (size_t)part->steps, rows = (size_t)part->rows;
+    size_t first = shift_of_epoch(lm, epoch) + (size_t)window * (size_t)part->shape->steps,
+           rows = (size_t)part->shape->rows;
     for (size_t row = 0; row < rows; row++) {
         const int32_t *from = lm->tokens + row * lm->piece + first;
-        for (size_t t = 0; t < (size_t)part->steps; t++) {
+        for (size_t t = 0; t < (size_t)part->shape->steps; t++) {
             batch->tokens[t * rows + row] = from[t];
             batch->classes[t * rows + row] = from[t + 1];
         }
     }
     batch->begins = window == 0; /* it does not follow on the last one of the epoch before */
-    batch->items = (int64_t)part->rows * part->steps;
+    batch->items = (int64_t)part->shape->rows * part->shape->steps;
 }
 
 static unroll_status cut_training(const struct task_request *request, struct lm_part *lm)
@@ -122,8 +136,8 @@ static unroll_status cut_training(const struct task_request *request, struct lm_
         return too_short(count, request->rows, steps);
     lm->piece = piece;
     lm->seed = request->seed;
-    lm->part.rows = request->rows;
-    lm->part.steps = steps;
+    lm->part.shape->rows = request->rows;
+    lm->part.shape->steps = steps;
     lm->part.batches = (int64_t)(piece / (size_t)steps);
     lm->part.fill = fill_training;
     return UNROLL_OK;
@@ -136,7 +150,7 @@ static void fill_evaluation(const struct part *part, int64_t epoch, int64_t numb
 {
     enum { NOT_COUNTED = -1, ANY_TOKEN = 0 };
     const struct lm_part *lm = (const struct lm_part *)part;
-    size_t length = lm->piece + lm->context, pairs = part->items - 1, rows = (size_t)part->rows;
+    size_t length = lm->piece + lm->context, pairs = part->items - 1, rows = (size_t)part->shape->rows;
     (void)epoch;
     batch->begins = number == 0;
     batch->items = 0;
@@ -172,8 +186,8 @@ static void cut_evaluation(const struct task_request *request, struct lm_part *l
     lm->tokenizer = rows;
     lm->context = rows > 1 ? CONTEXT : 0;
     lm->piece = (pairs - lm->context + rows - 1) / rows;
-    lm->part.rows = (int)((rows + ranks - 1) / ranks * ranks);
-    lm->part.steps = EVALUATION_STEPS;
+    lm->part.shape->rows = (int)((rows + ranks - 1) / ranks * ranks);
+    lm->part.shape->steps = EVALUATION_STEPS;
     lm->part.batches = (int64_t)((lm->piece + lm->context + EVALUATION_STEPS - 1) / EVALUATION_STEPS);
     lm->part.fill = fill_evaluation;
 }
@@ -185,21 +199,22 @@ static unroll_status choose_tokens(const struct task_request *request, enum part
                                    size_t *count)
 {
     size_t all = request->data->steps;
-    size_t kept = request->validation || which == PART_ALL ? all : all - (size_t)((double)all * request->share);
+    const struct held_out *validation = &request->validation;
+    size_t kept = validation->data || which == PART_ALL ? all : all - (size_t)((double)all * validation->share);
     *tokens = text_of(request->data)->tokens;
     *count = kept;
     if (which == PART_TRAINING)
         return UNROLL_OK;
-    if (which == PART_VALIDATION && request->validation) {
-        *tokens = text_of(request->validation)->tokens;
-        *count = request->validation->steps;
+    if (which == PART_VALIDATION && validation->data) {
+        *tokens = text_of(validation->data)->tokens;
+        *count = validation->data->steps;
     } else if (which == PART_VALIDATION) {
         *tokens += kept;
         *count = all - kept;
-        if (request->share > 0 && *count < 2)
+        if (validation->share > 0 && *count < 2)
             return fail(UNROLL_DATA,
                         "%g of %zu tokens is too little to validate on; fix: a longer text, or `validation` 0",
-                        request->share, all);
+                        validation->share, all);
     }
     if (*count == 1)
         return fail(UNROLL_DATA, "a text of 1 token has nothing to predict; fix: give at least 2");
@@ -224,7 +239,9 @@ static unroll_status lm_open(const struct task_request *request, enum part_of wh
     struct lm_part *lm;
     TRY(ALLOCATE(lm, 1, "for a part of a text"));
     lm->tokens = tokens;
+    lm->part.shapes = 1;
     lm->part.items = count;
+    lm->part.examples = count ? count - 1 : 0;
     lm->kind = text_of(request->data)->kind;
     unroll_status status = cut(request, which, lm);
     if (status != UNROLL_OK) {
@@ -244,14 +261,14 @@ static void lm_score(const struct part *part, double loss, bool observed, unroll
         .loss = loss,
         .floor = lm->floor,
         .naive = "unigrams",
+        .examples = (int64_t)part->examples,
         .compared = words ? 2 : 1,
         .metrics = 4,
         .metric = {{"nats", "", " nats", 4, loss},
                    {words ? "bits_per_word" : "bits_per_character", "",
                     words ? " bits per word" : " bits per character", 3, loss / log(2)},
                    {"perplexity", "perplexity ", "", 3, exp(loss)},
-                   {words ? "words" : "characters", "", words ? " words" : " characters", 0,
-                    (double)(part->items - 1)}},
+                   {words ? "words" : "characters", "", words ? " words" : " characters", 0, (double)part->examples}},
     };
 }
 

@@ -3,7 +3,10 @@
 #include "tasks/schema.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/json.h"
 
 #include "model/model.h"
 
@@ -34,6 +37,52 @@ unroll_status check_vocabulary(const unroll_model *model, const struct column *t
     return UNROLL_OK;
 }
 
+/* ---- what a model keeps ---- */
+
+enum { SCHEMA_VERSION = 1 };
+
+/* Takes the object over. */
+static unroll_status keep_task(unroll_model *model, const struct task *task, json_t *found)
+{
+    json_t *schema = json_pack("{s:i, s:o}", "version", SCHEMA_VERSION, "task", found);
+    json_object_set_new(found, "name", json_string(task->name));
+    char *text = schema ? json_dumps(schema, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    unroll_status status = text ? model_set_schema(model, text) : fail(UNROLL_RESOURCE, "no memory for a schema");
+    free(text);
+    json_decref(schema);
+    return status;
+}
+
+unroll_status schema_fit(unroll_model *model, const struct task *task, const struct task_request *request)
+{
+    const struct column *text = dataset_column(request->data, COLUMN_TOKENS, NULL);
+    json_t *found = NULL;
+    if (text && model->tokens) {
+        TRY(model_set_vocabulary(model, text->vocabulary, text->vocabulary_size));
+        model->symbol_kind = text->kind;
+    }
+    if (task->fit) {
+        TRY(task->fit(request, &found));
+        TRY(keep_task(model, task, found));
+    }
+    snprintf(model->task, sizeof model->task, "%s", task->name);
+    return UNROLL_OK;
+}
+
+unroll_status schema_task(const unroll_model *model, json_t **task)
+{
+    json_t *schema, *found;
+    *task = NULL;
+    if (model->schema == NULL)
+        return UNROLL_OK;
+    TRY(parse_json(model->schema, strlen(model->schema), "the model's schema", &schema));
+    unroll_status status = json_field_object(schema, "the model's schema", "task", &found);
+    if (status == UNROLL_OK)
+        *task = json_incref(found);
+    json_decref(schema);
+    return status;
+}
+
 /* ---- the public functions ---- */
 
 unroll_dataset_config unroll_dataset_default(void)
@@ -56,15 +105,11 @@ unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config 
                         dataset);
 }
 
-unroll_status unroll_model_set_schema(unroll_model *model, const char *name, const unroll_dataset *data)
+unroll_status unroll_model_set_schema(unroll_model *model, const char *name, const char *options,
+                                      const unroll_dataset *data)
 {
-    const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
+    const struct task_request request = {.data = data, .ranks = 1, .options = options};
     const struct task *task;
     TRY(task_find(name, NULL, data, &task));
-    if (text) {
-        TRY(model_set_vocabulary(model, text->vocabulary, text->vocabulary_size));
-        model->symbol_kind = text->kind;
-    }
-    snprintf(model->task, sizeof model->task, "%s", task->name);
-    return UNROLL_OK;
+    return schema_fit(model, task, &request);
 }

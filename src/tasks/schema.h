@@ -7,6 +7,12 @@
 /* With the model's vocabulary, which it must have. */
 struct tokenizer tokenizer_of(const unroll_model *model);
 
+/* The model keeps the task, and what it must know of the data to read such again and to answer: what the task finds in
+ * the part that is trained on, a vocabulary. */
+unroll_status schema_fit(unroll_model *model, const struct task *task, const struct task_request *request);
+/* What the task found, a new object; NULL: the model keeps nothing of a task. */
+unroll_status schema_task(const unroll_model *model, json_t **task);
+
 /* Refuses a text with another vocabulary than the model's. */
 unroll_status check_vocabulary(const unroll_model *model, const struct column *text);
 

@@ -1,13 +1,16 @@
-/* What can be trained on data sets: a row each. A task says which part of the data is trained on and which validated
- * on, how a part becomes batches, what network it wants, what is measured and what naive answer that is compared with.
- * Trainers, evaluation, checkpoints and the command know tasks by this alone. Not the losses (losses/), not the
- * optimizing (train/). */
+/* What can be learned from data sets: a row each. A task says which data suit it, what network it wants, which part of
+ * the data is trained on and which is held out, how a part becomes batches, what is measured and what naive answer that
+ * is compared with, and what an answer is in the user's words and units. Trainers, evaluation, checkpoints and the
+ * command know tasks by this alone. Not the losses (losses/), not the optimizing (train/). */
 #ifndef TASKS_TASK_H
 #define TASKS_TASK_H
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
+#include "base/key_value.h"
 #include "base/status.h"
 #include "data/dataset.h"
 #include "unroll_train.h"
@@ -17,52 +20,104 @@
 struct task_batch {
     int32_t *tokens;  /* [T, B] */
     float *inputs;    /* [T, B, input] */
-    int32_t *classes; /* [T, B] */
-    float *values;    /* [T, B, output] */
+    int32_t *classes; /* [T, B]; of a part that is pooled [1, B] */
+    float *values;    /* [T, B, output], or [1, B, output]; NaN: not counted */
     int32_t *lengths; /* [B] */
     uint8_t *reset;   /* [T, B] */
     bool begins;      /* its rows do not go on where those of the batch before ended */
     int64_t items;    /* how much is read: characters, words, steps */
 };
 
-/* A part of a data set as batches of one shape. A task puts what it needs behind it. */
+/* A part of a data set as batches, each of one of a few shapes. A task puts what it needs behind it. */
+enum { PART_SHAPES_MAX = 4 };
+struct shape {
+    int steps, rows; /* T, B */
+};
 struct part {
-    int steps, rows;      /* T, B */
+    struct shape shape[PART_SHAPES_MAX]; /* [shapes] */
+    int shapes;
     int64_t batches;      /* of an epoch, >= 1 */
     size_t items;         /* that it has, some of which an epoch may leave out */
+    size_t examples;      /* what is counted: sequences, or steps that have a target */
     bool lengths, resets; /* the arrays that its batches have */
+    bool pooled;          /* a target for each sequence */
+    /* Which shape a batch has; NULL: all have the first. */
+    int (*shape_of)(const struct part *, int64_t epoch, int64_t batch);
+    /* A function of its arguments alone, that any thread may call. */
     void (*fill)(const struct part *, int64_t epoch, int64_t batch, struct task_batch *);
+    void (*end)(struct part *); /* releases what it has beside itself; NULL: nothing */
+};
+
+/* What is not trained on: another data set, or the part of the data that share or count say. A count is of the last
+ * sequences in file order, the test's behind the validation's; a share the last part of a series, otherwise drawn,
+ * stratified by class. All 0: nothing. */
+struct held_out {
+    const unroll_dataset *data; /* goes before .. */
+    int64_t count;              /* .. this, and this before .. */
+    double share;               /* .. this, 0 .. 0.5 */
 };
 
 struct task_request {
-    const unroll_dataset *data, *validation; /* validation NULL: a part of the data */
-    double share;                            /* of the data that is validated on, 0 .. 0.5 */
-    int rows, steps;                         /* of a batch that is trained on; steps 0: as many as a row has */
+    const unroll_dataset *data;
+    struct held_out validation, test;
+    int rows, steps; /* of a batch that is trained on; steps: at most, 0: as many as a row has */
+    int64_t tokens;  /* of a batch that is trained on, at most, in the place of rows; 0: rows */
     uint64_t seed;
-    int ranks; /* rows of what is evaluated are a multiple of it */
+    int ranks;                 /* rows of what is evaluated are a multiple of it */
+    const char *options;       /* of the task, for fit; NULL: none */
+    const unroll_model *model; /* for open: its schema says what fit found */
 };
 
-enum part_of { PART_TRAINING, PART_VALIDATION, PART_ALL }; /* all: what is evaluated */
+/* All: all of request.data, in the order of the file: what is evaluated, or predicted. */
+enum part_of { PART_TRAINING, PART_VALIDATION, PART_TEST, PART_ALL };
+
+enum { TASK_WHY = 256 };
+
+/* How well data suit a task: whatever has the columns it needs; what it is the usual thing to do with; what it was made
+ * for, such as a target that is named. */
+enum { SUITS_ANY = 1, SUITS_USUALLY = 2, SUITS_SURELY = 3 };
 
 struct task {
     const char *name, *about;                    /* "lm", "predict the next token" */
+    const struct key *keys;                      /* its options; NULL: none */
     const char *(*item)(const unroll_dataset *); /* what items are, in short, for speeds: "char" */
-    bool (*suits)(const unroll_dataset *);       /* is it what one would do with such data? */
-    /* Sets what the data and the task decide of a network: input, output, loss; embed where it is UNROLL_AUTO. */
-    unroll_status (*network)(const unroll_dataset *, unroll_spec *);
-    unroll_status (*check)(const unroll_model *,
-                           const unroll_dataset *); /* refuses models that can't have learned it */
-    /* release(*part) is all its end. Validation: *part stays NULL if there is none. */
+    /* Is it what one would do with such data? 0: no; of several tasks the highest is chosen. *why: what speaks for it,
+     * "labels in column 'label', text in 'text'". */
+    int (*suits)(const unroll_dataset *, char why[TASK_WHY]);
+    /* Sets what the data and the task decide of a network: tokens, input, output, loss, pool, columns; and what is left
+     * to it (unroll_task_network). */
+    unroll_status (*network)(const unroll_dataset *, const char *options, unroll_spec *, unroll_task_defaults *);
+    /* What must be known beside the data's schema to read such data and to answer, of the training part alone: targets,
+     * scales, labels. The model's schema keeps it as "task". NULL: nothing. */
+    unroll_status (*fit)(const struct task_request *, json_t **schema);
+    /* Refuses models that can't have learned it. */
+    unroll_status (*check)(const unroll_model *, const unroll_dataset *);
+    /* part_free(*part) is its end. *part stays NULL if there is none. */
     unroll_status (*open)(const struct task_request *, enum part_of, struct part **part);
     /* What is measured of the results [T, B, output], batch by batch from 0 on. NULL: the loss says all. */
     void (*observe)(struct part *, int64_t batch, const struct task_batch *, const float *results);
     /* Of the mean loss of a whole part; observed: of what observe saw, too, otherwise such metrics are NAN. */
     void (*score)(const struct part *, double loss, bool observed, unroll_evaluation *);
+    /* Of what observe saw of a whole part, for people and plots: a confusion matrix, scores of each class; the
+     * caller's. NULL: there is nothing. */
+    json_t *(*details)(const struct part *);
+    /* Of PART_ALL, batch by batch from 0 on: calls take with the answer to each example, in the order of the file, the
+     * user's labels and units in a JSON object that take borrows. take ends it by a status that is not UNROLL_OK. NULL:
+     * the task has no answers. */
+    unroll_status (*answer)(struct part *, int64_t batch, const struct task_batch *, const float *results,
+                            unroll_status (*take)(void *arg, json_t *answer), void *arg);
+    /* The same answer as text, with its line end. */
+    void (*line)(const json_t *answer, FILE *);
 };
 
-/* By name; NULL: the model's, if it has one, else the first that suits the data. */
+/* By name; NULL and "auto": the model's, if it has one, else what suits the data best. */
 unroll_status task_find(const char *name, const unroll_model *model, const unroll_dataset *data,
                         const struct task **task);
+
+void part_free(struct part *); /* NULL is allowed */
+
+/* What is left to the task in a spec (unroll_spec_auto) becomes that of the task's network. */
+void spec_settle(unroll_spec *spec, const unroll_spec *network);
 
 unroll_status task_add(const struct task *task); /* one more row, for tests */
 

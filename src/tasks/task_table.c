@@ -1,6 +1,10 @@
-/* The table of tasks. */
+/* The table of tasks, and which of them suits data. */
 #include "tasks/task_table.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
 #include "base/table.h"
 #include "model/model.h"
 
@@ -12,24 +16,97 @@ unroll_status task_add(const struct task *task) { return table_add(&tasks, task)
 
 const char *unroll_task_name(int index, const char **about) { return table_name(&tasks, index, about); }
 
+/* Of equals the first. NULL: none suits. */
+static const struct task *best_task(const unroll_dataset *data, char why[TASK_WHY])
+{
+    const struct task *task, *best = NULL;
+    char reason[TASK_WHY] = "";
+    int highest = 0;
+    for (int i = 0; (task = table_at(&tasks, i)); i++) {
+        int score = task->suits(data, reason);
+        if (score <= highest)
+            continue;
+        highest = score;
+        best = task;
+        snprintf(why, TASK_WHY, "%s", reason);
+    }
+    return best;
+}
+
 unroll_status task_find(const char *name, const unroll_model *model, const unroll_dataset *data,
                         const struct task **task)
 {
+    char why[TASK_WHY];
+    if (name && strcmp(name, "auto") == 0)
+        name = NULL;
     if (name == NULL && model && *model->task)
         name = model->task;
     if (name) {
         *task = table_at(&tasks, table_find(&tasks, name));
         return *task ? UNROLL_OK : table_refuse(&tasks, name);
     }
-    for (int i = 0; (*task = table_at(&tasks, i)); i++)
-        if ((*task)->suits(data))
-            return UNROLL_OK;
-    return fail(UNROLL_DATA, "the data suit no task; fix: name one");
+    *task = best_task(data, why);
+    return *task ? UNROLL_OK : fail(UNROLL_DATA, "the data suit no task; fix: name one");
 }
 
-unroll_status unroll_task_network(const char *name, const unroll_dataset *data, unroll_spec *spec)
+const char *unroll_task_suggest(const unroll_dataset *data, const char **why)
 {
+    static _Thread_local char reason[TASK_WHY];
+    const struct task *task = best_task(data, reason);
+    if (task && why)
+        *why = reason;
+    return task ? task->name : NULL;
+}
+
+unroll_task_defaults unroll_task_defaults_default(void)
+{
+    return (unroll_task_defaults){.size = sizeof(unroll_task_defaults),
+                                  .batch = 32,
+                                  .bptt = 64,
+                                  .epochs = 10,
+                                  .learning_rate = 2e-3,
+                                  .warmup = 100,
+                                  .schedule = "cosine"};
+}
+
+unroll_spec unroll_spec_auto(void)
+{
+    unroll_spec spec = unroll_spec_default();
+    spec.cell = NULL;
+    spec.layers = spec.hidden = spec.bidirectional = spec.embed = UNROLL_AUTO;
+    spec.dropout = UNROLL_AUTO;
+    return spec;
+}
+
+void spec_settle(unroll_spec *spec, const unroll_spec *network)
+{
+    if (spec->cell == NULL)
+        spec->cell = network->cell;
+    if (spec->layers == UNROLL_AUTO)
+        spec->layers = network->layers;
+    if (spec->hidden == UNROLL_AUTO)
+        spec->hidden = network->hidden;
+    if (spec->bidirectional == UNROLL_AUTO)
+        spec->bidirectional = network->bidirectional;
+    if (!(spec->dropout >= 0))
+        spec->dropout = network->dropout;
+}
+
+unroll_status unroll_task_network(const char *name, const char *options, const unroll_dataset *data, unroll_spec *spec,
+                                  unroll_task_defaults *defaults)
+{
+    unroll_task_defaults unwanted;
     const struct task *task;
     TRY(task_find(name, NULL, data, &task));
-    return task->network(data, spec);
+    unwanted = unroll_task_defaults_default();
+    if (defaults)
+        CHECK_BEGUN(defaults, unroll_task_defaults, "unroll_task_defaults_default()");
+    return task->network(data, options, spec, defaults ? defaults : &unwanted);
+}
+
+void part_free(struct part *part)
+{
+    if (part && part->end)
+        part->end(part);
+    release(part);
 }

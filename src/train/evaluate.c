@@ -25,7 +25,7 @@ struct evaluator {
  * training has. */
 static int count_chunks(const struct evaluator *evaluator, const unroll_model *model, const unroll_machine *machine)
 {
-    int rows = evaluator->part->rows / (machine->split.batch > 1 ? machine->split.batch : 1);
+    int rows = evaluator->part->shape->rows / (machine->split.batch > 1 ? machine->split.batch : 1);
     bool turns = false;
     for (int i = 0; i < model->layers; i++) turns |= model->layer[i].directions > 1;
     return turns && machine->split.layer > 1 && machine->chunks > rows ? rows : machine->chunks;
@@ -35,8 +35,8 @@ static unroll_status open_session(struct evaluator *evaluator, unroll_model *mod
 {
     unroll_session_config config = unroll_session_default();
     config.mode = UNROLL_EVAL;
-    config.steps = evaluator->part->steps;
-    config.rows = evaluator->part->rows;
+    config.steps = evaluator->part->shape->steps;
+    config.rows = evaluator->part->shape->rows;
     config.lengths = evaluator->part->lengths;
     config.resets = evaluator->part->resets;
     config.results = evaluator->task->observe != NULL;
@@ -63,7 +63,7 @@ unroll_status evaluator_new(unroll_model *model, const struct task *task, struct
     struct evaluator *made;
     unroll_status status = ALLOCATE(made, 1, "for an evaluation");
     if (status != UNROLL_OK) {
-        release(part);
+        part_free(part);
         return status;
     }
     made->task = task;
@@ -88,7 +88,7 @@ void evaluator_free(struct evaluator *evaluator)
     unroll_session_free(evaluator->session);
     release(evaluator->observed);
     feed_end(&evaluator->feed);
-    release(evaluator->part);
+    part_free(evaluator->part);
     release(evaluator);
 }
 
@@ -139,7 +139,8 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset
     const struct task *task;
     struct part *part = NULL;
     const unroll_machine *where = machine ? machine : &any;
-    struct task_request request = {.data = dataset, .ranks = where->split.batch > 1 ? where->split.batch : 1};
+    struct task_request request = {
+        .data = dataset, .model = model, .ranks = where->split.batch > 1 ? where->split.batch : 1};
     TRY(task_find(NULL, model, dataset, &task));
     TRY(task->check(model, dataset));
     TRY(task->open(&request, PART_ALL, &part));

@@ -10,11 +10,12 @@ unroll_status feed_new(const unroll_model *model, const struct part *part, struc
     const struct loss *loss = loss_at(model->loss);
     const bool classes = loss && loss->of_classes;
     struct task_batch *a = &feed->arrays;
-    size_t rows = (size_t)part->rows, entries = (size_t)part->steps * rows;
+    const struct shape shape = *part->shape;
+    size_t rows = (size_t)shape.rows, entries = (size_t)shape.steps * rows;
 
 #define TAKE(member, count, wanted) \
     if (wanted)                     \
-        TRY(ALLOCATE(a->member, count, "for batches of %d x %d", part->steps, part->rows));
+        TRY(ALLOCATE(a->member, count, "for batches of %d x %d", shape.steps, shape.rows));
     *feed = (struct feed){.part = part};
     TAKE(tokens, entries, model->tokens)
     TAKE(inputs, entries * (size_t)model->input, !model->tokens)

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "model/model.h"
+#include "tasks/schema.h"
 
 enum { DEFAULT_EPOCHS = 10 }; /* of a schedule whose total_steps is 0 */
 
@@ -59,17 +60,24 @@ static unroll_status check_config(const unroll_train_config *config)
     return UNROLL_OK;
 }
 
+static struct task_request request_of(const unroll_trainer *trainer)
+{
+    const unroll_train_config *config = &trainer->config;
+    return (struct task_request){.data = trainer->data,
+                                 .validation = {.data = config->validation_data, .share = config->validation},
+                                 .rows = config->batch,
+                                 .steps = config->bptt,
+                                 .seed = config->seed,
+                                 .ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1,
+                                 .options = config->task_options,
+                                 .model = trainer->model};
+}
+
 /* The validation's part is opened first: what is too little for it explains more. */
 static unroll_status open_parts(unroll_trainer *trainer, struct part **validation)
 {
     const unroll_train_config *config = &trainer->config;
-    const struct task_request request = {.data = trainer->data,
-                                         .validation = config->validation_data,
-                                         .share = config->validation,
-                                         .rows = config->batch,
-                                         .steps = config->bptt,
-                                         .seed = config->seed,
-                                         .ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1};
+    const struct task_request request = request_of(trainer);
     trainer->data_hash = dataset_hash(trainer->data, HASH_BEGIN);
     if (config->validation_data) {
         TRY(trainer->task->check(trainer->model, config->validation_data));
@@ -86,8 +94,8 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
     unroll_session_config config = unroll_session_default();
     uint64_t memory = trainer->config.machine.memory ? trainer->config.machine.memory : unroll_memory_limit();
     config.mode = UNROLL_TRAIN;
-    config.steps = trainer->part->steps;
-    config.rows = trainer->part->rows;
+    config.steps = trainer->part->shape->steps;
+    config.rows = trainer->part->shape->rows;
     config.lengths = trainer->part->lengths;
     config.resets = trainer->part->resets;
     config.stateful = 1;
@@ -97,7 +105,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
     config.machine.memory = memory;
     unroll_status status = unroll_session_new(trainer->model, &config, &trainer->session);
     if (status != UNROLL_OK || validation == NULL) {
-        release(validation);
+        part_free(validation);
         return status;
     }
     uint64_t used = unroll_session_memory_estimate(trainer->session);
@@ -108,11 +116,12 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
 /* A model made without a schema takes the data's, so that its file can be used without them. */
 static unroll_status give_schema(unroll_trainer *trainer)
 {
+    const struct task_request request = request_of(trainer);
     const unroll_model *model = trainer->model;
-    bool has_symbols = !model->tokens || unroll_model_vocabulary(model);
-    if (has_symbols && strcmp(model->task, trainer->task->name) == 0)
+    bool is_read = model->schema || (trainer->task->fit == NULL && unroll_model_vocabulary(model));
+    if (is_read && strcmp(model->task, trainer->task->name) == 0)
         return UNROLL_OK;
-    return unroll_model_set_schema(trainer->model, trainer->task->name, trainer->data);
+    return schema_fit(trainer->model, trainer->task, &request);
 }
 
 /* Devices that wait for what a look asks of them are asked less often. */
@@ -167,7 +176,7 @@ static unroll_status set_up(unroll_trainer *trainer)
                             "a rate, the schedule, its length or the part for validation is");
     if (status == UNROLL_OK)
         return open_sessions(trainer, validation);
-    release(validation);
+    part_free(validation);
     return status;
 }
 
@@ -198,7 +207,7 @@ void unroll_trainer_free(unroll_trainer *trainer)
     evaluator_free(trainer->evaluator);
     unroll_session_free(trainer->session);
     feed_end(&trainer->feed);
-    release(trainer->part);
+    part_free(trainer->part);
     release(trainer);
 }
 

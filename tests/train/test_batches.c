@@ -30,10 +30,10 @@ static bool read_epoch(const struct part *part, int64_t epoch, bool used[LENGTH]
     bool right = true;
     for (int64_t window = 0; window < part->batches; window++) {
         part->fill(part, epoch, window, &batch);
-        right = right && batch.begins == (window == 0) && batch.items == part->rows * part->steps;
-        for (int row = 0; row < part->rows; row++)
-            for (int t = 0; t < part->steps; t++) {
-                int at = t * part->rows + row;
+        right = right && batch.begins == (window == 0) && batch.items == part->shape->rows * part->shape->steps;
+        for (int row = 0; row < part->shape->rows; row++)
+            for (int t = 0; t < part->shape->steps; t++) {
+                int at = t * part->shape->rows + row;
                 bool first = window == 0 && t == 0;
                 right = right && (first || inputs[at] == expected[row]) &&
                         (!first || row == 0 || inputs[at] > inputs[at - 1]) && targets[at] == inputs[at] + 1 &&

@@ -109,21 +109,28 @@ static const char *toy_item(const unroll_dataset *data)
     return "steps";
 }
 
-static bool toy_suits(const unroll_dataset *data)
+static bool has_columns(const unroll_dataset *data)
 {
     return dataset_column(data, COLUMN_NUMBERS, "x") && dataset_column(data, COLUMN_NUMBERS, "y");
 }
 
-static unroll_status toy_network(const unroll_dataset *data, unroll_spec *spec)
+static int toy_suits(const unroll_dataset *data, char why[TASK_WHY])
 {
-    (void)data;
+    strcpy(why, "numbers in 'x' and 'y'");
+    return has_columns(data) ? SUITS_SURELY : 0;
+}
+
+static unroll_status toy_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+                                 unroll_task_defaults *defaults)
+{
+    (void)data, (void)options, (void)defaults;
     spec->input = WIDTH, spec->output = 1, spec->loss = "quartic";
     return UNROLL_OK;
 }
 
 static unroll_status toy_check(const unroll_model *model, const unroll_dataset *data)
 {
-    if (!toy_suits(data) || model->tokens || model->input != WIDTH || unroll_model_outputs(model) != 1)
+    if (!has_columns(data) || model->tokens || model->input != WIDTH || unroll_model_outputs(model) != 1)
         return fail(UNROLL_USAGE, "a toy has %d numbers and 1 answer", WIDTH);
     return UNROLL_OK;
 }
@@ -132,7 +139,7 @@ static unroll_status toy_check(const unroll_model *model, const unroll_dataset *
 static void toy_fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct toy_part *toy = (const struct toy_part *)part;
-    size_t rows = (size_t)part->rows;
+    size_t rows = (size_t)part->shape->rows;
     batch->begins = true;
     batch->items = 0;
     for (size_t row = 0; row < rows; row++) {
@@ -160,16 +167,17 @@ static void find_floor(struct toy_part *toy)
 static unroll_status toy_part(const struct task_request *request, enum part_of which, struct part **part)
 {
     struct toy_part *toy = allocate_zeroed(1, sizeof *toy);
-    size_t all = request->data->sequences, kept = all - (size_t)((double)all * request->share);
+    size_t all = request->data->sequences, kept = all - (size_t)((double)all * request->validation.share);
     toy->data = request->data;
     toy->first = which == PART_VALIDATION ? kept : 0;
     toy->sequences = which == PART_VALIDATION ? all - kept : which == PART_TRAINING ? kept : all;
-    toy->part = (struct part){.steps = request->steps ? request->steps : 12,
+    toy->part = (struct part){.shape = {{.steps = request->steps ? request->steps : 12,
+                                         .rows = which == PART_TRAINING ? request->rows : 3 * request->ranks}},
+                              .shapes = 1,
                               .lengths = true,
-                              .fill = toy_fill,
-                              .rows = which == PART_TRAINING ? request->rows : 3 * request->ranks};
+                              .fill = toy_fill};
     toy->part.items = toy->data->begin[toy->first + toy->sequences] - toy->data->begin[toy->first];
-    toy->part.batches = (int64_t)(toy->sequences - 1) / toy->part.rows + 1;
+    toy->part.batches = (int64_t)(toy->sequences - 1) / toy->part.shape->rows + 1;
     find_floor(toy);
     *part = &toy->part;
     return UNROLL_OK;
@@ -180,9 +188,9 @@ static void toy_observe(struct part *part, int64_t number, const struct task_bat
     struct toy_part *toy = (struct toy_part *)part;
     if (number == 0)
         toy->near = toy->steps = 0;
-    for (int row = 0; row < part->rows; row++)
+    for (int row = 0; row < part->shape->rows; row++)
         for (int t = 0; t < batch->lengths[row]; t++, toy->steps++)
-            toy->near += fabsf(z[t * part->rows + row] - batch->values[t * part->rows + row]) < 0.25f;
+            toy->near += fabsf(z[t * part->shape->rows + row] - batch->values[t * part->shape->rows + row]) < 0.25f;
 }
 
 static void toy_score(const struct part *part, double loss, bool observed, unroll_evaluation *e)
@@ -298,7 +306,8 @@ static void check_reader(unroll_dataset **data)
     MUST(unroll_dataset_open(inside("data"), &config, &twice));
     CHECK(unroll_dataset_tokens(twice, &(size_t){0}) && !unroll_dataset_tokens(*data, &(size_t){0}),
           "a text if it is asked for");
-    CHECK_REFUSED(unroll_task_network("toy", *data, &(unroll_spec){0}) || toy_check(NULL, twice), true, "a toy has");
+    CHECK_REFUSED(unroll_task_network("toy", NULL, *data, &(unroll_spec){0}, NULL) || toy_check(NULL, twice), true,
+                  "a toy has");
     unroll_dataset_free(twice);
 }
 
@@ -307,7 +316,7 @@ static unroll_model *new_model(const unroll_dataset *data)
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
     spec.cell = "gru", spec.hidden = 8;
-    MUST(unroll_task_network(NULL, data, &spec));
+    MUST(unroll_task_network(NULL, NULL, data, &spec, NULL));
     if (!MUST(unroll_model_new(&spec, 3, &model)))
         abort();
     return model;

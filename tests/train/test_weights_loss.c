@@ -23,7 +23,7 @@ static unroll_model *make_model(const char *cell, const unroll_dataset *text)
     spec.loss = "xent";
     if (!MUST(unroll_model_new(&spec, 1, &model)))
         exit(check_finish("weights_loss"));
-    MUST(unroll_model_set_schema(model, "lm", text));
+    MUST(unroll_model_set_schema(model, "lm", NULL, text));
     return model;
 }
 

@@ -220,7 +220,7 @@ static void test_model_file(const unroll_dataset *text)
     unroll_dataset_config tokenizer = unroll_dataset_default();
     tokenizer.model = model;
     CHECK_REFUSED(unroll_dataset_open(inside("other"), &tokenizer, &other), UNROLL_UNSUPPORTED, "has no vocabulary");
-    MUST(unroll_model_set_schema(model, "lm", text));
+    MUST(unroll_model_set_schema(model, "lm", NULL, text));
     MUST(unroll_model_save(model, inside("model")));
     if (MUST(unroll_model_load(inside("model"), &again))) {
         CHECK(unroll_model_token_kind(again) == UNROLL_WORDS, "the kind was lost");
@@ -254,7 +254,7 @@ static void test_sampling(const unroll_dataset *text)
     unroll_sample_config config = unroll_sample_default();
     unroll_parameter parameter;
     int count = 0;
-    MUST(unroll_model_set_schema(model, "lm", text));
+    MUST(unroll_model_set_schema(model, "lm", NULL, text));
     for (int i = 0; i < unroll_model_parameters(model); i++)
         if (unroll_model_parameter(model, i, &parameter) == UNROLL_OK && strcmp(parameter.name, "head.bias") == 0)
             parameter.data[0] = 50;

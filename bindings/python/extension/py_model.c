@@ -68,12 +68,12 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     if (dataset)
-        status = unroll_task_network(task, ((dataset_object *)dataset)->dataset, &spec);
+        status = unroll_task_network(task, NULL, ((dataset_object *)dataset)->dataset, &spec, NULL);
     spec.embed = spec.embed == UNROLL_AUTO ? 0 : spec.embed;
     if (status == UNROLL_OK)
         status = unroll_model_new(&spec, seed, &model);
     if (status == UNROLL_OK && dataset)
-        status = unroll_model_set_schema(model, task, ((dataset_object *)dataset)->dataset);
+        status = unroll_model_set_schema(model, task, NULL, ((dataset_object *)dataset)->dataset);
     Py_END_ALLOW_THREADS
     if (status == UNROLL_OK)
         return model_wrap(type, model);
@@ -310,7 +310,7 @@ static PyObject *model_set_schema(PyObject *self, PyObject *args)
     unroll_status status;
     if (!PyArg_ParseTuple(args, "O!|z:set_schema", dataset_type, &dataset, &task))
         return NULL;
-    UNLOCKED(&m->lock, status = unroll_model_set_schema(m->model, task, ((dataset_object *)dataset)->dataset));
+    UNLOCKED(&m->lock, status = unroll_model_set_schema(m->model, task, NULL, ((dataset_object *)dataset)->dataset));
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
