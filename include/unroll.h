@@ -79,6 +79,8 @@ typedef struct unroll_spec {
     int input;        /* vocabulary size, or width of the vectors */
     int embed;        /* with tokens: width of the embedding; 0: one-hot */
     int tied;         /* the head uses the embedding's weights */
+    const char *pool; /* between the layers and the head, one answer for each sequence: "last", "mean", "max", as in
+                         unroll_layer, or "mean+max", both side by side; NULL: an answer for each step */
     int output;       /* width of the linear head; 0: none, the outputs are the last layer's */
     const char *loss; /* a name of unroll_loss_name; NULL or "none": none */
 } unroll_spec;
@@ -101,10 +103,11 @@ enum { UNROLL_SOURCES_MAX = 8 };
 
 typedef struct unroll_layer {
     size_t size;                    /* sizeof(unroll_layer) */
-    const char *kind;               /* a cell ("lstm", "gru", ...) or "dense": y = activation(W x + b) */
+    const char *kind;               /* a cell ("lstm", "gru", ...), "dense": y = activation(W x + b), or "pool": one
+                                       step in the place of all steps of a sequence */
     const char *name;               /* of its parameters, to 63 bytes of UTF-8: NAME.weight_ih_l0, NAME.weight */
     int level;                      /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
-    int width;                      /* units of a direction; outputs of a dense layer */
+    int width;                      /* units of a direction; outputs of a dense layer; 0 of a pool, whose are its x's */
     int sources;                    /* how many of `source` it reads; 0: the layer before, or the input */
     int source[UNROLL_SOURCES_MAX]; /* earlier layers, put side by side; -1: the network's input */
     int bidirectional;
@@ -119,6 +122,9 @@ typedef struct unroll_layer {
     float dropout;          /* of what the layer gives, in training */
     const char *activation; /* dense: "relu", "softmax", "hard_sigmoid(0.2,0.5)", ...; NULL: linear */
     float alpha, beta;      /* of the activation; 0: ONNX's default */
+    const char *pool;       /* pool: "mean" or "max" of the steps before a sequence's length, unit by unit, or "last":
+                               what each direction gives where it ends, the last of them, backward in time the first,
+                               which is PyTorch's h_n. [1, B, width]; of length 0: zeros. Behind it are dense layers */
     int output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
 } unroll_layer;
 

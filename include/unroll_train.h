@@ -61,7 +61,8 @@ UNROLL_API unroll_status unroll_session_new(unroll_model *model, const unroll_se
 UNROLL_API void unroll_session_free(unroll_session *session);
 
 /* Arrays of one batch, all time-major and owned by the caller; those that the model or the session does
- * not use are NULL. Where t >= lengths[b] their contents do not matter. */
+ * not use are NULL. Where t >= lengths[b] their contents do not matter. Targets of a network with a pool are [1, B]:
+ * one for each sequence, and those of length 0 don't count. */
 typedef struct unroll_batch {
     size_t size;                /* begin with { .size = sizeof(unroll_batch) }; the rest is 0 */
     const int32_t *tokens;      /* [T, B] token ids */

@@ -61,6 +61,12 @@ class Case:
     tied: bool = False      # the head uses the embedding's weights
     loss: str = ""          # "xent", one of LOSSES, or "": no head
     outputs: int = 0        # of the head
+    pool: str = ""          # before the head: "last", "mean", "max", "mean+max"; "": none
+
+    @property
+    def steps(self):
+        """Of what the head gives."""
+        return 1 if self.pool else self.T
 
     @property
     def directions(self):
@@ -86,6 +92,8 @@ class Case:
                 del keys[key]
         elif self.vocab:
             keys["embed"] = self.input
+        if not self.pool:
+            del keys["pool"]
         return json.dumps(keys | {"torch": torch.__version__.split("+")[0]})
 
 
@@ -226,6 +234,22 @@ def run_rnn(rnn, x, lengths, h0, c0):
     return y, h0.index_copy(1, rows, h), c
 
 
+def pooled(case, rnn, y, h, lengths):
+    """One row for each sequence, [1, B, width]; of length 0 it is not looked at."""
+    if not case.pool:
+        return y
+    valid = (torch.arange(len(y))[:, None] < lengths).unsqueeze(2)
+    shown = torch.where(valid, y, -torch.inf)
+    if "max" in case.pool and len(y) > 1:
+        first, second = shown[:, lengths > 1].topk(2, 0).values
+        if isinstance(rnn, PlainLoop):
+            rnn.note_kink(first - second)
+    made = {"last": lambda: torch.cat(list(h[-case.directions:]), 1),
+            "mean": lambda: torch.where(valid, y, 0).sum(0) / lengths.clamp(min=1).unsqueeze(1),
+            "max": lambda: torch.where(lengths.unsqueeze(1) > 0, shown.max(0).values, 0)}
+    return torch.cat([made[pool]() for pool in case.pool.split("+")], 1).unsqueeze(0)
+
+
 class Model(nn.Module):
     """[embedding ->] rnn [-> head]; the attribute names are those of the stored parameters."""
 
@@ -233,7 +257,8 @@ class Model(nn.Module):
         super().__init__()
         self.embedding = nn.Embedding(case.vocab, case.input) if case.vocab else None
         self.rnn = rnn
-        self.head = nn.Linear(case.width * case.directions, case.outputs) if case.loss else None
+        pools = len(case.pool.split("+"))
+        self.head = nn.Linear(case.width * case.directions * pools, case.outputs) if case.loss else None
         if case.tied:
             self.head.weight = self.embedding.weight
 
@@ -261,7 +286,7 @@ def draw(case, random):
     given = {name: random.uniform(-0.6, 0.6, tuple(parameter.shape)).astype(np.float32)
              for name, parameter in parameters(case, Model(case, PlainLoop(case)))}
     given["lengths"] = draw_lengths(case, random)
-    valid = np.arange(case.T)[:, None] < given["lengths"]
+    valid = np.arange(case.steps)[:, None] < given["lengths"]
     # The padding of what goes in holds numbers like any other, so that a program that reads it is caught.
     if case.vocab:
         given["tokens"] = random.randint(0, case.vocab, (case.T, case.B)).astype(np.int32)
@@ -272,15 +297,15 @@ def draw(case, random):
     if case.has_c:
         given["c0"] = normal(layers, case.B, case.hidden)
     if case.loss == "xent":
-        targets = random.randint(0, case.outputs, (case.T, case.B))
+        targets = random.randint(0, case.outputs, (case.steps, case.B))
         counted = valid & (random.uniform(size=valid.shape) < 0.8)
         given["targets"] = np.where(counted, targets, IGNORED_TARGET).astype(np.int32)
     elif case.loss == "bce":
-        given["targets"] = random.uniform(size=(case.T, case.B, case.outputs)).astype(np.float32)
+        given["targets"] = random.uniform(size=(case.steps, case.B, case.outputs)).astype(np.float32)
     elif case.loss == "poisson":
-        given["targets"] = random.poisson(2, (case.T, case.B, case.outputs)).astype(np.float32)
+        given["targets"] = random.poisson(2, (case.steps, case.B, case.outputs)).astype(np.float32)
     elif case.loss:
-        given["targets"] = normal(case.T, case.B, case.outputs)
+        given["targets"] = normal(case.steps, case.B, case.outputs)
     else:
         given["dy"] = normal(case.T, case.B, case.directions * case.width) * valid[:, :, None]
         given["dhN"] = normal(layers, case.B, case.width)
@@ -312,8 +337,8 @@ def evaluate(case, rnn, given):
     y, h, c = run_rnn(model.rnn, x, lengths, leaf["h0"], c0)
     results = {"hN": h} | ({"cN": c} if case.has_c else {})
     if case.loss:
-        out = model.head(y)
-        valid = torch.arange(case.T)[:, None] < lengths
+        out = model.head(pooled(case, model.rnn, y, h, lengths))
+        valid = torch.arange(case.steps)[:, None] < lengths
         total, count = summed_loss(case, out, tensor["targets"], valid)
         results["logits" if case.loss == "xent" else "prediction"] = out
         results |= {"loss": total.reshape(1), "weight": count.reshape(1)}
@@ -402,6 +427,14 @@ def model_cases():
         yield Case(f"regression-{loss}", "gru", ragged=True, loss=loss, outputs=3)
 
 
+def pool_cases():
+    ragged = {"ragged": True, "empty_row": True}
+    yield Case("pool-last", "lstm", 2, True, B=4, pool="last", loss="xent", outputs=5, **ragged)
+    yield Case("pool-mean", "gru", B=4, pool="mean", loss="mse", outputs=3, **ragged)
+    yield Case("pool-max", "rnn", 1, True, hidden=17, B=5, pool="max", loss="xent", outputs=4, **ragged)
+    yield Case("pool-mean-max", "gru", 2, True, vocab=11, T=9, B=6, pool="mean+max", loss="xent", outputs=4, **ragged)
+
+
 def main():
     repository = pathlib.Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description="Writes the PyTorch test vectors.")
@@ -410,7 +443,8 @@ def main():
     torch.set_num_threads(1)    # one order of sums
     torch.set_default_dtype(torch.float64)
     out.mkdir(parents=True, exist_ok=True)
-    for case in itertools.chain(product_cases(), shape_cases(), option_cases(), model_cases()):
+    for case in itertools.chain(product_cases(), shape_cases(), option_cases(), model_cases(),
+                                pool_cases()):
         path = out / f"{case.name}.safetensors"
         save_file(make(case), path, metadata={"case": case.as_json()})
         path.chmod(0o644)       # save_file leaves it readable by its owner alone

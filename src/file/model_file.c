@@ -40,8 +40,8 @@ static json_t *layer_to_json(const unroll_layer *l)
     json_t *sources = json_array();
     bool good = sources != NULL;
     for (int i = 0; good && i < l->sources; i++) good = !json_array_append_new(sources, json_integer(l->source[i]));
-    json_t *json = json_pack("{ss ss ss* ss* so}", "kind", l->kind, "name", l->name, "functions", l->activations,
-                             "activation", l->activation, "sources", sources);
+    json_t *json = json_pack("{ss ss ss* ss* ss* so}", "kind", l->kind, "name", l->name, "functions", l->activations,
+                             "activation", l->activation, "pool", l->pool, "sources", sources);
 #define SET_LAYER_INTEGER(key, member) good = good && !json_object_set_new(json, #key, json_integer(l->member));
 #define SET_LAYER_REAL(key, member)    good = good && !json_object_set_new(json, #key, json_real((double)l->member));
     LAYER_INTEGERS(SET_LAYER_INTEGER)
@@ -233,9 +233,13 @@ static unroll_status layer_from_json(json_t *json, const char *where, unroll_lay
 {
 #define KNOWN(name) #name,
 #define KNOWN_FIELD(key, member) #key,
-    static const char *const known[] = {"kind",       "name",
-                                        "activation", "functions",
-                                        "sources",    LAYER_INTEGERS(KNOWN_FIELD) LAYER_REALS(KNOWN_FIELD) NULL};
+    static const char *const known[] = {"kind",
+                                        "name",
+                                        "activation",
+                                        "functions",
+                                        "pool",
+                                        "sources",
+                                        LAYER_INTEGERS(KNOWN_FIELD) LAYER_REALS(KNOWN_FIELD) NULL};
     json_t *sources;
     int64_t integer;
     double real;
@@ -247,6 +251,8 @@ static unroll_status layer_from_json(json_t *json, const char *where, unroll_lay
         TRY(json_field_string(json, where, "activation", &l->activation));
     if (json_object_get(json, "functions"))
         TRY(json_field_string(json, where, "functions", &l->activations));
+    if (json_object_get(json, "pool"))
+        TRY(json_field_string(json, where, "pool", &l->pool));
     TRY(json_field_array(json, where, "sources", &sources));
     l->sources = (int)json_array_size(sources);
     for (int i = 0; i < l->sources && i < UNROLL_SOURCES_MAX; i++) {

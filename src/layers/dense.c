@@ -25,8 +25,10 @@ static unroll_status take(const unroll_layer *g, int index, const struct cell_de
                                           {"projection", g->projection}, {"peephole", g->peephole},
                                           {"clip", g->clip > 0},         {"reverse", g->reverse},
                                           {"coupled", g->input_forget},  {"functions", g->activations}};
+    const struct layer_option of_pool = {"pool", g->pool};
     (void)cell;
     TRY(refuse_options(others, sizeof others / sizeof *others, index, "recurrent"));
+    TRY(refuse_options(&of_pool, 1, index, "pool"));
     l->outputs = (uint32_t)g->width;
     return take_activation(g, index, l);
 }

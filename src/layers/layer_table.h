@@ -4,7 +4,7 @@
 #include "model/layer_kind.h"
 
 /* A new kind is one more here. The recurrent one is for all names that no other row has. */
-#define LAYER_KINDS(KIND) KIND(dense) KIND(recurrent)
+#define LAYER_KINDS(KIND) KIND(dense) KIND(pool) KIND(recurrent)
 
 #define DECLARE_LAYER_KIND(name) extern const struct layer_kind layer_##name;
 LAYER_KINDS(DECLARE_LAYER_KIND)

@@ -11,8 +11,15 @@ enum { MAX_UNITS = 1 << 20 };
 static unroll_status take(const unroll_layer *g, int index, const struct cell_declaration *cell, struct layer *l)
 {
     struct cell_options options = {.clip = g->clip, .input_forget = g->input_forget != 0};
-    const struct layer_option others[] = {{"activation", g->activation}};
-    TRY(refuse_options(others, 1, index, "dense"));
+    const struct layer_option of_dense = {"activation", g->activation}, of_pool = {"pool", g->pool};
+    TRY(refuse_options(&of_dense, 1, index, "dense"));
+    TRY(refuse_options(&of_pool, 1, index, "pool"));
+    if (l->pooled)
+        return fail(
+            UNROLL_USAGE,
+            "layer %d: '%s' goes through the steps of a sequence, and a pool has left one of them; fix: the pool "
+            "behind the recurrent layers",
+            index, g->kind);
     if (!(g->clip >= 0 && g->clip <= 80))
         return fail(UNROLL_USAGE, "layer %d: clip = %g is outside 0..80 (0: none)", index, (double)g->clip);
     TRY(parse_activations(g->activations, g->name, &options));

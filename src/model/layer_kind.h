@@ -13,13 +13,15 @@ struct layer_kind {
     bool is_affine;
     bool gathers_columns; /* x enters lower_product alone: it may be tokens, which stand for one-hot rows */
     bool keeps_results;   /* its backward reads what it gave: a loss can't leave its gradient there */
-    int widest;           /* the largest width */
+    int widest;           /* the largest width; 0: it looks at the width itself */
     /* Of what is given, whose name, bias, dropout, sources, output and width were checked: sets what is its own,
-     * outputs among it. l->input is known. `cell`: NULL but in tests, which have cells of their own. */
+     * outputs among it. l->input is known, and l->pooled, which x is. `cell`: NULL but in tests, which have their own.
+     */
     unroll_status (*take)(const unroll_layer *, int index, const struct cell_declaration *cell, struct layer *l);
     void (*describe)(const struct layer *, unroll_layer *);   /* the way back, but for what all layers have */
     void (*add_parameters)(struct unroll_model *, int layer); /* by model_add_parameter */
-    /* Forward operations that read buffer x [T, B, input] and give *y [T, B, outputs]; see plan/lower.h. */
+    /* Forward operations that read buffer x [T, B, input] and give *y [T, B, outputs], behind a pool with T = 1; see
+     * plan/lower.h. */
     unroll_status (*lower)(struct plan *, int layer, int x, int *y);
 };
 

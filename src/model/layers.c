@@ -27,7 +27,8 @@ static unroll_status check_layer_sizes(const unroll_layer *g, const struct layer
 {
     char where[32];
     snprintf(where, sizeof where, "layer %d: width", index);
-    TRY(check_range(where, g->width, 1, kind->widest));
+    if (kind->widest)
+        TRY(check_range(where, g->width, 1, kind->widest));
     snprintf(where, sizeof where, "layer %d: sources", index);
     TRY(check_range(where, g->sources, 0, SOURCES_MAX));
     if (!(g->dropout >= 0 && g->dropout < 1))
@@ -62,6 +63,11 @@ static unroll_status check_name(const struct layer *layers, int index, const cha
     return UNROLL_OK;
 }
 
+static bool is_pooled(const struct layer *layers, int source)
+{
+    return source != SOURCE_INPUT && layers[source].pooled;
+}
+
 /* What the layer reads: the sources it names, or the layer before it. */
 static unroll_status connect(const unroll_network *n, const struct layer *layers, int index, struct layer *l)
 {
@@ -77,6 +83,12 @@ static unroll_status connect(const unroll_network *n, const struct layer *layers
                         SOURCE_INPUT, index - 1);
         l->input += l->source[k] == SOURCE_INPUT ? (uint32_t)(n->tokens && n->embed ? n->embed : n->input)
                                                  : layers[l->source[k]].outputs;
+        if (k > 0 && is_pooled(layers, l->source[k]) != l->pooled)
+            return fail(UNROLL_USAGE,
+                        "layer %d reads every step of layer %d beside the one answer that a pool makes of a sequence; "
+                        "fix: a pool before both",
+                        index, l->pooled ? l->source[k] : l->source[0]);
+        l->pooled = is_pooled(layers, l->source[k]);
     }
     return UNROLL_OK;
 }

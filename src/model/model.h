@@ -25,6 +25,7 @@ struct layer {
     uint32_t outputs; /* width of what it gives: directions x width */
     bool bias;
     bool is_output; /* the host reads what it gives */
+    bool pooled;    /* it gives one step for each sequence, T = 1: a pool, and what lies behind one */
     float dropout;  /* of what it gives, in training */
     /* recurrent; of others cell is NULL, and directions are 0 */
     const struct cell_declaration *cell; /* with its options: "lstm_peephole" */
@@ -35,6 +36,7 @@ struct layer {
     uint32_t width;              /* of the h of one direction: hidden, or the projection */
     /* dense, and others that have one */
     struct activation activation;
+    int pool; /* of a pool: enum pool (plan/op.h) */
 };
 
 /* A layer's directions go from first_direction to before this. */
@@ -108,6 +110,9 @@ uint32_t model_source(const struct unroll_model *, int source);
 
 /* The results as plans call them: "z", or "y.lN" of a last layer that keeps them (layer_kind.h). */
 const char *model_results(const struct unroll_model *, char name[32]);
+
+/* Does the network give one step for each sequence? */
+static inline bool model_is_pooled(const struct unroll_model *m) { return m->layer[m->layers - 1].pooled; }
 
 /* Bidirectional, or backward in time: steps depend on steps to come. */
 bool model_looks_ahead(const struct unroll_model *);

@@ -13,6 +13,40 @@ unroll_spec unroll_spec_default(void)
 
 /* ---- from a stack to a network --------------------------------------------------------- */
 
+/* What a stack may have before its head: the pools that it reads, side by side. */
+enum { POOLS_MAX = 2 };
+static const struct pools {
+    const char *name;
+    int count;
+    const char *pool[POOLS_MAX];
+} pools[] = {{"last", 1, {"last"}}, {"mean", 1, {"mean"}}, {"max", 1, {"max"}}, {"mean+max", 2, {"mean", "max"}}};
+enum { POOLS = sizeof pools / sizeof *pools };
+
+static const struct pools *pools_of(const unroll_spec *s)
+{
+    for (int i = 0; s->pool && i < POOLS; i++)
+        if (!strcmp(pools[i].name, s->pool))
+            return &pools[i];
+    static const struct pools none = {.count = 0};
+    return &none;
+}
+
+static unroll_status check_pool(const unroll_spec *s)
+{
+    const int count = pools_of(s)->count, layers = s->layers + count + (s->output > 0);
+    if (s->pool && !count)
+        return fail(UNROLL_USAGE, "there is no pool '%.40s'; fix: last, mean, max or mean+max", s->pool);
+    if (count > 1 && !s->output)
+        return fail(UNROLL_USAGE,
+                    "pool = '%s' makes %d answers of a sequence, which a head reads; fix: output > 0, or one pool",
+                    s->pool, count);
+    if (layers > MODEL_LAYERS_MAX)
+        return fail(UNROLL_USAGE,
+                    "a network has at most %d layers, this one %d with its pool and head; fix: layers = %d",
+                    MODEL_LAYERS_MAX, layers, s->layers - (layers - MODEL_LAYERS_MAX));
+    return UNROLL_OK;
+}
+
 static unroll_status check_spec(const unroll_spec *s)
 {
     enum { MAX = 1 << 20 };
@@ -26,17 +60,28 @@ static unroll_status check_spec(const unroll_spec *s)
     TRY(loss_find(s->loss, &loss));
     if (loss != LOSS_NONE && !s->output)
         return fail(UNROLL_USAGE, "a loss needs a head (output > 0)");
-    return UNROLL_OK;
+    return check_pool(s);
 }
 
-static void write_layer(const unroll_spec *s, int index, unroll_layer *l)
+static void write_head(const unroll_spec *s, unroll_layer *l)
 {
-    *l = unroll_layer_default();
-    if (index == s->layers) {
-        l->name = "head";
-        l->width = s->output;
-        return;
-    }
+    l->name = "head";
+    l->width = s->output;
+    l->sources = pools_of(s)->count;
+    for (int i = 0; i < l->sources; i++) l->source[i] = s->layers + i;
+}
+
+/* All pools read the last level. */
+static void write_pool(const unroll_spec *s, const char *pool, unroll_layer *l)
+{
+    l->kind = "pool";
+    l->name = l->pool = pool;
+    l->sources = 1;
+    l->source[0] = s->layers - 1;
+}
+
+static void write_level(const unroll_spec *s, int index, unroll_layer *l)
+{
     l->kind = s->cell ? s->cell : "";
     l->name = "rnn";
     l->level = index;
@@ -59,8 +104,13 @@ unroll_status network_of_spec(const unroll_spec *s, unroll_layer layer[MODEL_LAY
     n->tied = s->tied;
     n->loss = s->loss;
     n->layer = layer;
-    n->layers = s->layers + (s->output > 0);
-    for (int i = 0; i < n->layers; i++) write_layer(s, i, &layer[i]);
+    const int count = pools_of(s)->count;
+    for (int i = 0; i < s->layers + count + (s->output > 0); i++) layer[i] = unroll_layer_default();
+    for (int i = 0; i < s->layers; i++) write_level(s, i, &layer[i]);
+    for (int i = 0; i < count; i++) write_pool(s, pools_of(s)->pool[i], &layer[s->layers + i]);
+    if (s->output)
+        write_head(s, &layer[s->layers + count]);
+    n->layers = s->layers + count + (s->output > 0);
     return UNROLL_OK;
 }
 
@@ -95,10 +145,31 @@ static bool is_level(const struct unroll_model *m, int index)
            !memcmp(&l->options, &first->options, sizeof l->options);
 }
 
-static bool is_head(const struct unroll_model *m, int index)
+/* The pools behind so many levels; NULL: there are others. */
+static const struct pools *find_pools(const struct unroll_model *m, int levels)
+{
+    for (const struct pools *p = pools; p < pools + POOLS; p++) {
+        bool found = levels + p->count <= m->layers && levels + p->count + 1 >= m->layers;
+        for (int i = 0; found && i < p->count; i++) {
+            const struct layer *l = &m->layer[levels + i];
+            unroll_layer described = {.pool = NULL};
+            l->kind->describe(l, &described);
+            found = described.pool && !strcmp(described.pool, p->pool[i]) && reads_the_one_before(l, levels) &&
+                    l->dropout == 0;
+        }
+        if (found)
+            return p;
+    }
+    return NULL;
+}
+
+/* Behind so many levels, and perhaps pools. */
+static bool is_head(const struct unroll_model *m, int index, int levels)
 {
     const struct layer *l = &m->layer[index];
-    return l->kind == layer_kind_find(unroll_layer_default().kind) && reads_the_one_before(l, index) && l->bias &&
+    bool reads = l->sources == (index > levels ? index - levels : 1);
+    for (int i = 0; reads && i < l->sources; i++) reads = l->source[i] == index - l->sources + i;
+    return l->kind == layer_kind_find(unroll_layer_default().kind) && reads && l->bias &&
            l->activation.kind == ACTIVATION_LINEAR;
 }
 
@@ -116,10 +187,12 @@ int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
     const struct layer *first = &m->layer[0];
     int levels = 0;
     while (levels < m->layers && is_level(m, levels)) levels++;
-    bool headed = levels + 1 == m->layers && is_head(m, levels);
+    const struct pools *pooled = find_pools(m, levels);
+    const int end = levels + (pooled ? pooled->count : 0);
+    bool headed = end + 1 == m->layers && is_head(m, end, levels);
     const char *cell =
         levels && !first->options.input_forget ? cell_with_own_activations(first->cell, &first->options) : NULL;
-    if (!cell || (levels != m->layers && !headed) || !is_uniform(m, levels))
+    if (!cell || (end != m->layers && !headed) || !is_uniform(m, levels))
         return 0;
     *spec = (unroll_spec){.size = sizeof *spec,
                           .cell = cell,
@@ -135,7 +208,8 @@ int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
                           .input = m->input,
                           .embed = m->embed,
                           .tied = m->tied,
-                          .output = headed ? (int)m->layer[levels].outputs : 0,
+                          .pool = pooled ? pooled->name : NULL,
+                          .output = headed ? (int)m->layer[end].outputs : 0,
                           .loss = loss_name(m->loss)};
     return 1;
 }

@@ -357,6 +357,21 @@ unroll_status adjoint_activate(struct plan *p, int index)
     return plan_push(p, &op);
 }
 
+unroll_status adjoint_pool(struct plan *p, int index)
+{
+    const struct op forward = p->op[index];
+    struct op op = backward_op(&forward, OP_POOL_BACK);
+    op.view[POOL_BACK_DY] = gradient_read(p, &forward.view[POOL_Y]);
+    op.view[POOL_BACK_LENGTHS] = forward.view[POOL_LENGTHS];
+    op.view[POOL_BACK_AT] = forward.view[POOL_AT];
+    if (op.view[POOL_BACK_AT].buffer >= 0)
+        op.view[POOL_BACK_AT].access = READ;
+    if (op.view[POOL_BACK_DY].buffer < 0)
+        return UNROLL_OK;
+    TRY(gradient_write(p, &forward.view[POOL_X], &op.view[POOL_BACK_DX]));
+    return op.view[POOL_BACK_DX].buffer < 0 ? UNROLL_OK : plan_push(p, &op);
+}
+
 unroll_status adjoint_copy(struct plan *p, int index)
 {
     const struct op forward = p->op[index];

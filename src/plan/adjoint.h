@@ -8,6 +8,7 @@ unroll_status adjoint_gemm(struct plan *, int op);
 unroll_status adjoint_rnn(struct plan *, int op);
 unroll_status adjoint_dropout(struct plan *, int op);
 unroll_status adjoint_activate(struct plan *, int op);
+unroll_status adjoint_pool(struct plan *, int op);
 unroll_status adjoint_copy(struct plan *, int op);
 unroll_status adjoint_send(struct plan *, int op);
 unroll_status adjoint_recv(struct plan *, int op);

@@ -39,6 +39,14 @@ static unroll_status hand_over(struct plan *p, struct op *op, int n, int chunks)
     return UNROLL_OK;
 }
 
+/* What is made of all steps the first chunk of time begins, and the others go on with it. */
+static void go_on(const struct plan *p, struct op *op)
+{
+    for (int i = 0; i < op->views; i++)
+        if (op->view[i].access == WRITE && buffer_dim(&p->buffer[op->view[i].buffer], AX_ONE) >= 0)
+            op->view[i].access = UPDATE;
+}
+
 static unroll_status push_chunk(struct plan *p, const struct op *whole, int n, int traversal)
 {
     int chunks = p->config.chunks;
@@ -54,6 +62,24 @@ static unroll_status push_chunk(struct plan *p, const struct op *whole, int n, i
         op.tag = plan_tag(p->buffer[op.view[RNN_G].buffer].name, op.chunk, 0);
     if (p->chunk_axis == AX_T)
         TRY(hand_over(p, &op, n, chunks));
+    if (p->chunk_axis == AX_T && n > 0)
+        go_on(p, &op);
+    return plan_push(p, &op);
+}
+
+/* Behind a pool there are no steps to divide: done once, after all chunks of what lies before. */
+static bool is_divided(const struct plan *p, const struct op *op)
+{
+    for (int i = 0; i < op->views; i++)
+        if (op->view[i].buffer >= 0 && buffer_dim(&p->buffer[op->view[i].buffer], p->chunk_axis) >= 0)
+            return true;
+    return false;
+}
+
+static unroll_status push_once(struct plan *p, const struct op *whole, int traversal)
+{
+    struct op op = *whole;
+    op.traversal = traversal;
     return plan_push(p, &op);
 }
 
@@ -62,7 +88,10 @@ static unroll_status push_chunk(struct plan *p, const struct op *whole, int n, i
 static int block_end(const struct plan *p, const struct op *list, int count, int begin)
 {
     int end = begin;
-    while (end < count && (p->chunk_axis == AX_B || list[end].direction == list[begin].direction)) end++;
+    const bool divided = is_divided(p, &list[begin]);
+    while (end < count && (p->chunk_axis == AX_B || list[end].direction == list[begin].direction) &&
+           is_divided(p, &list[end]) == divided)
+        end++;
     return end;
 }
 
@@ -70,8 +99,9 @@ static unroll_status chunk_list(struct plan *p, const struct op *list, int count
 {
     for (int begin = 0, traversal = 0; begin < count; traversal++) {
         int end = block_end(p, list, count, begin);
-        for (int n = 0; n < p->config.chunks; n++)
+        for (int n = 0; n < p->config.chunks && is_divided(p, &list[begin]); n++)
             for (int i = begin; i < end; i++) TRY(push_chunk(p, &list[i], n, traversal));
+        for (int i = begin; i < end && !is_divided(p, &list[begin]); i++) TRY(push_once(p, &list[i], traversal));
         begin = end;
     }
     return UNROLL_OK;

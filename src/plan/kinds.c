@@ -62,6 +62,7 @@ static struct op_kind_info kinds[OP_KIND_MAX] = {
     [OP_RNN].adjoint = adjoint_rnn,
     [OP_DROPOUT].adjoint = adjoint_dropout,
     [OP_ACTIVATE].adjoint = adjoint_activate,
+    [OP_POOL].adjoint = adjoint_pool,
     [OP_COPY].adjoint = adjoint_copy,
     [OP_SEND].adjoint = adjoint_send,
     [OP_RECV].adjoint = adjoint_recv,

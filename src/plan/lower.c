@@ -145,6 +145,13 @@ struct view lower_named(const struct plan *p, const char *name) { return view_of
 
 /* ---- operations ------------------------------------------------------------------------ */
 
+/* [T, B, width], of classes [T, B] (width 0); behind a pool T = 1, an axis that no cut divides. */
+static struct shape over_steps(const struct plan *p, bool pooled, uint32_t width)
+{
+    const struct plan_config *c = &p->config;
+    return (struct shape){width ? 3 : 2, {pooled ? AX_ONE : AX_T, AX_B, AX_K}, {pooled ? 1 : c->T, c->B, width}};
+}
+
 /* Do products with one-hot rows gather columns of weights? */
 static bool gathers_columns(const struct plan *p)
 {
@@ -240,8 +247,8 @@ int lower_result(struct plan *p, const char *prefix, int layer, uint32_t width, 
     char name[32];
     snprintf(name, sizeof name, layer < 0 ? "%s" : "%s.l%d", prefix, layer);
     bool runs = c->mode == MODE_INFER || c->mode == MODE_MODULE || (c->mode == MODE_EVAL && c->results);
-    bool for_host = is_output && runs;
-    int made = plan_add(p, name, c->real, for_host ? SEG_IO : SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
+    bool for_host = is_output && runs, pooled = p->model->layer[layer < 0 ? p->model->layers - 1 : layer].pooled;
+    int made = plan_add(p, name, c->real, for_host ? SEG_IO : SEG_STEP, over_steps(p, pooled, width));
     if (made >= 0)
         p->buffer[made].wants_gradient = true;
     return made;
@@ -265,10 +272,14 @@ static unroll_status lower_sources(struct plan *p, int layer, int input, const i
     *x = l->source[0] == SOURCE_INPUT && takes_tokens(l) ? input : given[l->source[0] + 1];
     if (l->sources == 1)
         return UNROLL_OK;
-    int joined = lower_result(p, "x", layer, l->input, false);
+    char name[32];
     uint32_t first = 0;
+    snprintf(name, sizeof name, "x.l%d", layer);
+    int joined = plan_add_like(p, name, SEG_STEP, *x);
     if (joined < 0)
         return UNROLL_RESOURCE;
+    p->buffer[joined].size[2] = p->buffer[joined].whole[2] = l->input;
+    p->buffer[joined].wants_gradient = true;
     for (int i = 0; i < l->sources; i++) {
         struct op op = op_new(OP_COPY, PHASE_FORWARD, layer + 1);
         uint32_t width = model_source(p->model, l->source[i]);
@@ -301,10 +312,9 @@ static unroll_status lower_loss(struct plan *p, int z)
     if (!loss)
         return fail(UNROLL_USAGE, "the model has no loss (loss, output): it can be run, not trained or "
                                   "evaluated; give it an output width and a loss");
-    int target = loss->of_classes
-                     ? plan_add(p, "targets", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B))
-                     : plan_add(p, "targets", c->real, SEG_IO,
-                                SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)unroll_model_outputs(p->model)));
+    const uint32_t width = loss->of_classes ? 0 : (uint32_t)unroll_model_outputs(p->model);
+    int target = plan_add(p, "targets", loss->of_classes ? DTYPE_I32 : c->real, SEG_IO,
+                          over_steps(p, model_is_pooled(p->model), width));
     if (target < 0)
         return UNROLL_RESOURCE;
     struct op op = op_new(OP_LOSS, PHASE_FORWARD, p->model->layers);

@@ -17,7 +17,8 @@ struct shape {
 /* Indices of buffers; -1: there is no memory, and the error says so. */
 int plan_add(struct plan *, const char *name, enum dtype, enum segment, struct shape);
 
-/* [T, B, width] of a layer, by its number (-1: none): results where the host may read them, else a step's. */
+/* [T, B, width] of a layer, or behind a pool [1, B, width]; by its number (-1: the last): results where the host may
+ * read them, else a step's. */
 int lower_result(struct plan *, const char *prefix, int layer, uint32_t width, bool is_output);
 
 /* What layer `layer` gives: "z" of the last layer, "y.lN" of others and of one that keeps its results. */

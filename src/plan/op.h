@@ -32,6 +32,8 @@ static inline bool access_writes(enum access a) { return a == WRITE || a == ADD 
     KIND(DROPOUT,     dropout,     FREE,    FREE,   FREE,    0)     \
     KIND(ACTIVATE,    activate,    FREE,    FREE,   ENTIRE,  0)     \
     KIND(ACTIVATE_BACK, activate_back, FREE, FREE,  ENTIRE,  0)     \
+    KIND(POOL,        pool,        ENTIRE,  FREE,   FREE,    0)     \
+    KIND(POOL_BACK,   pool_back,   ENTIRE,  FREE,   FREE,    0)     \
     KIND(LOSS,        loss,        SUMMED,  SUMMED, ABSENT,  0)     \
     KIND(COPY,        copy,        FREE,    FREE,   FREE,    0)     \
     KIND(FILL,        fill,        FREE,    FREE,   FREE,    0)     \
@@ -96,6 +98,9 @@ enum {                                                                   /* rnn 
 enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y, DROPOUT_LENGTHS };
 enum { ACTIVATE_X, ACTIVATE_Y };
 enum { ACTIVATE_BACK_X, ACTIVATE_BACK_DY, ACTIVATE_BACK_DX }; /* x: what entered the activation */
+enum { POOL_X, POOL_LENGTHS, POOL_Y, POOL_AT }; /* at, of max: the step that each maximum is of; -1: none */
+enum { POOL_BACK_DY, POOL_BACK_LENGTHS, POOL_BACK_AT, POOL_BACK_DX };
+enum pool { POOL_LAST, POOL_MEAN, POOL_MAX, POOL_FIRST }; /* `choice` of a pool; first: of backward in time the last */
 enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT };
 enum { COPY_FROM, COPY_TO };
 enum { FILL_TO };

@@ -14,12 +14,13 @@
 
 /* What an axis of a buffer counts. Only AX_T, AX_B, AX_U and AX_S are ever cut. */
 enum axis {
-    AX_T, /* time steps */
-    AX_B, /* rows of the batch */
-    AX_G, /* gates, states or other fields of a unit */
-    AX_U, /* units of a layer, when each rank may own some of them */
-    AX_K, /* a width that is whole everywhere: operand of a product, classes, symbols */
-    AX_S, /* shards of the batch whose gradients are summed apart, then in a tree */
+    AX_T,   /* time steps */
+    AX_B,   /* rows of the batch */
+    AX_G,   /* gates, states or other fields of a unit */
+    AX_U,   /* units of a layer, when each rank may own some of them */
+    AX_K,   /* a width that is whole everywhere: operand of a product, classes, symbols */
+    AX_S,   /* shards of the batch whose gradients are summed apart, then in a tree */
+    AX_ONE, /* the one step of each row behind a pool, in the place of T: its size is 1 */
     AX_N
 };
 
@@ -125,7 +126,8 @@ struct op {
     int direction;     /* rnn, gemm_dw: 0 forward in time, 1 backward */
     int choice;        /* loss: index in the loss table; update: index in the optimizer table; all_reduce: 1: the
                           first axis is shards, summed in their tree; all_gather: the axis of
-                          which each rank has its share; rnn_back: 1: gathers, to sum in order */
+                          which each rank has its share; rnn_back: 1: gathers, to sum in order;
+                          pool, pool_back: enum pool */
     int shift;         /* gemm_dw: 1 if x is the state entering the step, not at the step */
     int use;           /* embed, gemm: 1 if this is the second use of its weights (a tied head) */
     int stream;        /* dropout: which mask */

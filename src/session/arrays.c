@@ -316,12 +316,21 @@ static struct tensor_view *add_result(struct results *r, float *data, size_t cou
     return v;
 }
 
+/* One answer for each sequence: [B, width], of one sequence [width]. */
+static void shape_answer(const struct arrays *a, size_t width, struct tensor_view *v)
+{
+    v->rank = a->single ? 1 : 2;
+    v->shape[0] = a->single ? width : (uint64_t)a->B;
+    v->shape[1] = a->single ? 0 : width;
+}
+
 /* What a layer gives that is an output. */
 static unroll_status take_y(const struct arrays *a, int layer, unroll_session *session, struct results *r)
 {
     char name[32];
     bool last = layer + 1 == a->model->layers;
-    size_t width = a->model->layer[layer].outputs, rows = (size_t)a->B, steps = (size_t)a->T;
+    const bool pooled = a->model->layer[layer].pooled; /* rows of length 0 are zeros */
+    size_t width = a->model->layer[layer].outputs, rows = (size_t)a->B, steps = pooled ? 1 : (size_t)a->T;
     size_t count = rows * steps * width;
     if (last)
         model_results(a->model, name);
@@ -331,7 +340,7 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     float *y = results;
     unroll_status status =
         y ? unroll_read(session, name, y, count) : fail(UNROLL_RESOURCE, "no memory for the results");
-    for (size_t b = 0; b < rows && a->lengths && status == UNROLL_OK; b++)
+    for (size_t b = 0; b < rows && a->lengths && !pooled && status == UNROLL_OK; b++)
         for (size_t t = (size_t)a->lengths[b]; t < steps; t++) memset(y + (t * rows + b) * width, 0, width * sizeof *y);
     if (status == UNROLL_OK)
         status = turn(a, &results, steps, rows, width);
@@ -341,6 +350,10 @@ static unroll_status take_y(const struct arrays *a, int layer, unroll_session *s
     }
     model_array(a->model, layer, r->name[r->count]);
     struct tensor_view *v = add_result(r, results, count);
+    if (pooled) {
+        shape_answer(a, width, v);
+        return UNROLL_OK;
+    }
     v->rank = a->single ? 2 : 3;
     v->shape[0] = a->batch_first && !a->single ? rows : steps;
     v->shape[1] = a->single ? width : a->batch_first ? steps : rows;

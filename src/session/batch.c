@@ -9,6 +9,9 @@
 
 size_t batch_place(const unroll_session *s, int t, uint32_t row) { return (size_t)t * (size_t)s->config.rows + row; }
 
+/* Of targets: one for each sequence behind a pool. */
+static int target_steps(const unroll_session *s) { return model_is_pooled(s->model) ? 1 : s->config.steps; }
+
 bool batch_counts(const unroll_session *s, const unroll_batch *b, int t, int row)
 {
     return !s->config.lengths || t < b->lengths[row];
@@ -37,9 +40,9 @@ static unroll_status check_arrays(const unroll_session *s, const unroll_batch *b
 }
 
 static unroll_status check_integers(const unroll_session *s, const unroll_batch *b, const int32_t *array,
-                                    const char *name, int min, int max)
+                                    const char *name, int steps, int min, int max)
 {
-    for (int t = 0; array && t < s->config.steps; t++)
+    for (int t = 0; array && t < steps; t++)
         for (int row = 0; row < s->config.rows; row++) {
             int32_t n = array[batch_place(s, t, (uint32_t)row)];
             if (batch_counts(s, b, t, row) && (n < min || n > max))
@@ -56,12 +59,12 @@ static unroll_status refuse_numbers(const float *x, const char *name, int t, int
 }
 
 static unroll_status check_floats(const unroll_session *s, const unroll_batch *b, const float *array, const char *name,
-                                  int width)
+                                  int steps, int width)
 {
-    size_t all = (size_t)s->config.steps * (size_t)s->config.rows * (size_t)width;
+    size_t all = (size_t)steps * (size_t)s->config.rows * (size_t)width;
     if (!array || (!s->config.lengths && all_finite(array, all)))
         return UNROLL_OK;
-    for (int t = 0; t < s->config.steps; t++)
+    for (int t = 0; t < steps; t++)
         for (int row = 0; row < s->config.rows; row++, array += width)
             if (batch_counts(s, b, t, row) && !all_finite(array, (size_t)width))
                 return refuse_numbers(array, name, t, row, width);
@@ -74,7 +77,7 @@ static unroll_status check_targets(const unroll_session *s, const unroll_batch *
     const struct loss *loss = loss_at(s->model->loss);
     if (!y || loss->targets[0] == loss->targets[1])
         return UNROLL_OK;
-    for (int t = 0; t < s->config.steps; t++)
+    for (int t = 0; t < target_steps(s); t++)
         for (int row = 0; row < s->config.rows; row++, y += width)
             for (int i = 0; i < width; i++)
                 if (batch_counts(s, b, t, row) && (y[i] < loss->targets[0] || y[i] > loss->targets[1]))
@@ -85,15 +88,15 @@ static unroll_status check_targets(const unroll_session *s, const unroll_batch *
 
 unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
 {
-    const int input = s->model->input, outputs = unroll_model_outputs(s->model);
+    const int input = s->model->input, outputs = unroll_model_outputs(s->model), steps = s->config.steps;
     TRY(check_arrays(s, b));
     for (int row = 0; b->lengths && row < s->config.rows; row++)
         if (b->lengths[row] < 0 || b->lengths[row] > s->config.steps)
             return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d", row, b->lengths[row], s->config.steps);
-    TRY(check_integers(s, b, b->tokens, "tokens", 0, input - 1));
-    TRY(check_integers(s, b, b->targets, "targets", -1, outputs - 1));
-    TRY(check_floats(s, b, b->inputs, "inputs", input));
-    TRY(check_floats(s, b, b->target_values, "target_values", outputs));
+    TRY(check_integers(s, b, b->tokens, "tokens", steps, 0, input - 1));
+    TRY(check_integers(s, b, b->targets, "targets", target_steps(s), -1, outputs - 1));
+    TRY(check_floats(s, b, b->inputs, "inputs", steps, input));
+    TRY(check_floats(s, b, b->target_values, "target_values", target_steps(s), outputs));
     return check_targets(s, b, b->target_values, outputs);
 }
 
@@ -103,24 +106,25 @@ static size_t row_of(const unroll_session *s, int t, uint32_t row)
     return batch_place(s, t, s->plan->first_row + row);
 }
 
-static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, const char *name)
+static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, const char *name, int steps)
 {
     int32_t *to = array ? session_host(s, name) : NULL;
-    for (int t = 0; to && t < s->config.steps; t++)
+    for (int t = 0; to && t < steps; t++)
         for (uint32_t row = 0; row < s->plan->rows; row++)
             *to++ = batch_counts(s, b, t, (int)(s->plan->first_row + row)) ? array[row_of(s, t, row)] : -1;
 }
 
 /* What lies beyond a row's length becomes zero where something reads it, so that nothing there can reach a sum. */
-static void take_floats(unroll_session *s, const unroll_batch *b, const float *array, const char *name, size_t width)
+static void take_floats(unroll_session *s, const unroll_batch *b, const float *array, const char *name, int steps,
+                        size_t width)
 {
     char *to = array ? session_host(s, name) : NULL;
     size_t size = width * dtype_size(s->plan->config.real);
     if (to && !s->config.lengths && (int)s->plan->rows == s->config.rows) {
-        floats_to_reals(array, s->plan->config.real, to, (size_t)s->config.steps * (size_t)s->config.rows * width);
+        floats_to_reals(array, s->plan->config.real, to, (size_t)steps * (size_t)s->config.rows * width);
         return;
     }
-    for (int t = 0; to && t < s->config.steps; t++)
+    for (int t = 0; to && t < steps; t++)
         for (uint32_t row = 0; row < s->plan->rows; row++, to += size) {
             if (batch_counts(s, b, t, (int)(s->plan->first_row + row)))
                 floats_to_reals(array + row_of(s, t, row) * width, s->plan->config.real, to, width);
@@ -133,10 +137,10 @@ void batch_take(unroll_session *s, const unroll_batch *b)
 {
     int32_t *lengths = b->lengths ? session_host(s, "lengths") : NULL;
     uint8_t *reset = b->reset ? session_host(s, "reset") : NULL;
-    take_integers(s, b, b->tokens, "tokens");
-    take_integers(s, b, b->targets, "targets");
-    take_floats(s, b, b->inputs, "x", (size_t)s->model->input);
-    take_floats(s, b, b->target_values, "targets", (size_t)unroll_model_outputs(s->model));
+    take_integers(s, b, b->tokens, "tokens", s->config.steps);
+    take_integers(s, b, b->targets, "targets", target_steps(s));
+    take_floats(s, b, b->inputs, "x", s->config.steps, (size_t)s->model->input);
+    take_floats(s, b, b->target_values, "targets", target_steps(s), (size_t)unroll_model_outputs(s->model));
     if (lengths)
         memcpy(lengths, b->lengths + s->plan->first_row, s->plan->rows * sizeof *lengths);
     for (int t = 0; reset && t < s->config.steps; t++, reset += s->plan->rows)

@@ -116,7 +116,7 @@ static uint64_t hash_layer(uint64_t hash, const struct unroll_model *model, int 
     hash = hash_bytes(hash, numbers, sizeof numbers);
     hash = hash_bytes(hash, l.source, sizeof *l.source * (size_t)l.sources);
     hash = hash_bytes(hash, rates, sizeof rates);
-    return hash_text(hash_text(hash_text(hash, l.kind), l.activations), l.activation);
+    return hash_text(hash_text(hash_text(hash_text(hash, l.kind), l.activations), l.activation), l.pool);
 }
 
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)

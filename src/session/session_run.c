@@ -228,7 +228,8 @@ unroll_status unroll_update(unroll_session *s, const unroll_hyperparameters *rat
 static double weight_of(const unroll_session *s, const unroll_batch *b)
 {
     double weight = 0;
-    for (int t = 0; t < s->config.steps; t++)
+    const int steps = model_is_pooled(s->model) ? 1 : s->config.steps;
+    for (int t = 0; t < steps; t++)
         for (int row = 0; row < s->config.rows; row++)
             weight += batch_counts(s, b, t, row) && (!b->targets || b->targets[batch_place(s, t, (uint32_t)row)] >= 0);
     return weight;

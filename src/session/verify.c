@@ -72,11 +72,25 @@ static size_t place(const struct arrays *a, size_t t, size_t b)
     return a->batch_first ? b * (size_t)a->T + t : t * (size_t)a->B + b;
 }
 
+static unroll_status compare_whole(struct comparison *c, const struct tensor_view *reference, const float *numbers,
+                                   const struct tensor_view *ours)
+{
+    struct gap gap = {0};
+    if (!same_shape(reference, ours))
+        return refuse_shape(c, reference, ours);
+    for (uint64_t i = 0; i < tensor_view_count(ours); i++)
+        widen(&gap, (double)numbers[i], (double)((const float *)ours->data)[i]);
+    judge(c, reference, &gap, "");
+    return UNROLL_OK;
+}
+
 static unroll_status compare_y(struct comparison *c, const struct tensor_view *reference, const float *numbers,
                                const struct tensor_view *ours)
 {
     const struct arrays *a = c->arrays;
     size_t width = (size_t)ours->shape[ours->rank - 1];
+    if (ours->rank == (a->single ? 1 : 2)) /* one answer for each sequence */
+        return compare_whole(c, reference, numbers, ours);
     bool last = is_last_step(a, reference, width);
     struct gap gap = {0};
     if (!last && !same_shape(reference, ours))
@@ -93,18 +107,6 @@ static unroll_status compare_y(struct comparison *c, const struct tensor_view *r
     return UNROLL_OK;
 }
 
-static unroll_status compare_state(struct comparison *c, const struct tensor_view *reference, const float *numbers,
-                                   const struct tensor_view *ours)
-{
-    struct gap gap = {0};
-    if (!same_shape(reference, ours))
-        return refuse_shape(c, reference, ours);
-    for (uint64_t i = 0; i < tensor_view_count(ours); i++)
-        widen(&gap, (double)numbers[i], (double)((const float *)ours->data)[i]);
-    judge(c, reference, &gap, "");
-    return UNROLL_OK;
-}
-
 static unroll_status compare_one(struct comparison *c, const struct tensor_view *reference,
                                  const struct tensor_view *ours)
 {
@@ -112,7 +114,7 @@ static unroll_status compare_one(struct comparison *c, const struct tensor_view 
     TRY(ALLOCATE(numbers, tensor_view_count(reference), "to compare '%s'", reference->name));
     unroll_status status = tensor_view_to_floats(reference, numbers);
     if (status == UNROLL_OK)
-        status = (ours->name[0] == 'y' ? compare_y : compare_state)(c, reference, numbers, ours);
+        status = (ours->name[0] == 'y' ? compare_y : compare_whole)(c, reference, numbers, ours);
     release(numbers);
     return status;
 }

@@ -59,6 +59,8 @@ static void set_word(struct test_case *c, const char *line, char *word)
         c->spec.clip = (float)atof(value);
     else if (!strcmp(word, "dropout"))
         c->spec.dropout = (float)atof(value);
+    else if (!strcmp(word, "pool"))
+        c->spec.pool = kept(value);
     else if (!strcmp(word, "loss"))
         c->spec.loss = kept(value);
     else if (!strcmp(word, "tokens"))
@@ -125,17 +127,18 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
 {
     const unroll_spec *s = &c->spec;
     size_t steps = (size_t)c->session.steps * (size_t)c->session.rows;
+    size_t answers = s->pool ? (size_t)c->session.rows : steps; /* behind a pool one for each row */
     struct case_batch *b = calloc(1, sizeof *b);
     if (s->tokens)
         b->tokens = random_integers(seed, steps, 0, s->input - 1);
     else
         b->inputs = random_floats(seed, steps * (size_t)s->input);
     if (s->loss && !strcmp(s->loss, "xent"))
-        b->classes = random_integers(seed + 1, steps, -1, s->output - 1);
+        b->classes = random_integers(seed + 1, answers, -1, s->output - 1);
     else
-        b->values = random_floats(seed + 1, steps * (size_t)s->output);
+        b->values = random_floats(seed + 1, answers * (size_t)s->output);
     const int positive = s->loss && (!strcmp(s->loss, "bce") || !strcmp(s->loss, "poisson"));
-    for (size_t i = 0; positive && i < steps * (size_t)s->output; i++) b->values[i] *= b->values[i];
+    for (size_t i = 0; positive && i < answers * (size_t)s->output; i++) b->values[i] *= b->values[i];
     if (c->session.lengths) /* the first two: nothing, and all */
         b->lengths = random_integers(seed + 2, (size_t)c->session.rows, 0, c->session.steps);
     if (c->session.lengths && c->session.rows > 1)

@@ -163,7 +163,7 @@ static void type_convert(struct oracle *o, const struct operation *op, types in,
 static void run_convert(struct oracle *o, const struct operation *op, struct tensor *const *in, struct tensor *out)
 {
     enum oracle_kind from = in[0]->type.kind, to = out->type.kind;
-    demand(o, op, !is_float(from) || is_float(to), "from floats to integers");
+    demand(o, op, !is_float(from) || is_float(to) || to == ORACLE_I32, "from floats to integers without a sign");
     for (int64_t i = 0; i < out->count; i++) {
         double number = is_float(from)       ? in[0]->at[i].f
                         : from == ORACLE_I32 ? (double)(int64_t)in[0]->at[i].u
@@ -171,7 +171,7 @@ static void run_convert(struct oracle *o, const struct operation *op, struct ten
         if (is_float(to))
             out->at[i].f = oracle_round(to, number);
         else
-            out->at[i].u = wrapped(to, in[0]->at[i].u);
+            out->at[i].u = wrapped(to, is_float(from) ? (uint64_t)(int64_t)number : in[0]->at[i].u);
     }
 }
 

@@ -206,6 +206,16 @@ static void check_counts_of_cells(void)
             check_counts_everywhere(m, c);
             unroll_model_free(m);
         }
+    for (int way = 0; way < 4; way++) {
+        static const char *const pools[] = {"last", "mean", "max", "mean+max"};
+        unroll_spec s = spec_of(1, way < 2 ? 5 : 70, way & 1, 0);
+        struct plan_config c = config_of(4, 9, 1, DTYPE_F32);
+        s.pool = pools[way];
+        c.lengths = false;
+        unroll_model *m = build_named(s, "gru");
+        check_counts_everywhere(m, c);
+        unroll_model_free(m);
+    }
     unroll_spec s = spec_of(2, 40, 0, 0); /* wider than a panel, with vectors as inputs */
     s.projection = 34;
     s.tokens = s.embed = 0;
@@ -333,6 +343,12 @@ static void check_all_deletions(void)
     unroll_spec s = spec_of(2, 4, 1, 0);
     s.projection = 3;
     check_deletions(build_named(s, "lstm_peephole_clip"), &c);
+    s = spec_of(1, 4, 1, 0);
+    s.pool = "last";
+    check_deletions(build_named(s, "rnn"), &c);
+    c.chunks = 3;
+    s.bidirectional = 0, s.pool = "mean+max";
+    check_deletions(build_named(s, "rnn"), &c);
 }
 
 /* ---- the scrambler --------------------------------------------------------------------- */
@@ -631,6 +647,9 @@ int main(int count, char **words)
     for (uint32_t checkpoint = 0; checkpoint <= 4; checkpoint += 4) {
         check_scrambled(build_named(spec_of(2, 8, 0, 1), "lstm"), checkpoint);
         check_scrambled(build_named(spec_of(2, 8, 1, 0), "gru_before"), checkpoint);
+        unroll_spec s = spec_of(2, 8, 1, 0);
+        s.pool = "mean+max";
+        check_scrambled(build_named(s, "gru"), checkpoint);
     }
     check_memory_estimate(1, 64, 0);
     check_memory_estimate(3, 64, 0);

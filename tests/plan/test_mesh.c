@@ -7,6 +7,8 @@
 #include "plan/mesh.h"
 #include "plan/traffic.h"
 
+static const char *pool; /* of the next models */
+
 static unroll_model *new_model_of(const char *cell, int bidirectional, int tied, float dropout, int hidden)
 {
     unroll_spec s = unroll_spec_default();
@@ -21,6 +23,7 @@ static unroll_model *new_model_of(const char *cell, int bidirectional, int tied,
     s.tied = tied;
     s.loss = "xent";
     s.dropout = dropout;
+    s.pool = pool;
     CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
     return m;
 }
@@ -325,6 +328,12 @@ int main(int count, char **words)
     check_products("rnn", 1, 1, 0.25f, DTYPE_F64);
     check_shards(DTYPE_F64);
     check_exact("gru-before", 0, DTYPE_F32);
+    pool = "mean+max";
+    check_products("gru", 1, 0, 0.25f, DTYPE_F64);
+    pool = "last";
+    check_exact("lstm", 1, DTYPE_F32);
+    check_bf16x3("gru", 1);
+    pool = NULL;
     check_sent("gru-before", 1, 0);
     check_update();
     check_bf16x3("lstm", 0);

@@ -6,6 +6,8 @@
 #include "plan/plan.h"
 #include <string.h>
 
+static const char *pool; /* of the next models */
+
 static unroll_model *new_model(const char *cell, int layers, int bidirectional, int tied, int projection)
 {
     unroll_spec s = unroll_spec_default();
@@ -21,6 +23,7 @@ static unroll_model *new_model(const char *cell, int layers, int bidirectional, 
     s.tied = tied;
     s.loss = "xent";
     s.dropout = 0.25f;
+    s.pool = pool;
     CHECK(unroll_model_new(&s, 1, &m) == UNROLL_OK, "model: %s", unroll_last_error());
     return m;
 }
@@ -543,13 +546,17 @@ int main(void)
     static const struct {
         const char *name, *cell;
         int bidirectional, tied;
-    } models[] = {
-        {"tied lstm", "lstm", 0, 1}, {"gru", "gru", 0, 0}, {"bidirectional lstm", "lstm", 1, 1}, {"rnn", "rnn", 0, 0}};
+        const char *pool;
+    } models[] = {{"tied lstm", "lstm", 0, 1, NULL},          {"gru", "gru", 0, 0, NULL},
+                  {"bidirectional lstm", "lstm", 1, 1, NULL}, {"rnn", "rnn", 0, 0, NULL},
+                  {"pooled gru", "gru", 0, 0, "mean+max"},    {"pooled bidirectional lstm", "lstm", 1, 0, "last"}};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        pool = models[i].pool;
         unroll_model *m = new_model(models[i].cell, 2, models[i].bidirectional, models[i].tied, 0);
         check_meshes(m, models[i].name);
         unroll_model_free(m);
     }
+    pool = NULL;
     unroll_model *m = new_model("lstm", 2, 0, 1, 0);
     check_shuffled_sums(m);
     check_large(m);

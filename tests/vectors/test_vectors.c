@@ -60,6 +60,7 @@ static void read_spec(struct vector *v)
     v->spec.tied = json_is_true(json_object_get(v->about, "tied"));
     v->spec.output = (int)number(v, "outputs");
     v->spec.loss = loss;
+    v->spec.pool = json_string_value(json_object_get(v->about, "pool"));
     v->unit = loss && strcmp(loss, "xent") ? (float)v->spec.output : 1;
     v->prefix = v->spec.output ? "rnn." : "";
 }

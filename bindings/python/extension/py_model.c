@@ -9,7 +9,8 @@ static const struct field spec_fields[] = {
     S(cell, FIELD_TEXT),      S(layers, FIELD_INT),   S(hidden, FIELD_INT), S(bidirectional, FIELD_INT),
     S(projection, FIELD_INT), S(peephole, FIELD_INT), S(clip, FIELD_FLOAT), S(bias, FIELD_INT),
     S(dropout, FIELD_FLOAT),  S(tokens, FIELD_INT),   S(input, FIELD_INT),  S(embed, FIELD_INT),
-    S(tied, FIELD_INT),       S(output, FIELD_INT),   S(loss, FIELD_TEXT),  {NULL, 0, 0, NULL},
+    S(tied, FIELD_INT),       S(pool, FIELD_TEXT),    S(output, FIELD_INT), S(loss, FIELD_TEXT),
+    {NULL, 0, 0, NULL},
 #undef S
 };
 
@@ -25,7 +26,7 @@ static const struct field layer_fields[] = {
     L(kind, FIELD_TEXT),      L(name, FIELD_TEXT),       L(width, FIELD_INT),   L(bidirectional, FIELD_INT),
     L(projection, FIELD_INT), L(peephole, FIELD_INT),    L(clip, FIELD_FLOAT),  L(bias, FIELD_INT),
     L(dropout, FIELD_FLOAT),  L(activation, FIELD_TEXT), L(alpha, FIELD_FLOAT), L(beta, FIELD_FLOAT),
-    L(output, FIELD_INT),     {NULL, 0, 0, NULL},
+    L(pool, FIELD_TEXT),      L(output, FIELD_INT),      {NULL, 0, 0, NULL},
 #undef L
 };
 

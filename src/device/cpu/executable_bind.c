@@ -60,7 +60,8 @@ void bind_numbers(const struct plan *p, const struct op *op, struct call *call)
     call->op = op, call->plan = p;
     call->direction = op->direction, call->choice = op->choice, call->shift = op->shift, call->stream = op->stream;
     call->probability = op->probability, call->activation = op->activation, call->tag = op->tag;
-    call->batch = p->config.B, call->shards = p->config.shards, call->block_steps = p->block_steps;
+    call->steps = p->config.T, call->batch = p->config.B, call->shards = p->config.shards,
+    call->block_steps = p->block_steps;
     if (op->group >= 0)
         call->group = (struct members){p->group[op->group].rank, p->group[op->group].size};
     for (int i = 0; i < op->views; i++) call->view[i].access = op->view[i].access;

@@ -59,6 +59,7 @@ struct call {
     float probability;
     struct activation activation;
 
+    uint32_t steps;                      /* of the whole sequence */
     uint32_t batch, shards, block_steps; /* of sums of weights' gradients (acc_blocks.h) */
     bool by_tiles;                       /* steps of an rnn, or a product for gradients of weights, multiply by tiles */
 

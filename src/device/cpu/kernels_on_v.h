@@ -16,6 +16,7 @@
 #include "device/cpu/elementwise.h"
 #include "device/cpu/loss_kernels.h"
 #include "device/cpu/activate.h"
+#include "device/cpu/pool.h"
 #include "device/cpu/update.h"
 #include "device/cpu/peak.h"
 
@@ -43,6 +44,7 @@
     [OP_GATHER_COLUMNS] = kernel_gather_columns,            [OP_SCATTER_ADD] = kernel_scatter_add, \
     [OP_DROPOUT] = kernel_dropout,      [OP_LOSS] = kernel_loss,        \
     [OP_ACTIVATE] = kernel_activate,    [OP_ACTIVATE_BACK] = kernel_activate_back, \
+    [OP_POOL] = kernel_pool,            [OP_POOL_BACK] = kernel_pool_back, \
     [OP_COPY] = kernel_copy,            [OP_FILL] = kernel_fill,        \
     [OP_TREE] = kernel_tree,            [OP_NORM] = kernel_norm,        \
     [OP_UPDATE] = kernel_update,        [OP_PACK] = KERNEL_PACK,        \

@@ -1,6 +1,7 @@
 /* Kernels that make each number by itself, or a row by one block: copies, masks, embeddings, dropout,
- * activations. Semantics are those of device/cpu/bias_grad.h, elementwise.h and activate.h. */
+ * activations, pools. Semantics are those of device/cpu/bias_grad.h, elementwise.h, activate.h and pool.h. */
 #include "device/cuda/rows.h"
+#include "plan/op.h"
 #include "cells/v/v_cuda.h"
 #include "cells/v/v_chosen.h"
 
@@ -156,6 +157,57 @@ KERNEL(gpu_softmax_back, struct activate_back_args)
         float d = y[i] * (dy[i] - dot);
         dx[i] = a.adds ? dx[i] + d : d;
     }
+}
+
+/* ---- pools -------------------------------------------------------------------------------- */
+
+/* The steps before row b's length, in the whole sequence. */
+GPU_CODE uint32_t row_length(const struct gpu_ends &e, size_t b, uint32_t steps)
+{
+    return e.lengths ? (uint32_t)e.lengths[b] : steps;
+}
+
+GPU_CODE bool is_taken(uint32_t pool, uint32_t step, uint32_t length)
+{
+    return step == (pool == POOL_FIRST ? 0 : length - 1);
+}
+
+KERNEL(gpu_pool, struct pool_args)
+{
+    size_t b, k;
+    if (!element(a.y, thread_number(), &b, &k))
+        return;
+    const uint32_t length = row_length(a.ends, b, a.steps);
+    float y = a.begins ? 0 : row_at(a.y, b)[k];
+    int32_t at = a.begins || !a.at ? -1 : a.at[b * a.at_row + k];
+    for (uint32_t t = 0; t < a.x.steps && a.ends.origin + t < length; t++) {
+        const uint32_t step = a.ends.origin + t;
+        const float x = a.x.at[t * a.x.t + b * a.x.row + k];
+        if (a.pool == POOL_MEAN)
+            y += x;
+        else if (a.pool == POOL_MAX ? step == 0 || (!(x <= y) && y == y) : is_taken(a.pool, step, length))
+            y = x, at = (int32_t)step;
+        if (a.pool == POOL_MEAN && step == length - 1)
+            y /= (float)length;
+    }
+    row_at(a.y, b)[k] = y;
+    if (a.at)
+        a.at[b * a.at_row + k] = at;
+}
+
+KERNEL(gpu_pool_back, struct pool_back_args)
+{
+    size_t row, k;
+    if (!element(a.dx, thread_number(), &row, &k))
+        return;
+    const size_t b = row % a.dx.batch;
+    const uint32_t length = row_length(a.ends, b, a.steps), step = a.ends.origin + (uint32_t)(row / a.dx.batch);
+    const bool taken = a.pool == POOL_MEAN  ? true
+                       : a.pool == POOL_MAX ? a.at[b * a.at_row + k] == (int32_t)step
+                                            : is_taken(a.pool, step, length);
+    float d = taken && step < length ? row_at(a.dy, b)[k] : 0, *dx = &row_at(a.dx, row)[k];
+    d = a.pool == POOL_MEAN ? d / (length ? (float)length : 1) : d;
+    *dx = a.adds ? *dx + d : d;
 }
 
 /* ---- tree --------------------------------------------------------------------------------- */

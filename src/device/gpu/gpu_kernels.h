@@ -55,6 +55,23 @@ struct dropout_args {
 };
 struct activate_args { struct activation function; int none; struct gpu_rows x, y; };
 struct activate_back_args { struct activation function; int adds; struct gpu_rows x, dy, dx; };
+/* A thread a unit of a row, over the steps from ends.origin on; `steps` are those of the whole sequence. */
+struct pool_args {
+    struct gpu_rows x, y;               /* y: of one step */
+    int32_t *at;                        /* [batch], `at_row` apart; NULL: not asked for */
+    size_t at_row;
+    struct gpu_ends ends;
+    uint32_t steps, pool;
+    int begins, none;
+};
+struct pool_back_args {
+    struct gpu_rows dx, dy;
+    const int32_t *at;
+    size_t at_row;
+    struct gpu_ends ends;
+    uint32_t steps, pool;
+    int adds, none;
+};
 struct tree_args { float *x; size_t shard, count; uint32_t shards, none; };
 
 /* ---- sums.cu ------------------------------------------------------------------------------ */

@@ -132,8 +132,9 @@ size_t count_of(const struct gpu_rows *); /* numbers */
 
 typedef unroll_status gpu_op_function(struct recorder *, const struct gpu_call *);
 gpu_op_function gpu_op_embed, gpu_op_embed_grad, gpu_op_gemm, gpu_op_gemm_dx, gpu_op_gemm_dw, gpu_op_bias_grad,
-    gpu_op_rnn, gpu_op_rnn_back, gpu_op_dropout, gpu_op_activate, gpu_op_activate_back, gpu_op_loss, gpu_op_copy,
-    gpu_op_fill, gpu_op_tree, gpu_op_send, gpu_op_recv, gpu_op_all_reduce, gpu_op_sum_begin, gpu_op_sum_end;
+    gpu_op_rnn, gpu_op_rnn_back, gpu_op_dropout, gpu_op_activate, gpu_op_activate_back, gpu_op_pool, gpu_op_pool_back,
+    gpu_op_loss, gpu_op_copy, gpu_op_fill, gpu_op_tree, gpu_op_send, gpu_op_recv, gpu_op_all_reduce, gpu_op_sum_begin,
+    gpu_op_sum_end;
 
 /* Copies a view, or zeros where `from` is absent; adds. */
 unroll_status gpu_move(struct recorder *, const struct gpu_view *from, const struct gpu_view *to, bool adds);

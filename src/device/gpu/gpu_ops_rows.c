@@ -1,4 +1,4 @@
-/* Operations without a product or a sum over rows: embed, dropout, activate, copy, fill, tree (gpu_launch.h). */
+/* Operations without a product or a sum over rows: embed, dropout, activate, pool, copy, fill, tree (gpu_launch.h). */
 #include "device/gpu/gpu_launch.h"
 
 unroll_status gpu_op_embed(struct recorder *w, const struct gpu_call *call)
@@ -46,6 +46,36 @@ unroll_status gpu_op_activate_back(struct recorder *w, const struct gpu_call *ca
     if (args.function.kind == ACTIVATION_SOFTMAX)
         return launch_rows(w, "gpu_softmax_back", blocks_of(&args.x), args.x.width, ARGS(&args));
     return launch_each(w, "gpu_activate_back", count_of(&args.x), ARGS(&args));
+}
+
+/* ---- pool --------------------------------------------------------------------------------- */
+
+unroll_status gpu_op_pool(struct recorder *w, const struct gpu_call *call)
+{
+    const struct gpu_view *x = &call->view[POOL_X], *at = &call->view[POOL_AT];
+    struct pool_args args = {.x = rows_of(x),
+                             .y = rows_of(&call->view[POOL_Y]),
+                             .at = (int32_t *)(void *)at->at,
+                             .at_row = at->stride[1],
+                             .ends = ends_of(x, &call->view[POOL_LENGTHS]),
+                             .steps = w->plan->config.T,
+                             .pool = (uint32_t)call->op->choice,
+                             .begins = call->op->view[POOL_Y].access == WRITE};
+    return launch_each(w, "gpu_pool", count_of(&args.y), ARGS(&args));
+}
+
+unroll_status gpu_op_pool_back(struct recorder *w, const struct gpu_call *call)
+{
+    const struct gpu_view *dx = &call->view[POOL_BACK_DX], *at = &call->view[POOL_BACK_AT];
+    struct pool_back_args args = {.dx = rows_of(dx),
+                                  .dy = rows_of(&call->view[POOL_BACK_DY]),
+                                  .at = (const int32_t *)(void *)at->at,
+                                  .at_row = at->stride[1],
+                                  .ends = ends_of(dx, &call->view[POOL_BACK_LENGTHS]),
+                                  .steps = w->plan->config.T,
+                                  .pool = (uint32_t)call->op->choice,
+                                  .adds = call->op->view[POOL_BACK_DX].access == ADD};
+    return launch_each(w, "gpu_pool_back", count_of(&args.dx), ARGS(&args));
 }
 
 /* ---- copy, fill --------------------------------------------------------------------------- */

@@ -85,8 +85,8 @@ void rates_for_device(const double *rates, float *on_device);
 typedef unroll_status translator(struct translation *, const struct op *);
 translator translate_gemm, translate_gemm_dx, translate_gemm_dw, translate_bias_grad, translate_embed,
     translate_embed_grad, translate_rnn, translate_rnn_back, translate_dropout, translate_activate,
-    translate_activate_back, translate_loss, translate_copy, translate_fill, translate_tree, translate_norm,
-    translate_update, translate_all_reduce, translate_sum_begin, translate_sum_end;
+    translate_activate_back, translate_pool, translate_pool_back, translate_loss, translate_copy, translate_fill,
+    translate_tree, translate_norm, translate_update, translate_all_reduce, translate_sum_begin, translate_sum_end;
 /* At the end of a whole step: a loss that says whether the gradient's norm was finite. */
 void mark_divergence(struct translation *);
 
