@@ -88,7 +88,9 @@ int main(int count, char *words[])
     reading.model = model;
     check(unroll_dataset_open(words[2], &reading, &text));
     const int outputs = unroll_model_outputs(model);
-    const int32_t *token = unroll_dataset_tokens(text, &symbols);
+    symbols = unroll_dataset_tokens(text, 0, 0, NULL);
+    int32_t *token = memory_of((symbols + 1) * sizeof *token);
+    unroll_dataset_tokens(text, 0, symbols, token);
     if (symbols < CALIBRATION + 2) {
         fprintf(stderr, "integers: the text is shorter than %d tokens\n", CALIBRATION + 2);
         return UNROLL_DATA;

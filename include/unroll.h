@@ -178,7 +178,8 @@ UNROLL_API unroll_status unroll_model_parameter(unroll_model *model, int index, 
 /* What one token of a text is. */
 typedef enum unroll_token_kind {
     UNROLL_CHARACTERS,
-    UNROLL_WORDS /* see unroll_dataset_open */
+    UNROLL_WORDS, /* see unroll_dataset_open */
+    UNROLL_BLANKS /* what stands between white space, and line ends */
 } unroll_token_kind;
 
 /* The vocabulary: the tokens as UTF-8 strings, [input] of them; NULL where the model has none.

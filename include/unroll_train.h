@@ -207,8 +207,10 @@ UNROLL_API unroll_dataset_config unroll_dataset_default(void);
 UNROLL_API unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *config,
                                              unroll_dataset **dataset);
 UNROLL_API void unroll_dataset_free(unroll_dataset *dataset);
-/* Of the first column of tokens: one for each step, and what their numbers stand for. NULL: there is none. */
-UNROLL_API const int32_t *unroll_dataset_tokens(const unroll_dataset *dataset, size_t *count);
+/* How many tokens the first column of tokens has, one for each step; 0: there is no such column. Of those from `first`
+ * on at most `count` are written to `tokens`, which is the caller's; count 0: none. */
+UNROLL_API size_t unroll_dataset_tokens(const unroll_dataset *dataset, size_t first, size_t count, int32_t *tokens);
+/* What their numbers stand for; the array belongs to the data set. NULL: there is none. */
 UNROLL_API const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size);
 
 /* ---- tasks ------------------------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 
-enum { VALUE_SIZE = 256, KNOWN = 256 };
+enum { VALUE_SIZE = 1024, KNOWN = 256 };
 
 static unroll_status refuse_key(const char *name, int length, const char *owner, const struct key *keys)
 {

@@ -1,5 +1,5 @@
 /* UTF-8, strictly: one character to its code point.
- * Not a text: data/text.h counts and numbers what is decoded here. */
+ * Not a text: data/tokenize.c cuts and numbers what is decoded here. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 #include <stdbool.h>

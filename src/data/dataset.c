@@ -2,43 +2,36 @@
 #include "data/dataset.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
 
-unroll_status dataset_new(int columns, unroll_dataset **dataset)
+static void free_arrays(unroll_dataset *dataset)
 {
-    unroll_dataset *made;
-    TRY(ALLOCATE(made, 1, "for a data set"));
-    unroll_status status = ALLOCATE(made->column, (size_t)columns, "for a data set");
-    made->columns = status == UNROLL_OK ? columns : 0;
-    if (status == UNROLL_OK)
-        *dataset = made;
-    else
-        release(made);
-    return status;
-}
-
-unroll_status dataset_one_sequence(unroll_dataset *dataset)
-{
-    TRY(ALLOCATE(dataset->begin, 2, "for a data set"));
-    dataset->begin[1] = dataset->steps;
-    dataset->sequences = 1;
-    return UNROLL_OK;
+    for (int i = 0; i < dataset->columns; i++) {
+        release((void *)dataset->column[i].ids);
+        release((void *)dataset->column[i].numbers);
+        release((void *)dataset->column[i].times);
+    }
+    release((void *)dataset->begin);
 }
 
 void unroll_dataset_free(unroll_dataset *dataset)
 {
     if (dataset == NULL)
         return;
+    if (dataset->map)
+        munmap(dataset->map, dataset->map_bytes);
+    else
+        free_arrays(dataset);
     for (int i = 0; i < dataset->columns; i++) {
-        release(dataset->column[i].numbers);
         release(dataset->column[i].vocabulary);
         release(dataset->column[i].strings);
-        release(dataset->column[i].tokens);
     }
     release(dataset->column);
-    release(dataset->begin);
+    release(dataset->notes);
+    release(dataset->options);
     release(dataset);
 }
 
@@ -50,16 +43,30 @@ const struct column *dataset_column(const unroll_dataset *dataset, enum column_t
     return NULL;
 }
 
-/* Of a text the tokens alone: so it was in checkpoints of version 0.1. */
+const struct column *dataset_named(const unroll_dataset *dataset, const char *name)
+{
+    for (int i = 0; i < dataset->columns; i++)
+        if (strcmp(dataset->column[i].name, name) == 0)
+            return &dataset->column[i];
+    return NULL;
+}
+
+static uint64_t hash_column(const unroll_dataset *dataset, const struct column *column, uint64_t hash)
+{
+    size_t entries = column_entries(dataset, column);
+    if (column->ids)
+        for (size_t i = 0; i < entries; i++) hash = hash_number(hash, (uint32_t)column_id(column, i));
+    else if (column->numbers)
+        hash = hash_words(hash, column->numbers, entries * (size_t)column->width);
+    else
+        hash = hash_words(hash, column->times, entries * 2);
+    return hash;
+}
+
+/* Of a text the tokens alone, each as 32 bits: so it was in checkpoints of version 0.1. */
 uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash)
 {
-    for (int i = 0; i < dataset->columns; i++) {
-        const struct column *column = &dataset->column[i];
-        if (column->type == COLUMN_TOKENS)
-            hash = hash_words(hash, column->tokens, dataset->steps);
-        else
-            hash = hash_words(hash, column->numbers, dataset->steps * (size_t)column->width);
-    }
+    for (int i = 0; i < dataset->columns; i++) hash = hash_column(dataset, &dataset->column[i], hash);
     if (dataset->sequences > 1)
         hash = hash_data(hash, dataset->begin, (dataset->sequences + 1) * sizeof *dataset->begin);
     return hash;
@@ -67,11 +74,12 @@ uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash)
 
 /* ---- the public functions ---- */
 
-const int32_t *unroll_dataset_tokens(const unroll_dataset *dataset, size_t *count)
+size_t unroll_dataset_tokens(const unroll_dataset *dataset, size_t first, size_t count, int32_t *tokens)
 {
     const struct column *column = dataset_column(dataset, COLUMN_TOKENS, NULL);
-    *count = column ? dataset->steps : 0;
-    return column ? column->tokens : NULL;
+    size_t entries = column ? column_entries(dataset, column) : 0;
+    for (size_t i = 0; i < count && first + i < entries; i++) tokens[i] = column_id(column, first + i);
+    return entries;
 }
 
 const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size)

@@ -1,9 +1,10 @@
-/* Finds the reader of a file and leaves the rest to it. No reader is known here but by its row. */
+/* Finds the reader of a file and lets it run until the builder has all. No reader is known here but by its row. */
 #include "data/reader_table.h"
 
-#include <sys/stat.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "base/file.h"
+#include "base/memory.h"
 #include "base/table.h"
 
 #define ROW(name) &reader_##name,
@@ -14,30 +15,130 @@ unroll_status reader_add(const struct reader *reader) { return table_add(&reader
 
 const char *unroll_reader_name(int index, const char **about) { return table_name(&readers, index, about); }
 
-/* What can be read once only, as a pipe, is not looked into. */
-static unroll_status find_by_content(const char *path, const struct reader **found)
+/* ---- options: those of the reader and of all ---- */
+
+enum { KEYS_MAX = 32 };
+
+/* As one block: what all readers have, and behind it the reader's own. */
+struct options {
+    struct builder_options common;
+    char own[] __attribute__((aligned(16)));
+};
+
+#define COMMON(field) offsetof(struct options, common.field)
+static const struct key common_keys[] = {
+    {.name = "tokens", .choices = "chars words blanks", .offset = COMMON(tokens)},
+    {.name = "vocab", .min = 2, .max = 1 << 20, .offset = COMMON(vocab)},
+    {.name = "columns", .text = COLUMNS_TEXT, .offset = COMMON(columns)},
+    {.name = "group", .text = COLUMN_NAME, .offset = COMMON(group)},
+    {.name = "time", .text = COLUMN_NAME, .offset = COMMON(time)},
+};
+
+static unroll_status read_options(const struct reader *reader, const char *text, const struct schema *schema,
+                                  struct options *into)
+{
+    enum { COMMON_KEYS = sizeof common_keys / sizeof *common_keys };
+    struct key keys[KEYS_MAX] = {{0}};
+    int count = 0;
+    char owner[32];
+    for (const struct key *key = reader->keys; key && key->name; key++) {
+        keys[count] = *key;
+        keys[count++].offset += offsetof(struct options, own);
+    }
+    memcpy(keys + count, common_keys, sizeof common_keys);
+    snprintf(owner, sizeof owner, "the reader %s", reader->name);
+    if (schema && text && *text)
+        return fail(UNROLL_USAGE, "data for a model are read as the model reads; fix: leave out the options '%.80s'",
+                    text);
+    return key_values_read(schema ? schema->options : text, owner, keys, into);
+}
+
+/* ---- reading ---- */
+
+static unroll_status find_by_content(struct input *input, const struct reader **found)
 {
     const struct reader *reader;
     char head[READER_HEAD];
-    size_t bytes = 0;
-    uint64_t size;
-    struct stat info;
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
-        TRY(read_file_start(path, head, sizeof head, &bytes, &size));
+    size_t bytes;
+    TRY(input_head(input, head, sizeof head, &bytes));
     *found = NULL;
     for (int i = 0; (reader = table_at(&readers, i)); i++)
-        if (reader->recognises ? reader->recognises(path, head, bytes) : *found == NULL)
+        if (reader->recognises ? reader->recognises(input_path(input), head, bytes) : *found == NULL)
             *found = reader;
     return UNROLL_OK;
 }
 
-unroll_status dataset_open(const char *path, const char *reader, const char *options, const struct tokenizer *tokenizer,
+static unroll_status keep_options(const struct reader *reader, const char *text, unroll_dataset *dataset)
+{
+    snprintf(dataset->reader, sizeof dataset->reader, "%s", reader->name);
+    TRY(ALLOCATE(dataset->options, (text ? strlen(text) : 0) + 1, "for a data set"));
+    strcpy(dataset->options, text ? text : "");
+    return UNROLL_OK;
+}
+
+static unroll_status run(const struct reader *reader, struct input *input, const struct options *options,
+                         struct builder *builder, unroll_dataset **dataset)
+{
+    for (bool again = true; again;) {
+        TRY(input_rewind(input));
+        TRY(reader->read(input, options->own, builder));
+        TRY(builder_end_run(builder, &again));
+    }
+    return builder_take(builder, dataset);
+}
+
+static unroll_status read_with(const struct reader *reader, struct input *input, const char *text,
+                               const struct schema *schema, unroll_dataset **dataset)
+{
+    struct options *options;
+    struct builder *builder = NULL;
+    unroll_dataset *made = NULL;
+    options = allocate_zeroed(1, sizeof *options + reader->options_bytes);
+    if (options == NULL)
+        return fail(UNROLL_RESOURCE, "no memory to read '%s'", input_name(input));
+    unroll_status status = read_options(reader, text, schema, options);
+    if (status == UNROLL_OK)
+        status = builder_new(input_path(input), &options->common, schema, &builder);
+    if (status == UNROLL_OK)
+        status = run(reader, input, options, builder, &made);
+    if (status == UNROLL_OK)
+        status = keep_options(reader, schema ? schema->options : text, made);
+    builder_free(builder);
+    release(options);
+    if (status == UNROLL_OK)
+        *dataset = made;
+    else
+        unroll_dataset_free(made);
+    return status;
+}
+
+static unroll_status read_input(struct input *input, const char *name, const char *options, const struct schema *schema,
+                                unroll_dataset **dataset)
+{
+    const struct reader *found = name ? table_at(&readers, table_find(&readers, name)) : NULL;
+    if (name && found == NULL)
+        return table_refuse(&readers, name);
+    if (found == NULL)
+        TRY(find_by_content(input, &found));
+    return read_with(found, input, options, schema, dataset);
+}
+
+unroll_status dataset_open(const char *path, const char *reader, const char *options, const struct schema *schema,
                            unroll_dataset **dataset)
 {
-    const struct reader *found = reader ? table_at(&readers, table_find(&readers, reader)) : NULL;
-    if (reader && found == NULL)
-        return table_refuse(&readers, reader);
-    if (reader == NULL)
-        TRY(find_by_content(path, &found));
-    return found->open(path, options, tokenizer, dataset);
+    struct input *input;
+    TRY(input_open(path, &input));
+    unroll_status status = read_input(input, reader, options, schema, dataset);
+    input_close(input);
+    return status;
+}
+
+unroll_status dataset_parse(const void *bytes, size_t size, const char *name, const char *reader, const char *options,
+                            const struct schema *schema, unroll_dataset **dataset)
+{
+    struct input *input;
+    TRY(input_of_memory(bytes, size, name, &input));
+    unroll_status status = read_input(input, reader, options, schema, dataset);
+    input_close(input);
+    return status;
 }

@@ -4,25 +4,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "data/dataset.h"
-
-/* How bytes become tokens. */
-struct tokenizer {
-    unroll_token_kind kind;
-    const char *const *vocabulary; /* NULL: it is found in the text */
-    int vocabulary_size;
-    int max; /* of a vocabulary of words that is found: the most entries, 2 or more */
-};
+#include "base/key_value.h"
+#include "data/builder.h"
+#include "data/input.h"
 
 struct reader {
     const char *name, *about; /* "text", "text in UTF-8" */
-    /* Is this file one? `head` are its first bytes, at most READER_HEAD. NULL: of one row, which takes what no other
-     * does. */
+    /* Is this file one? `head` are the first bytes of what it holds, unpacked, at most READER_HEAD. NULL: of one row,
+     * which takes what no other does. */
     bool (*recognises)(const char *path, const char *head, size_t bytes);
-    /* path "-": standard input. options: the reader's own, as key_value.h has them. tokenizer: of the model that the
-     * data are for; NULL: there is none yet. */
-    unroll_status (*open)(const char *path, const char *options, const struct tokenizer *tokenizer,
-                          unroll_dataset **dataset);
+    const struct key *keys; /* its own options, of a struct of so many bytes that begins as zeros; NULL: none */
+    size_t options_bytes;
+    /* Hands the rows of all members to the builder; it is called more than once and does the same each time. */
+    unroll_status (*read)(struct input *input, const void *options, struct builder *builder);
 };
 
 enum { READER_HEAD = 4096 };
@@ -34,9 +28,13 @@ enum { READER_HEAD = 4096 };
 READERS(DECLARE_READER)
 #undef DECLARE_READER
 
-/* With the reader of this name; NULL: with one that recognises the file. */
-unroll_status dataset_open(const char *path, const char *reader, const char *options, const struct tokenizer *tokenizer,
+/* With the reader of this name; NULL: with one that recognises the file. options: "key=value,..", the reader's and
+ * those of builder_options. schema: the data are read as it says; NULL: that is found. */
+unroll_status dataset_open(const char *path, const char *reader, const char *options, const struct schema *schema,
                            unroll_dataset **dataset);
+/* The same of bytes in memory; name: for messages. */
+unroll_status dataset_parse(const void *bytes, size_t size, const char *name, const char *reader, const char *options,
+                            const struct schema *schema, unroll_dataset **dataset);
 
 unroll_status reader_add(const struct reader *reader); /* one more row, for tests */
 

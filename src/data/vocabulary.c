@@ -1,66 +1,63 @@
-/* A hash table of the distinct pieces, which are views into the text or into the vocabulary that is given: nothing is
- * copied until it is known which stay. One pass numbers the pieces by their first use, one sort gives them their order.
- */
+/* A hash table over copies of the strings, which lie in blocks that are never moved. */
 #include "data/vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/utf8.h"
-#include "data/words.h"
+#include "base/number.h"
 
 typedef unsigned char byte;
 
-static size_t character_length(const byte *text, const byte *end)
-{
-    const byte *at = text + 1;
-    while (at < end && (*at & 0xc0) == 0x80) at++;
-    return (size_t)(at - text);
-}
-
-const struct pieces pieces_of_kind[] = {[UNROLL_CHARACTERS] = {"character", character_length, false},
-                                        [UNROLL_WORDS] = {"word", word_length, true}};
-
-/* ---- distinct pieces ---- */
-
-enum { NONE = -1, FIRST_SLOTS = 1024, ASCII = 128 };
+enum { NONE = VOCABULARY_NONE, FIRST_SLOTS = 64, ASCII = 128, BLOCK = 1 << 16, FIRST_BLOCK = 1 << 10 };
 
 struct entry {
     const byte *at; /* [size] */
     size_t size;
-    uint32_t hash, times; /* a text has at most INT32_MAX characters */
-    int32_t first;        /* its number by first use */
+    uint64_t times;
+    uint32_t hash;
+};
+
+struct block {
+    struct block *next;
+    byte bytes[];
 };
 
 struct vocabulary {
-    struct entry *entry; /* [slots / 2] in the order of their first use */
+    struct entry *entry; /* [slots / 2] */
     int32_t count;
     int32_t *slot; /* [slots] index of an entry, or NONE; open addressing */
     size_t slots;  /* a power of 2 */
-    int32_t
-        ascii[ASCII]; /* of pieces of one byte, which are many; 0: look into the table; else 1 more than the index */
+    struct block *block;
+    size_t used, room, bytes; /* of the first block; of all */
+    int32_t ascii[ASCII]; /* of strings of one byte, which are many: 1 more than the index; 0: look into the table */
 };
 
 /* FNV-1a. */
-static uint32_t hash_piece(const byte *at, size_t size)
+static uint32_t hash_string(const byte *at, size_t size)
 {
     uint32_t hash = 0x811c9dc5u;
     for (size_t i = 0; i < size; i++) hash = (hash ^ at[i]) * 0x01000193u;
     return hash ^ hash >> 15; /* slots are taken from the low bits */
 }
 
-/* The slot of a piece, or the free one where it would go. */
-static int32_t *find_slot(const struct vocabulary *v, const byte *piece, size_t size, uint32_t hash)
+/* The slot of a string, or the free one where it would go. */
+static int32_t *find_slot(const struct vocabulary *v, const byte *string, size_t size, uint32_t hash)
 {
     for (size_t at = hash;; at++) {
         int32_t *slot = &v->slot[at & (v->slots - 1)];
         if (*slot == NONE)
             return slot;
         const struct entry *entry = &v->entry[*slot];
-        if (entry->hash == hash && entry->size == size && memcmp(entry->at, piece, size) == 0)
+        if (entry->hash == hash && entry->size == size && memcmp(entry->at, string, size) == 0)
             return slot;
     }
+}
+
+static void fill_slots(struct vocabulary *v)
+{
+    for (size_t i = 0; i < v->slots; i++) v->slot[i] = NONE;
+    for (int32_t i = 0; i < v->count; i++) *find_slot(v, v->entry[i].at, v->entry[i].size, v->entry[i].hash) = i;
 }
 
 static unroll_status grow(struct vocabulary *v)
@@ -69,12 +66,11 @@ static unroll_status grow(struct vocabulary *v)
     larger.slots = v->slots ? 2 * v->slots : FIRST_SLOTS;
     larger.entry = allocate_zeroed(larger.slots / 2, sizeof *larger.entry);
     larger.slot = allocate_zeroed(larger.slots, sizeof *larger.slot);
-    bool good = larger.entry && larger.slot;
-    for (size_t i = 0; good && i < larger.slots; i++) larger.slot[i] = NONE;
-    for (int32_t i = 0; good && i < v->count; i++) {
-        larger.entry[i] = v->entry[i];
-        *find_slot(&larger, larger.entry[i].at, larger.entry[i].size, larger.entry[i].hash) = i;
-    }
+    bool good = larger.entry && larger.slot && v->count < INT32_MAX / 4;
+    if (good && v->count)
+        memcpy(larger.entry, v->entry, (size_t)v->count * sizeof *v->entry);
+    if (good)
+        fill_slots(&larger);
     release(good ? v->slot : larger.slot);
     release(good ? v->entry : larger.entry);
     if (!good)
@@ -83,76 +79,156 @@ static unroll_status grow(struct vocabulary *v)
     return UNROLL_OK;
 }
 
-/* *index: of the piece, which is new if it is the last one now; where none may be added NONE. */
-static unroll_status look_up(struct vocabulary *v, const byte *piece, size_t size, bool add, int32_t *index)
+static unroll_status copy_string(struct vocabulary *v, const byte *string, size_t size, const byte **copy)
 {
-    bool is_ascii = size == 1;
-    if (is_ascii && v->ascii[*piece & (ASCII - 1)]) {
-        *index = v->ascii[*piece & (ASCII - 1)] - 1;
-        return UNROLL_OK;
+    if (v->block == NULL || v->room - v->used < size) {
+        size_t room = v->block ? BLOCK : FIRST_BLOCK;
+        struct block *block = allocate(sizeof *block + (room = room < size ? size : room));
+        if (block == NULL)
+            return fail(UNROLL_RESOURCE, "no memory for a vocabulary of %d", v->count);
+        block->next = v->block;
+        v->block = block, v->room = room, v->used = 0;
+        v->bytes += room;
     }
-    if (add && (size_t)v->count >= v->slots / 2)
-        TRY(grow(v));
-    uint32_t hash = hash_piece(piece, size);
-    int32_t *slot = find_slot(v, piece, size, hash);
-    if (*slot == NONE && add) {
-        *slot = v->count++;
-        v->entry[*slot] = (struct entry){.at = piece, .size = size, .hash = hash, .first = *slot};
-    }
-    *index = *slot;
-    if (is_ascii)
-        v->ascii[*piece & (ASCII - 1)] = *index + 1;
+    *copy = memcpy(v->block->bytes + v->used, string, size);
+    v->used += size;
     return UNROLL_OK;
 }
 
-/* ---- a vocabulary that is found ---- */
+unroll_status vocabulary_new(struct vocabulary **vocabulary)
+{
+    struct vocabulary *made;
+    TRY(ALLOCATE(made, 1, "for a vocabulary"));
+    unroll_status status = grow(made);
+    if (status == UNROLL_OK)
+        *vocabulary = made;
+    else
+        release(made);
+    return status;
+}
 
-/* The most frequent first, of equals the one with the smaller code points, whose order is that of the bytes. */
-static int compare_entries(const void *left, const void *right)
+void vocabulary_free(struct vocabulary *v)
+{
+    if (v == NULL)
+        return;
+    for (struct block *block = v->block, *next; block; block = next) {
+        next = block->next;
+        release(block);
+    }
+    release(v->slot);
+    release(v->entry);
+    release(v);
+}
+
+int32_t vocabulary_find(struct vocabulary *v, const void *bytes, size_t size)
+{
+    const byte *string = bytes;
+    bool is_ascii = size == 1 && *string < ASCII;
+    if (is_ascii && v->ascii[*string])
+        return v->ascii[*string] - 1;
+    int32_t index = *find_slot(v, string, size, hash_string(string, size));
+    if (is_ascii)
+        v->ascii[*string] = index + 1;
+    return index;
+}
+
+unroll_status vocabulary_add(struct vocabulary *v, const void *bytes, size_t size, int32_t *index)
+{
+    *index = vocabulary_find(v, bytes, size);
+    if (*index == NONE) {
+        const byte *copy;
+        if ((size_t)v->count >= v->slots / 2)
+            TRY(grow(v));
+        TRY(copy_string(v, bytes, size, &copy));
+        uint32_t hash = hash_string(copy, size);
+        *find_slot(v, copy, size, hash) = *index = v->count;
+        v->entry[v->count++] = (struct entry){.at = copy, .size = size, .hash = hash};
+    }
+    v->entry[*index].times++;
+    return UNROLL_OK;
+}
+
+static unroll_status add_given(struct vocabulary *v, const char *const *strings, int count, const char *what)
+{
+    int32_t index;
+    for (int i = 0; i < count; i++) {
+        TRY(vocabulary_add(v, strings[i], strlen(strings[i]), &index));
+        if (index != i)
+            return fail(UNROLL_DATA, "tokens %d and %d are the same %s '%.32s'", index, i, what, strings[i]);
+    }
+    return UNROLL_OK;
+}
+
+unroll_status vocabulary_of(const char *const *strings, int count, const char *what, struct vocabulary **vocabulary)
+{
+    TRY(vocabulary_new(vocabulary));
+    unroll_status status = add_given(*vocabulary, strings, count, what);
+    if (status != UNROLL_OK) {
+        vocabulary_free(*vocabulary);
+        *vocabulary = NULL;
+    }
+    return status;
+}
+
+int32_t vocabulary_size(const struct vocabulary *v) { return v->count; }
+
+size_t vocabulary_bytes(const struct vocabulary *v)
+{
+    return v->bytes + v->slots * (sizeof *v->entry / 2 + sizeof *v->slot);
+}
+
+const char *vocabulary_at(const struct vocabulary *v, int32_t index, size_t *size)
+{
+    *size = v->entry[index].size;
+    return (const char *)v->entry[index].at;
+}
+
+uint64_t vocabulary_times(const struct vocabulary *v, int32_t index) { return v->entry[index].times; }
+
+/* ---- order ---- */
+
+static int compare_bytes(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
-    if (a->times != b->times)
-        return a->times > b->times ? -1 : 1;
     int order = memcmp(a->at, b->at, a->size < b->size ? a->size : b->size);
     return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* The slots are of no use then. What does not stay becomes 0, the unknown piece's number. */
-static unroll_status sort(struct vocabulary *v, int32_t fixed, int32_t max, struct column *column, size_t count)
+static int compare_times(const void *left, const void *right)
 {
-    int32_t *id;
-    qsort(v->entry + fixed, (size_t)(v->count - fixed), sizeof *v->entry, compare_entries);
-    TRY(ALLOCATE(id, (size_t)v->count, "to sort a vocabulary of %d", v->count));
+    const struct entry *a = left, *b = right;
+    return a->times != b->times ? (a->times > b->times ? -1 : 1) : compare_bytes(left, right);
+}
+
+static bool value_of(const struct entry *entry, double *value)
+{
+    char text[32];
+    if (entry->size == 0 || entry->size >= sizeof text)
+        return false;
+    memcpy(text, entry->at, entry->size);
+    text[entry->size] = 0;
+    return number_whole_real(text, -1e300, 1e300, value) == NUMBER_OK;
+}
+
+static int compare_values(const void *left, const void *right)
+{
+    double a, b;
+    bool a_is_number = value_of(left, &a), b_is_number = value_of(right, &b);
+    if (a_is_number != b_is_number)
+        return a_is_number ? -1 : 1;
+    return a_is_number && a != b ? (a < b ? -1 : 1) : compare_bytes(left, right);
+}
+
+void vocabulary_sort(struct vocabulary *v, enum vocabulary_order order, int32_t fixed, int32_t max)
+{
+    static int (*const compare[])(const void *, const void *) = {compare_bytes, compare_times, compare_values};
+    qsort(v->entry + fixed, (size_t)(v->count - fixed), sizeof *v->entry, compare[order]);
     v->count = v->count < max ? v->count : max;
-    for (int32_t i = 0; i < v->count; i++) id[v->entry[i].first] = i;
-    for (size_t i = 0; i < count; i++) column->tokens[i] = id[column->tokens[i]];
-    release(id);
-    return UNROLL_OK;
+    memset(v->ascii, 0, sizeof v->ascii);
+    fill_slots(v);
 }
 
-/* ---- a vocabulary that is given ---- */
-
-static unroll_status add_given(struct vocabulary *v, const struct tokenizer *tokenizer, const struct pieces *pieces)
-{
-    int32_t index;
-    for (int i = 0; i < tokenizer->vocabulary_size; i++) {
-        const byte *at = (const byte *)tokenizer->vocabulary[i];
-        size_t size = strlen(tokenizer->vocabulary[i]);
-        bool whole = pieces->has_unknown || (size && pieces->length(at, at + size) == size);
-        if (size == 0 || !whole || !utf8_is_valid(tokenizer->vocabulary[i]))
-            return fail(UNROLL_DATA, "token %d, '%.32s', is not one %s: the model does not read text", i,
-                        tokenizer->vocabulary[i], pieces->name);
-        TRY(look_up(v, at, size, true, &index));
-        if (index != i)
-            return fail(UNROLL_DATA, "tokens %d and %d are the same %s '%.32s'", index, i, pieces->name,
-                        tokenizer->vocabulary[i]);
-    }
-    return UNROLL_OK;
-}
-
-/* ---- all of it ---- */
-
-static unroll_status write_strings(const struct vocabulary *v, struct column *column)
+unroll_status vocabulary_write(const struct vocabulary *v, struct column *column)
 {
     size_t bytes = 0;
     for (int32_t i = 0; i < v->count; i++) bytes += v->entry[i].size + 1;
@@ -163,45 +239,4 @@ static unroll_status write_strings(const struct vocabulary *v, struct column *co
         column->vocabulary[i] = memcpy(at, v->entry[i].at, v->entry[i].size);
     column->vocabulary_size = v->count;
     return UNROLL_OK;
-}
-
-static unroll_status number(struct vocabulary *v, const byte *at, const byte *end, const struct tokenizer *tokenizer,
-                            struct column *column, size_t *count, const byte **unknown)
-{
-    const struct pieces *pieces = &pieces_of_kind[tokenizer->kind];
-    const bool given = tokenizer->vocabulary != NULL;
-    int32_t instead = NONE;
-    size_t size;
-    if (given)
-        TRY(add_given(v, tokenizer, pieces));
-    if (pieces->has_unknown)
-        TRY(look_up(v, (const byte *)UNKNOWN_WORD, strlen(UNKNOWN_WORD), !given, &instead));
-    if (pieces->has_unknown && instead == NONE)
-        return fail(UNROLL_DATA, "the model's words have no '" UNKNOWN_WORD "' for those it does not know");
-    for (*count = 0; at < end; at += size) {
-        int32_t *token = &column->tokens[(*count)++];
-        size = pieces->length(at, end);
-        TRY(look_up(v, at, size, !given, token));
-        *token = *token == NONE ? instead : *token;
-        if (*token == NONE) {
-            *unknown = at;
-            return UNROLL_OK;
-        }
-        v->entry[*token].times += pieces->has_unknown;
-    }
-    return given ? UNROLL_OK
-                 : sort(v, pieces->has_unknown, pieces->has_unknown ? tokenizer->max : INT32_MAX, column, *count);
-}
-
-unroll_status vocabulary_number(const byte *text, const byte *end, const struct tokenizer *tokenizer,
-                                struct column *column, size_t *count, const byte **unknown)
-{
-    struct vocabulary v = {0};
-    *unknown = NULL;
-    unroll_status status = number(&v, text, end, tokenizer, column, count, unknown);
-    if (status == UNROLL_OK)
-        status = write_strings(&v, column);
-    release(v.slot);
-    release(v.entry);
-    return status;
 }

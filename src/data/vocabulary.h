@@ -1,23 +1,35 @@
-/* Texts as token ids: which pieces of a text are its vocabulary, in which order, and the number of each piece. What a
- * piece is, a character or a word, is a function; the bytes are UTF-8. */
+/* Distinct strings and their numbers: the pieces of texts, categories, parts of sets. Strings are copied; what a piece
+ * of a text is, words.h says. */
 #ifndef DATA_VOCABULARY_H
 #define DATA_VOCABULARY_H
-#include "data/reader_table.h"
+#include "data/dataset.h"
 
-/* A way to cut a text, of each unroll_token_kind one. */
-struct pieces {
-    const char *name;                                                      /* "character" */
-    size_t (*length)(const unsigned char *text, const unsigned char *end); /* of the first piece, in bytes */
-    bool has_unknown; /* UNKNOWN_WORD stands for what is not in the vocabulary, the most frequent pieces; else all are
-                         in it, in the order of their code points */
+struct vocabulary;
+
+enum { VOCABULARY_NONE = -1 };
+enum vocabulary_order {
+    BY_BYTES,     /* which is by code points */
+    BY_FREQUENCY, /* the most frequent first, of equals as BY_BYTES */
+    BY_VALUE      /* numbers by their values, then the others as BY_BYTES */
 };
 
-extern const struct pieces pieces_of_kind[];
+unroll_status vocabulary_new(struct vocabulary **vocabulary);
+/* With these strings, in their order: two that are the same or empty are refused. what: "character", for messages. */
+unroll_status vocabulary_of(const char *const *strings, int count, const char *what, struct vocabulary **vocabulary);
+void vocabulary_free(struct vocabulary *vocabulary); /* NULL is allowed */
 
-/* Fills a column: its tokens, of which it has room for as many as there are characters, and a vocabulary that is found,
- * or a copy of the tokenizer's. *count: of its tokens. *unknown: the first piece that the tokenizer has no token for,
- * where it has no unknown one; or NULL. */
-unroll_status vocabulary_number(const unsigned char *text, const unsigned char *end, const struct tokenizer *tokenizer,
-                                struct column *column, size_t *count, const unsigned char **unknown);
+/* One more of this string, which is new if *index is the last one now. */
+unroll_status vocabulary_add(struct vocabulary *vocabulary, const void *bytes, size_t size, int32_t *index);
+int32_t vocabulary_find(struct vocabulary *vocabulary, const void *bytes, size_t size); /* VOCABULARY_NONE */
+int32_t vocabulary_size(const struct vocabulary *vocabulary);
+size_t vocabulary_bytes(const struct vocabulary *vocabulary);                                /* of memory, about */
+const char *vocabulary_at(const struct vocabulary *vocabulary, int32_t index, size_t *size); /* no zero ends it */
+uint64_t vocabulary_times(const struct vocabulary *vocabulary, int32_t index);
+
+/* Numbers all but the first `fixed` anew, and forgets all but the first `max`. */
+void vocabulary_sort(struct vocabulary *vocabulary, enum vocabulary_order order, int32_t fixed, int32_t max);
+
+/* A copy of the strings for a column. */
+unroll_status vocabulary_write(const struct vocabulary *vocabulary, struct column *column);
 
 #endif

@@ -1,4 +1,4 @@
-/* The splitter is a few classes of code points and one rule for white space. */
+/* The splitters are a few classes of code points and a rule for white space. */
 #include "data/words.h"
 
 #include <stdbool.h>
@@ -97,3 +97,34 @@ size_t word_length(const byte *text, const byte *end)
         return (size_t)(body_end(at, end) - text);
     return (size_t)((belongs_to_next ? last : at) - text);
 }
+
+static size_t character_length(const byte *text, const byte *end)
+{
+    const byte *at = text + 1;
+    while (at < end && (*at & 0xc0) == 0x80) at++;
+    return (size_t)(at - text);
+}
+
+static size_t blanks_length(const byte *text, const byte *end)
+{
+    const byte *at = text, *next = text;
+    while (is_space(next_code(&next, end))) at = next;
+    return (size_t)(at - text);
+}
+
+/* Up to white space or a line end, which is one of its own. */
+static size_t unblank_length(const byte *text, const byte *end)
+{
+    const byte *at = text, *next = text;
+    int32_t code = next_code(&next, end);
+    if (code == '\n')
+        return 1;
+    for (; code >= 0 && code != '\n' && !is_space(code); code = next_code(&next, end)) at = next;
+    return (size_t)(at - text);
+}
+
+const struct pieces pieces_of_kind[] = {
+    [UNROLL_CHARACTERS] = {"character", character_length, NULL, false},
+    [UNROLL_WORDS] = {"word", word_length, NULL, true},
+    [UNROLL_BLANKS] = {"word", unblank_length, blanks_length, true},
+};

@@ -23,12 +23,13 @@ enum { TOKENS_OF_A_ROW = 8 * CONTEXT }; /* of an evaluation, at least, so that f
 
 struct lm_part {
     struct part part;
-    const int32_t *tokens; /* [part.items], the data set's */
+    const struct column *text;
+    size_t first; /* its entries from here on are the part's */
     unroll_token_kind kind;
-    size_t piece;              /* distance of the rows in the text */
-    uint64_t seed;             /* of shifts */
-    size_t context, tokenizer; /* of an evaluation: row r < reading reads piece + context pairs from r * piece on */
-    double floor;              /* the entropy of the tokens that are predicted, by their frequencies alone */
+    size_t piece;            /* distance of the rows in the text */
+    uint64_t seed;           /* of shifts */
+    size_t context, reading; /* of an evaluation: row r < reading reads piece + context pairs from r * piece on */
+    double floor;            /* the entropy of the tokens that are predicted, by their frequencies alone */
 };
 
 static const struct column *text_of(const unroll_dataset *data) { return dataset_column(data, COLUMN_TOKENS, NULL); }
@@ -44,7 +45,7 @@ static int suits_lm(const unroll_dataset *data, char why[TASK_WHY])
 
 static const char *lm_item(const unroll_dataset *data)
 {
-    return text_of(data)->kind == UNROLL_WORDS ? "words" : "char";
+    return text_of(data)->kind == UNROLL_CHARACTERS ? "char" : "words";
 }
 
 /* One-hot words would make the weights of the first layer as wide as the vocabulary. */
@@ -67,7 +68,7 @@ static unroll_status lm_network(const unroll_dataset *data, const char *options,
     spec->loss = "xent";
     *defaults = unroll_task_defaults_default();
     if (spec->embed == UNROLL_AUTO)
-        spec->embed = text->kind == UNROLL_WORDS ? spec->hidden : 0;
+        spec->embed = text->kind == UNROLL_CHARACTERS ? 0 : spec->hidden;
     return UNROLL_OK;
 }
 
@@ -102,6 +103,8 @@ static unroll_status too_short(size_t count, int rows, int steps)
                 count, rows, steps, fix);
 }
 
+static int32_t token_at(const struct lm_part *lm, size_t at) { return column_id(lm->text, lm->first + at); }
+
 /* Uniform over all places at which the last row still ends inside the text. */
 static size_t shift_of_epoch(const struct lm_part *lm, int64_t epoch)
 {
@@ -118,10 +121,10 @@ static void fill_training(const struct part *part, int64_t epoch, int64_t window
     size_t first = shift_of_epoch(lm, epoch) + (size_t)window * (size_t)part->shape->steps,
            rows = (size_t)part->shape->rows;
     for (size_t row = 0; row < rows; row++) {
-        const int32_t *from = lm->tokens + row * lm->piece + first;
+        size_t from = row * lm->piece + first;
         for (size_t t = 0; t < (size_t)part->shape->steps; t++) {
-            batch->tokens[t * rows + row] = from[t];
-            batch->classes[t * rows + row] = from[t + 1];
+            batch->tokens[t * rows + row] = token_at(lm, from + t);
+            batch->classes[t * rows + row] = token_at(lm, from + t + 1);
         }
     }
     batch->begins = window == 0; /* it does not follow on the last one of the epoch before */
@@ -158,10 +161,10 @@ static void fill_evaluation(const struct part *part, int64_t epoch, int64_t numb
         size_t counted_from = row == 0 ? 0 : lm->context;
         for (size_t t = 0; t < EVALUATION_STEPS; t++) {
             size_t step = (size_t)number * EVALUATION_STEPS + t, pair = row * lm->piece + step;
-            bool read = step < length && pair < pairs && row < lm->tokenizer;
+            bool read = step < length && pair < pairs && row < lm->reading;
             bool counted = read && step >= counted_from;
-            batch->tokens[t * rows + row] = read ? lm->tokens[pair] : ANY_TOKEN;
-            batch->classes[t * rows + row] = counted ? lm->tokens[pair + 1] : NOT_COUNTED;
+            batch->tokens[t * rows + row] = read ? token_at(lm, pair) : ANY_TOKEN;
+            batch->classes[t * rows + row] = counted ? token_at(lm, pair + 1) : NOT_COUNTED;
             batch->items += counted;
         }
     }
@@ -171,7 +174,7 @@ static unroll_status find_floor(struct lm_part *lm, int vocabulary_size)
 {
     double *count, all = (double)(lm->part.items - 1);
     TRY(ALLOCATE(count, (size_t)vocabulary_size, "to count %d tokens", vocabulary_size));
-    for (size_t i = 1; i < lm->part.items; i++) count[lm->tokens[i]]++;
+    for (size_t i = 1; i < lm->part.items; i++) count[token_at(lm, i)]++;
     for (int i = 0; i < vocabulary_size; i++)
         if (count[i] > 0)
             lm->floor -= count[i] / all * log(count[i] / all);
@@ -183,7 +186,7 @@ static void cut_evaluation(const struct task_request *request, struct lm_part *l
 {
     size_t pairs = lm->part.items - 1, rows = pairs / TOKENS_OF_A_ROW, ranks = (size_t)request->ranks;
     rows = rows < 1 ? 1 : rows > MAX_ROWS ? MAX_ROWS : rows;
-    lm->tokenizer = rows;
+    lm->reading = rows;
     lm->context = rows > 1 ? CONTEXT : 0;
     lm->piece = (pairs - lm->context + rows - 1) / rows;
     lm->part.shape->rows = (int)((rows + ranks - 1) / ranks * ranks);
@@ -195,21 +198,21 @@ static void cut_evaluation(const struct task_request *request, struct lm_part *l
 /* ---- parts ---- */
 
 /* The validation's data, or the last part of the text: its tokens are predicted but for the first. */
-static unroll_status choose_tokens(const struct task_request *request, enum part_of which, const int32_t **tokens,
-                                   size_t *count)
+static unroll_status choose_tokens(const struct task_request *request, enum part_of which, struct lm_part *lm)
 {
     size_t all = request->data->steps;
     const struct held_out *validation = &request->validation;
     size_t kept = validation->data || which == PART_ALL ? all : all - (size_t)((double)all * validation->share);
-    *tokens = text_of(request->data)->tokens;
+    size_t *count = &lm->part.items;
+    lm->text = text_of(request->data);
     *count = kept;
     if (which == PART_TRAINING)
         return UNROLL_OK;
     if (which == PART_VALIDATION && validation->data) {
-        *tokens = text_of(validation->data)->tokens;
+        lm->text = text_of(validation->data);
         *count = validation->data->steps;
     } else if (which == PART_VALIDATION) {
-        *tokens += kept;
+        lm->first = kept;
         *count = all - kept;
         if (validation->share > 0 && *count < 2)
             return fail(UNROLL_DATA,
@@ -231,23 +234,15 @@ static unroll_status cut(const struct task_request *request, enum part_of which,
 
 static unroll_status lm_open(const struct task_request *request, enum part_of which, struct part **part)
 {
-    const int32_t *tokens;
-    size_t count;
-    TRY(choose_tokens(request, which, &tokens, &count));
-    if (which != PART_TRAINING && count == 0)
+    struct lm_part chosen = {.kind = text_of(request->data)->kind}, *lm;
+    TRY(choose_tokens(request, which, &chosen));
+    if (which != PART_TRAINING && chosen.part.items == 0)
         return UNROLL_OK;
-    struct lm_part *lm;
+    TRY(cut(request, which, &chosen));
     TRY(ALLOCATE(lm, 1, "for a part of a text"));
-    lm->tokens = tokens;
+    *lm = chosen;
     lm->part.shapes = 1;
-    lm->part.items = count;
-    lm->part.examples = count ? count - 1 : 0;
-    lm->kind = text_of(request->data)->kind;
-    unroll_status status = cut(request, which, lm);
-    if (status != UNROLL_OK) {
-        release(lm);
-        return status;
-    }
+    lm->part.examples = lm->part.items ? lm->part.items - 1 : 0;
     *part = &lm->part;
     return UNROLL_OK;
 }
@@ -255,7 +250,7 @@ static unroll_status lm_open(const struct task_request *request, enum part_of wh
 static void lm_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
 {
     const struct lm_part *lm = (const struct lm_part *)part;
-    bool words = lm->kind == UNROLL_WORDS;
+    bool words = lm->kind != UNROLL_CHARACTERS;
     (void)observed;
     *evaluation = (unroll_evaluation){
         .loss = loss,

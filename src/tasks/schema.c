@@ -10,13 +10,12 @@
 
 #include "model/model.h"
 
-struct tokenizer tokenizer_of(const unroll_model *model)
+struct schema schema_of_model(const unroll_model *model, struct schema_column *column)
 {
-    return (struct tokenizer){
-        .kind = model->symbol_kind, .vocabulary = unroll_model_vocabulary(model), .vocabulary_size = model->input};
+    return schema_of_text(column, model->symbol_kind, unroll_model_vocabulary(model), model->input);
 }
 
-static const char *kind_name(unroll_token_kind kind) { return kind == UNROLL_WORDS ? "words" : "characters"; }
+static const char *kind_name(unroll_token_kind kind) { return kind == UNROLL_CHARACTERS ? "characters" : "words"; }
 
 unroll_status check_vocabulary(const unroll_model *model, const struct column *text)
 {
@@ -93,16 +92,17 @@ unroll_dataset_config unroll_dataset_default(void)
 unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *given, unroll_dataset **dataset)
 {
     unroll_dataset_config config = given ? *given : unroll_dataset_default();
-    struct tokenizer tokenizer;
+    struct schema_column column;
+    struct schema schema;
+    bool reads_text = config.model && config.model->tokens;
     if (given)
         CHECK_BEGUN(given, unroll_dataset_config, "unroll_dataset_default()");
-    if (config.model)
-        tokenizer = tokenizer_of(config.model);
-    if (config.model && config.model->tokens && tokenizer.vocabulary == NULL)
+    if (reads_text)
+        schema = schema_of_model(config.model, &column);
+    if (reads_text && column.vocabulary == NULL)
         return fail(UNROLL_UNSUPPORTED,
                     "the model has no vocabulary, so it reads no text; fix: take one that was trained on a text");
-    return dataset_open(path, config.reader, config.options, config.model && config.model->tokens ? &tokenizer : NULL,
-                        dataset);
+    return dataset_open(path, config.reader, config.options, reads_text ? &schema : NULL, dataset);
 }
 
 unroll_status unroll_model_set_schema(unroll_model *model, const char *name, const char *options,

@@ -4,8 +4,8 @@
 #include "data/reader_table.h"
 #include "tasks/task.h"
 
-/* With the model's vocabulary, which it must have. */
-struct tokenizer tokenizer_of(const unroll_model *model);
+/* Of a model that reads a text, by its vocabulary, which it must have; in the caller's *column. */
+struct schema schema_of_model(const unroll_model *model, struct schema_column *column);
 
 /* The model keeps the task, and what it must know of the data to read such again and to answer: what the task finds in
  * the part that is trained on, a vocabulary. */

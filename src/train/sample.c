@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "base/philox.h"
-#include "data/text.h"
+#include "data/reader_table.h"
 #include "data/words.h"
 #include "model/model.h"
 #include "tasks/schema.h"
@@ -147,14 +147,15 @@ static int find_symbol(const unroll_model *model, int count, const char *wanted)
 
 static unroll_status feed_prompt(struct sampler *sampler, const unroll_model *model, const char *prompt)
 {
-    struct tokenizer tokenizer = tokenizer_of(model);
+    struct schema_column column;
+    const struct schema schema = schema_of_model(model, &column);
     int line_end = find_symbol(model, sampler->symbols, "\n");
     unroll_dataset *text;
     unroll_status status = UNROLL_OK;
     if (prompt == NULL || *prompt == '\0')
         return feed(sampler, line_end < 0 ? 0 : line_end);
-    TRY(text_parse(prompt, strlen(prompt), "the prompt", &tokenizer, &text));
-    for (size_t i = 0; i < text->steps && status == UNROLL_OK; i++) status = feed(sampler, text->column->tokens[i]);
+    TRY(dataset_parse(prompt, strlen(prompt), "the prompt", "text", NULL, &schema, &text));
+    for (size_t i = 0; i < text->steps && status == UNROLL_OK; i++) status = feed(sampler, column_id(text->column, i));
     unroll_dataset_free(text);
     return status;
 }

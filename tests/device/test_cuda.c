@@ -1,7 +1,7 @@
 /* The CUDA device on the fake GPU (fake_cuda/): refusals, graphs, memory, precisions, long sequences, the same bits
  * twice. test_device compares numbers over the list of cases. Usage: with_fake_cuda.sh BUILD test_cuda */
 #include "check.h"
-#include "data/text.h"
+#include "data/reader_table.h"
 #include "device/cuda/context.h"
 #include "device/cuda/image.h"
 #include "device/gpu/gpu_executable.h"
@@ -311,14 +311,13 @@ static bool same_weights(unroll_session *a, unroll_session *b)
 static void test_scale_is_kept(void)
 {
     char folder[] = "/tmp/unroll_cuda_XXXXXX", path[64], command[80];
-    struct tokenizer reading = {.kind = UNROLL_CHARACTERS};
     unroll_spec spec = spec_of("lstm");
     unroll_model *model[2] = {NULL, NULL};
     unroll_trainer *t[2];
     unroll_dataset *text;
     snprintf(path, sizeof path, "%s/step", mkdtemp(folder));
-    CHECK(text_parse("abcabcabcabcabcabcabcabcabcabcabcabc", 36, "a text", &reading, &text) == UNROLL_OK, "%s",
-          unroll_last_error());
+    CHECK(dataset_parse("abcabcabcabcabcabcabcabcabcabcabcabc", 36, "a text", "text", NULL, NULL, &text) == UNROLL_OK,
+          "%s", unroll_last_error());
     spec.tokens = 1, spec.input = spec.output = 3, spec.loss = "xent";
     for (int i = 0; i < 2; i++) {
         CHECK(unroll_model_new(&spec, (uint64_t)(5 + i), &model[i]) == UNROLL_OK, "%s", unroll_last_error());

@@ -1,13 +1,13 @@
-/* Fuzz target: text_parse, by characters and by words. The symbols of an accepted text spell its bytes again,
+/* Fuzz target: the reader text, by characters and by words. The symbols of an accepted text spell its bytes again,
  * with these symbols given it has the same tokens, and a small vocabulary only makes words unknown.
  * For libFuzzer, or for driver.c without it. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/text.h"
+#include "data/reader_table.h"
 #include "unroll_train.h"
 
-enum { ALL_WORDS = 1 << 20, FEW_WORDS = 5 };
+enum { FEW_WORDS = 5 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +15,7 @@ static void check_spelling(const unroll_dataset *text, const uint8_t *data, size
 {
     size_t at = 0;
     for (size_t i = 0; i < text->steps; i++) {
-        const char *symbol = text->column->vocabulary[text->column->tokens[i]];
+        const char *symbol = text->column->vocabulary[column_id(text->column, i)];
         size_t length = strlen(symbol);
         if (length > size - at || memcmp(symbol, data + at, length) != 0)
             abort();
@@ -28,14 +28,14 @@ static void check_spelling(const unroll_dataset *text, const uint8_t *data, size
 /* Reading again with the symbols that were found gives the same tokens. */
 static void check_again(const unroll_dataset *text, const uint8_t *data, size_t size)
 {
-    struct tokenizer tokenizer = {.kind = text->column->kind,
-                                  .vocabulary = text->column->vocabulary,
-                                  .vocabulary_size = text->column->vocabulary_size};
+    struct schema_column column;
+    const struct schema schema =
+        schema_of_text(&column, text->column->kind, text->column->vocabulary, text->column->vocabulary_size);
     unroll_dataset *again;
-    if (text_parse(data, size, "fuzz", &tokenizer, &again) != UNROLL_OK)
+    if (dataset_parse(data, size, "fuzz", "text", NULL, &schema, &again) != UNROLL_OK)
         abort();
-    if (again->steps != text->steps ||
-        memcmp(again->column->tokens, text->column->tokens, text->steps * sizeof *text->column->tokens) != 0)
+    if (again->steps != text->steps || again->column->id_bytes != text->column->id_bytes ||
+        memcmp(again->column->ids, text->column->ids, text->steps * (size_t)text->column->id_bytes) != 0)
         abort();
     unroll_dataset_free(again);
 }
@@ -43,12 +43,12 @@ static void check_again(const unroll_dataset *text, const uint8_t *data, size_t 
 /* Symbols are numbered by frequency: a word keeps its number or is unknown, which is 0. */
 static void check_few_words(const unroll_dataset *all, const uint8_t *data, size_t size)
 {
-    struct tokenizer tokenizer = {.kind = UNROLL_WORDS, .max = FEW_WORDS};
     unroll_dataset *few;
-    if (text_parse(data, size, "fuzz", &tokenizer, &few) != UNROLL_OK || few->steps != all->steps)
+    if (dataset_parse(data, size, "fuzz", "text", "tokens=words,vocab=5", NULL, &few) != UNROLL_OK ||
+        few->steps != all->steps)
         abort();
     for (size_t i = 0; i < few->steps; i++)
-        if (few->column->tokens[i] != (all->column->tokens[i] < FEW_WORDS ? all->column->tokens[i] : 0))
+        if (column_id(few->column, i) != (column_id(all->column, i) < FEW_WORDS ? column_id(all->column, i) : 0))
             abort();
     check_again(few, data, size);
     unroll_dataset_free(few);
@@ -56,10 +56,8 @@ static void check_few_words(const unroll_dataset *all, const uint8_t *data, size
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
-    struct tokenizer words = {.kind = UNROLL_WORDS, .max = ALL_WORDS};
     unroll_dataset *text;
-    if (text_parse(data, size, "fuzz", &characters, &text) != UNROLL_OK) {
+    if (dataset_parse(data, size, "fuzz", "text", NULL, NULL, &text) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
             abort(); /* refused without a sentence */
         return 0;
@@ -67,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_spelling(text, data, size);
     check_again(text, data, size);
     unroll_dataset_free(text);
-    if (text_parse(data, size, "fuzz", &words, &text) != UNROLL_OK)
+    if (dataset_parse(data, size, "fuzz", "text", "tokens=words,vocab=1048576", NULL, &text) != UNROLL_OK)
         abort(); /* what is a text of characters is one of words */
     check_spelling(text, data, size);
     check_again(text, data, size);

@@ -15,7 +15,7 @@ enum { LENGTH = 103, MAX_BATCH = 256 };
 /* The first tokens of a text as a part to train on. */
 static unroll_status open_part(int32_t *tokens, size_t count, int rows, int steps, struct part **part)
 {
-    struct column column = {.type = COLUMN_TOKENS, .tokens = tokens, .vocabulary_size = LENGTH};
+    struct column column = {.type = COLUMN_TOKENS, .ids = tokens, .id_bytes = 4, .vocabulary_size = LENGTH};
     const unroll_dataset data = {.column = &column, .columns = 1, .steps = count};
     const struct task_request request = {.data = &data, .rows = rows, .steps = steps, .seed = 5, .ranks = 1};
     return task_lm.open(&request, PART_TRAINING, part);

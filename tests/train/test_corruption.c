@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "check.h"
-#include "data/text.h"
+#include "data/reader_table.h"
 #include "train/trainer.h"
 #include "unroll.h"
 
@@ -30,12 +30,11 @@ static unroll_trainer *trainer;
 static void start(void)
 {
     const char words[] = "the sea is wide, the sea is deep and we sail on it from day to day. ";
-    struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
     unroll_train_config config = unroll_train_default();
     unroll_spec spec = unroll_spec_default();
     char bytes[10 * sizeof words] = "";
     for (int i = 0; i < 10; i++) strcat(bytes, words);
-    MUST(text_parse(bytes, strlen(bytes), "the test's text", &characters, &text));
+    MUST(dataset_parse(bytes, strlen(bytes), "the test's text", "text", NULL, NULL, &text));
     spec.layers = 1;
     spec.hidden = 6;
     spec.embed = 4;

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "check.h"
-#include "data/text.h"
+#include "texts.h"
 #include "unroll_train.h"
 
 static bool says(const char *part) { return strstr(unroll_last_error(), part) != NULL; }
@@ -18,8 +18,7 @@ static bool says(const char *part) { return strstr(unroll_last_error(), part) !=
 static unroll_status parse(const void *bytes, size_t size, const char *name, const char *const *symbols,
                            int symbol_count, unroll_dataset **text)
 {
-    struct tokenizer reading = {.kind = UNROLL_CHARACTERS, .vocabulary = symbols, .vocabulary_size = symbol_count};
-    return text_parse(bytes, size, name, &reading, text);
+    return read_text_of(bytes, size, name, NULL, UNROLL_CHARACTERS, symbols, symbol_count, text);
 }
 
 /* The bytes must be refused with a sentence that has this part. */
@@ -40,16 +39,17 @@ static void test_symbols_are_in_code_point_order(void)
     static const char *const expected[] = {"\n", "\r", "a", "b", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
     static const int32_t expected_tokens[] = {3, 4, 2, 6, 3, 1, 0, 5};
     unroll_dataset *text;
-    size_t count;
     int symbols;
 
     if (!MUST(parse(bytes, sizeof bytes - 1, "t", NULL, 0, &text)))
         return;
-    const int32_t *tokens = unroll_dataset_tokens(text, &count);
     const char *const *symbol = unroll_dataset_vocabulary(text, &symbols);
     if (CHECK(symbols == 7, "%d tokens", symbols))
         for (int i = 0; i < symbols; i++) CHECK(strcmp(symbol[i], expected[i]) == 0, "token %d is '%s'", i, symbol[i]);
+    int32_t tokens[9] = {0};
+    size_t count = unroll_dataset_tokens(text, 0, 9, tokens);
     CHECK(count == 8 && memcmp(tokens, expected_tokens, sizeof expected_tokens) == 0, "%zu tokens differ", count);
+    CHECK(unroll_dataset_tokens(text, 6, 1, tokens) == 8 && tokens[0] == 0 && tokens[1] == 4, "the seventh token");
     unroll_dataset_free(text);
 }
 
@@ -61,7 +61,7 @@ static void test_smallest_texts(void)
         unroll_dataset_free(text);
     }
     if (MUST(parse("zzzz", 4, "t", NULL, 0, &text))) {
-        CHECK(text->steps == 4 && text->column->vocabulary_size == 1 && text->column->tokens[3] == 0,
+        CHECK(text->steps == 4 && text->column->vocabulary_size == 1 && column_id(text->column, 3) == 0,
               "one token repeated");
         unroll_dataset_free(text);
     }
@@ -110,7 +110,7 @@ static void test_given_symbols(void)
     unroll_dataset *text = NULL;
 
     if (MUST(parse("abc\n", 4, "t", symbols, 5, &text))) {
-        CHECK(memcmp(text->column->tokens, expected, sizeof expected) == 0, "tokens in the order given");
+        CHECK(same_tokens(text, expected, 4), "tokens in the order given");
         CHECK(text->column->vocabulary_size == 5 && strcmp(text->column->vocabulary[4], "\xc3\xa9") == 0,
               "tokens are kept");
         unroll_dataset_free(text);

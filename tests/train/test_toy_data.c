@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/key_value.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "check.h"
@@ -31,7 +30,7 @@ static const char *inside(const char *name)
 
 /* ---- a reader: "toy", then a line "X X Y" for each step, an empty one behind each sequence ---- */
 
-enum { WIDTH = 2, MAX_STEPS = 4096 };
+enum { WIDTH = 2 };
 
 static bool is_toy(const char *path, const char *head, size_t bytes)
 {
@@ -39,54 +38,50 @@ static bool is_toy(const char *path, const char *head, size_t bytes)
     return bytes > 4 && memcmp(head, "toy\n", 4) == 0;
 }
 
-static unroll_status read_lines(const char *text, double scale, unroll_dataset *data)
+static unroll_status read_step(const char *line, double scale, struct builder *builder, const int column[2])
 {
-    struct column *x = &data->column[0], *y = &data->column[1];
-    double value[WIDTH + 1];
-    for (const char *at = strchr(text, '\n') + 1; *at; at += *at == '\n') {
-        if (*at == '\n') {
-            data->begin[++data->sequences] = data->steps;
-            continue;
-        }
-        for (int i = 0; i <= WIDTH; i++, at += *at == ' ')
-            if (number_real(&at, -1e6, 1e6, &value[i]) != NUMBER_OK || data->steps == MAX_STEPS)
-                return fail(UNROLL_DATA, "step %zu is not %d numbers", data->steps, WIDTH + 1);
-        for (int i = 0; i < WIDTH; i++) x->numbers[data->steps * WIDTH + (size_t)i] = (float)value[i];
-        y->numbers[data->steps++] = (float)(value[WIDTH] * scale);
+    float value[WIDTH + 1];
+    double number;
+    for (int i = 0; i <= WIDTH; i++, line += *line == ' ') {
+        if (number_real(&line, -1e6, 1e6, &number) != NUMBER_OK)
+            return fail(UNROLL_DATA, "%s is not %d numbers", builder_place(builder), WIDTH + 1);
+        value[i] = (float)(i < WIDTH ? number : number * scale);
     }
-    return UNROLL_OK;
+    TRY(builder_numbers(builder, column[0], value, 1));
+    TRY(builder_numbers(builder, column[1], value + WIDTH, 1));
+    return builder_end_row(builder);
 }
 
-static unroll_status toy_open(const char *path, const char *options, const struct tokenizer *tokenizer,
-                              unroll_dataset **dataset)
+static unroll_status toy_read(struct input *input, const void *options, struct builder *builder)
 {
-    static const struct key keys[] = {{.name = "scale", .min = 0.5, .max = 10}, {0}};
-    double scale = 1;
-    unroll_dataset *made;
-    void *bytes;
-    size_t size;
-    (void)tokenizer;
-    TRY(key_values_read(options, "a toy", keys, &scale));
-    TRY(read_whole_file(path, 1 << 20, &bytes, &size));
-    TRY(dataset_new(2, &made));
-    made->column[0] = (struct column){.name = "x",
-                                      .type = COLUMN_NUMBERS,
-                                      .width = WIDTH,
-                                      .numbers = allocate_zeroed(MAX_STEPS * WIDTH, sizeof(float))};
-    made->column[1] = (struct column){
-        .name = "y", .type = COLUMN_NUMBERS, .width = 1, .numbers = allocate_zeroed(MAX_STEPS, sizeof(float))};
-    made->begin = allocate_zeroed(MAX_STEPS + 1, sizeof *made->begin);
-    unroll_status status = read_lines(bytes, scale, made);
-    release(bytes);
-    if (status == UNROLL_OK)
-        *dataset = made;
-    else
-        unroll_dataset_free(made);
-    return status;
+    double scale = *(const double *)options > 0 ? *(const double *)options : 1;
+    const char *line, *member;
+    char copy[64];
+    size_t length;
+    int column[2];
+    bool more;
+    TRY(builder_columns(builder, ROWS_ARE_STEPS));
+    TRY(builder_column(builder, "x", CELL_NUMBERS, false, WIDTH, &column[0]));
+    TRY(builder_column(builder, "y", CELL_NUMBERS, false, 1, &column[1]));
+    TRY(input_next(input, &member));
+    TRY(input_line(input, &line, &length, &more));
+    for (;;) {
+        TRY(input_line(input, &line, &length, &more));
+        if (!more)
+            return UNROLL_OK;
+        snprintf(copy, sizeof copy, "%.*s", (int)length, line);
+        TRY(length ? read_step(copy, scale, builder, column) : builder_end_sequence(builder));
+    }
 }
 
-static const struct reader toy_reader = {
-    .name = "toy", .about = "lines of a toy", .recognises = is_toy, .open = toy_open};
+static const struct key toy_keys[] = {{.name = "scale", .min = 0.5, .max = 10}, {0}};
+
+static const struct reader toy_reader = {.name = "toy",
+                                         .about = "lines of a toy",
+                                         .recognises = is_toy,
+                                         .keys = toy_keys,
+                                         .options_bytes = sizeof(double),
+                                         .read = toy_read};
 
 /* ---- a task: y from x, sequence by sequence; beside the loss the share of answers that are near ---- */
 
@@ -304,7 +299,7 @@ static void check_reader(unroll_dataset **data)
     CHECK_REFUSED(unroll_dataset_open(inside("data"), &config, &twice), UNROLL_USAGE, "its options are scale");
     config.options = NULL, config.reader = "text";
     MUST(unroll_dataset_open(inside("data"), &config, &twice));
-    CHECK(unroll_dataset_tokens(twice, &(size_t){0}) && !unroll_dataset_tokens(*data, &(size_t){0}),
+    CHECK(unroll_dataset_tokens(twice, 0, 0, NULL) && !unroll_dataset_tokens(*data, 0, 0, NULL),
           "a text if it is asked for");
     CHECK_REFUSED(unroll_task_network("toy", NULL, *data, &(unroll_spec){0}, NULL) || toy_check(NULL, twice), true,
                   "a toy has");

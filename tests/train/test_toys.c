@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "check.h"
-#include "data/text.h"
+#include "data/reader_table.h"
 #include "device/device.h"
 #include "file/model_file.h"
 #include "model/layer_kind.h"
@@ -162,10 +162,9 @@ static unroll_dataset *make_text(void)
 {
     enum { SIZE = 900 };
     char bytes[SIZE + 8];
-    struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
     unroll_dataset *text = NULL;
     for (int i = 0; i < SIZE; i++) bytes[i] = "abcd efg\n"[i * 5 % 9];
-    MUST(text_parse(bytes, SIZE, "the test's text", &characters, &text));
+    MUST(dataset_parse(bytes, SIZE, "the test's text", "text", NULL, NULL, &text));
     return text;
 }
 

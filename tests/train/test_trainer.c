@@ -16,7 +16,7 @@
 #include "base/philox.h"
 #include "check.h"
 #include "train/trainer.h"
-#include "data/text.h"
+#include "data/reader_table.h"
 #include "unroll.h"
 
 static char folder[] = "/tmp/unroll_trainer_XXXXXX";
@@ -29,12 +29,11 @@ static unroll_dataset *make_text(size_t size, uint64_t seed)
     static const char *const words[] = {"the ", "sea ", "is ", "wide ", "and ", "deep ", "we ", "sail.\n"};
     char *bytes = malloc(size + 16);
     struct rng rng = rng_new(seed, 0);
-    struct tokenizer characters = {.kind = UNROLL_CHARACTERS};
     unroll_dataset *text = NULL;
 
     strcpy(bytes, "thesaiwdnp l.\n"); /* every token of the words, so that all texts have the same */
     for (size_t at = strlen(bytes); at < size; at = strlen(bytes)) strcpy(bytes + at, words[rng_below(&rng, 8)]);
-    MUST(text_parse(bytes, size, "the test's text", &characters, &text));
+    MUST(dataset_parse(bytes, size, "the test's text", "text", NULL, NULL, &text));
     free(bytes);
     return text;
 }
@@ -262,8 +261,8 @@ static double evaluate_slowly(unroll_model *model, const unroll_dataset *text)
         return 0;
     unroll_status status = UNROLL_OK;
     for (size_t i = 0; i + 1 < text->steps && status == UNROLL_OK; i++) {
-        unroll_batch batch = {
-            .size = sizeof batch, .tokens = text->column->tokens + i, .targets = text->column->tokens + i + 1};
+        int32_t token[2] = {column_id(text->column, i), column_id(text->column, i + 1)};
+        unroll_batch batch = {.size = sizeof batch, .tokens = token, .targets = token + 1};
         status = unroll_forward(session, &batch);
     }
     MUST(status);

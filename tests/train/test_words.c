@@ -8,9 +8,9 @@
 
 #include "base/memory.h"
 #include "check.h"
-#include "data/text.h"
 #include "data/words.h"
 #include "model/model.h"
+#include "texts.h"
 #include "unroll_train.h"
 
 static char folder[] = "/tmp/unroll_words_XXXXXX";
@@ -24,9 +24,10 @@ static const char *inside(const char *name)
 
 static unroll_dataset *read_words(const char *bytes, int vocabulary)
 {
-    struct tokenizer tokenizer = {.kind = UNROLL_WORDS, .max = vocabulary};
+    char options[40];
     unroll_dataset *text = NULL;
-    MUST(text_parse(bytes, strlen(bytes), "t", &tokenizer, &text));
+    snprintf(options, sizeof options, "tokens=words,vocab=%d", vocabulary);
+    MUST(dataset_parse(bytes, strlen(bytes), "t", "text", options, NULL, &text));
     return text;
 }
 
@@ -41,7 +42,7 @@ static void check_split(const char *marked)
             strncat(bytes, at, 1);
     unroll_dataset *text = read_words(bytes, 1000);
     for (size_t i = 0; i < text->steps; i++)
-        strcat(strcat(found, i ? "|" : ""), text->column->vocabulary[text->column->tokens[i]]);
+        strcat(strcat(found, i ? "|" : ""), text->column->vocabulary[column_id(text->column, i)]);
     CHECK(strcmp(found, marked) == 0, "'%s' instead of '%s'", found, marked);
     unroll_dataset_free(text);
 }
@@ -89,10 +90,10 @@ static void test_vocabulary(void)
     unroll_dataset_free(text);
     text = read_words(bytes, 4);
     check_symbols(text, 4, all);
-    CHECK(text->steps == 10 && memcmp(text->column->tokens, tokens, sizeof tokens) == 0, "rare words are token 0");
+    CHECK(same_tokens(text, tokens, 10), "rare words are token 0");
     unroll_dataset_free(text);
     text = read_words("<unk>a", 2);
-    CHECK(text->steps == 2 && text->column->tokens[0] == 0 && text->column->tokens[1] == 1,
+    CHECK(text->steps == 2 && column_id(text->column, 0) == 0 && column_id(text->column, 1) == 1,
           "<unk> in a text is token 0");
     unroll_dataset_free(text);
 }
@@ -105,7 +106,7 @@ static void test_many_words(void)
     for (int i = 0; i < 2 * WORDS; i++) sprintf(bytes + i * LENGTH, " %05d", i % WORDS);
     unroll_dataset *text = read_words(bytes, 1 << 20);
     bool same = text->steps == 2 * WORDS && text->column->vocabulary_size == WORDS + 1;
-    for (int i = 0; i < 2 * WORDS && same; i++) same = text->column->tokens[i] == 1 + i % WORDS;
+    for (int i = 0; i < 2 * WORDS && same; i++) same = column_id(text->column, (size_t)i) == 1 + i % WORDS;
     CHECK(same, "%zu words, %d tokens", text->steps, text->column->vocabulary_size);
     unroll_dataset_free(text);
     free(bytes);
@@ -117,24 +118,19 @@ static void test_given_symbols(void)
     static const char *const no_unknown[] = {"a", "b"}, *const empty[] = {"<unk>", ""};
     static const char *const damaged[] = {"<unk>", "a\xff"};
     static const int32_t expected[] = {2, 0, 1, 1};
-    struct tokenizer tokenizer = {.kind = UNROLL_WORDS, .vocabulary = good, .vocabulary_size = 3};
     unroll_dataset *text = NULL;
 
-    if (MUST(text_parse("a b c a", 7, "t", &tokenizer, &text))) {
-        CHECK(text->steps == 4 && memcmp(text->column->tokens, expected, sizeof expected) == 0,
-              "numbers of the tokens");
+    if (MUST(read_text_of("a b c a", 7, "t", NULL, UNROLL_WORDS, good, 3, &text))) {
+        CHECK(same_tokens(text, expected, 4), "numbers of the tokens");
         check_symbols(text, 3, good);
         unroll_dataset_free(text);
     }
-    tokenizer.vocabulary = twice;
-    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "tokens 1 and 2 are the same word 'a'");
-    tokenizer.vocabulary_size = 2;
-    tokenizer.vocabulary = no_unknown;
-    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "have no '<unk>'");
-    tokenizer.vocabulary = empty;
-    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "token 1, '', is not one word");
-    tokenizer.vocabulary = damaged;
-    CHECK_REFUSED(text_parse("a", 1, "t", &tokenizer, &text), UNROLL_DATA, "is not one word");
+    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, twice, 3, &text), UNROLL_DATA,
+                  "tokens 1 and 2 are the same word 'a'");
+    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, no_unknown, 2, &text), UNROLL_DATA, "have no '<unk>'");
+    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, empty, 2, &text), UNROLL_DATA,
+                  "token 1, '', is not one word");
+    CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, damaged, 2, &text), UNROLL_DATA, "is not one word");
     unroll_dataset_config config = unroll_dataset_default();
     config.options = "tokens=words,vocab=1";
     CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
@@ -151,14 +147,14 @@ static void test_given_symbols(void)
 }
 
 /* A failed allocation anywhere is an error and leaves nothing behind. */
-static void check_no_memory(const struct tokenizer *tokenizer)
+static void check_no_memory(const char *options, const char *const *tokens)
 {
     uint64_t live = memory_live();
     unroll_dataset *text;
     int failures = 0;
     for (int n = 0;; n++, failures++) {
         memory_fail_after(n);
-        unroll_status status = text_parse("some text of words", 18, "t", tokenizer, &text);
+        unroll_status status = read_text_of("some text of words", 18, "t", options, UNROLL_WORDS, tokens, 3, &text);
         memory_fail_after(-1);
         if (status == UNROLL_OK)
             break;
@@ -172,8 +168,8 @@ static void test_no_memory(void)
 {
     static const char *const symbols[] = {"<unk>", "some", " words"};
 
-    check_no_memory(&(struct tokenizer){.kind = UNROLL_WORDS, .max = 10});
-    check_no_memory(&(struct tokenizer){.kind = UNROLL_WORDS, .vocabulary = symbols, .vocabulary_size = 3});
+    check_no_memory("tokens=words,vocab=10", NULL);
+    check_no_memory(NULL, symbols);
 }
 
 /* ---- models of words ---- */
@@ -227,8 +223,8 @@ static void test_model_file(const unroll_dataset *text)
         write_text("other", " the sea zebra");
         tokenizer.model = again;
         if (MUST(unroll_dataset_open(inside("other"), &tokenizer, &other)))
-            CHECK(other->steps == 3 && other->column->tokens[2] == 0 &&
-                      strcmp(text->column->vocabulary[other->column->tokens[1]], " sea") == 0,
+            CHECK(other->steps == 3 && column_id(other->column, 2) == 0 &&
+                      strcmp(text->column->vocabulary[column_id(other->column, 1)], " sea") == 0,
                   "read with other numbers");
         unroll_dataset_free(other);
     }
@@ -284,7 +280,7 @@ static unroll_dataset slice(const unroll_dataset *text, struct column *column, s
 {
     unroll_dataset part = *text;
     *column = *text->column;
-    column->tokens += first;
+    column->ids = (const char *)column->ids + first * (size_t)column->id_bytes;
     part.column = column;
     part.steps = count;
     return part;

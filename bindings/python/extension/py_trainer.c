@@ -74,13 +74,16 @@ static void dataset_dealloc(PyObject *self)
 
 static PyObject *dataset_tokens(PyObject *self, void *unused)
 {
-    size_t count;
-    const int32_t *tokens = unroll_dataset_tokens(((dataset_object *)self)->dataset, &count);
+    const unroll_dataset *dataset = ((dataset_object *)self)->dataset;
+    size_t count = unroll_dataset_tokens(dataset, 0, 0, NULL);
     Py_ssize_t shape[1] = {(Py_ssize_t)count};
     (void)unused;
-    if (!tokens)
+    if (!count)
         return none();
-    return array_inside(self, (void *)tokens, NUMBER_I32, 1, shape, true); /* which only readers get */
+    PyObject *array = array_new(NUMBER_I32, 1, shape);
+    if (array)
+        unroll_dataset_tokens(dataset, 0, count, array_data(array));
+    return array;
 }
 
 static PyObject *dataset_vocabulary(PyObject *self, void *unused)
@@ -94,7 +97,7 @@ static PyObject *dataset_vocabulary(PyObject *self, void *unused)
 }
 
 static PyGetSetDef dataset_members[] = {
-    {"tokens", dataset_tokens, NULL, "The numbers of its tokens, an Array of int32 in its own memory, or None.", NULL},
+    {"tokens", dataset_tokens, NULL, "The numbers of its tokens, a new Array of int32, or None.", NULL},
     {"vocabulary", dataset_vocabulary, NULL, "What the numbers stand for: a list of str.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 

@@ -1,0 +1,67 @@
+/* What readers hand rows to: of the rows a data set is made. A reader runs two or three times over its input, and does
+ * the same each time: first the builder finds what the columns are, then the vocabularies of texts, then it fills.
+ * So it needs no more memory than the data set itself has. Not a parser: a cell's bytes come from the reader. */
+#ifndef DATA_BUILDER_H
+#define DATA_BUILDER_H
+#include "data/data_schema.h"
+
+struct builder;
+
+enum layout {
+    ROWS_ARE_STEPS,    /* of one series, or of sequences that builder_end_sequence ends */
+    ROWS_ARE_EXAMPLES, /* each a sequence of its own */
+    ROWS_OPEN          /* found by content: with texts or arrays of steps they are examples, else steps */
+};
+
+enum cell {
+    CELL_TEXT,   /* anything: number, time, category, text, set, found by content or said by the option `columns` */
+    CELL_TOKENS, /* a text that is cut into tokens; may be handed over piece by piece */
+    CELL_LABEL,  /* a category */
+    CELL_WORD,   /* a category of each step of a row's sequence, or of a row that is a step */
+    CELL_SET,    /* several of a vocabulary: a cell "a|b", or builder_part for each */
+    CELL_NUMBERS
+};
+
+/* Before the first cell of a run. */
+unroll_status builder_columns(struct builder *builder, enum layout layout);
+/* In the same order in each run. name NULL: the data have none. of_sequence: where rows are examples, one entry for
+ * each; otherwise, of them, as many as steps. width: of numbers. *column: what the calls below name it by. */
+unroll_status builder_column(struct builder *builder, const char *name, enum cell cell, bool of_sequence, int width,
+                             int *column);
+
+/* One cell of the current row: its bytes in UTF-8, not ended by zero. Of tokens more bytes of the same text; of words
+ * (CELL_WORD) the next step. */
+unroll_status builder_text(struct builder *builder, int column, const char *bytes, size_t length);
+/* entries x width numbers: so many steps of the current row, going on; of one entry a row: entries 1. */
+unroll_status builder_numbers(struct builder *builder, int column, const float *numbers, size_t entries);
+/* A cell that has been called for no time in a row is missing: NaN, -1, a sequence without steps. */
+unroll_status builder_end_row(struct builder *builder);
+unroll_status builder_end_sequence(struct builder *builder); /* of rows that are steps */
+
+/* "'x.csv', row 12", for a reader's own messages: of the row that has not ended. Valid until the next call. */
+const char *builder_place(struct builder *builder);
+/* A sentence about the data that the user may want to know; kept once. */
+unroll_status builder_note(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- for reader_table.c ---- */
+
+enum { COLUMNS_TEXT = 1024 };
+
+/* What all readers take. */
+struct builder_options {
+    int tokens;                 /* unroll_token_kind */
+    double vocab;               /* the most entries of a vocabulary of tokens; 0: not said */
+    char columns[COLUMNS_TEXT]; /* "NAME=TYPE;NAME=TYPE": number category text time set ignore */
+    char group[COLUMN_NAME], time[COLUMN_NAME];
+};
+
+/* name: of the data, for messages; borrowed, as the schema is. */
+unroll_status builder_new(const char *name, const struct builder_options *options, const struct schema *schema,
+                          struct builder **builder);
+/* The reader has run once. *again: it must run again. */
+unroll_status builder_end_run(struct builder *builder, bool *again);
+/* After the last run. */
+unroll_status builder_take(struct builder *builder, unroll_dataset **dataset);
+void builder_free(struct builder *builder);
+
+#endif

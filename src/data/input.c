@@ -1,0 +1,333 @@
+/* One descriptor at a time and a buffer for lines. What can be read once only is copied to a file without a name, so
+ * that every input can be read again. */
+#include "data/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+enum { NAME_SHOWN = 160, BUFFER = 1 << 16, LINE_MAX_BYTES = 64 << 20 };
+
+struct input {
+    char path[4096], name[NAME_SHOWN + 40];
+    int descriptor; /* of the member that is read; -1: none */
+    int spool;      /* what came from a pipe; -1: it is a file */
+    bool is_folder, began;
+    char **file; /* [files] of a folder, sorted; of others the one */
+    int files, files_room, next;
+    const char *memory; /* in the place of files */
+    size_t memory_size, memory_at;
+    char *buffer; /* [room]: from begin to end it has not been given yet */
+    size_t room, begin, end;
+    bool ended; /* of the member, behind the buffer */
+    int64_t lines;
+};
+
+static unroll_status new_input(const char *name, struct input **input)
+{
+    struct input *made;
+    TRY(ALLOCATE(made, 1, "to read '%.*s'", NAME_SHOWN, name));
+    snprintf(made->path, sizeof made->path, "%s", name);
+    snprintf(made->name, sizeof made->name, "%.*s", NAME_SHOWN, name);
+    made->descriptor = made->spool = -1;
+    *input = made;
+    return UNROLL_OK;
+}
+
+static unroll_status cannot_read(const struct input *input)
+{
+    return fail(UNROLL_DATA, "cannot read '%.*s': %s", NAME_SHOWN, input->name, strerror(errno));
+}
+
+/* ---- opening ---- */
+
+static unroll_status add_file(struct input *input, const char *path)
+{
+    if (input->files == input->files_room) {
+        int room = 2 * input->files_room + 4;
+        if (!enlarge(&input->file, (size_t)input->files * sizeof(char *), (size_t)room * sizeof(char *)))
+            return fail(UNROLL_RESOURCE, "no memory for the names in '%.*s'", NAME_SHOWN, input->name);
+        input->files_room = room;
+    }
+    char *copy;
+    TRY(ALLOCATE(copy, strlen(path) + 1, "for a name"));
+    input->file[input->files++] = strcpy(copy, path);
+    return UNROLL_OK;
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static _Thread_local struct input *walked; /* ftw gives its caller nothing */
+static _Thread_local unroll_status walk_status;
+
+static int visit(const char *path, const struct stat *info, int type, struct FTW *ftw)
+{
+    const char *base = path + ftw->base;
+    if (ftw->level > 0 && base[0] == '.')
+        return type == FTW_D ? FTW_SKIP_SUBTREE : FTW_CONTINUE;
+    if (type == FTW_F && S_ISREG(info->st_mode))
+        walk_status = add_file(walked, path);
+    return walk_status == UNROLL_OK ? FTW_CONTINUE : FTW_STOP;
+}
+
+/* Hidden files are none of the data. */
+static unroll_status list_folder(struct input *input)
+{
+    input->is_folder = true;
+    walked = input;
+    walk_status = UNROLL_OK;
+    if (nftw(input->path, visit, 16, FTW_ACTIONRETVAL) < 0)
+        return cannot_read(input);
+    TRY(walk_status);
+    if (input->files == 0)
+        return fail(UNROLL_DATA, "the folder '%.*s' has no files; fix: name another", NAME_SHOWN, input->name);
+    qsort(input->file, (size_t)input->files, sizeof *input->file, compare_names);
+    return UNROLL_OK;
+}
+
+static unroll_status spool(struct input *input, int from)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[512], bytes[1 << 14];
+    ssize_t got;
+    snprintf(path, sizeof path, "%s/unroll_XXXXXX", folder && *folder ? folder : "/tmp");
+    input->spool = mkstemp(path);
+    if (input->spool < 0)
+        return fail(UNROLL_RESOURCE, "cannot keep %s in '%s': %s; fix: TMPDIR=FOLDER", input->name, path,
+                    strerror(errno));
+    unlink(path);
+    while ((got = read(from, bytes, sizeof bytes)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return cannot_read(input);
+        for (ssize_t put, at = 0; at < got; at += put)
+            if ((put = write(input->spool, bytes + at, (size_t)(got - at))) < 0)
+                return fail(UNROLL_RESOURCE, "cannot keep %s in '%s': %s; fix: TMPDIR=FOLDER", input->name, path,
+                            strerror(errno));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status find_files(struct input *input, const char *path)
+{
+    struct stat info;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &info) < 0) {
+        unroll_status status = fail(UNROLL_DATA, "cannot open '%.*s': %s%s", NAME_SHOWN, input->name, strerror(errno),
+                                    errno == ENOENT ? "; fix: check the name" : "");
+        if (descriptor >= 0)
+            close(descriptor);
+        return status;
+    }
+    unroll_status status = S_ISDIR(info.st_mode)   ? list_folder(input)
+                           : S_ISREG(info.st_mode) ? add_file(input, path)
+                                                   : spool(input, descriptor);
+    close(descriptor);
+    return status;
+}
+
+unroll_status input_open(const char *path, struct input **input)
+{
+    bool standard_input = strcmp(path, "-") == 0;
+    struct input *made;
+    TRY(new_input(standard_input ? "standard input" : path, &made));
+    unroll_status status = find_files(made, standard_input ? "/dev/stdin" : path);
+    if (status == UNROLL_OK)
+        *input = made;
+    else
+        input_close(made);
+    return status;
+}
+
+unroll_status input_of_memory(const void *bytes, size_t size, const char *name, struct input **input)
+{
+    TRY(new_input(name, input));
+    (*input)->memory = bytes ? bytes : "";
+    (*input)->memory_size = size;
+    return UNROLL_OK;
+}
+
+static void close_member(struct input *input)
+{
+    if (input->descriptor >= 0 && input->descriptor != input->spool)
+        close(input->descriptor);
+    input->descriptor = -1;
+    input->begin = input->end = input->memory_at = 0;
+    input->lines = 0;
+    input->ended = false;
+}
+
+void input_close(struct input *input)
+{
+    if (input == NULL)
+        return;
+    close_member(input);
+    if (input->spool >= 0)
+        close(input->spool);
+    for (int i = 0; i < input->files; i++) release(input->file[i]);
+    release(input->file);
+    release(input->buffer);
+    release(input);
+}
+
+/* ---- members ---- */
+
+static unroll_status open_member(struct input *input, const char *path)
+{
+    if (input->spool >= 0) {
+        input->descriptor = input->spool;
+        return lseek(input->spool, 0, SEEK_SET) == 0 ? UNROLL_OK : cannot_read(input);
+    }
+    input->descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (input->is_folder)
+        snprintf(input->name, sizeof input->name, "%.*s", NAME_SHOWN, path);
+    return input->descriptor >= 0 ? UNROLL_OK
+                                  : fail(UNROLL_DATA, "cannot open '%.*s': %s", NAME_SHOWN, path, strerror(errno));
+}
+
+unroll_status input_next(struct input *input, const char **member)
+{
+    int members = input->memory || input->spool >= 0 ? 1 : input->files;
+    close_member(input);
+    *member = NULL;
+    if (input->next == members)
+        return UNROLL_OK;
+    const char *path = input->files ? input->file[input->next] : input->path;
+    input->next++;
+    if (input->memory == NULL)
+        TRY(open_member(input, path));
+    *member = input->is_folder ? path + strlen(input->path) + (path[strlen(input->path)] == '/') : input->name;
+    return UNROLL_OK;
+}
+
+unroll_status input_rewind(struct input *input)
+{
+    close_member(input);
+    input->next = 0;
+    return UNROLL_OK;
+}
+
+/* ---- bytes ---- */
+
+static unroll_status read_member(struct input *input, void *to, size_t wanted, size_t *got)
+{
+    if (input->memory) {
+        size_t left = input->memory_size - input->memory_at;
+        *got = wanted < left ? wanted : left;
+        memcpy(to, input->memory + input->memory_at, *got);
+        input->memory_at += *got;
+        return UNROLL_OK;
+    }
+    ssize_t bytes;
+    do bytes = read(input->descriptor, to, wanted);
+    while (bytes < 0 && errno == EINTR);
+    *got = bytes > 0 ? (size_t)bytes : 0;
+    return bytes < 0 ? cannot_read(input) : UNROLL_OK;
+}
+
+unroll_status input_read(struct input *input, void *to, size_t wanted, size_t *got)
+{
+    size_t kept = input->end - input->begin;
+    if (kept == 0)
+        return read_member(input, to, wanted, got);
+    *got = kept < wanted ? kept : wanted;
+    memcpy(to, input->buffer + input->begin, *got);
+    input->begin += *got;
+    return UNROLL_OK;
+}
+
+/* More bytes behind those that are in the buffer. */
+static unroll_status fill_buffer(struct input *input)
+{
+    size_t kept = input->end - input->begin, got;
+    if (kept >= LINE_MAX_BYTES)
+        return fail(UNROLL_DATA, "'%s' has a line of more than 64 MiB, number %lld; fix: cut it", input->name,
+                    (long long)input->lines + 1);
+    if (kept)
+        memmove(input->buffer, input->buffer + input->begin, kept);
+    input->begin = 0, input->end = kept;
+    if (kept + BUFFER > input->room) {
+        if (!enlarge(&input->buffer, kept, 2 * kept + BUFFER))
+            return fail(UNROLL_RESOURCE, "no memory for a line of '%s'", input->name);
+        input->room = 2 * kept + BUFFER;
+    }
+    TRY(read_member(input, input->buffer + kept, input->room - kept, &got));
+    input->end += got;
+    input->ended = got == 0;
+    return UNROLL_OK;
+}
+
+unroll_status input_line(struct input *input, const char **line, size_t *length, bool *more)
+{
+    size_t looked = 0;
+    char *end = NULL;
+    for (;;) {
+        size_t kept = input->end - input->begin;
+        if (kept > looked)
+            end = memchr(input->buffer + input->begin + looked, '\n', kept - looked);
+        looked = kept;
+        if (end || input->ended)
+            break;
+        TRY(fill_buffer(input));
+    }
+    *more = end || looked;
+    if (!*more)
+        return UNROLL_OK;
+    *line = input->buffer + input->begin;
+    *length = end ? (size_t)(end - *line) : looked;
+    input->begin += *length + (end != NULL);
+    *length -= *length && (*line)[*length - 1] == '\r';
+    input->lines++;
+    return UNROLL_OK;
+}
+
+unroll_status input_whole(struct input *input, uint64_t max_bytes, void **bytes, size_t *size)
+{
+    char *all = NULL;
+    size_t room = 0, used = 0, got;
+    unroll_status status = UNROLL_OK;
+    do {
+        size_t larger = used + used / 2 + BUFFER;
+        if (used + 1 >= room && !enlarge(&all, used, room = larger))
+            status = fail(UNROLL_RESOURCE, "no memory for '%s'", input->name);
+        else
+            status = input_read(input, all + used, room - used - 1, &got);
+        used += status == UNROLL_OK ? got : 0;
+        if (status == UNROLL_OK && used > max_bytes)
+            status = fail(UNROLL_DATA, "'%s' is larger than %llu bytes", input->name, (unsigned long long)max_bytes);
+    } while (status == UNROLL_OK && got);
+    if (status != UNROLL_OK) {
+        release(all);
+        return status;
+    }
+    all[used] = 0;
+    *bytes = all, *size = used;
+    return UNROLL_OK;
+}
+
+unroll_status input_head(struct input *input, char *head, size_t room, size_t *got)
+{
+    const char *member;
+    size_t more = 1;
+    *got = 0;
+    TRY(input_rewind(input));
+    TRY(input_next(input, &member));
+    while (member && more && *got < room) {
+        TRY(input_read(input, head + *got, room - *got, &more));
+        *got += more;
+    }
+    return input_rewind(input);
+}
+
+const char *input_path(const struct input *input) { return input->path; }
+const char *input_name(const struct input *input) { return input->name; }
+int64_t input_lines(const struct input *input) { return input->lines; }
+bool input_is_folder(const struct input *input) { return input->is_folder; }
