@@ -342,8 +342,8 @@ UNROLL_API unroll_status unroll_stream_weights_init(void *memory, size_t bytes, 
                                                     const unroll_stream_config *config,
                                                     unroll_stream_weights **weights);
 
-/* inputs [B, input]; outputs [B, output], of a model without head [B, width of h]. Numbers that are not
- * finite are refused before anything changes. */
+/* inputs [B, input]; outputs [B, output], of a model without head [B, width of h]; of a model with a pool the answers
+ * to the sequences so far. Numbers that are not finite are refused before anything changes. */
 UNROLL_API unroll_status unroll_stream_step(unroll_stream *stream, const float *inputs, float *outputs);
 /* Of a model of tokens: tokens [B]. */
 UNROLL_API unroll_status unroll_stream_step_tokens(unroll_stream *stream, const int32_t *tokens, float *outputs);

@@ -106,6 +106,7 @@ static const char *section_of(const struct program *p, const struct act *a)
     case ACT_PRODUCT: return "product";
     case ACT_COLUMN: return "column";
     case ACT_SOFTMAX: return "softmax";
+    case ACT_POOL: return "pool_max";
     case ACT_COPY: return p->vector[a->from].is_sum ? "copy_sums" : "copy_short";
     case ACT_POINTWISE: break;
     }

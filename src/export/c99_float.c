@@ -183,6 +183,37 @@ static const char softmax_text[] = "/* Sixteen sums by column modulo 16, then a 
                                    "        y[i] *= inverse;\n"
                                    "}\n\n";
 
+static const char mean_text[] =
+    "/* The mean of the steps since a reset, of which `sum` has the sums, then how many they are: from 2^24 steps on that "
+    "stays. */\n"
+    "static void pool_mean(float *y, const float *x, float *sum, int n)\n"
+    "{\n"
+    "    sum[n] += 1.0f;\n"
+    "    for (int i = 0; i < n; i++) {\n"
+    "        sum[i] += x[i];\n"
+    "        y[i] = sum[i] / sum[n];\n"
+    "    }\n"
+    "}\n\n";
+
+static const char max_text[] = "/* The largest of the steps since a reset, then how many they are. */\n"
+                               "static void pool_max(float *y, const float *x, float *largest, int n)\n"
+                               "{\n"
+                               "    for (int i = 0; i < n; i++) {\n"
+                               "        if (largest[n] == 0.0f || x[i] > largest[i])\n"
+                               "            largest[i] = x[i];\n"
+                               "        y[i] = largest[i];\n"
+                               "    }\n"
+                               "    largest[n] += 1.0f;\n"
+                               "}\n\n";
+
+static bool has_pool(const struct program *p, bool is_mean)
+{
+    for (int i = 0; i < p->acts; i++)
+        if (p->act[i].kind == ACT_POOL && p->act[i].is_mean == is_mean)
+            return true;
+    return false;
+}
+
 static void print_pointwise(const struct printer *p, const struct pointwise *f)
 {
     fprintf(p->file, "/* %s, unit by unit. */\n", f->record->name);
@@ -234,6 +265,8 @@ void print_float_functions(const struct printer *p)
     fputs(program_has(p->program, ACT_PRODUCT) ? product_text : "", p->file);
     fputs(program_has(p->program, ACT_COLUMN) ? column_text : "", p->file);
     fputs(program_has(p->program, ACT_SOFTMAX) ? softmax_text : "", p->file);
+    fputs(has_pool(p->program, true) ? mean_text : "", p->file);
+    fputs(has_pool(p->program, false) ? max_text : "", p->file);
     print_embedding(p);
     for (int i = 0; i < p->program->acts; i++)
         if (p->program->act[i].pointwise)

@@ -1,6 +1,7 @@
 /* The header of exported C: what it is and costs, sizes, the struct, the functions. */
 #include "export/c99.h"
 #include "export/estimate.h"
+#include "model/layer_kind.h"
 #include "unroll_advanced.h"
 
 static void print_network(const struct printer *p)
@@ -15,7 +16,7 @@ static void print_network(const struct printer *p)
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         const bool is_dense = !l->cell;
-        fprintf(p->file, "%s%s %u", i % 5 == 4 ? "\n *         -> " : " -> ", is_dense ? "dense" : l->cell->name,
+        fprintf(p->file, "%s%s %u", i % 5 == 4 ? "\n *         -> " : " -> ", is_dense ? l->kind->name : l->cell->name,
                 l->outputs);
         if (is_dense && l->activation.kind != ACTIVATION_LINEAR)
             fprintf(p->file, " %s", activation_name(l->activation.kind));

@@ -1,5 +1,6 @@
 /* The step function of exported C: the list of acts as calls, and what the calls are given. */
 #include "export/c99.h"
+#include "model/layer_kind.h"
 #include <math.h>
 #include <string.h>
 
@@ -81,6 +82,7 @@ static const char *const forms[][2] = {
     [ACT_COLUMN] = {"column($T, known ? $W + token * $r : NULL, $B, $n);",
                     "column($T, known ? $W + token * $r : NULL, $M, $B, $n, $s);"},
     [ACT_SOFTMAX] = {"softmax($T, $F, $n);", "softmax($T, $F, $n, $f);"},
+    [ACT_POOL] = {"pool_$P($T, $F, $Z, $n);", "pool_max($T, $F, $Z, $n);"},
     [ACT_COPY] = {"memcpy($T, $F, $n * sizeof(float));", "copy_$S($T, $F, $n, $d);"},
 };
 static const char *const one_hot[2] = {"one_hot($T, token, $n);", "one_hot($T, token, $n, $Q);"};
@@ -112,6 +114,8 @@ static void print_argument_of(const struct printer *p, const struct act *a, char
     switch (letter) {
     case 'T': print_vector(p, to, a->to_first); break;
     case 'F': print_vector(p, from, 0); break;
+    case 'P': fputs(a->is_mean ? "mean" : "max", p->file); break;
+    case 'Z': print_vector(p, &p->program->vector[a->state], 0); break;
     case 'S': fputs(from->is_sum ? "sums" : "short", p->file); break;
     case 'W': print_matrix(p, a); break;
     case 'B': print_bias(p, a); break;
@@ -150,7 +154,10 @@ static void print_act(const struct printer *p, const struct act *a)
 static void print_layer_comment(const struct printer *p, int layer)
 {
     const struct layer *l = &p->program->model->layer[layer];
-    if (!l->cell)
+    if (!l->cell && !l->kind->is_affine)
+        fprintf(p->file, "\n    /* layer %d, '%s': %s, %u -> %u */\n", layer, l->name, l->kind->name, l->input,
+                l->outputs);
+    else if (!l->cell)
         fprintf(p->file, "\n    /* layer %d, '%s': dense, %u -> %u, %s */\n", layer, l->name, l->input, l->outputs,
                 activation_name(l->activation.kind));
     else

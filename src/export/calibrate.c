@@ -100,6 +100,13 @@ static void run_embed(const struct run *r, const struct act *a)
                                            : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
 }
 
+/* Of integers the largest alone. */
+static void run_pool(const double *x, double *largest, double *y, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) y[i] = largest[i] = largest[n] > 0 ? fmax(largest[i], x[i]) : x[i];
+    largest[n] = 1;
+}
+
 static void run_act(const struct run *r, const struct act *a)
 {
     switch (a->kind) {
@@ -111,6 +118,7 @@ static void run_act(const struct run *r, const struct act *a)
     case ACT_COLUMN: run_product(r, a); break;
     case ACT_POINTWISE: run_pointwise(r, a->pointwise); break;
     case ACT_SOFTMAX: run_softmax(r->value[a->from], r->value[a->to], a->count); break;
+    case ACT_POOL: run_pool(r->value[a->from], r->value[a->state], r->value[a->to], a->count); break;
     }
 }
 

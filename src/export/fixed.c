@@ -145,6 +145,7 @@ static void run_act(const struct unroll_integer *r, const struct act *a)
     case ACT_COLUMN: run_products(r, a); break;
     case ACT_POINTWISE: run_pointwise(r, a->pointwise); break;
     case ACT_SOFTMAX: softmax(r->value[a->to], r->value[a->from], (int)a->count, v[a->from].fraction); break;
+    case ACT_POOL: pool_max(r->value[a->to], r->value[a->from], r->value[a->state], (int)a->count); break;
     case ACT_COPY: run_copy(r, a); break;
     }
 }

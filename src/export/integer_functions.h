@@ -82,6 +82,18 @@ static void one_hot(int16_t *y, int32_t token, int n, int fraction)
     for (int i = 0; i < n; i++) y[i] = (int16_t)(i == token ? 1 << fraction : 0);
 }
 
+/* ==== pool_max ==== */
+/* The largest of the steps since a reset, and behind them whether there was one. */
+static void pool_max(int16_t *y, const int16_t *x, int16_t *largest, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (!largest[n] || x[i] > largest[i])
+            largest[i] = x[i];
+        y[i] = largest[i];
+    }
+    largest[n] = 1;
+}
+
 /* ==== copy_short: narrow ==== */
 static void copy_short(int16_t *y, const int16_t *x, int n, int shift)
 {

@@ -182,6 +182,24 @@ static unroll_status lower_activate(struct lowering *l, const struct op *op)
                                             .count = l->p->vector[to].size});
 }
 
+/* A mean of integers would have sums of any number of steps. */
+static unroll_status lower_pool(struct lowering *l, const struct op *op)
+{
+    struct act act = {.kind = ACT_POOL, .layer = op->depth - 1, .matrix = -1, .is_mean = op->choice == POOL_MEAN};
+    if (l->p->is_integer && act.is_mean)
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "layer %d ('%s'): integers have no room for the sums of a pool 'mean'; fix: `dtype` fp32, or a network "
+            "with the pool 'max' or 'last'",
+            act.layer, l->p->model->layer[act.layer].name);
+    TRY(operand_of(l, op->view[POOL_X].buffer, &act.from));
+    TRY(vector_of(l, op->view[POOL_Y].buffer, PLACE_WORK, &act.to));
+    TRY(vector_of(l, op->view[POOL_STATE].buffer, PLACE_STATE, &act.state));
+    snprintf(l->p->vector[act.state].name, sizeof l->p->vector->name, "pool_l%d", act.layer);
+    act.count = l->p->vector[act.to].size;
+    return program_push(l->p, &act);
+}
+
 static unroll_status lower_copy(struct lowering *l, const struct op *op)
 {
     struct act act = {.kind = ACT_COPY, .layer = op->depth - 1, .matrix = -1};
@@ -197,6 +215,7 @@ static unroll_status lower_op(struct lowering *l, const struct op *op)
     static unroll_status (*const forms[OP_KIND_MAX])(struct lowering *, const struct op *) = {
         [OP_EMBED] = lower_embed, [OP_GEMM] = lower_product,      [OP_GATHER_COLUMNS] = lower_product,
         [OP_RNN] = lower_rnn,     [OP_ACTIVATE] = lower_activate, [OP_COPY] = lower_copy,
+        [OP_POOL] = lower_pool,
     };
     const struct layer *layer = &l->p->model->layer[op->depth ? op->depth - 1 : 0];
     if (!forms[op->kind] || (op->kind == OP_COPY && op->view[COPY_TO].access == ADD))

@@ -80,13 +80,16 @@ enum act_kind {
     ACT_COLUMN,  /* to (+)= bias + column `token` of W */
     ACT_POINTWISE,
     ACT_SOFTMAX,
-    ACT_COPY /* from one format to another, if they differ */
+    ACT_POOL, /* to = from beside the steps before, in `state`: their mean, or the largest */
+    ACT_COPY  /* from one format to another, if they differ */
 };
 
 struct act {
     enum act_kind kind;
     int layer;                    /* of the model, or -1 */
     int from, to;                 /* vectors */
+    int state;                    /* of a pool: what was made of the steps so far, then how many they are */
+    bool is_mean;                 /* of a pool */
     uint32_t to_first, count;     /* the part of `to` */
     int matrix;                   /* index, or -1 */
     uint32_t row;                 /* the first of count rows */

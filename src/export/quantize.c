@@ -154,6 +154,14 @@ static void size_tables(struct program *p)
     }
 }
 
+/* What is largest stays in the format that it came in. */
+static void size_pools(struct program *p)
+{
+    for (int i = 0; i < p->acts; i++)
+        if (p->act[i].kind == ACT_POOL)
+            p->vector[p->act[i].to].fraction = p->vector[p->act[i].state].fraction = p->vector[p->act[i].from].fraction;
+}
+
 /* ---- products -------------------------------------------------------------------------- */
 
 /* No sum can leave 31 bits, whatever enters: operands are within 2^15 of their format. */
@@ -344,6 +352,7 @@ static unroll_status quantize(struct program *p, double margin)
             size_nodes(p->act[i].pointwise, margin);
     size_vectors(p, margin);
     size_tables(p);
+    size_pools(p);
     TRY(size_sums(p));
     for (int i = 0; i < p->acts; i++) {
         struct act *a = &p->act[i];

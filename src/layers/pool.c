@@ -91,6 +91,27 @@ static unroll_status lower_ends(struct plan *p, int layer, int x, int y)
     return lower_part(p, layer, &part, x, y, -1);
 }
 
+/* A stream's answer is that of the sequence so far: of its last step the step itself, otherwise a state goes on. */
+static unroll_status lower_streaming(struct plan *p, int layer, int x, int y)
+{
+    const struct layer *l = &p->model->layer[layer];
+    const bool copies = l->pool == POOL_LAST;
+    struct op op = op_new(copies ? OP_COPY : OP_POOL, PHASE_FORWARD, layer + 1);
+    op.choice = l->pool;
+    op.view[copies ? (int)COPY_FROM : (int)POOL_X] = view_of(p, x, READ);
+    op.view[copies ? (int)COPY_TO : (int)POOL_Y] = view_of(p, y, WRITE);
+    for (int next = 0; next < 2 && !copies; next++) {
+        char name[32];
+        snprintf(name, sizeof name, next ? "pn.l%d" : "p0.l%d", layer);
+        int state = plan_add(p, name, p->config.real, next ? SEG_IO : SEG_CARRY,
+                             SHAPE2(AX_B, p->config.B, AX_K, l->outputs + 1));
+        if (state < 0)
+            return UNROLL_RESOURCE;
+        op.view[next ? POOL_NEXT : POOL_STATE] = view_of(p, state, next ? WRITE : READ);
+    }
+    return plan_push(p, &op);
+}
+
 static unroll_status lower(struct plan *p, int layer, int x, int *y)
 {
     const struct layer *l = &p->model->layer[layer];
@@ -107,6 +128,8 @@ static unroll_status lower(struct plan *p, int layer, int x, int *y)
     *y = lower_output(p, layer);
     if (*y < 0)
         return UNROLL_RESOURCE;
+    if (c->streaming)
+        return lower_streaming(p, layer, x, *y);
     if (l->pool == POOL_LAST)
         return lower_ends(p, layer, x, *y);
     if (l->pool == POOL_MAX && c->mode >= MODE_TRAIN) { /* backward has only to look where each was found */

@@ -68,6 +68,7 @@ static struct op_kind_info kinds[OP_KIND_MAX] = {
     [OP_RECV].adjoint = adjoint_recv,
 
     [OP_RNN].carried = {{RNN_H0, RNN_HN}, {RNN_S0, RNN_SN}},
+    [OP_POOL].carried = {{POOL_STATE, POOL_NEXT}},
     [OP_RNN_BACK].carried = {{RNN_DHN, RNN_DH0}, {RNN_DSN, RNN_DS0}},
 };
 static int kind_count = OP_BUILT_IN;

@@ -98,7 +98,14 @@ enum {                                                                   /* rnn 
 enum { DROPOUT_X, DROPOUT_RUN, DROPOUT_Y, DROPOUT_LENGTHS };
 enum { ACTIVATE_X, ACTIVATE_Y };
 enum { ACTIVATE_BACK_X, ACTIVATE_BACK_DY, ACTIVATE_BACK_DX }; /* x: what entered the activation */
-enum { POOL_X, POOL_LENGTHS, POOL_Y, POOL_AT }; /* at, of max: the step that each maximum is of; -1: none */
+enum {
+    POOL_X,
+    POOL_LENGTHS,
+    POOL_Y,
+    POOL_AT,    /* of max, for the backward: the step that each maximum is of; -1: none */
+    POOL_STATE, /* [B,K+1]   of a streaming plan: what is made of the steps so far, and how many */
+    POOL_NEXT
+};
 enum { POOL_BACK_DY, POOL_BACK_LENGTHS, POOL_BACK_AT, POOL_BACK_DX };
 enum pool { POOL_LAST, POOL_MEAN, POOL_MAX, POOL_FIRST }; /* `choice` of a pool; first: of backward in time the last */
 enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT };

@@ -448,6 +448,7 @@ unroll_status plan_streaming(const struct unroll_model *model, struct plan_confi
                         "frames that are still to come; fix: train one direction, or run whole sequences in a session",
                         l, model->layer[l].name);
     config->mode = MODE_INFER;
+    config->streaming = true;
     config->T = 1;
     config->traits.gathers_columns = (struct gathers_columns){1, UINT32_MAX, true};
     return plan_new(model, config, plan);

@@ -188,6 +188,7 @@ struct plan_config {
     bool results;                /* of an evaluation: the host reads what the last layer gives */
     bool stateful;               /* the states that leave are the next run's initial states */
     bool input_gradient;         /* of float inputs */
+    bool streaming;              /* a step at a time, to the end of a stream: plan_streaming */
     bool no_dropout;             /* a module that evaluates: gradients, no masks */
     int optimizer_states;        /* arrays that the optimizer keeps for each parameter */
     int optimizer;               /* index in the optimizer table */

@@ -38,6 +38,34 @@ static void run_activate(const struct stream_call *c)
         c->isa->activate(&c->activation, c->from.at + b * c->from.row, c->to.at + b * c->to.row, c->width);
 }
 
+static float *row_of_fields(const struct fields *f, size_t b) { return (float *)f->at + b * f->row; }
+
+/* A pool over the steps so far: `state` and `next` hold what is made of them, then how many they are, as a float: from
+ * 2^24 steps on that stays. The bits of a session with so many steps. */
+static void run_mean(const struct stream_call *c)
+{
+    for (size_t b = 0; b < c->rows; b++) {
+        const float *x = c->from.at + b * c->from.row, *state = row_of_fields(&c->step.value.state, b);
+        float *next = row_of_fields(&c->step.value.next, b), *y = c->to.at + b * c->to.row;
+        const float steps = next[c->width] = state[c->width] + 1;
+        for (size_t i = 0; i < c->width; i++) {
+            next[i] = state[i] + x[i];
+            y[i] = next[i] / steps;
+        }
+    }
+}
+
+static void run_max(const struct stream_call *c)
+{
+    for (size_t b = 0; b < c->rows; b++) {
+        const float *x = c->from.at + b * c->from.row, *state = row_of_fields(&c->step.value.state, b);
+        float *next = row_of_fields(&c->step.value.next, b), *y = c->to.at + b * c->to.row;
+        const bool begins = state[c->width] == 0;
+        next[c->width] = state[c->width] + 1;
+        for (size_t i = 0; i < c->width; i++) next[i] = y[i] = begins || x[i] > state[i] ? x[i] : state[i];
+    }
+}
+
 enum operand { OPERAND_X, OPERAND_H, OPERAND_INTERMEDIATE, OPERANDS };
 
 /* Rows of k numbers as an operand of int8 weights. */
@@ -196,6 +224,17 @@ static void bind_recurrence(const struct binder *b, const struct op *op, struct 
                             rows_of(b, &op->view[RNN_PROJ]).at, NULL);
 }
 
+static void bind_pool(const struct binder *b, const struct op *op, struct stream_call *c)
+{
+    const struct stream_array *a = &b->plan->array[op->view[POOL_STATE].buffer];
+    const struct stream_rows state = stream_rows(b->s, a, 0), next = stream_rows(b->s, a, 1);
+    c->run = op->choice == POOL_MEAN ? run_mean : run_max;
+    c->states = 2;
+    c->hidden = 1;
+    c->step.value.state = (struct fields){state.at, c->width, state.row};
+    c->step.value.next = (struct fields){next.at, c->width, next.row};
+}
+
 /* The slots of what is read and given, and what else there is to prepare. */
 struct form {
     void (*run)(const struct stream_call *), (*run_adding)(const struct stream_call *);
@@ -208,6 +247,7 @@ static const struct form forms[OP_KIND_MAX] = {
     [OP_GATHER_COLUMNS] = {run_look_up, NULL, GEMM_W, GEMM_Y, NULL},
     [OP_COPY] = {run_copy, run_add, COPY_FROM, COPY_TO, NULL},
     [OP_ACTIVATE] = {run_activate, NULL, ACTIVATE_X, ACTIVATE_Y, NULL},
+    [OP_POOL] = {run_max, NULL, POOL_X, POOL_Y, bind_pool},
     [OP_GEMM] = {run_product, NULL, GEMM_X, GEMM_Y, bind_product},
     [OP_RNN] = {run_steps, NULL, RNN_X, RNN_Y, bind_recurrence},
 };
@@ -352,6 +392,10 @@ static unroll_status place_op(const struct stream_plan *p, const struct op *op, 
                     layer_of(p, op)->cell->name);
     if (cell)
         place_recurrence(p, op, needs);
+    if (op->kind == OP_POOL) {
+        place_view(p, op->view[POOL_STATE].buffer, needs);
+        p->array[op->view[POOL_NEXT].buffer] = p->array[op->view[POOL_STATE].buffer];
+    }
     for (int k = 0; k < op->views && !cell; k++) place_view(p, op->view[k].buffer, needs);
     return UNROLL_OK;
 }

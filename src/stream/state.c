@@ -2,6 +2,7 @@
  * the processor keeps them (a file of another byte order is refused by its first word). */
 #include "base/hash.h"
 #include "base/status.h"
+#include "model/layer_kind.h"
 #include "stream/stream.h"
 #include <math.h>
 #include <stdio.h>
@@ -11,11 +12,20 @@ enum { VERSION = 1 };
 
 static const char magic[8] = {'u', 'n', 'r', 'o', 'l', 'l', 's', 't'};
 
+/* Of a pool that goes on from step to step: what it made of them, and how many they are. */
+static uint32_t pool_states(const struct layer *l)
+{
+    const bool goes_on = l->kind == layer_kind_find("pool") && l->pool != POOL_LAST;
+    return goes_on ? 2 : 0;
+}
+
 /* The first recurrent layer of a stack: all are alike. NULL: there is none, or they are not. */
 static const struct layer *alike(const unroll_model *m)
 {
     const struct layer *first = NULL;
     for (const struct layer *l = m->layer; l < m->layer + m->layers; l++) {
+        if (pool_states(l))
+            return NULL;
         if (!l->cell)
             continue;
         if (!first)
@@ -33,6 +43,8 @@ static uint32_t mixture_of(const unroll_model *m)
     for (const struct layer *l = m->layer; l < m->layer + m->layers; l++)
         if (l->cell)
             sum = hash_number(hash_number(hash_bytes(sum, l->cell->name, strlen(l->cell->name)), l->hidden), l->width);
+        else if (pool_states(l))
+            sum = hash_number(hash_number(sum, (uint64_t)l->pool), l->outputs);
     return (uint32_t)(sum ^ sum >> 32);
 }
 
@@ -45,8 +57,8 @@ struct stream_header stream_header_of(const unroll_model *m, size_t rows)
     for (const struct layer *l = m->layer; l < m->layer + m->layers; l++) {
         const uint32_t states = l->cell ? (uint32_t)l->cell->states : 0;
         h.layers += l->cell != NULL;
-        h.states += states;
-        h.hidden += states ? l->width + (states - 1) * l->hidden : 0;
+        h.states += states + pool_states(l);
+        h.hidden += states ? l->width + (states - 1) * l->hidden : pool_states(l) ? l->outputs + 1 : 0;
     }
     h.width = mixture_of(m);
     if (one) {

@@ -58,17 +58,23 @@ unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model 
 
 /* ---- resets and questions -------------------------------------------------------------- */
 
+/* State i of row b. */
+static void forget(const struct unroll_stream *s, const struct stream_call *c, size_t i, size_t b)
+{
+    const struct fields *state = &c->step.value.state;
+    memset(stream_here(s, state->at, 0).at + i * state->field + b * state->row, 0,
+           (i ? c->hidden : c->width) * sizeof(float));
+}
+
 unroll_status unroll_stream_reset(unroll_stream *s, int row)
 {
     if (row < -1 || (row >= 0 && (size_t)row >= s->rows))
         return fail(UNROLL_USAGE, "row = %d is outside 0..%zu (-1: all)", row, s->rows - 1);
     const struct stream_call *end = stream_calls(s, 0) + s->calls;
-    for (const struct stream_call *c = stream_calls(s, 0); c < end; c++) {
-        const struct fields *state = &c->step.value.state;
+    for (const struct stream_call *c = stream_calls(s, 0); c < end; c++)
         for (size_t i = 0; i < c->states; i++)
-            memset(stream_here(s, state->at, 0).at + i * state->field + (row < 0 ? 0 : (size_t)row * state->row), 0,
-                   (row < 0 ? state->field : state->row) * sizeof(float));
-    }
+            for (size_t b = row < 0 ? 0 : (size_t)row; b < (row < 0 ? s->rows : (size_t)row + 1); b++)
+                forget(s, c, i, b);
     return UNROLL_OK;
 }
 

@@ -51,7 +51,7 @@ struct stream_call {
     struct activation activation;
     product_kernel *multiply;
     struct product product;
-    size_t states, hidden; /* of a recurrence */
+    size_t states, hidden; /* how many there are, of which the first is as wide as `to`, the others `hidden` */
     fused_kernel *fused[2];
     struct fused_step step;
 };

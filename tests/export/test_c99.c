@@ -203,6 +203,105 @@ static void check_options(void)
     check_stack(&spec, "tied", 0.05);
 }
 
+/* ---- pools ----------------------------------------------------------------------------- */
+
+static unroll_stream *new_stream(const unroll_model *model)
+{
+    unroll_stream *stream = NULL;
+    const unroll_stream_config config = unroll_stream_default();
+    size_t bytes = unroll_stream_bytes(model, &config);
+    MUST(unroll_stream_init(aligned_alloc(64, (bytes + 63) / 64 * 64), bytes, model, &config, &stream));
+    return stream;
+}
+
+/* A pool goes on from step to step: a stream's answers, and after a reset those of a new sequence. */
+static void compare_stream(unroll_model *model, const char *name)
+{
+    unroll_network network;
+    struct exported e;
+    unroll_stream *stream = new_stream(model);
+    float y[WIDEST], expected[WIDEST];
+    int bad = 0;
+    unroll_model_network(model, &network);
+    if (!load(name, &e))
+        return;
+    for (int t = 0; t < STEPS; t++) {
+        struct frame f = random_frame(&network);
+        if (t == STEPS / 2) {
+            MUST(unroll_stream_reset(stream, -1));
+            e.reset(e.state);
+        }
+        MUST(unroll_stream_step(stream, f.x, expected));
+        step(&e, &network, &f, y);
+        bad += !same(y, expected, unroll_stream_outputs(stream));
+    }
+    CHECK(bad == 0, "%s: %d of %d steps have other bits than the stream", name, bad, STEPS);
+    unload(&e);
+    free(stream);
+}
+
+/* Integers beside a stream of floats: the same reference, its bits and how far it is off. */
+static void compare_integer_pool(unroll_model *model, const char *name)
+{
+    unroll_network network;
+    struct exported e;
+    unroll_stream *stream = new_stream(model);
+    unroll_integer *integer = NULL;
+    float y[WIDEST], expected[WIDEST], exact[WIDEST];
+    double largest = 0, worst = 0;
+    int bad = 0;
+    unroll_model_network(model, &network);
+    if (!load(name, &e) || !MUST(unroll_integer_new(model, NULL, &integer)))
+        return;
+    for (int t = 0; t < STEPS; t++) {
+        struct frame f = random_frame(&network);
+        MUST(unroll_stream_step(stream, f.x, exact));
+        MUST(unroll_integer_step(integer, f.x, expected));
+        step(&e, &network, &f, y);
+        bad += !same(y, expected, unroll_stream_outputs(stream));
+        for (int i = 0; i < unroll_stream_outputs(stream); i++) {
+            largest = fmax(largest, fabs((double)exact[i]));
+            worst = fmax(worst, fabs((double)exact[i] - (double)y[i]));
+        }
+    }
+    CHECK(bad == 0, "%s: %d of %d steps have other bits than unroll_integer", name, bad, STEPS);
+    CHECK(worst <= 0.05 * largest, "%s: integers are off by %.3g of %.3g", name, worst, largest);
+    unroll_integer_free(integer);
+    unload(&e);
+    free(stream);
+}
+
+static void check_pools(void)
+{
+    static const char *const pools[] = {"mean", "max", "mean+max"};
+    unroll_spec spec = unroll_spec_default();
+    unroll_export_config config = unroll_export_default();
+    spec.cell = "gru", spec.hidden = 9, spec.input = 4, spec.output = 3, spec.pool = "last";
+    check_stack(&spec, "pool_last", 0.05);
+    spec.output = 0;
+    check_stack(&spec, "pool_last_alone", 0.05);
+    config.format = "c99";
+    for (int i = 0; i < 6; i++) {
+        char name[32];
+        unroll_model *model = NULL;
+        spec.pool = pools[i % 3], spec.output = i < 3 ? 3 : 0;
+        if (i == 5 || !MUST(unroll_model_new(&spec, 3, &model)))
+            break; /* two pools want a head */
+        snprintf(name, sizeof name, "pool_%d", i);
+        config.prefix = name, config.dtype = NULL;
+        MUST(unroll_export(model, folder, &config));
+        compare_stream(model, name);
+        snprintf(name, sizeof name, "pool_%d_int8", i);
+        config.dtype = "int8";
+        if (i % 3 != 1)
+            CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_UNSUPPORTED,
+                          "integers have no room for the sums of a pool 'mean'; fix: `dtype` fp32, or");
+        else if (MUST(unroll_export(model, folder, &config)))
+            compare_integer_pool(model, name);
+        unroll_model_free(model);
+    }
+}
+
 /* ---- networks -------------------------------------------------------------------------- */
 
 static unroll_layer dense(const char *name, int width, const char *activation)
@@ -437,6 +536,7 @@ int main(void)
     } else {
         check_cells();
         check_options();
+        check_pools();
         check_networks();
         check_names();
     }

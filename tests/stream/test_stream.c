@@ -275,6 +275,87 @@ static void test_widths(void)
         }
 }
 
+/* ---- pools ----------------------------------------------------------------------------- */
+
+enum { POOL_STEPS = 13, POOL_ROWS = 3 };
+
+/* The session's answer to rows of which these steps have gone by. */
+static void ask_prefix(unroll_session *s, const float *x, const int32_t *steps, float *y)
+{
+    unroll_batch batch = {.size = sizeof batch, .inputs = x, .lengths = steps};
+    MUST(unroll_forward(s, &batch));
+    MUST(unroll_read(s, "z", y, unroll_count(s, "z")));
+}
+
+/* At each step the bits of the answer to the sequence so far; half of the way in another stream, from saved states. */
+static void compare_pool(unroll_model *m, const char *what, const char *isa, const float *x)
+{
+    unroll_session_config config = config_of(UNROLL_INFER, POOL_STEPS, POOL_ROWS);
+    unroll_stream_config c = stream_config(POOL_ROWS, isa);
+    unroll_stream *s = new_stream(m, &c), *other = new_stream(m, &c);
+    config.lengths = 1, config.machine.isa = "scalar";
+    unroll_session *session = open_with(m, config);
+    float y[64], expected[64];
+    size_t count = unroll_count(session, "z"), n = 0;
+    for (int t = 0; t < POOL_STEPS; t++) {
+        if (t == POOL_STEPS / 2) {
+            void *state = saved(s);
+            MUST(unroll_stream_load(other, state, unroll_stream_state_bytes(s)));
+            free(state);
+            free(s);
+            s = other;
+        }
+        MUST(unroll_stream_step(s, x + t * POOL_ROWS * 4, y));
+        ask_prefix(session, x, (const int32_t[]){t + 1, t + 1, t + 1}, expected);
+        n += differences(y, expected, count);
+    }
+    CHECK(n == 0, "%s on %s: %zu numbers differ", what, isa, n);
+    MUST(unroll_stream_reset(s, 1)); /* its sequence begins anew, the others go on */
+    for (int t = 0; t < 3; t++) MUST(unroll_stream_step(s, x + t * POOL_ROWS * 4, y));
+    ask_prefix(session, x, (const int32_t[]){3, 3, 3}, expected);
+    n = differences(y + count / POOL_ROWS, expected + count / POOL_ROWS, count / POOL_ROWS);
+    CHECK(n == 0, "%s on %s: a row that was reset: %zu numbers differ", what, isa, n);
+    CHECK(differences(y, expected, count / POOL_ROWS) > 0, "%s: the others were not reset", what);
+    unroll_session_free(session);
+    free(s);
+}
+
+static void test_pools(void)
+{
+    static const char *const pools[] = {"last", "mean", "max", "mean+max"};
+    unroll_model *models[4];
+    float x[POOL_STEPS * POOL_ROWS * 4];
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = (float)case_random(3, i);
+    for (int i = 0; i < 4; i++) {
+        unroll_spec spec = unroll_spec_default();
+        const char *isa;
+        int available;
+        spec.cell = i % 2 ? "gru" : "lstm", spec.layers = 2, spec.hidden = 18, spec.input = 4, spec.output = 5;
+        spec.pool = pools[i];
+        models[i] = new_model(spec);
+        for (int k = 0; (isa = unroll_isa_name(k, &available)); k++)
+            if (available)
+                compare_pool(models[i], pools[i], isa, x);
+        unroll_model_free(models[i]);
+    }
+    /* States of one pool are none of another's. */
+    unroll_stream_config c = stream_config(1, NULL);
+    unroll_stream *s[2];
+    for (int i = 0; i < 2; i++) {
+        unroll_spec spec = unroll_spec_default();
+        spec.input = 4, spec.output = 5, spec.pool = pools[1 + i];
+        models[i] = new_model(spec);
+        s[i] = new_stream(models[i], &c);
+    }
+    void *state = saved(s[0]);
+    CHECK_REFUSED(unroll_stream_load(s[1], state, unroll_stream_state_bytes(s[0])), UNROLL_DATA, "the states are of");
+    free(state);
+    for (int i = 0; i < 2; i++) {
+        free(s[i]);
+        unroll_model_free(models[i]);
+    }
+}
+
 /* ---- the interface --------------------------------------------------------------------- */
 
 /* A stream of the fixture's model of vectors, and frames for it. */
@@ -534,10 +615,11 @@ int main(int argc, char **argv)
     }
     int count = cases_read(argv[1], NULL, &cases);
     for (int i = 0; i < count; i++)
-        if (!cases[i].spec.bidirectional && !cases[i].spec.pool)
+        if (!cases[i].spec.bidirectional && !cases[i].spec.pool) /* pools: test_pools */
             test_case(&cases[i]);
     test_widths();
     test_deepest();
+    test_pools();
     test_networks();
     test_run();
     test_reset();
