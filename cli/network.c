@@ -28,7 +28,7 @@ static const char *find_loss(const char *loss, int *of_classes)
     const char *name, *about = "none";
     *of_classes = 0;
     for (int i = 0; (name = unroll_loss_name(i, NULL, NULL)) != NULL; i++)
-        if (loss && !strcmp(name, loss))
+        if (loss && !strncmp(name, loss, strcspn(loss, ":")) && strlen(name) == strcspn(loss, ":"))
             unroll_loss_name(i, &about, of_classes);
     return about;
 }

@@ -82,7 +82,7 @@ typedef struct unroll_spec {
     const char *pool; /* between the layers and the head, one answer for each sequence: "last", "mean", "max", as in
                          unroll_layer, or "mean+max", both side by side; NULL: an answer for each step */
     int output;       /* width of the linear head; 0: none, the outputs are the last layer's */
-    const char *loss; /* a name of unroll_loss_name; NULL or "none": none */
+    const char *loss; /* a name of unroll_loss_name, with levels or without; NULL or "none": none */
 } unroll_spec;
 
 /* The cells and the optimizers by name, in order; NULL after the last. */
@@ -90,10 +90,14 @@ UNROLL_API const char *unroll_cell_name(int index);
 UNROLL_API const char *unroll_optimizer_name(int index);
 
 /* The losses: "xent", softmax cross-entropy, whose targets are class numbers, -1: not counted; and those of numbers,
- * the mean over the outputs of a row, then over the rows that count: "mse", squared error, "mae", absolute error,
- * "huber", which is PyTorch's with delta 1, "bce", binary cross-entropy of logits with targets 0..1, "poisson",
- * negative log-likelihood of counts, 0 or more, whose rates have the results as logarithms. What is not NULL is set: a
- * few words, and whether targets are classes. NULL ends. */
+ * the mean over all target numbers that count: those of steps before their row's length that are not NaN. "mse",
+ * squared error, "mae", absolute error, "huber", which is PyTorch's with delta 1, "bce", binary cross-entropy of logits
+ * with targets 0..1, "poisson", negative log-likelihood of counts, 0 or more, whose rates have the results as
+ * logarithms. Three take several results for each target, side by side (unroll_model_targets): "quantile:0.1,0.5,0.9",
+ * pinball loss of one result for each level, the mean over the levels, up to 32 that rise between 0 and 1 ("quantile":
+ * these three); "gaussian", negative log-likelihood of a mean and a raw scale r, whose softplus(r) + 0.001 is the
+ * standard deviation; "student-t", that of a location, a scale made likewise, and a raw d: 2 + softplus(d) degrees of
+ * freedom. What is not NULL is set: a few words, and whether targets are classes. NULL ends. */
 UNROLL_API const char *unroll_loss_name(int index, const char **about, int *of_classes);
 
 UNROLL_API unroll_spec unroll_spec_default(void); /* lstm, 1 layer, hidden 128, bias, no head */
@@ -130,11 +134,11 @@ typedef struct unroll_layer {
 
 /* A network: up to 65 layers, in an order in which each reads earlier ones. */
 typedef struct unroll_network {
-    size_t size;               /* sizeof(unroll_network) */
-    int tokens, input, embed;  /* as in unroll_spec */
-    int tied;                  /* the last layer, dense and linear, multiplies by the embedding's weights */
-    const char *embedding;     /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
-    const char *loss;          /* of the last layer, which must be dense; xent, bce, poisson: linear */
+    size_t size;              /* sizeof(unroll_network) */
+    int tokens, input, embed; /* as in unroll_spec */
+    int tied;                 /* the last layer, dense and linear, multiplies by the embedding's weights */
+    const char *embedding;    /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
+    const char *loss; /* of the last layer, which must be dense; xent, bce, poisson, gaussian, student-t: linear */
     const unroll_layer *layer; /* [layers], the caller's */
     int layers;
 } unroll_network;
@@ -160,6 +164,8 @@ UNROLL_API void unroll_model_network(const unroll_model *model, unroll_network *
 UNROLL_API int unroll_model_layers(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
 UNROLL_API int unroll_model_outputs(const unroll_model *model);
+/* How many numbers a step's target has: outputs by how many of them the loss takes for each. Classes are one number. */
+UNROLL_API int unroll_model_targets(const unroll_model *model);
 /* 1: it is a stack, and *spec says which, whatever its layers are named; 0: it is none. */
 UNROLL_API int unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 

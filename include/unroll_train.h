@@ -45,8 +45,12 @@ typedef struct unroll_session_config {
     int no_dropout;        /* 1: train, modules: nothing is dropped; infer and eval never drop */
     const char *optimizer; /* a name of unroll_optimizer_name */
     uint64_t seed;         /* of dropout masks */
-    int shards;            /* of the batch, whose gradients are summed in a tree; exact says it, too */
-    int profile;           /* 1: the time of each operation is taken, for unroll_session_operation */
+    /* Train, loss "xent", as PyTorch's CrossEntropyLoss(weight, label_smoothing): with e and weights w a row's loss is
+     * (1 - e) w[class] of -log p[class] and e / classes w[c] of each -log p[c], and the row weighs w[class]. */
+    float label_smoothing;      /* e, 0 <= e < 1 */
+    const float *class_weights; /* [output], 0 or more; copied. NULL: 1 of each */
+    int shards;                 /* of the batch, whose gradients are summed in a tree; exact says it, too */
+    int profile;                /* 1: the time of each operation is taken, for unroll_session_operation */
     unroll_machine machine;
 } unroll_session_config;
 
@@ -68,13 +72,13 @@ typedef struct unroll_batch {
     const int32_t *tokens;      /* [T, B] token ids */
     const float *inputs;        /* [T, B, input] */
     const int32_t *targets;     /* [T, B] targets of cross-entropy, -1: not counted */
-    const float *target_values; /* [T, B, output] targets of the losses of numbers */
+    const float *target_values; /* [T, B, unroll_model_targets] of the losses of numbers, NaN: not counted */
     const int32_t *lengths;     /* [B] */
     const uint8_t *reset;       /* [T, B] 1: the states before this step are zero */
 } unroll_batch;
 
-/* Checks the batch (numbers in range, no NaN or infinity in inputs) before anything changes. NULL: the batch of the
- * forward before, which lies on the device. */
+/* Checks the batch (numbers in range, no NaN or infinity in inputs, no infinity in targets) before anything changes.
+ * NULL: the batch of the forward before, which lies on the device. */
 UNROLL_API unroll_status unroll_forward(unroll_session *session, const unroll_batch *batch);
 /* After a forward; adds to the gradients, so that several batches may share one update. */
 UNROLL_API unroll_status unroll_backward(unroll_session *session);
@@ -105,7 +109,8 @@ UNROLL_API unroll_status unroll_hyperparameters_set(unroll_hyperparameters *rate
 typedef struct unroll_result {
     size_t size;   /* begin with { .size = sizeof(unroll_result) } */
     double loss;   /* mean over what was counted */
-    double weight; /* how many were counted */
+    double weight; /* how much was counted: rows; a row of n target values of which c are numbers as c / n, one of a
+                      class with class_weights as its class's */
     double norm;   /* of the mean gradient, before clipping; of an update only */
 } unroll_result;
 

@@ -40,6 +40,30 @@ LOOP_TOLERANCE = 1e-12
 LOSSES = {"mse": F.mse_loss, "huber": F.huber_loss, "bce": F.binary_cross_entropy_with_logits,
           "poisson": F.poisson_nll_loss}
 
+# Of several results for each target, results[..., k], whose sum they are.
+LEVELS = (0.125, 0.5, 0.75)
+SMALLEST_SCALE = float(np.float32(1e-3))
+
+
+def quantile_loss(results, targets):
+    error = targets.unsqueeze(-1) - results
+    levels = torch.tensor(LEVELS)
+    return torch.maximum(levels * error, (levels - 1) * error).mean(-1).sum()
+
+
+def gaussian_loss(results, targets):
+    scale = F.softplus(results[..., 1]) + SMALLEST_SCALE
+    return F.gaussian_nll_loss(results[..., 0], targets, scale ** 2, full=True, eps=0, reduction="sum")
+
+
+def student_t_loss(results, targets):
+    scale, freedom = F.softplus(results[..., 1]) + SMALLEST_SCALE, 2 + F.softplus(results[..., 2])
+    return -torch.distributions.StudentT(freedom, results[..., 0], scale).log_prob(targets).sum()
+
+
+WIDE_LOSSES = {"quantile:" + ",".join(map(str, LEVELS)): (3, quantile_loss), "gaussian": (2, gaussian_loss),
+               "student-t": (3, student_t_loss)}
+
 
 @dataclasses.dataclass(frozen=True)
 class Case:
@@ -59,8 +83,9 @@ class Case:
     empty_row: bool = False # and one row has length 0
     vocab: int = 0          # > 0: the input is an embedding of this many tokens, of width `input`
     tied: bool = False      # the head uses the embedding's weights
-    loss: str = ""          # "xent", one of LOSSES, or "": no head
+    loss: str = ""          # "xent", one of LOSSES or WIDE_LOSSES, or "": no head
     outputs: int = 0        # of the head
+    smoothing: float = 0.0  # "xent": label smoothing, with a weight for each class
     pool: str = ""          # before the head: "last", "mean", "max", "mean+max"; "": none
 
     @property
@@ -94,6 +119,8 @@ class Case:
             keys["embed"] = self.input
         if not self.pool:
             del keys["pool"]
+        if not self.smoothing:
+            del keys["smoothing"]
         return json.dumps(keys | {"torch": torch.__version__.split("+")[0]})
 
 
@@ -300,10 +327,15 @@ def draw(case, random):
         targets = random.randint(0, case.outputs, (case.steps, case.B))
         counted = valid & (random.uniform(size=valid.shape) < 0.8)
         given["targets"] = np.where(counted, targets, IGNORED_TARGET).astype(np.int32)
+        if case.smoothing:
+            given["class_weights"] = (random.randint(0, 16, case.outputs) / 8).astype(np.float32)
     elif case.loss == "bce":
         given["targets"] = random.uniform(size=(case.steps, case.B, case.outputs)).astype(np.float32)
     elif case.loss == "poisson":
         given["targets"] = random.poisson(2, (case.steps, case.B, case.outputs)).astype(np.float32)
+    elif case.loss in WIDE_LOSSES:
+        given["targets"] = normal(case.steps, case.B, case.outputs // WIDE_LOSSES[case.loss][0])
+        given["targets"][random.uniform(size=given["targets"].shape) < 0.2] = np.nan
     elif case.loss:
         given["targets"] = normal(case.steps, case.B, case.outputs)
     else:
@@ -314,12 +346,18 @@ def draw(case, random):
     return given
 
 
-def summed_loss(case, out, targets, valid):
+def summed_loss(case, out, targets, valid, class_weights):
     """The loss added over what is counted, and how many that is."""
     if case.loss == "xent":
-        loss = F.cross_entropy(out.flatten(0, 1), targets.flatten().long(),
-                               ignore_index=IGNORED_TARGET, reduction="sum")
-        return loss, (targets != IGNORED_TARGET).sum()
+        weights = class_weights if class_weights is None else class_weights.double()
+        loss = F.cross_entropy(out.flatten(0, 1), targets.flatten().long(), weight=weights,
+                               label_smoothing=case.smoothing, ignore_index=IGNORED_TARGET, reduction="sum")
+        counted = targets[targets != IGNORED_TARGET].long()
+        return loss, counted.numel() * torch.ones(()) if weights is None else weights[counted].sum()
+    if case.loss in WIDE_LOSSES:
+        results, loss = WIDE_LOSSES[case.loss]
+        counted = valid.unsqueeze(-1) & ~targets.isnan()
+        return loss(out.unflatten(-1, (-1, results))[counted], targets[counted].double()), counted.sum()
     return LOSSES[case.loss](out[valid], targets[valid].double(), reduction="sum"), valid.sum() * case.outputs
 
 
@@ -339,7 +377,7 @@ def evaluate(case, rnn, given):
     if case.loss:
         out = model.head(pooled(case, model.rnn, y, h, lengths))
         valid = torch.arange(case.steps)[:, None] < lengths
-        total, count = summed_loss(case, out, tensor["targets"], valid)
+        total, count = summed_loss(case, out, tensor["targets"], valid, tensor.get("class_weights"))
         results["logits" if case.loss == "xent" else "prediction"] = out
         results |= {"loss": total.reshape(1), "weight": count.reshape(1)}
     else:
@@ -425,6 +463,9 @@ def model_cases():
     yield Case("regression-ragged", "gru", 2, True, ragged=True, B=4, empty_row=True, loss="mse", outputs=3)
     for loss in ("huber", "bce", "poisson"):
         yield Case(f"regression-{loss}", "gru", ragged=True, loss=loss, outputs=3)
+    for loss, (results, _) in WIDE_LOSSES.items():
+        yield Case(f"regression-{loss.split(':')[0]}", "gru", ragged=True, loss=loss, outputs=2 * results)
+    yield Case("classes-weighted", "lstm", ragged=True, loss="xent", outputs=5, smoothing=0.1)
 
 
 def pool_cases():

@@ -64,7 +64,7 @@ static json_t *layers_to_json(const struct unroll_model *m)
 static json_t *network_to_json(const struct unroll_model *m)
 {
     json_t *json =
-        json_pack("{ss ss so}", "embedding", m->embedding, "loss", loss_name(m->loss), "layers", layers_to_json(m));
+        json_pack("{ss ss so}", "embedding", m->embedding, "loss", m->loss.text, "layers", layers_to_json(m));
     bool good = json != NULL;
 #define SET_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(m->name));
     NETWORK_INTEGERS(SET_INTEGER)

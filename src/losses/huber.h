@@ -5,10 +5,9 @@
 
 LOSS_POINT(p)
 {
-    V error = v_sub(p->z, p->y);
-    p->slope = v_clip(error, v_const(1));
-    p->loss = v_mul(p->slope, v_fma(v_const(-0.5), p->slope, error));
+    V error = v_sub(p->z[0], p->y);
+    p->slope[0] = v_clip(error, v_const(1));
+    p->loss = v_mul(p->slope[0], v_fma(v_const(-0.5), p->slope[0], error));
 }
 
-#include LOSS_USER
 #include "losses/loss_end.h"

@@ -1,6 +1,15 @@
-/* Ends the file of a loss. */
+/* Ends the file of a loss: LOSS_USER makes something of it. */
+#ifndef LOSS_RESULTS
+#define LOSS_RESULTS 1
+#endif
+#include LOSS_USER
 #undef LOSS
+#undef LOSS_NAME
 #undef LOSS_ABOUT
 #undef LOSS_OF_CLASSES
+#undef LOSS_RESULTS
+#undef LOSS_LEVELS
 #undef LOSS_WANTS_LINEAR
 #undef LOSS_TARGETS
+#undef LOSS_QUANTILE
+#undef LOSS_ESTIMATE

@@ -4,9 +4,8 @@
 
 LOSS_POINT(p)
 {
-    p->loss = v_abs(v_sub(p->z, p->y));
-    p->slope = v_sub(v_less(p->y, p->z), v_less(p->z, p->y));
+    p->loss = v_abs(v_sub(p->z[0], p->y));
+    p->slope[0] = v_sub(v_less(p->y, p->z[0]), v_less(p->z[0], p->y));
 }
 
-#include LOSS_USER
 #include "losses/loss_end.h"

@@ -4,10 +4,9 @@
 
 LOSS_POINT(p)
 {
-    V error = v_sub(p->z, p->y);
+    V error = v_sub(p->z[0], p->y);
     p->loss = v_mul(error, error);
-    p->slope = v_mul(v_const(2), error);
+    p->slope[0] = v_mul(v_const(2), error);
 }
 
-#include LOSS_USER
 #include "losses/loss_end.h"

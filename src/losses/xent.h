@@ -3,5 +3,4 @@
 #define LOSS_ABOUT  "cross-entropy"
 #define LOSS_OF_CLASSES
 #define LOSS_WANTS_LINEAR
-#include LOSS_USER
 #include "losses/loss_end.h"

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "losses/loss.h"
 #include "model/layer_kind.h"
 #include <stdio.h>
 #include <string.h>
@@ -142,10 +141,9 @@ static unroll_status check_tied(const unroll_network *n, const struct layer *las
 
 static unroll_status check_last(const unroll_network *n, const struct layer *last)
 {
-    const struct loss *loss;
-    int index;
-    TRY(loss_find(n->loss, &index));
-    loss = loss_at(index);
+    struct loss_choice choice;
+    TRY(loss_choose(n->loss, &choice));
+    const struct loss *loss = loss_at(choice.index);
     if (last->dropout > 0)
         return fail(UNROLL_USAGE, "the last layer gives the results: it can't have a dropout");
     if (loss && last->kind->keeps_results)
@@ -153,6 +151,10 @@ static unroll_status check_last(const unroll_network *n, const struct layer *las
     if (loss && loss->wants_linear && last->activation.kind != ACTIVATION_LINEAR)
         return fail(UNROLL_USAGE, "loss = '%s' has an activation of its own: the last layer must be linear",
                     loss->name);
+    if (last->outputs % (uint32_t)choice.results)
+        return fail(UNROLL_USAGE, "loss = '%s' takes %d results for each target; fix: output = %u, not %u", choice.text,
+                    choice.results, (last->outputs / (uint32_t)choice.results + 1) * (unsigned)choice.results,
+                    (unsigned)last->outputs);
     return n->tied ? check_tied(n, last) : UNROLL_OK;
 }
 

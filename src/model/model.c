@@ -1,6 +1,5 @@
 /* Models: made of layers (layers.c), the list of parameters with PyTorch's names, their initial values.
  * Files of models are in file/model_file.c. */
-#include "losses/loss.h"
 #include "model/layer_kind.h"
 #include "base/memory.h"
 #include "base/philox.h"
@@ -140,7 +139,7 @@ static unroll_status outline_of(const unroll_network *n, struct layer *layer, st
     m->tied = n->tied != 0;
     m->layer = layer;
     m->layers = n->layers;
-    (void)loss_find(n->loss, &m->loss); /* layers_of_network has checked it */
+    (void)loss_choose(n->loss, &m->loss); /* layers_of_network has checked it */
     snprintf(m->embedding, sizeof m->embedding, "%s", n->embedding ? n->embedding : "embedding");
     m->parameter = allocate_zeroed((size_t)n->layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
     if (!m->parameter) {
@@ -209,11 +208,17 @@ void unroll_model_network(const unroll_model *m, unroll_network *network)
     network->embed = m->embed;
     network->tied = m->tied;
     network->embedding = m->embedding;
-    network->loss = loss_name(m->loss);
+    network->loss = m->loss.text;
     network->layers = m->layers;
 }
 
 int unroll_model_outputs(const unroll_model *m) { return (int)m->layer[m->layers - 1].outputs; }
+
+int unroll_model_targets(const unroll_model *m)
+{
+    const struct loss *loss = loss_at(m->loss.index);
+    return loss && loss->of_classes ? 1 : unroll_model_outputs(m) / m->loss.results;
+}
 
 const char *model_results(const struct unroll_model *m, char name[32])
 {

@@ -5,6 +5,7 @@
 #include "base/dtype.h"
 #include "cells/activation.h"
 #include "cells/cell.h"
+#include "losses/loss.h"
 #include "unroll.h"
 #include <stdbool.h>
 
@@ -73,12 +74,12 @@ struct signature {
 };
 
 struct unroll_model {
-    bool tokens;         /* the input is token ids, else vectors of floats */
-    int input, embed;    /* how many tokens, or the vectors' width; width of the embedding, 0: none */
-    char embedding[64];  /* "embedding": of its parameter */
-    bool tied;           /* the last layer, dense, multiplies by the embedding */
-    int loss;            /* of the last layer: index in the loss table, or LOSS_NONE */
-    struct layer *layer; /* [layers] each reads earlier ones; the last gives the results */
+    bool tokens;             /* the input is token ids, else vectors of floats */
+    int input, embed;        /* how many tokens, or the vectors' width; width of the embedding, 0: none */
+    char embedding[64];      /* "embedding": of its parameter */
+    bool tied;               /* the last layer, dense, multiplies by the embedding */
+    struct loss_choice loss; /* of the last layer */
+    struct layer *layer;     /* [layers] each reads earlier ones; the last gives the results */
     int layers;
     struct parameter *parameter;
     int parameters;

@@ -2,7 +2,6 @@
  * the other and back. What a network is, layers.c checks. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "losses/loss.h"
 #include "model/layer_kind.h"
 #include <string.h>
 
@@ -56,9 +55,9 @@ static unroll_status check_spec(const unroll_spec *s)
     TRY(check_range("output", s->output, 0, MAX * 8));
     if (!(s->dropout >= 0 && s->dropout < 1))
         return fail(UNROLL_USAGE, "dropout = %g is outside 0 <= p < 1", (double)s->dropout);
-    int loss;
-    TRY(loss_find(s->loss, &loss));
-    if (loss != LOSS_NONE && !s->output)
+    struct loss_choice loss;
+    TRY(loss_choose(s->loss, &loss));
+    if (loss.index != LOSS_NONE && !s->output)
         return fail(UNROLL_USAGE, "a loss needs a head (output > 0)");
     return check_pool(s);
 }
@@ -210,6 +209,6 @@ int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
                           .tied = m->tied,
                           .pool = pooled ? pooled->name : NULL,
                           .output = headed ? (int)m->layer[end].outputs : 0,
-                          .loss = loss_name(m->loss)};
+                          .loss = m->loss.text};
     return 1;
 }

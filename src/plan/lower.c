@@ -303,22 +303,33 @@ static unroll_status lower_layer(struct plan *p, int layer, int input, int *give
     return UNROLL_OK;
 }
 
+/* Numbers that the loss has of its own: levels of quantiles, or weights of classes. */
+static uint32_t loss_constants(const struct plan *p, const struct loss *loss)
+{
+    if (!loss->of_classes)
+        return (uint32_t)p->model->loss.levels;
+    return p->config.mode == MODE_TRAIN && p->config.class_weights ? (uint32_t)unroll_model_outputs(p->model) : 0;
+}
+
 static unroll_status lower_loss(struct plan *p, int z)
 {
     const struct plan_config *c = &p->config;
-    const struct loss *loss = loss_at(p->model->loss);
+    const struct loss *loss = loss_at(p->model->loss.index);
     if (c->mode == MODE_INFER || c->mode == MODE_MODULE)
         return UNROLL_OK;
     if (!loss)
         return fail(UNROLL_USAGE, "the model has no loss (loss, output): it can be run, not trained or "
                                   "evaluated; give it an output width and a loss");
-    const uint32_t width = loss->of_classes ? 0 : (uint32_t)unroll_model_outputs(p->model);
+    const uint32_t width = loss->of_classes ? 0 : (uint32_t)unroll_model_targets(p->model);
     int target = plan_add(p, "targets", loss->of_classes ? DTYPE_I32 : c->real, SEG_IO,
                           over_steps(p, model_is_pooled(p->model), width));
-    if (target < 0)
+    const uint32_t constants = loss_constants(p, loss);
+    if (target < 0 || (constants && plan_add(p, "loss_constants", c->real, SEG_IO, SHAPE1(AX_K, constants)) < 0))
         return UNROLL_RESOURCE;
     struct op op = op_new(OP_LOSS, PHASE_FORWARD, p->model->layers);
-    op.choice = p->model->loss;
+    op.choice = p->model->loss.index;
+    op.probability = c->mode == MODE_TRAIN ? c->label_smoothing : 0;
+    op.view[LOSS_CONSTANTS] = lower_named(p, "loss_constants");
     op.view[LOSS_Z] = view_of(p, z, UPDATE);
     op.view[LOSS_TARGET] = view_of(p, target, READ);
     op.view[LOSS_LENGTHS] = lower_named(p, "lengths");

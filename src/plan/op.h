@@ -108,7 +108,7 @@ enum {
 };
 enum { POOL_BACK_DY, POOL_BACK_LENGTHS, POOL_BACK_AT, POOL_BACK_DX };
 enum pool { POOL_LAST, POOL_MEAN, POOL_MAX, POOL_FIRST }; /* `choice` of a pool; first: of backward in time the last */
-enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT };
+enum { LOSS_Z, LOSS_TARGET, LOSS_LENGTHS, LOSS_SUM, LOSS_WEIGHT, LOSS_CONSTANTS }; /* levels, or weights of classes */
 enum { COPY_FROM, COPY_TO };
 enum { FILL_TO };
 enum { TREE_X }; /* shard 0 gets the tree's sum */

@@ -131,7 +131,7 @@ struct op {
     int shift;         /* gemm_dw: 1 if x is the state entering the step, not at the step */
     int use;           /* embed, gemm: 1 if this is the second use of its weights (a tied head) */
     int stream;        /* dropout: which mask */
-    float probability; /* dropout */
+    float probability; /* dropout; loss: the part of a row's target that is spread over all classes */
     struct activation activation; /* activate */
     int group;                    /* communication: index in plan->group, else -1 */
     int peer;                     /* send, recv: rank */
@@ -190,6 +190,8 @@ struct plan_config {
     bool input_gradient;         /* of float inputs */
     bool streaming;              /* a step at a time, to the end of a stream: plan_streaming */
     bool no_dropout;             /* a module that evaluates: gradients, no masks */
+    float label_smoothing;       /* of plans that train with a loss of classes: 0 <= it < 1 .. */
+    bool class_weights;          /* .. which have a weight each */
     int optimizer_states;        /* arrays that the optimizer keeps for each parameter */
     int optimizer;               /* index in the optimizer table */
     int sum;                     /* how buckets are summed: enum algorithm */

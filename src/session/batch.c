@@ -29,7 +29,7 @@ static unroll_status want(const void *array, bool wanted, const char *name)
 static unroll_status check_arrays(const unroll_session *s, const unroll_batch *b)
 {
     const struct unroll_model *m = s->model;
-    const struct loss *loss = loss_at(m->loss);
+    const struct loss *loss = loss_at(m->loss.index);
     bool has_loss = s->config.mode == UNROLL_EVAL || s->config.mode == UNROLL_TRAIN;
     TRY(want(b->tokens, m->tokens, "tokens"));
     TRY(want(b->inputs, !m->tokens, "inputs"));
@@ -51,38 +51,40 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
     return UNROLL_OK;
 }
 
-static unroll_status refuse_numbers(const float *x, const char *name, int t, int row, int width)
+static unroll_status refuse_number(const char *name, int t, int row, int i, const float *x)
 {
-    int i = 0;
-    while (i < width - 1 && isfinite(x[i])) i++;
     return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s", name, t, row, i, isnan(x[i]) ? "NaN" : "infinite");
 }
 
-static unroll_status check_floats(const unroll_session *s, const unroll_batch *b, const float *array, const char *name,
-                                  int steps, int width)
+static unroll_status check_inputs(const unroll_session *s, const unroll_batch *b, const float *array, int width)
 {
-    size_t all = (size_t)steps * (size_t)s->config.rows * (size_t)width;
+    size_t all = (size_t)s->config.steps * (size_t)s->config.rows * (size_t)width;
     if (!array || (!s->config.lengths && all_finite(array, all)))
         return UNROLL_OK;
-    for (int t = 0; t < steps; t++)
+    for (int t = 0; t < s->config.steps; t++)
         for (int row = 0; row < s->config.rows; row++, array += width)
             if (batch_counts(s, b, t, row) && !all_finite(array, (size_t)width))
-                return refuse_numbers(array, name, t, row, width);
+                return refuse_number("inputs", t, row, (int)first_not_finite(array, (size_t)width), array);
     return UNROLL_OK;
 }
 
-/* Numbers that a loss has no value for. */
+/* Numbers that a loss has no value for; NaN is a target that does not count. */
 static unroll_status check_targets(const unroll_session *s, const unroll_batch *b, const float *y, int width)
 {
-    const struct loss *loss = loss_at(s->model->loss);
-    if (!y || loss->targets[0] == loss->targets[1])
+    const struct loss *loss = loss_at(s->model->loss.index);
+    const bool any = loss && loss->targets[0] == loss->targets[1];
+    size_t all = (size_t)target_steps(s) * (size_t)s->config.rows * (size_t)width;
+    if (!y || (any && !s->config.lengths && all_finite(y, all)))
         return UNROLL_OK;
     for (int t = 0; t < target_steps(s); t++)
         for (int row = 0; row < s->config.rows; row++, y += width)
-            for (int i = 0; i < width; i++)
-                if (batch_counts(s, b, t, row) && (y[i] < loss->targets[0] || y[i] > loss->targets[1]))
+            for (int i = 0; i < width && batch_counts(s, b, t, row); i++) {
+                if (isinf(y[i]))
+                    return refuse_number("target_values", t, row, i, y);
+                if (!any && (y[i] < loss->targets[0] || y[i] > loss->targets[1]))
                     return fail(UNROLL_DATA, "target_values[t=%d, row=%d, %d] = %g is outside %g..%g of loss = '%s'", t,
                                 row, i, (double)y[i], (double)loss->targets[0], (double)loss->targets[1], loss->name);
+            }
     return UNROLL_OK;
 }
 
@@ -95,9 +97,8 @@ unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
             return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d", row, b->lengths[row], s->config.steps);
     TRY(check_integers(s, b, b->tokens, "tokens", steps, 0, input - 1));
     TRY(check_integers(s, b, b->targets, "targets", target_steps(s), -1, outputs - 1));
-    TRY(check_floats(s, b, b->inputs, "inputs", steps, input));
-    TRY(check_floats(s, b, b->target_values, "target_values", target_steps(s), outputs));
-    return check_targets(s, b, b->target_values, outputs);
+    TRY(check_inputs(s, b, b->inputs, input));
+    return check_targets(s, b, b->target_values, unroll_model_targets(s->model));
 }
 
 /* Arrays of the whole batch: a rank takes its own rows. */
@@ -140,7 +141,7 @@ void batch_take(unroll_session *s, const unroll_batch *b)
     take_integers(s, b, b->tokens, "tokens", s->config.steps);
     take_integers(s, b, b->targets, "targets", target_steps(s));
     take_floats(s, b, b->inputs, "x", s->config.steps, (size_t)s->model->input);
-    take_floats(s, b, b->target_values, "targets", target_steps(s), (size_t)unroll_model_outputs(s->model));
+    take_floats(s, b, b->target_values, "targets", target_steps(s), (size_t)unroll_model_targets(s->model));
     if (lengths)
         memcpy(lengths, b->lengths + s->plan->first_row, s->plan->rows * sizeof *lengths);
     for (int t = 0; reset && t < s->config.steps; t++, reset += s->plan->rows)

@@ -2,8 +2,10 @@
  * No plan is made here. */
 #include "base/processor.h"
 #include "base/status.h"
+#include "losses/loss.h"
 #include "optim/optim.h"
 #include "session/mesh.h"
+#include <math.h>
 #include <string.h>
 
 unroll_status session_plan_config(const unroll_session_config *c, int ranks, struct plan_config *p)
@@ -44,6 +46,8 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     p->stateful = c->stateful;
     p->input_gradient = c->input_gradient;
     p->no_dropout = c->no_dropout;
+    p->label_smoothing = c->label_smoothing;
+    p->class_weights = c->class_weights != NULL;
     TRY(plan_set_checkpoint(p, m->checkpoint_time));
     TRY(mesh_place(m, ranks, p));
     if (c->mode != UNROLL_TRAIN)
@@ -51,6 +55,28 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     TRY(optimizer_find(c->optimizer, &p->optimizer));
     p->optimizer_states = optimizer_at(p->optimizer)->states;
     return UNROLL_OK;
+}
+
+unroll_status session_check_loss(const struct unroll_model *m, const unroll_session_config *c)
+{
+    const struct loss *loss = loss_at(m->loss.index);
+    double sum = 0;
+    if (c->label_smoothing == 0 && !c->class_weights)
+        return UNROLL_OK;
+    if (c->mode != UNROLL_TRAIN || !loss || !loss->of_classes)
+        return fail(UNROLL_USAGE,
+                    "label_smoothing and class_weights are for training with a loss of classes, not %s with loss = "
+                    "'%s'; fix: leave them out",
+                    c->mode == UNROLL_TRAIN ? "training" : "mode infer, eval or module", m->loss.text);
+    if (!(c->label_smoothing >= 0 && c->label_smoothing < 1))
+        return fail(UNROLL_USAGE, "label_smoothing = %g is outside 0 <= e < 1", (double)c->label_smoothing);
+    for (int i = 0; c->class_weights && i < unroll_model_outputs(m); i++) {
+        const float w = c->class_weights[i];
+        if (!(w >= 0 && isfinite(w)))
+            return fail(UNROLL_USAGE, "class_weights[%d] = %g is no weight: 0 or more, and finite", i, (double)w);
+        sum += (double)w;
+    }
+    return !c->class_weights || sum > 0 ? UNROLL_OK : fail(UNROLL_USAGE, "class_weights are all 0: nothing counts");
 }
 
 void session_suit_device(const struct device *device, const char *isa, int threads, const struct unroll_model *model,

@@ -140,12 +140,14 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                 c->results,
                                 c->stateful,
                                 (uint64_t)c->optimizer,
+                                c->class_weights,
                                 (uint64_t)model->layers,
                                 (uint64_t)model->parameters};
     uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), c->mesh, sizeof c->mesh);
     for (int i = 0; i < model->parameters; i++) hash = hash_number(hash, model->parameter[i].count);
     for (int i = 0; i < model->layers; i++) hash = hash_layer(hash, model, i);
-    return hash;
+    hash = hash_bytes(hash, &c->label_smoothing, sizeof c->label_smoothing);
+    return hash_text(hash, model->loss.text);
 }
 
 /* ---- shares ---------------------------------------------------------------------------- */

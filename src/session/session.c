@@ -199,12 +199,36 @@ static unroll_status give_to_device(const struct unroll_session *s, struct plan_
     return UNROLL_OK;
 }
 
+/* What the caller's array of class weights holds, while it is there. */
+static unroll_status keep_class_weights(struct unroll_session *s)
+{
+    const size_t classes = (size_t)unroll_model_outputs(s->model);
+    TRY(session_check_loss(s->model, &s->config));
+    if (!s->config.class_weights)
+        return UNROLL_OK;
+    TRY(ALLOCATE(s->class_weights, classes, "for class weights"));
+    memcpy(s->class_weights, s->config.class_weights, classes * sizeof *s->class_weights);
+    s->config.class_weights = s->class_weights;
+    return UNROLL_OK;
+}
+
+/* What the loss has of its own: levels of quantiles, or weights of classes. */
+static void give_loss_constants(const struct unroll_session *s)
+{
+    const struct loss_choice *loss = &s->model->loss;
+    void *to = session_host(s, "loss_constants");
+    if (to)
+        floats_to_reals(loss->levels ? loss->level : s->class_weights, s->plan->config.real, to,
+                        (size_t)(loss->levels ? loss->levels : unroll_model_outputs(s->model)));
+}
+
 /* What this rank can find out by itself. */
 static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
 {
     struct device_options options = {.threads = 0};
     const char *used = s->model->shared ? s->model->shared->device->name : "cpu", *which;
     const char *name = s->config.machine.device ? s->config.machine.device : used;
+    TRY(keep_class_weights(s));
     TRY(device_choose(name, &s->device, &which));
     if (s->config.machine.threads < 0 || s->config.machine.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)",
@@ -225,6 +249,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
     options.comm = is_one_of_many(s) ? s->config.machine.comm : NULL, options.profile = s->config.profile != 0;
     TRY(open_executable(s, &options));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
+    give_loss_constants(s);
     return UNROLL_OK;
 }
 
@@ -272,5 +297,6 @@ void unroll_session_free(unroll_session *s)
         }
     }
     plan_free(s->plan);
+    release(s->class_weights);
     release(s);
 }

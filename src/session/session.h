@@ -19,7 +19,8 @@ struct shared_weights {
 
 struct unroll_session {
     struct unroll_model *model;
-    unroll_session_config config;
+    unroll_session_config config; /* with class weights of its own */
+    float *class_weights;         /* those; NULL: none */
     struct plan *plan;
     const struct device *device;
     void *executable;
@@ -42,6 +43,8 @@ int session_threads(const unroll_session *);
 
 /* config.c. What a configuration asks of the plan; ranks: that share it, 0: as many as the mesh has. */
 unroll_status session_plan_config(const unroll_session_config *, int ranks, struct plan_config *);
+/* Has the model a loss that can be smoothed and weighted as the configuration says? */
+unroll_status session_check_loss(const struct unroll_model *, const unroll_session_config *);
 /* What the device asks of it, with so many threads (0: one for each processor); and queues that nobody chose. */
 void session_suit_device(const struct device *, const char *isa, int threads, const struct unroll_model *,
                          struct plan_config *);

@@ -224,14 +224,26 @@ unroll_status unroll_update(unroll_session *s, const unroll_hyperparameters *rat
     return run_update(s, PHASE_SUM, 0, rates, result);
 }
 
-/* Rows that the loss counts. */
+/* What the loss counts of a row: of targets that are numbers the part that is not NaN. */
+static double weight_of_row(const unroll_session *s, const unroll_batch *b, size_t at)
+{
+    const float *class_weight = s->config.class_weights;
+    const int n = unroll_model_targets(s->model);
+    int counted = 0;
+    if (b->targets)
+        return b->targets[at] < 0 ? 0 : class_weight ? (double)class_weight[b->targets[at]] : 1;
+    for (int i = 0; i < n; i++) counted += !isnan(b->target_values[at * (size_t)n + (size_t)i]);
+    return (double)counted / n;
+}
+
 static double weight_of(const unroll_session *s, const unroll_batch *b)
 {
     double weight = 0;
     const int steps = model_is_pooled(s->model) ? 1 : s->config.steps;
     for (int t = 0; t < steps; t++)
         for (int row = 0; row < s->config.rows; row++)
-            weight += batch_counts(s, b, t, row) && (!b->targets || b->targets[batch_place(s, t, (uint32_t)row)] >= 0);
+            if (batch_counts(s, b, t, row))
+                weight += weight_of_row(s, b, batch_place(s, t, (uint32_t)row));
     return weight;
 }
 

@@ -74,7 +74,7 @@ static unroll_status lm_network(const unroll_dataset *data, const char *options,
 
 static unroll_status lm_check(const unroll_model *model, const unroll_dataset *data)
 {
-    const struct loss *loss = loss_at(model->loss);
+    const struct loss *loss = loss_at(model->loss.index);
     const struct column *text = text_of(data);
     if (!model->tokens || !loss || !loss->of_classes || unroll_model_outputs(model) != model->input)
         return fail(UNROLL_USAGE, "the model does not predict tokens; fix: tokens = 1, output = input, loss = xent");

@@ -7,7 +7,7 @@
 
 unroll_status feed_new(const unroll_model *model, const struct part *part, struct feed *feed)
 {
-    const struct loss *loss = loss_at(model->loss);
+    const struct loss *loss = loss_at(model->loss.index);
     const bool classes = loss && loss->of_classes;
     struct task_batch *a = &feed->arrays;
     const struct shape shape = *part->shape;
@@ -20,7 +20,7 @@ unroll_status feed_new(const unroll_model *model, const struct part *part, struc
     TAKE(tokens, entries, model->tokens)
     TAKE(inputs, entries * (size_t)model->input, !model->tokens)
     TAKE(classes, entries, classes)
-    TAKE(values, entries * (size_t)unroll_model_outputs(model), loss && !classes)
+    TAKE(values, entries * (size_t)unroll_model_targets(model), loss && !classes)
     TAKE(lengths, rows, part->lengths)
     TAKE(reset, entries, part->resets)
     feed->batch = (unroll_batch){sizeof(unroll_batch),  a->tokens,        a->inputs, a->classes, a->values,

@@ -1,4 +1,6 @@
 #include "cases/case.h"
+#include "losses/loss.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,9 +26,9 @@ static void refuse(const char *line, const char *word)
 /* Names of cells live as long as the program. */
 static const char *kept(const char *name)
 {
-    static char names[16][32];
+    static char names[32][32];
     int i = 0;
-    while (i < 15 && names[i][0] && strcmp(names[i], name)) i++;
+    while (i < 31 && names[i][0] && strcmp(names[i], name)) i++;
     snprintf(names[i], sizeof names[i], "%s", name);
     return names[i];
 }
@@ -40,12 +42,23 @@ static void set_word(struct test_case *c, const char *line, char *word)
     struct {
         const char *key;
         int *at;
-    } integers[] = {
-        {"layers", &c->spec.layers},    {"H", &c->spec.hidden},          {"I", &c->spec.input},
-        {"head", &c->spec.output},      {"proj", &c->spec.projection},   {"peephole", &c->spec.peephole},
-        {"bias", &c->spec.bias},        {"embed", &c->spec.embed},       {"tied", &c->spec.tied},
-        {"T", &c->session.steps},       {"B", &c->session.rows},         {"lengths", &c->session.lengths},
-        {"resets", &c->session.resets}, {"carry", &c->session.stateful}, {"threads", &c->session.machine.threads}};
+    } integers[] = {{"layers", &c->spec.layers},
+                    {"H", &c->spec.hidden},
+                    {"I", &c->spec.input},
+                    {"head", &c->spec.output},
+                    {"proj", &c->spec.projection},
+                    {"peephole", &c->spec.peephole},
+                    {"bias", &c->spec.bias},
+                    {"embed", &c->spec.embed},
+                    {"tied", &c->spec.tied},
+                    {"T", &c->session.steps},
+                    {"B", &c->session.rows},
+                    {"lengths", &c->session.lengths},
+                    {"resets", &c->session.resets},
+                    {"carry", &c->session.stateful},
+                    {"threads", &c->session.machine.threads},
+                    {"gaps", &c->gaps},
+                    {"weights", &c->class_weights}};
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
         if (!strcmp(word, integers[i].key)) {
             *integers[i].at = atoi(value);
@@ -61,6 +74,8 @@ static void set_word(struct test_case *c, const char *line, char *word)
         c->spec.dropout = (float)atof(value);
     else if (!strcmp(word, "pool"))
         c->spec.pool = kept(value);
+    else if (!strcmp(word, "smooth"))
+        c->label_smoothing = (float)atof(value);
     else if (!strcmp(word, "loss"))
         c->spec.loss = kept(value);
     else if (!strcmp(word, "tokens"))
@@ -105,6 +120,17 @@ int cases_read(const char *path, const char *filter, struct test_case **cases)
     return count;
 }
 
+unroll_session_config case_trains(const struct test_case *c)
+{
+    static const float weight[] = {0.5f, 0, 2, 1.25f, 0.75f, 1, 3};
+    unroll_session_config config = c->session;
+    config.mode = UNROLL_TRAIN;
+    config.label_smoothing = c->label_smoothing;
+    if (c->class_weights && c->spec.output <= 7)
+        config.class_weights = weight;
+    return config;
+}
+
 /* ---- batches --------------------------------------------------------------------------- */
 
 static int random_below(uint64_t seed, uint64_t i, int n) { return (int)((case_random(seed, i) + 1) / 2 * n); }
@@ -129,6 +155,10 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
     size_t steps = (size_t)c->session.steps * (size_t)c->session.rows;
     size_t answers = s->pool ? (size_t)c->session.rows : steps; /* behind a pool one for each row */
     struct case_batch *b = calloc(1, sizeof *b);
+    struct loss_choice loss;
+    if (loss_choose(s->loss, &loss) != UNROLL_OK)
+        exit(fprintf(stderr, "cases: %s\n", unroll_last_error()) ? 2 : 1);
+    const size_t targets = answers * (size_t)(s->output / loss.results);
     if (s->tokens)
         b->tokens = random_integers(seed, steps, 0, s->input - 1);
     else
@@ -136,9 +166,12 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
     if (s->loss && !strcmp(s->loss, "xent"))
         b->classes = random_integers(seed + 1, answers, -1, s->output - 1);
     else
-        b->values = random_floats(seed + 1, answers * (size_t)s->output);
+        b->values = random_floats(seed + 1, targets);
     const int positive = s->loss && (!strcmp(s->loss, "bce") || !strcmp(s->loss, "poisson"));
-    for (size_t i = 0; positive && i < answers * (size_t)s->output; i++) b->values[i] *= b->values[i];
+    for (size_t i = 0; positive && i < targets; i++) b->values[i] *= b->values[i];
+    for (size_t i = 0; c->gaps && i < targets; i++)
+        if (random_below(seed + 4, i, 4) == 0)
+            b->values[i] = NAN;
     if (c->session.lengths) /* the first two: nothing, and all */
         b->lengths = random_integers(seed + 2, (size_t)c->session.rows, 0, c->session.steps);
     if (c->session.lengths && c->session.rows > 1)

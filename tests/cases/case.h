@@ -7,6 +7,9 @@ struct test_case {
     char line[256];
     unroll_spec spec;
     unroll_session_config session; /* mode, threads, chunks, .. are the user's to set */
+    int gaps;                      /* 1: some targets that are numbers are NaN */
+    int class_weights;             /* 1: classes have weights in training */
+    float label_smoothing;         /* in training */
 };
 
 /* The arrays of a batch, made of a seed alone. */
@@ -19,6 +22,9 @@ struct case_batch {
 
 /* Reads the list; ends the process with a sentence on a line that makes no sense. Returns how many. */
 int cases_read(const char *path, const char *filter, struct test_case **cases);
+
+/* The configuration of a session of the case that trains. */
+unroll_session_config case_trains(const struct test_case *);
 
 struct case_batch *case_batch_new(const struct test_case *, uint64_t seed);
 void case_batch_free(struct case_batch *);

@@ -16,8 +16,7 @@
 static unroll_session *open_training(const struct test_case *c, const char *isa, unroll_model **model)
 {
     unroll_session *session;
-    unroll_session_config config = c->session;
-    config.mode = UNROLL_TRAIN;
+    unroll_session_config config = case_trains(c);
     config.machine.isa = isa;
     if (unroll_model_new(&c->spec, 3, model) != UNROLL_OK)
         return NULL;
@@ -61,12 +60,11 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
 {
     unroll_model *model;
     unroll_session *session;
-    unroll_session_config config = c->session;
+    unroll_session_config config = case_trains(c);
     unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
     unroll_result result = {.size = sizeof result};
     rates.learning_rate = 0.05;
     rates.clip = 0.5;
-    config.mode = UNROLL_TRAIN;
     config.machine.isa = isa;
     config.machine.threads = way.threads;
     config.machine.queues = way.queues;
@@ -297,8 +295,7 @@ static void test_case_gradients(const struct test_case *c)
 {
     unroll_model *model;
     unroll_session *session;
-    unroll_session_config config = c->session;
-    config.mode = UNROLL_TRAIN;
+    unroll_session_config config = case_trains(c);
     config.machine.precision = "fp64";
     config.input_gradient = !c->spec.tokens;
     config.machine.threads = 1;

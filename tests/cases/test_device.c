@@ -3,6 +3,7 @@
  * With cuts: those of the list whose sizes they divide, divided among the devices of one process. Usage:
  * test_device DEVICE cases.txt [part of a line], or test_device DEVICE --cuts cases.txt [part of a line]; or
  * test_device DEVICE --document docs/xla.md SCRATCH: are the tables of the document true? */
+#include "losses/loss.h"
 #include "cases/case.h"
 #include "check.h"
 #include <math.h>
@@ -102,10 +103,9 @@ static bool steps(const struct test_case *c, unroll_model *model, unroll_session
 static bool train(const struct test_case *c, const char *device, const char *optimizer, struct way way,
                   struct findings *f)
 {
-    unroll_session_config config = c->session;
+    unroll_session_config config = case_trains(c);
     unroll_model *model;
     unroll_session *session;
-    config.mode = UNROLL_TRAIN;
     config.optimizer = optimizer;
     config.machine.device = device;
     config.machine.chunks = way.chunks < config.steps ? way.chunks : config.steps;
@@ -267,28 +267,34 @@ static void compare_cut(struct test_case *c, const char *device, const char *opt
     compare(c, device, optimizer, way);
 }
 
-/* The loss of the result z, which is the bias of a dense layer, with the target y, and its slope. */
+/* The loss of results z, which are the bias of a dense layer, with the target y, and the slope by the first. */
 static double point(const char *loss, const char *device, float z, float y, float *slope)
 {
     unroll_session_config config = unroll_session_default();
     unroll_network network = unroll_network_default();
     unroll_layer layer = unroll_layer_default();
     unroll_result result = {.size = sizeof result, .loss = NAN};
+    float slopes[LOSS_RESULTS_MAX * LOSS_LEVELS_MAX] = {NAN};
     unroll_batch batch = {.size = sizeof batch, .inputs = (float[]){0}, .target_values = &y};
     unroll_model *model = NULL;
     unroll_session *session = NULL;
-    layer.kind = "dense", layer.name = "z", layer.width = 1;
+    struct loss_choice choice;
+    if (!CHECK(loss_choose(loss, &choice) == UNROLL_OK, "%s", unroll_last_error()))
+        return NAN;
+    layer.kind = "dense", layer.name = "z", layer.width = choice.results;
     network.input = 1, network.layer = &layer, network.layers = 1, network.loss = loss;
     config.mode = UNROLL_TRAIN, config.steps = 1, config.rows = 1, config.machine.device = device;
     bool good = unroll_network_new(&network, 1, &model) == UNROLL_OK;
     for (int i = 0; good && i < unroll_model_parameters(model); i++) {
         unroll_parameter p;
         unroll_model_parameter(model, i, &p);
-        p.data[0] = z;
+        for (int k = 0; k < p.shape[0]; k++) p.data[k] = z;
     }
     good = good && unroll_session_new(model, &config, &session) == UNROLL_OK &&
            unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-           unroll_loss_result(session, &result) == UNROLL_OK && unroll_read(session, "d.z.bias", slope, 1) == UNROLL_OK;
+           unroll_loss_result(session, &result) == UNROLL_OK &&
+           unroll_read(session, "d.z.bias", slopes, (size_t)choice.results) == UNROLL_OK;
+    *slope = slopes[0];
     CHECK(good, "%s on %s: %s", loss, device, unroll_last_error());
     unroll_session_free(session);
     unroll_model_free(model);

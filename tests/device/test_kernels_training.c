@@ -172,22 +172,31 @@ static void plain_pack(struct fixture *f)
 
 /* ---- losses ---------------------------------------------------------------------------- */
 
-static struct fixture *build_loss(uint64_t seed, enum dtype real, const char *loss)
+static struct fixture *build_loss(uint64_t seed, enum dtype real, const char *name)
 {
     struct fixture *f = fixture_new(OP_LOSS, seed, real);
+    struct loss_choice loss;
     uint32_t T = random_size(f, 1, 6), B = random_size(f, 1, 7), N = random_size(f, 1, 70);
-    CHECK(loss_find(loss, &f->op.choice) == UNROLL_OK, "%s", unroll_last_error());
-    make(f, LOSS_Z, real, UPDATE, 3, SIZES(T, B, N));
-    double scale = pow(10, random_size(f, 0, 2)) / 2;
+    CHECK(loss_choose(name, &loss) == UNROLL_OK, "%s", unroll_last_error());
+    f->op.choice = loss.index;
+    make(f, LOSS_Z, real, UPDATE, 3, SIZES(T, B, N * (uint32_t)loss.results));
+    double scale = pow(10, random_size(f, 0, loss_at(loss.index)->results > 1 ? 1 : 2)) / 2;
     EACH(f, LOSS_Z)
     set(f, LOSS_Z, at4(f, LOSS_Z, i, j, k, l), (double)(float)(scale * value(f, LOSS_Z, i, j, k, l)));
-    if (!strcmp(loss, "xent"))
+    if (loss_at(loss.index)->of_classes)
         make_integers(f, LOSS_TARGET, 2, SIZES(T, B), N, true);
     else
         make(f, LOSS_TARGET, real, READ, 3, SIZES(T, B, N));
-    if (loss_at(f->op.choice)->targets[1] > 0)
+    if (loss_at(loss.index)->targets[1] > 0)
         EACH(f, LOSS_TARGET)
     set(f, LOSS_TARGET, at4(f, LOSS_TARGET, i, j, k, l), fabs(value(f, LOSS_TARGET, i, j, k, l)));
+    for (uint32_t i = 0; !loss_at(loss.index)->of_classes && i < T * B * N; i += 1 + random_size(f, 0, 20))
+        set(f, LOSS_TARGET, at4(f, LOSS_TARGET, i % T, i / T % B, i / T / B, 0), NAN);
+    if (loss.levels) {
+        make(f, LOSS_CONSTANTS, real, READ, 1, SIZES((uint32_t)loss.levels));
+        for (int i = 0; i < loss.levels; i++)
+            set(f, LOSS_CONSTANTS, at4(f, LOSS_CONSTANTS, (size_t)i, 0, 0, 0), (double)loss.level[i]);
+    }
     f->call.view[LOSS_Z].origin[0] = random_size(f, 0, 2);
     if (random_size(f, 0, 1))
         make_integers(f, LOSS_LENGTHS, 1, SIZES(B), T + 3, false);
@@ -198,8 +207,22 @@ static struct fixture *build_loss(uint64_t seed, enum dtype real, const char *lo
 
 static struct fixture *build_xent(uint64_t seed, enum dtype real) { return build_loss(seed, real, "xent"); }
 
-/* The losses of single numbers by textbook formulas; p is the result's probability or rate. */
-static double plain_loss_of(const char *name, double z, double y, double *slope)
+/* With smoothing, and weights of classes in every other. */
+static struct fixture *build_soft(uint64_t seed, enum dtype real)
+{
+    struct fixture *f = build_loss(seed, real, "xent");
+    f->op.probability = 0.1f * (float)(seed % 4);
+    if (seed % 2) {
+        make(f, LOSS_CONSTANTS, real, READ, 1, SIZES(f->call.view[LOSS_Z].count[2]));
+        EACH(f, LOSS_CONSTANTS)
+        set(f, LOSS_CONSTANTS, at4(f, LOSS_CONSTANTS, i, j, k, l), fabs(value(f, LOSS_CONSTANTS, i, j, k, l)));
+    }
+    return f;
+}
+
+/* The losses of single numbers by textbook formulas; p is the result's probability or rate. Of those of several results
+ * slopes are quotients of differences in long double. */
+static double plain_single(const char *name, double z, double y, double *slope)
 {
     double e = z - y, p = strcmp(name, "bce") ? exp(z) : 1 / (1 + exp(-z));
     if (!strcmp(name, "mse"))
@@ -215,13 +238,48 @@ static double plain_loss_of(const char *name, double z, double y, double *slope)
     return p - y * z;
 }
 
-/* Each in turn. */
-static struct fixture *build_points(uint64_t seed, enum dtype real)
+static long double softplus(long double x) { return x > 0 ? x + log1pl(expl(-x)) : log1pl(expl(x)); }
+
+static long double plain_likelihood(const char *name, const long double *z, double y)
 {
-    int losses = 0;
-    while (loss_at(losses)) losses++;
-    return build_loss(seed, real, loss_name(1 + (int)(seed % (uint64_t)(losses - 1))));
+    const long double pi = 3.14159265358979323846264338327950288L, s = softplus(z[1]) + 1e-3f,
+                      d = ((long double)y - z[0]) / s;
+    if (!strcmp(name, "gaussian"))
+        return d * d / 2 + logl(s) + logl(2 * pi) / 2;
+    const long double n = 2 + softplus(z[2]);
+    return lgammal(n / 2) - lgammal((n + 1) / 2) + logl(n * pi) / 2 + logl(s) + (n + 1) / 2 * log1pl(d * d / n);
 }
+
+static double plain_point(const char *name, int results, const double *z, double y, double level, double *slope)
+{
+    long double w[LOSS_RESULTS_MAX], h = 1e-6L;
+    if (!strcmp(name, "quantile"))
+        return slope[0] = y > z[0] ? -level : y < z[0] ? 1 - level : 0, (y - z[0]) * (level - (y < z[0]));
+    if (results == 1)
+        return plain_single(name, z[0], y, slope);
+    for (int k = 0; k < results; k++) w[k] = (long double)z[k];
+    for (int k = 0; k < results; k++) {
+        w[k] = (long double)z[k] + h;
+        long double above = plain_likelihood(name, w, y);
+        w[k] = (long double)z[k] - h;
+        slope[k] = (double)((above - plain_likelihood(name, w, y)) / (2 * h));
+        w[k] = (long double)z[k];
+    }
+    return (double)plain_likelihood(name, w, y);
+}
+
+/* Each in turn of those of numbers whose points have one result, or several. */
+static struct fixture *build_some(uint64_t seed, enum dtype real, bool several)
+{
+    int chosen[16], count = 0;
+    for (int i = 0; loss_at(i) && count < 16; i++)
+        if (!loss_at(i)->of_classes && (loss_at(i)->results > 1) == several)
+            chosen[count++] = i;
+    return build_loss(seed, real, loss_at(chosen[seed % (uint64_t)count])->name);
+}
+
+static struct fixture *build_points(uint64_t seed, enum dtype real) { return build_some(seed, real, false); }
+static struct fixture *build_likelihoods(uint64_t seed, enum dtype real) { return build_some(seed, real, true); }
 
 static bool counts(const struct fixture *f, size_t t, size_t b)
 {
@@ -235,42 +293,60 @@ static void add_to(struct fixture *f, int slot, double number)
     set(f, slot, at, get(f, slot, at) + number);
 }
 
-/* For each row of z: the loss, and z becomes its gradient. */
-static void plain_loss(struct fixture *f, double (*row)(struct fixture *, size_t t, size_t b, uint32_t n))
+/* For each row of z: the loss and what the row weighs are added, and z becomes its gradient. */
+static void plain_loss(struct fixture *f, void (*row)(struct fixture *, size_t t, size_t b, uint32_t n))
 {
     const struct tensor *z = &f->call.view[LOSS_Z];
     for (size_t t = 0; t < z->count[0]; t++)
         for (size_t b = 0; b < z->count[1]; b++) {
             bool has_class = !loss_at(f->op.choice)->of_classes || value(f, LOSS_TARGET, t, b, 0, 0) >= 0;
-            bool counted = has_class && counts(f, t, b);
-            if (counted) {
-                add_to(f, LOSS_SUM, row(f, t, b, z->count[2]));
-                add_to(f, LOSS_WEIGHT, 1);
-                continue;
-            }
-            for (size_t n = 0; n < z->count[2]; n++) set(f, LOSS_Z, at4(f, LOSS_Z, t, b, n, 0), 0);
+            if (has_class && counts(f, t, b))
+                row(f, t, b, z->count[2]);
+            else
+                for (size_t n = 0; n < z->count[2]; n++) set(f, LOSS_Z, at4(f, LOSS_Z, t, b, n, 0), 0);
         }
 }
 
-static double plain_xent_row(struct fixture *f, size_t t, size_t b, uint32_t n)
+static double weight_of_class(const struct fixture *f, size_t class)
 {
-    double sum = 0, class = value(f, LOSS_TARGET, t, b, 0, 0);
-    double of_class = value(f, LOSS_Z, t, b, (size_t)class, 0);
-    for (uint32_t i = 0; i < n; i++) sum += exp(value(f, LOSS_Z, t, b, i, 0));
-    for (uint32_t i = 0; i < n; i++)
-        set(f, LOSS_Z, at4(f, LOSS_Z, t, b, i, 0), exp(value(f, LOSS_Z, t, b, i, 0)) / sum - (i == class));
-    return log(sum) - of_class;
+    return f->call.view[LOSS_CONSTANTS].at ? value(f, LOSS_CONSTANTS, class, 0, 0, 0) : 1;
 }
 
-static double plain_points_row(struct fixture *f, size_t t, size_t b, uint32_t n)
+static void plain_xent_row(struct fixture *f, size_t t, size_t b, uint32_t n)
 {
-    double sum = 0, slope;
+    const double e = (double)f->op.probability;
+    const size_t class = (size_t)value(f, LOSS_TARGET, t, b, 0, 0);
+    double sum = 0, loss = 0, all = 0;
+    for (uint32_t i = 0; i < n; i++) sum += exp(value(f, LOSS_Z, t, b, i, 0));
+    for (uint32_t i = 0; i < n; i++) all += weight_of_class(f, i) * (e / n + (i == class ? 1 - e : 0));
     for (uint32_t i = 0; i < n; i++) {
-        double z = value(f, LOSS_Z, t, b, i, 0), y = value(f, LOSS_TARGET, t, b, i, 0);
-        sum += plain_loss_of(loss_name(f->op.choice), z, y, &slope) / n;
-        set(f, LOSS_Z, at4(f, LOSS_Z, t, b, i, 0), slope / n);
+        const double wanted = weight_of_class(f, i) * (e / n + (i == class ? 1 - e : 0));
+        loss += wanted * (log(sum) - value(f, LOSS_Z, t, b, i, 0));
+        set(f, LOSS_Z, at4(f, LOSS_Z, t, b, i, 0), all * exp(value(f, LOSS_Z, t, b, i, 0)) / sum - wanted);
     }
-    return sum;
+    add_to(f, LOSS_SUM, loss);
+    add_to(f, LOSS_WEIGHT, weight_of_class(f, class));
+}
+
+static void plain_points_row(struct fixture *f, size_t t, size_t b, uint32_t n)
+{
+    const struct loss *loss = loss_at(f->op.choice);
+    const uint32_t targets = f->call.view[LOSS_TARGET].count[2], of_target = n / targets;
+    const uint32_t results = (uint32_t)loss->results, points = n / results;
+    double sum = 0, counted = 0;
+    for (uint32_t i = 0; i < points; i++) {
+        const double y = value(f, LOSS_TARGET, t, b, i * results / of_target, 0);
+        const double level = loss->levels ? value(f, LOSS_CONSTANTS, i % of_target, 0, 0, 0) : 0;
+        double z[LOSS_RESULTS_MAX], slope[LOSS_RESULTS_MAX] = {0};
+        for (uint32_t k = 0; k < results; k++) z[k] = value(f, LOSS_Z, t, b, i * results + k, 0);
+        if (!isnan(y))
+            sum += plain_point(loss->name, loss->results, z, y, level, slope) / points;
+        counted += !isnan(y);
+        for (uint32_t k = 0; k < results; k++)
+            set(f, LOSS_Z, at4(f, LOSS_Z, t, b, i * results + k, 0), slope[k] / points);
+    }
+    add_to(f, LOSS_SUM, sum);
+    add_to(f, LOSS_WEIGHT, counted / points);
 }
 
 static void plain_xent(struct fixture *f) { plain_loss(f, plain_xent_row); }
@@ -283,8 +359,11 @@ static void check_loss_keeps_nan(const char *loss, const struct cpu_isa *isa)
         struct fixture *f = build_loss(100 + column, isa->real, loss);
         f->call.view[LOSS_LENGTHS].at = NULL;
         uint32_t n = f->call.view[LOSS_Z].count[2];
+        const uint32_t of_target = n / (f->call.view[LOSS_TARGET].rank == 3 ? f->call.view[LOSS_TARGET].count[2] : n);
         set(f, LOSS_Z, at4(f, LOSS_Z, 0, 0, column % n, 0), column % 2 ? NAN : INFINITY);
-        if (!strcmp(loss, "xent"))
+        if (!loss_at(f->op.choice)->of_classes)
+            set(f, LOSS_TARGET, at4(f, LOSS_TARGET, 0, 0, column % n / of_target, 0), 0.5);
+        else
             set(f, LOSS_TARGET, at4(f, LOSS_TARGET, 0, 0, 0, 0), 0);
         run_on(f, isa, 2);
         CHECK(!isfinite(value(f, LOSS_SUM, 0, 0, 0, 0)), "%s: column %u", isa->name, column);
@@ -483,6 +562,8 @@ int main(void)
                                              {"pack", build_pack, plain_pack, 30, 1e-7, 0},
                                              {"xent", build_xent, plain_xent, 60, 1e-5, 1e-13},
                                              {"points", build_points, plain_points, 100, 1e-6, 1e-13},
+                                             {"likelihoods", build_likelihoods, plain_points, 60, 1e-5, 1e-7},
+                                             {"soft", build_soft, plain_xent, 60, 1e-5, 1e-13},
                                              {"update", build_update, plain_update, 80, 1e-6, 1e-14}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_kind(&cases[i]);
     check_mask_of_part();
@@ -490,7 +571,7 @@ int main(void)
         const struct cpu_isa *isa = cpu_isa_find((enum isa)i, DTYPE_F32);
         if (!isa)
             continue;
-        for (int loss = 0; loss_at(loss); loss++) check_loss_keeps_nan(loss_name(loss), isa);
+        for (int loss = 0; loss_at(loss); loss++) check_loss_keeps_nan(loss_at(loss)->name, isa);
     }
     check_optimizers();
     return check_finish("test_kernels_training");

@@ -4,8 +4,9 @@
 #include "cells/v/v_record.h"
 #include "losses/loss.h"
 
-static double quartic_add(double sum, const double *z, const double *y, size_t n)
+static double quartic_add(double sum, const double *z, const double *y, const double *level, size_t n)
 {
+    (void)level;
     for (size_t i = 0; i < n; i++) sum += (z[i] - y[i]) * (z[i] - y[i]) * (z[i] - y[i]) * (z[i] - y[i]);
     return sum;
 }

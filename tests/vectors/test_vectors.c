@@ -19,7 +19,7 @@ struct vector {
     unroll_model *model;
     unroll_session *session;
     const char *prefix; /* of recurrent parameters in the file */
-    float unit;         /* squared errors are counted by number there, by row here */
+    float unit;         /* targets that are numbers are counted one by one there, by row here */
 };
 
 static int64_t number(const struct vector *v, const char *key)
@@ -61,7 +61,6 @@ static void read_spec(struct vector *v)
     v->spec.output = (int)number(v, "outputs");
     v->spec.loss = loss;
     v->spec.pool = json_string_value(json_object_get(v->about, "pool"));
-    v->unit = loss && strcmp(loss, "xent") ? (float)v->spec.output : 1;
     v->prefix = v->spec.output ? "rnn." : "";
 }
 
@@ -106,10 +105,13 @@ static bool open_vector(struct vector *v, const char *path, const char *isa)
     v->config.machine.threads = 2;
     v->config.machine.precision = !isa ? "fp64" : NULL;
     v->config.machine.isa = isa;
-    return CHECK(unroll_model_new(&v->spec, 1, &v->model) == UNROLL_OK, "%s: %s", path, unroll_last_error()) &&
-           fill_weights(v) &&
-           CHECK(unroll_session_new(v->model, &v->config, &v->session) == UNROLL_OK, "%s: %s", path,
-                 unroll_last_error());
+    v->config.class_weights = data_of(v, "class_weights");
+    v->config.label_smoothing = (float)json_number_value(json_object_get(v->about, "smoothing"));
+    if (!CHECK(unroll_model_new(&v->spec, 1, &v->model) == UNROLL_OK, "%s: %s", path, unroll_last_error()))
+        return false;
+    v->unit = v->spec.output ? (float)unroll_model_targets(v->model) : 1;
+    return fill_weights(v) && CHECK(unroll_session_new(v->model, &v->config, &v->session) == UNROLL_OK, "%s: %s", path,
+                                    unroll_last_error());
 }
 
 static void close_vector(struct vector *v)

@@ -10,7 +10,7 @@ typedef struct session_object {
     unroll_session *session;
     unroll_session_config config; /* without its texts, which were the caller's */
     const char *optimizer;        /* one of the library's names */
-    int inputs, outputs;          /* widths of a row */
+    int inputs, targets;          /* widths of a row */
 } session_object;
 
 #define LOCK(s) (&(s)->model->lock)
@@ -66,7 +66,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     s->config.machine = unroll_machine_default();
     unroll_model_network(m->model, &network);
     s->inputs = network.input;
-    s->outputs = unroll_model_outputs(m->model);
+    s->targets = unroll_model_targets(m->model);
     return (PyObject *)s;
 }
 
@@ -134,7 +134,7 @@ static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], s
         [INPUTS] = {"inputs", NUMBER_F32, 3, {ANY, B, s->inputs}, false},
         [TOKENS] = {"tokens", NUMBER_I32, 2, {ANY, B}, false},
         [TARGETS] = {"targets", NUMBER_I32, 2, {ANY, B}, false},
-        [TARGET_VALUES] = {"target_values", NUMBER_F32, 3, {ANY, B, s->outputs}, false},
+        [TARGET_VALUES] = {"target_values", NUMBER_F32, 3, {ANY, B, s->targets}, false},
         [LENGTHS] = {"lengths", NUMBER_I32, 1, {B}, false},
         [RESET] = {"reset", NUMBER_U8, 2, {T, B}, false},
     };

@@ -22,17 +22,6 @@ CELL_CODE V v_expm1_of_negative(V x)
     return v_div(v_add(t, t), v_sub(v_const(1), t));
 }
 
-/* log(1 + u) for u in [0, 1]: the second term gives back what rounding 1 + u lost. */
-CELL_CODE V v_log1p(V u)
-{
-    V sum = v_add(v_const(1), u);
-    V lost = v_sub(u, v_sub(sum, v_const(1)));
-    return v_add(v_log(sum), v_div(lost, sum));
-}
-
-/* log(1 + e^x) without overflow. */
-CELL_CODE V v_softplus(V x) { return v_add(v_max(v_const(0), x), v_log1p(v_exp(v_sub(v_const(0), v_abs(x))))); }
-
 /* The largest float instead of an infinity, so that x / x and 0 x are numbers. */
 CELL_CODE V v_finite(V x) { return v_clip(x, v_const(3.40282347e38f)); }
 

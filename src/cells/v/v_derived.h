@@ -52,4 +52,15 @@ CELL_CODE V v_clipped_tanh_slope(V t, V limit)
     return v_mul(v_tanh_slope(t), v_inside(t, low, high));
 }
 
+/* log(1 + u) for u >= 0, finite: the second term gives back what rounding 1 + u lost. */
+CELL_CODE V v_log1p(V u)
+{
+    V sum = v_add(v_const(1), u);
+    V lost = v_sub(u, v_sub(sum, v_const(1)));
+    return v_add(v_log(sum), v_div(lost, sum));
+}
+
+/* log(1 + e^x) without overflow; its slope is the sigmoid. */
+CELL_CODE V v_softplus(V x) { return v_add(v_max(v_const(0), x), v_log1p(v_exp(v_sub(v_const(0), v_abs(x))))); }
+
 #endif

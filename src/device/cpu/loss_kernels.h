@@ -1,6 +1,7 @@
 /* The losses: z becomes its gradient, the loss of each row that counts is added to a sum in double.
- * Rows count before their length, unless their target says no. Sums go over rows in order on one
- * thread, the rest is divided; so neither the team nor chunks of time show in the bits. */
+ * Rows count before their length, unless their target says no; of numbers each target does so for itself. Sums go over
+ * rows in order on one thread, the rest is divided; so neither the team nor chunks of time show in the bits. */
+#include "losses/loss_step.h"
 
 /* ---- rows ------------------------------------------------------------------------------ */
 
@@ -70,18 +71,72 @@ static real exponentials(real *z, size_t n, real max)
     return lane[0];
 }
 
+/* z <- softmax(z); returns the logarithm of the sum that it is divided by. */
+static double softmax(real *z, size_t n, real max)
+{
+    real sum = exponentials(z, n, max);
+    V inverse = v_const(1 / sum);
+    for (size_t i = 0; i < n; i += V_WIDTH) store_up_to(z + i, v_mul(load_up_to(z + i, n - i), inverse), n - i);
+    return log((double)sum);
+}
+
 /* z <- softmax(z), but in the place of the class the row's loss waits for xent_sum. */
 static void xent_row(real *z, size_t n, int32_t class)
 {
     real max = largest(z, n);
     double of_class = (double)max - (double)z[class];
-    real sum = exponentials(z, n, max);
-    V inverse = v_const(1 / sum);
-    for (size_t i = 0; i < n; i += V_WIDTH) store_up_to(z + i, v_mul(load_up_to(z + i, n - i), inverse), n - i);
-    z[class] = (real)(log((double)sum) + of_class);
+    double log_sum = softmax(z, n, max);
+    z[class] = (real)(log_sum + of_class);
 }
 
-static void xent_sum(const struct call *call, const struct steps *z)
+/* Where classes have weights w, and a part e of a row's target is spread over all n: its loss is (1 - e) w[class] of
+ * -log p[class], and e / n w[c] of -log p[c] of every class c; the row weighs w[class]. */
+struct soft {
+    const real *weight; /* NULL: 1 */
+    double hard, each;  /* 1 - e, e / n */
+    double all;         /* sum of the weights */
+    size_t n;
+};
+
+static double class_weight(const struct soft *s, size_t class) { return s->weight ? (double)s->weight[class] : 1; }
+
+static bool is_soft(const struct soft *s) { return s->weight || s->each > 0; }
+
+static struct soft soft_of(const struct call *call)
+{
+    const size_t n = tensor_width(&call->view[LOSS_Z]);
+    const double e = (double)call->probability;
+    struct soft s = {call->view[LOSS_CONSTANTS].at, 1 - e, e / (double)n, 0, n};
+    for (size_t c = 0; c < n && is_soft(&s); c++) s.all += class_weight(&s, c);
+    return s;
+}
+
+/* As xent_row does. */
+static void soft_row(const struct soft *s, real *z, int32_t class)
+{
+    real max = largest(z, s->n);
+    double of_class = (double)max - (double)z[class], of_all = 0;
+    for (size_t c = 0; c < s->n; c++) of_all += class_weight(s, c) * ((double)max - (double)z[c]);
+    double log_sum = softmax(z, s->n, max);
+    z[class] =
+        (real)(s->hard * class_weight(s, (size_t)class) * (log_sum + of_class) + s->each * (s->all * log_sum + of_all));
+}
+
+/* From the probabilities of the other classes; 1 - that of the class itself is their sum. */
+static void soft_slopes(const struct soft *s, real *z, int32_t class)
+{
+    const double of_class = class_weight(s, (size_t)class), of_row = s->hard * of_class + s->each * s->all;
+    double others = 0;
+    for (size_t c = 0; c < s->n; c++) {
+        if (c == (size_t)class)
+            continue;
+        others += (double)z[c];
+        z[c] = (real)(of_row * (double)z[c] - s->each * class_weight(s, c));
+    }
+    z[class] = (real)(s->each * (s->all - of_class) - of_row * others);
+}
+
+static void xent_sum(const struct call *call, const struct steps *z, const struct soft *soft)
 {
     const struct tensor *view = &call->view[LOSS_Z];
     double sum = 0, weight = 0;
@@ -92,7 +147,7 @@ static void xent_sum(const struct call *call, const struct steps *z)
             int32_t class = class_at(call, t, b);
             if (class >= 0) {
                 sum += (double)z->at[t * z->t + b * z->b + (size_t)class];
-                weight++;
+                weight += class_weight(soft, (size_t)class);
             }
         }
     add_loss(call, sum, weight);
@@ -102,71 +157,133 @@ static void loss_xent(const struct call *call, struct range row, int me, int tea
 {
     const struct steps z = steps_of(&call->view[LOSS_Z]);
     const size_t n = tensor_width(&call->view[LOSS_Z]);
+    const struct soft soft = soft_of(call);
     for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         int32_t class = class_at(call, r / z.batch, r % z.batch);
-        if (class >= 0)
-            xent_row(steps_at(&z, r), n, class);
-        else
+        if (class < 0)
             memset(steps_at(&z, r), 0, n * sizeof(real));
+        else if (is_soft(&soft))
+            soft_row(&soft, steps_at(&z, r), class);
+        else
+            xent_row(steps_at(&z, r), n, class);
     }
     meet(call, team);
     if (me == 0)
-        xent_sum(call, &z);
+        xent_sum(call, &z, &soft);
     meet(call, team);
     for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         int32_t class = class_at(call, r / z.batch, r % z.batch);
         real *at = steps_at(&z, r);
-        if (class >= 0)
+        if (class >= 0 && is_soft(&soft))
+            soft_slopes(&soft, at, class);
+        else if (class >= 0)
             at[class] = (real)expm1(-(double)at[class]); /* the class's probability - 1 */
     }
 }
 
 /* ---- losses of single numbers ---------------------------------------------------------- */
 
+/* A row as points: of each target one for each level, of so many results each. */
+struct points {
+    const real *level; /* [levels] NULL: there are none, and levels is 1 */
+    size_t count, targets, levels, results;
+};
+
+static struct points points_of(const struct call *call)
+{
+    const struct tensor *level = &call->view[LOSS_CONSTANTS];
+    struct points p = {.level = level->at, .targets = tensor_width(&call->view[LOSS_TARGET])};
+    p.levels = p.level ? tensor_width(level) : 1;
+    p.count = p.targets * p.levels;
+    p.results = tensor_width(&call->view[LOSS_Z]) / p.count;
+    return p;
+}
+
+/* Of V_WIDTH points from `first` on, the last one again where there are fewer. */
+static void gather_points(const struct points *row, const real *z, const real *y, size_t first, struct point *p)
+{
+    real lane[LOSS_RESULTS_MAX + 2][V_WIDTH];
+    for (size_t l = 0; l < V_WIDTH; l++) {
+        const size_t i = at_most(first + l, row->count - 1);
+        for (size_t k = 0; k < row->results; k++) lane[k][l] = z[i * row->results + k];
+        lane[LOSS_RESULTS_MAX][l] = y[i / row->levels];
+        lane[LOSS_RESULTS_MAX + 1][l] = row->level ? row->level[i % row->levels] : 0;
+    }
+    for (size_t k = 0; k < row->results; k++) p->z[k] = v_load(lane[k]);
+    p->y = v_load(lane[LOSS_RESULTS_MAX]);
+    p->level = v_load(lane[LOSS_RESULTS_MAX + 1]);
+}
+
+static void scatter_slopes(const struct point *p, size_t results, real *z, size_t rest)
+{
+    real lane[V_WIDTH];
+    for (size_t k = 0; k < results; k++) {
+        v_store(lane, p->slope[k]);
+        for (size_t l = 0; l < V_WIDTH && l < rest; l++) z[l * results + k] = lane[l];
+    }
+}
+
 #define LOSS_USER "device/cpu/loss_rows.h"
 #include "losses/loss_table.h"
 
-typedef void loss_slopes(real *z, const real *y, size_t n, real scale);
+typedef void loss_slopes(const struct points *, real *z, const real *y, real scale);
 
-static loss_slopes *slopes_of(int index)
+/* What does not count, a target that is NaN, has no slope. */
+static void slopes_of_row(int index, const struct points *row, real *z, const real *y)
 {
     static loss_slopes *const compiled[] = {
 #define LOSS_SLOPES(name) name##_slopes,
         ALL_LOSSES(LOSS_SLOPES)
 #undef LOSS_SLOPES
     };
+    const size_t of_target = row->levels * row->results;
+    const real scale = (real)(1.0 / (double)row->count);
     const struct loss *loss = loss_at(index);
-    return loss_is_compiled(index) ? compiled[index]
-                                   : _Generic((real)0, float: loss->slopes_f32, double: loss->slopes_f64);
+    if (loss_is_compiled(index))
+        compiled[index](row, z, y, scale);
+    else
+        _Generic((real)0, float: loss->slopes_f32, double: loss->slopes_f64)(z, y, row->count, scale);
+    for (size_t i = 0; i < row->targets; i++)
+        if (isnan(y[i]))
+            memset(z + i * of_target, 0, of_target * sizeof *z);
 }
 
-/* In double, one number after the other. */
-static double losses_of_row(const struct loss *loss, const real *z, const real *y, size_t n)
+/* In double, one number after the other. *counted: how many targets count. */
+static double losses_of_row(const struct loss *loss, const struct points *row, const real *z, const real *y,
+                            size_t *counted)
 {
     enum { BLOCK = 64 };
-    double a[BLOCK], b[BLOCK], sum = 0;
-    for (size_t first = 0; first < n; first += BLOCK) {
-        const size_t count = n - first < BLOCK ? n - first : BLOCK;
-        for (size_t i = 0; i < count; i++) {
-            a[i] = (double)z[first + i];
-            b[i] = (double)y[first + i];
-        }
-        sum = loss->add(sum, a, b, count);
+    double a[BLOCK * LOSS_RESULTS_MAX], b[BLOCK], level[BLOCK], sum = 0;
+    size_t n = 0;
+    *counted = 0;
+    for (size_t i = 0; i < row->count; i++) {
+        const size_t target = i / row->levels, of_target = i % row->levels;
+        if (isnan(y[target]))
+            continue;
+        for (size_t k = 0; k < row->results; k++) a[n * row->results + k] = (double)z[i * row->results + k];
+        b[n] = (double)y[target];
+        level[n] = row->level ? (double)row->level[of_target] : 0;
+        *counted += of_target == 0;
+        if (++n < BLOCK)
+            continue;
+        sum = loss->add(sum, a, b, level, n);
+        n = 0;
     }
-    return sum;
+    return loss->add(sum, a, b, level, n);
 }
 
-static void points_sum(const struct call *call, const struct loss *loss, const struct steps *z, const struct steps *y,
-                       size_t n)
+/* A row weighs 1, or the part of it that counts. */
+static void points_sum(const struct call *call, const struct points *row, const struct steps *z, const struct steps *y)
 {
     double sum = 0, weight = 0;
+    size_t counted;
     if (!wants_sum(call))
         return;
     for (size_t r = 0, rows = (size_t)call->view[LOSS_Z].count[0] * z->batch; r < rows; r++) {
         if (!row_lasts(call, r / z->batch, r % z->batch))
             continue;
-        sum += losses_of_row(loss, steps_at(z, r), steps_at(y, r), n) / (double)n;
-        weight++;
+        sum += losses_of_row(loss_at(call->choice), row, steps_at(z, r), steps_at(y, r), &counted) / (double)row->count;
+        weight += (double)counted / (double)row->targets;
     }
     add_loss(call, sum, weight);
 }
@@ -174,16 +291,15 @@ static void points_sum(const struct call *call, const struct loss *loss, const s
 static void loss_points(const struct call *call, struct range row, int me, int team)
 {
     const struct steps z = steps_of(&call->view[LOSS_Z]), y = steps_of(&call->view[LOSS_TARGET]);
-    const size_t n = tensor_width(&call->view[LOSS_Z]);
-    loss_slopes *slopes = slopes_of(call->choice);
+    const struct points points = points_of(call);
     if (me == 0)
-        points_sum(call, loss_at(call->choice), &z, &y, n);
+        points_sum(call, &points, &z, &y);
     meet(call, team);
     for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         if (row_lasts(call, r / z.batch, r % z.batch))
-            slopes(steps_at(&z, r), steps_at(&y, r), n, (real)(1.0 / (double)n));
+            slopes_of_row(call->choice, &points, steps_at(&z, r), steps_at(&y, r));
         else
-            memset(steps_at(&z, r), 0, n * sizeof(real));
+            memset(steps_at(&z, r), 0, points.count * points.results * sizeof(real));
     }
 }
 
@@ -198,6 +314,7 @@ static unroll_status kernel_loss(const struct call *call, int me, int team, stru
     count_slices(work, call, LOSS_Z, row, rows);
     count_slices(work, call, LOSS_TARGET, row, rows);
     count_view(work, call, LOSS_LENGTHS, me);
+    count_view(work, call, LOSS_CONSTANTS, me);
     count_view(work, call, LOSS_SUM, me);
     count_view(work, call, LOSS_WEIGHT, me);
     return UNROLL_OK;

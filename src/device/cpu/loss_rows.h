@@ -2,12 +2,21 @@
 #ifdef LOSS_OF_CLASSES
 enum { LOSS_(slopes) = 0 }; /* none: it has a kernel of its own */
 #else
-static void LOSS_(slopes)(real *z, const real *y, size_t n, real scale)
+static void LOSS_(slopes)(const struct points *row, real *z, const real *y, real scale)
 {
-    for (size_t i = 0; i < n; i += V_WIDTH) {
-        struct point p = {.z = load_up_to(z + i, n - i), .y = load_up_to(y + i, n - i)};
+    for (size_t i = 0; i < row->count; i += V_WIDTH) {
+        const size_t rest = row->count - i;
+        struct point p;
+        if (LOSS_RESULTS == 1 && row->levels == 1)
+            p.z[0] = load_up_to(z + i, rest), p.y = load_up_to(y + i, rest), p.level = v_const(0);
+        else
+            gather_points(row, z, y, i, &p);
         LOSS_(point)(&p);
-        store_up_to(z + i, v_mul(p.slope, v_const(scale)), n - i);
+        for (size_t k = 0; k < LOSS_RESULTS; k++) p.slope[k] = v_mul(p.slope[k], v_const(scale));
+        if (LOSS_RESULTS == 1)
+            store_up_to(z + i, p.slope[0], rest);
+        else
+            scatter_slopes(&p, LOSS_RESULTS, z + i * LOSS_RESULTS, rest);
     }
 }
 #endif

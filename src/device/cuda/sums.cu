@@ -85,21 +85,35 @@ GPU_CODE void clear_row(const struct loss_args &a, float *z)
         a.loss[blockIdx.x] = a.loss[row_count(a.z) + blockIdx.x] = 0;
 }
 
-GPU_CODE void count_row(const struct loss_args &a, double loss)
+GPU_CODE void count_row(const struct loss_args &a, double loss, double weight)
 {
     if (threadIdx.x > 0)
         return;
     a.loss[blockIdx.x] = loss;
-    a.loss[row_count(a.z) + blockIdx.x] = 1;
+    a.loss[row_count(a.z) + blockIdx.x] = weight;
 }
 
-/* Of the softmax; a block is a row. z <- (softmax(z) - 1 of the class) * scale. */
+GPU_CODE double class_weight(const struct loss_args &a, uint32_t of) { return a.constant ? (double)a.constant[of] : 1; }
+
+/* The sum over all classes of their weights, each by what it is multiplied with: max - z, or 1. */
+GPU_CODE double sum_of_classes(const struct loss_args &a, const float *z, float max, double *room)
+{
+    double sum = 0;
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
+        sum += class_weight(a, i) * (z ? (double)max - (double)z[i] : 1);
+    return block_sum(sum, room);
+}
+
+/* Of the softmax; a block is a row. z <- (softmax(z) - 1 of the class) * scale; with weights of classes and a part of
+ * the target that is spread over all, as loss_kernels.h of the CPU has it. */
 KERNEL(xent_gpu_loss, struct loss_args)
 {
     SHARED(float, room, GPU_THREADS);
+    SHARED(double, sums, GPU_THREADS);
     const size_t t = blockIdx.x / a.z.batch, b = blockIdx.x % a.z.batch;
     const int32_t of = row_lasts(a.ends, t, b) ? a.class_of[t * a.class_step + b] : -1;
     const float scale = gradient_scale(a);
+    const bool is_soft = a.constant || a.smoothing > 0;
     float *z = row_at(a.z, blockIdx.x), max = z[0], sum = 0;
     if (of < 0) {
         clear_row(a, z);
@@ -108,15 +122,27 @@ KERNEL(xent_gpu_loss, struct loss_args)
     const float of_class = z[of];
     for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) max = z[i] > max ? z[i] : max;
     max = block_max(max, room);
+    const double all = is_soft ? sum_of_classes(a, NULL, max, sums) : 0;
+    const double of_all = is_soft ? sum_of_classes(a, z, max, sums) : 0;
     for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) {
         z[i] = v_exp(z[i] - max);
         sum += z[i];
     }
     sum = block_sum(sum, room);
-    const double loss = log((double)sum) + ((double)max - (double)of_class);
-    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
-        z[i] = scale * (i == (uint32_t)of ? (float)expm1(-loss) : z[i] / sum);
-    count_row(a, loss);
+    const double log_sum = log((double)sum), loss = log_sum + ((double)max - (double)of_class);
+    if (!is_soft) {
+        for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x)
+            z[i] = scale * (i == (uint32_t)of ? (float)expm1(-loss) : z[i] / sum);
+        count_row(a, loss, 1);
+        return;
+    }
+    const double weight = class_weight(a, (uint32_t)of), each = (double)a.smoothing / a.z.width;
+    const double hard = (1 - (double)a.smoothing) * weight, row = hard + each * all;
+    for (uint32_t i = threadIdx.x; i < a.z.width; i += blockDim.x) {
+        const double spread = i == (uint32_t)of ? each * (all - weight) : -each * class_weight(a, i);
+        z[i] = scale * (float)(spread + row * (i == (uint32_t)of ? expm1(-loss) : (double)(z[i] / sum)));
+    }
+    count_row(a, hard * loss + each * (all * log_sum + of_all), weight);
 }
 
 #define LOSS_USER "device/cuda/loss_gpu.h"

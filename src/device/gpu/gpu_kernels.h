@@ -90,14 +90,17 @@ struct embed_grad_args {
     size_t table_row;
 };
 
-/* z becomes its gradient, a row's loss goes to loss[row] (NaN-free rows that don't count: -1 in weight[row]). */
+/* z becomes its gradient, a row's loss goes to loss[row], what it weighs behind all of these. */
 struct loss_args {
     struct gpu_rows z;
     struct gpu_ends ends;
     const int32_t *class_of;            /* [step * class_step + b] */
     size_t class_step;
     struct gpu_rows values;
-    double *loss;                       /* [rows], then as many weights: 1 or 0 */
+    const float *constant;              /* [levels] of quantiles, or the weights of classes; NULL: none */
+    uint32_t levels;                    /* of a loss of numbers; 1: none */
+    float smoothing;                    /* the part of a row's target that is spread over all classes */
+    double *loss;                       /* [rows], then as many weights */
     const double *scale;                /* of gradients; NULL: 1 */
 };
 struct loss_total_args { const double *loss; size_t rows; double *sum, *weight; };

@@ -27,7 +27,12 @@ unroll_status gpu_op_loss(struct recorder *w, const struct gpu_call *call)
     char kernel[64];
     if (!loss_is_compiled(call->op->choice))
         return fail(UNROLL_UNSUPPORTED, "loss = '%s': GPUs run the losses that the library was built with", loss->name);
-    struct loss_args args = {.z = rows_of(z), .ends = ends_of(z, &call->view[LOSS_LENGTHS])};
+    const struct gpu_view *constants = &call->view[LOSS_CONSTANTS];
+    struct loss_args args = {.z = rows_of(z),
+                             .ends = ends_of(z, &call->view[LOSS_LENGTHS]),
+                             .constant = (const float *)(void *)constants->at,
+                             .levels = constants->at ? constants->count[0] : 1,
+                             .smoothing = call->op->probability};
     const uint64_t rows = (uint64_t)args.z.steps * args.z.batch;
     if (is_scaled(w->plan))
         args.scale = value_at(w, "rates") + RATE_SCALE;
@@ -39,6 +44,7 @@ unroll_status gpu_op_loss(struct recorder *w, const struct gpu_call *call)
         args.values = rows_of(target);
     }
     snprintf(kernel, sizeof kernel, "%s_gpu_loss", loss->name);
+    for (char *at = kernel; (at = strchr(at, '-')) != NULL;) *at = '_';
     TRY(launch_rows(w, kernel, rows, args.z.width, ARGS(&args)));
     if (!call->view[LOSS_SUM].at) /* a forward that is done again makes dz alone */
         return UNROLL_OK;

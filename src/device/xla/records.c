@@ -12,6 +12,9 @@ const char *const state_names[OPTIMIZER_STATES_MAX] = {"s0", "s1", "s2", "s3", "
 #define LOSS_USER "device/xla/record_loss.h"
 #include "losses/loss_table.h"
 
+const char *const result_names[LOSS_RESULTS_MAX] = {"z", "z1", "z2"};
+const char *const slope_names[LOSS_RESULTS_MAX] = {"slope", "slope1", "slope2"};
+
 void record_optimizer(int optimizer, struct record *record)
 {
     static void (*const records[])(void) = {
@@ -26,7 +29,6 @@ void record_optimizer(int optimizer, struct record *record)
         optimizer_at(optimizer)->record(record);
 }
 
-/* Of a loss of single numbers: of "z" and "y" the results "loss" and "slope". */
 void record_loss(int loss, struct record *record)
 {
     static void (*const points[])(struct point *) = {
@@ -34,15 +36,21 @@ void record_loss(int loss, struct record *record)
         ALL_LOSSES(POINT_OF)
 #undef POINT_OF
     };
-    record_begin(record, loss_name(loss));
+    static const int results[] = {
+#define RESULTS_OF(name) name##_results,
+        ALL_LOSSES(RESULTS_OF)
+#undef RESULTS_OF
+    };
+    record_begin(record, loss_at(loss)->name);
     if (!loss_is_compiled(loss)) {
         loss_at(loss)->record(record);
         return;
     }
-    struct point p = {.z = record_input("z"), .y = record_input("y")};
+    struct point p = {.y = record_input("y"), .level = record_input("level")};
+    for (int k = 0; k < results[loss]; k++) p.z[k] = record_input(result_names[k]);
     points[loss](&p);
     record_result("loss", p.loss);
-    record_result("slope", p.slope);
+    for (int k = 0; k < results[loss]; k++) record_result(slope_names[k], p.slope[k]);
 }
 
 void rates_for_device(const double *rates, float *on_device)

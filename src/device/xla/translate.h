@@ -11,6 +11,7 @@
 #define DEVICE_XLA_TRANSLATE_H
 #include "cells/record.h"
 #include "device/xla/hlo.h"
+#include "losses/loss.h"
 #include "optim/optim.h"
 #include "plan/plan.h"
 #include <string.h>
@@ -140,8 +141,10 @@ struct value evaluated(const struct evaluation *, const char *result);
 
 /* ---- records of what no cell holds ----------------------------------------------------- */
 
-void record_optimizer(int optimizer, struct record *);      /* of w, g, the states and the numbers by name */
-void record_loss(int loss, struct record *);                /* of z and y: loss and slope */
-extern const char *const state_names[OPTIMIZER_STATES_MAX]; /* "s0", .. */
+void record_optimizer(int optimizer, struct record *); /* of w, g, the states and the numbers by name */
+/* Of a loss of single numbers: of its results (result_names), y and the level, the loss and the slopes. */
+void record_loss(int loss, struct record *);
+extern const char *const result_names[LOSS_RESULTS_MAX], *const slope_names[LOSS_RESULTS_MAX]; /* "z", "z1", .. */
+extern const char *const state_names[OPTIMIZER_STATES_MAX];                                    /* "s0", .. */
 
 #endif

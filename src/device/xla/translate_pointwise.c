@@ -187,18 +187,40 @@ unroll_status translate_activate_back(struct translation *t, const struct op *op
 
 /* ---- losses ---------------------------------------------------------------------------- */
 
-/* Of rows that count: their losses and how many there are. */
-static void add_loss(struct translation *t, const struct op *op, struct value counts, struct value loss)
+/* Of rows that count: their losses, and what each weighs. */
+static void add_loss(struct translation *t, const struct op *op, struct value counts, struct value loss,
+                     struct value weight)
 {
-    struct value ones;
     if (!has(op, LOSS_SUM))
         return; /* a forward that is done again */
     loss = masked(t, counts, loss);
     loss = hlo_reduce(&t->h, "add", loss, 0, 2);
     view_put(t, &op->view[LOSS_SUM], loss);
-    ones = hlo_convert(&t->h, counts, HLO_F32);
-    ones = hlo_reduce(&t->h, "add", ones, 0, 2);
-    view_put(t, &op->view[LOSS_WEIGHT], ones);
+    weight = masked(t, counts, weight);
+    weight = hlo_reduce(&t->h, "add", weight, 0, 2);
+    view_put(t, &op->view[LOSS_WEIGHT], weight);
+}
+
+/* Each row's sum along the last axis. */
+static struct value sum_of_row(struct translation *t, struct value x) { return hlo_reduce(&t->h, "add", x, 2, 1); }
+
+/* What each class is to be multiplied with in a row whose class is `hot`, 1 - e of it and e / n of each, all by their
+ * weights; and what the row weighs. */
+static struct value soft_target(struct translation *t, const struct op *op, struct value hot, struct value *weight)
+{
+    const double e = (double)op->probability, each = e / (double)hot.shape.dim[2];
+    struct value of_class = hlo_constant(&t->h, HLO_F32, hot.shape, 1);
+    if (has(op, LOSS_CONSTANTS)) {
+        of_class = view_get(t, &op->view[LOSS_CONSTANTS]);
+        of_class = hlo_spread(&t->h, of_class, hot.shape, (int[]){2});
+    }
+    hot = hlo_binary(&t->h, "multiply", hot, of_class);
+    *weight = sum_of_row(t, hot);
+    struct value most = hlo_constant(&t->h, HLO_F32, hot.shape, 1 - e);
+    struct value little = hlo_constant(&t->h, HLO_F32, hot.shape, each);
+    hot = hlo_binary(&t->h, "multiply", hot, most);
+    of_class = hlo_binary(&t->h, "multiply", of_class, little);
+    return hlo_binary(&t->h, "add", hot, of_class);
 }
 
 static struct value every_row(struct translation *t, struct shape rows) { return hlo_constant(&t->h, HLO_I1, rows, 1); }
@@ -216,16 +238,26 @@ static void cross_entropy(struct translation *t, const struct op *op, struct val
     struct value hot = hlo_convert(&t->h, is, HLO_F32);
     struct value max = along_rows(t, "maximum", z);
     z = hlo_binary(&t->h, "subtract", z, max);
-    struct value of_class = masked(t, is, z);
-    of_class = hlo_reduce(&t->h, "add", of_class, 2, 1);
     struct value e = hlo_unary(&t->h, "exponential", z);
-    struct value sum = hlo_reduce(&t->h, "add", e, 2, 1);
-    struct value loss = hlo_unary(&t->h, "log", sum);
-    loss = hlo_binary(&t->h, "subtract", loss, of_class);
-    add_loss(t, op, counts, loss);
+    struct value sum = sum_of_row(t, e), loss = hlo_unary(&t->h, "log", sum), weight, dz;
     sum = hlo_spread(&t->h, sum, z.shape, (int[]){0, 1});
-    struct value dz = hlo_binary(&t->h, "divide", e, sum);
-    dz = hlo_binary(&t->h, "subtract", dz, hot);
+    dz = hlo_binary(&t->h, "divide", e, sum);
+    if (op->probability > 0 || has(op, LOSS_CONSTANTS)) {
+        struct value target = soft_target(t, op, hot, &weight), all = along_rows(t, "add", target);
+        loss = hlo_spread(&t->h, loss, z.shape, (int[]){0, 1});
+        loss = hlo_binary(&t->h, "subtract", loss, z);
+        loss = hlo_binary(&t->h, "multiply", loss, target);
+        loss = sum_of_row(t, loss);
+        dz = hlo_binary(&t->h, "multiply", dz, all);
+        dz = hlo_binary(&t->h, "subtract", dz, target);
+    } else {
+        struct value of_class = masked(t, is, z);
+        of_class = sum_of_row(t, of_class);
+        loss = hlo_binary(&t->h, "subtract", loss, of_class);
+        weight = hlo_constant(&t->h, HLO_F32, counts.shape, 1);
+        dz = hlo_binary(&t->h, "subtract", dz, hot);
+    }
+    add_loss(t, op, counts, loss, weight);
     dz = masked(t, counts, dz);
     view_put(t, &op->view[LOSS_Z], dz);
 }
@@ -237,24 +269,70 @@ static struct named named(const char *name, struct value value)
     return n;
 }
 
+/* [T, B, ..]: of [T, B, targets] each target as often as it has levels, or of levels all for each target. */
+static struct value of_points(struct translation *t, struct value x, struct shape targets, int levels)
+{
+    struct shape each = SHAPE(targets.dim[0], targets.dim[1], targets.dim[2], levels);
+    x = hlo_spread(&t->h, x, each, x.shape.rank == 1 ? (int[]){3} : (int[]){0, 1, 2});
+    return hlo_reshape(&t->h, x, SHAPE(targets.dim[0], targets.dim[1], targets.dim[2] * levels));
+}
+
+/* Result k of each point, from [T, B, points, results]. */
+static struct value result_of(struct translation *t, struct value z, int k)
+{
+    struct shape points = SHAPE(z.shape.dim[0], z.shape.dim[1], z.shape.dim[2]);
+    z = hlo_slice(&t->h, z, (int64_t[]){0, 0, 0, k}, SHAPE(points.dim[0], points.dim[1], points.dim[2], 1));
+    return hlo_reshape(&t->h, z, points);
+}
+
+/* The slopes of all results, side by side for each point; none of points that don't count. */
+static struct value slopes_of(struct translation *t, struct value counts, int results)
+{
+    struct value all = {.id = -1}, share = hlo_constant(&t->h, HLO_F32, counts.shape, 1 / (double)counts.shape.dim[2]);
+    for (int k = 0; k < results; k++) {
+        struct value slope = hlo_binary(&t->h, "multiply", evaluated(t->evaluation, slope_names[k]), share);
+        slope = masked(t, counts, slope);
+        slope = hlo_reshape(&t->h, slope, SHAPE(slope.shape.dim[0], slope.shape.dim[1], slope.shape.dim[2], 1));
+        all = all.id < 0 ? slope : hlo_join(&t->h, all, slope, 3);
+    }
+    return all;
+}
+
 static unroll_status pointwise_loss(struct translation *t, const struct op *op, struct value z, struct value lasts)
 {
-    struct shape rows = SHAPE(z.shape.dim[0], z.shape.dim[1]);
-    struct value target = view_get(t, &op->view[LOSS_TARGET]);
-    struct value counts = lasts.id < 0 ? every_row(t, rows) : lasts;
-    struct value mean = hlo_constant(&t->h, HLO_F32, rows, 1 / (double)z.shape.dim[2]);
-    struct value shard = hlo_constant(&t->h, HLO_F32, z.shape, 1 / (double)z.shape.dim[2]);
-    struct named input[] = {named("z", z), named("y", target)};
+    const struct shape shape = z.shape, rows = SHAPE(shape.dim[0], shape.dim[1]);
+    struct value y = view_get(t, &op->view[LOSS_TARGET]), level = {.id = -1};
+    struct value rows_count = lasts.id < 0 ? every_row(t, rows) : lasts;
+    struct named input[2 + LOSS_RESULTS_MAX];
     struct record record;
+    int inputs = 0, results;
+    if (has(op, LOSS_CONSTANTS)) {
+        const struct shape targets = y.shape;
+        level = view_get(t, &op->view[LOSS_CONSTANTS]);
+        y = of_points(t, y, targets, (int)level.shape.dim[0]);
+        level = of_points(t, level, targets, (int)level.shape.dim[0]);
+    }
+    const double points = (double)y.shape.dim[2];
+    results = (int)(shape.dim[2] / y.shape.dim[2]);
+    z = hlo_reshape(&t->h, z, SHAPE(rows.dim[0], rows.dim[1], y.shape.dim[2], results));
+    for (int k = 0; k < results; k++) input[inputs++] = named(result_names[k], result_of(t, z, k));
+    input[inputs++] = named("y", y);
+    input[inputs++] = named("level", level.id < 0 ? y : level);
     record_loss(op->choice, &record);
-    TRY(evaluate_record(t, &record, input, 2, z.shape, t->evaluation));
-    struct value loss = evaluated(t->evaluation, "loss"), slope = evaluated(t->evaluation, "slope");
-    loss = hlo_reduce(&t->h, "add", loss, 2, 1);
+    TRY(evaluate_record(t, &record, input, inputs, y.shape, t->evaluation));
+    struct value counts = hlo_compare(&t->h, "EQ", y, y), weight = hlo_convert(&t->h, counts, HLO_F32);
+    struct value loss = masked(t, counts, evaluated(t->evaluation, "loss"));
+    struct value mean = hlo_constant(&t->h, HLO_F32, rows, 1 / points);
+    struct value all = hlo_constant(&t->h, HLO_F32, rows, points);
+    loss = sum_of_row(t, loss);
     loss = hlo_binary(&t->h, "multiply", loss, mean);
-    add_loss(t, op, counts, loss);
-    slope = hlo_binary(&t->h, "multiply", slope, shard);
-    slope = masked(t, lasts, slope);
-    view_put(t, &op->view[LOSS_Z], slope);
+    weight = sum_of_row(t, weight);
+    weight = hlo_binary(&t->h, "divide", weight, all);
+    add_loss(t, op, rows_count, loss, weight);
+    struct value slopes = slopes_of(t, counts, results);
+    slopes = hlo_reshape(&t->h, slopes, shape);
+    slopes = masked(t, lasts, slopes);
+    view_put(t, &op->view[LOSS_Z], slopes);
     return UNROLL_OK;
 }
 

@@ -207,44 +207,63 @@ module @gru_both_forward attributes {mhlo.num_partitions = 1 : i32, mhlo.num_rep
     %v235 = "stablehlo.add"(%v233, %v234) : (tensor<5x2xi32>, tensor<5x2xi32>) -> tensor<5x2xi32>
     %v236 = "stablehlo.broadcast_in_dim"(%v10) {broadcast_dimensions = array<i64: 1>} : (tensor<2xi32>) -> tensor<5x2xi32>
     %v237 = "stablehlo.compare"(%v235, %v236) {comparison_direction = #stablehlo<comparison_direction LT>} : (tensor<5x2xi32>, tensor<5x2xi32>) -> tensor<5x2xi1>
-    %v238 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
-    %v239 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
-    %v240 = "stablehlo.subtract"(%v232, %v14) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v238 = "stablehlo.reshape"(%v232) : (tensor<5x2x4xf32>) -> tensor<5x2x4x1xf32>
+    %v239 = "stablehlo.reshape"(%v238) : (tensor<5x2x4x1xf32>) -> tensor<5x2x4xf32>
+    %v240 = "stablehlo.subtract"(%v239, %v14) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
     %v241 = "stablehlo.multiply"(%v240, %v240) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
     %v242 = "stablehlo.constant"() {value = dense<2.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
     %v243 = "stablehlo.multiply"(%v242, %v240) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
-    %v244 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v245 = "stablehlo.reduce"(%v241, %v244) ({
-      ^bb0(%v246: tensor<f32>, %v247: tensor<f32>):
-      %v248 = "stablehlo.add"(%v246, %v247) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v248) : (tensor<f32>) -> ()
+    %v244 = "stablehlo.compare"(%v14, %v14) {comparison_direction = #stablehlo<comparison_direction EQ>} : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xi1>
+    %v245 = "stablehlo.convert"(%v244) : (tensor<5x2x4xi1>) -> tensor<5x2x4xf32>
+    %v246 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v247 = "stablehlo.select"(%v244, %v241, %v246) : (tensor<5x2x4xi1>, tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v248 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v249 = "stablehlo.constant"() {value = dense<4.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v250 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v251 = "stablehlo.reduce"(%v247, %v250) ({
+      ^bb0(%v252: tensor<f32>, %v253: tensor<f32>):
+      %v254 = "stablehlo.add"(%v252, %v253) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v254) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 2>} : (tensor<5x2x4xf32>, tensor<f32>) -> tensor<5x2xf32>
-    %v249 = "stablehlo.multiply"(%v245, %v238) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
-    %v250 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
-    %v251 = "stablehlo.select"(%v237, %v249, %v250) : (tensor<5x2xi1>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
-    %v252 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v253 = "stablehlo.reduce"(%v251, %v252) ({
-      ^bb0(%v254: tensor<f32>, %v255: tensor<f32>):
-      %v256 = "stablehlo.add"(%v254, %v255) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v256) : (tensor<f32>) -> ()
+    %v255 = "stablehlo.multiply"(%v251, %v248) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v256 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v257 = "stablehlo.reduce"(%v245, %v256) ({
+      ^bb0(%v258: tensor<f32>, %v259: tensor<f32>):
+      %v260 = "stablehlo.add"(%v258, %v259) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v260) : (tensor<f32>) -> ()
+    }) {dimensions = array<i64: 2>} : (tensor<5x2x4xf32>, tensor<f32>) -> tensor<5x2xf32>
+    %v261 = "stablehlo.divide"(%v257, %v249) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v262 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v263 = "stablehlo.select"(%v237, %v255, %v262) : (tensor<5x2xi1>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v264 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v265 = "stablehlo.reduce"(%v263, %v264) ({
+      ^bb0(%v266: tensor<f32>, %v267: tensor<f32>):
+      %v268 = "stablehlo.add"(%v266, %v267) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v268) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 1>} : (tensor<5x2xf32>, tensor<f32>) -> tensor<f32>
-    %v257 = "stablehlo.reshape"(%v253) : (tensor<f32>) -> tensor<1xf32>
-    %v258 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
-    %v259 = "stablehlo.add"(%v258, %v257) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
-    %v260 = "stablehlo.convert"(%v237) : (tensor<5x2xi1>) -> tensor<5x2xf32>
-    %v261 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v262 = "stablehlo.reduce"(%v260, %v261) ({
-      ^bb0(%v263: tensor<f32>, %v264: tensor<f32>):
-      %v265 = "stablehlo.add"(%v263, %v264) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v265) : (tensor<f32>) -> ()
+    %v269 = "stablehlo.reshape"(%v265) : (tensor<f32>) -> tensor<1xf32>
+    %v270 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
+    %v271 = "stablehlo.add"(%v270, %v269) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+    %v272 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v273 = "stablehlo.select"(%v237, %v261, %v272) : (tensor<5x2xi1>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v274 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v275 = "stablehlo.reduce"(%v273, %v274) ({
+      ^bb0(%v276: tensor<f32>, %v277: tensor<f32>):
+      %v278 = "stablehlo.add"(%v276, %v277) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v278) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 1>} : (tensor<5x2xf32>, tensor<f32>) -> tensor<f32>
-    %v266 = "stablehlo.reshape"(%v262) : (tensor<f32>) -> tensor<1xf32>
-    %v267 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
-    %v268 = "stablehlo.add"(%v267, %v266) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
-    %v269 = "stablehlo.multiply"(%v243, %v239) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
-    %v270 = "stablehlo.broadcast_in_dim"(%v237) {broadcast_dimensions = array<i64: 0, 1>} : (tensor<5x2xi1>) -> tensor<5x2x4xi1>
-    %v271 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
-    %v272 = "stablehlo.select"(%v270, %v269, %v271) : (tensor<5x2x4xi1>, tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
-    "func.return"(%v259, %v268, %v221, %v40#1, %v40#2, %v143#1, %v143#2, %v272) : (tensor<1xf32>, tensor<1xf32>, tensor<5x2x6xf32>, tensor<5x2x4x3xf32>, tensor<2x3xf32>, tensor<5x2x4x3xf32>, tensor<2x3xf32>, tensor<5x2x4xf32>) -> ()
+    %v279 = "stablehlo.reshape"(%v275) : (tensor<f32>) -> tensor<1xf32>
+    %v280 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
+    %v281 = "stablehlo.add"(%v280, %v279) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+    %v282 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v283 = "stablehlo.multiply"(%v243, %v282) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v284 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v285 = "stablehlo.select"(%v244, %v283, %v284) : (tensor<5x2x4xi1>, tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v286 = "stablehlo.reshape"(%v285) : (tensor<5x2x4xf32>) -> tensor<5x2x4x1xf32>
+    %v287 = "stablehlo.reshape"(%v286) : (tensor<5x2x4x1xf32>) -> tensor<5x2x4xf32>
+    %v288 = "stablehlo.broadcast_in_dim"(%v237) {broadcast_dimensions = array<i64: 0, 1>} : (tensor<5x2xi1>) -> tensor<5x2x4xi1>
+    %v289 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v290 = "stablehlo.select"(%v288, %v287, %v289) : (tensor<5x2x4xi1>, tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    "func.return"(%v271, %v281, %v221, %v40#1, %v40#2, %v143#1, %v143#2, %v290) : (tensor<1xf32>, tensor<1xf32>, tensor<5x2x6xf32>, tensor<5x2x4x3xf32>, tensor<2x3xf32>, tensor<5x2x4x3xf32>, tensor<2x3xf32>, tensor<5x2x4xf32>) -> ()
   }
 }

@@ -44,41 +44,60 @@ module @rnn_forward attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas
     %v56 = "stablehlo.broadcast_in_dim"(%v5) {broadcast_dimensions = array<i64: 2>} : (tensor<4xf32>) -> tensor<5x2x4xf32>
     %v57 = "stablehlo.add"(%v55, %v56) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
     %v58 = "stablehlo.constant"() {value = dense<1> : tensor<5x2xi1>} : () -> tensor<5x2xi1>
-    %v59 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
-    %v60 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
-    %v61 = "stablehlo.subtract"(%v57, %v8) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v59 = "stablehlo.reshape"(%v57) : (tensor<5x2x4xf32>) -> tensor<5x2x4x1xf32>
+    %v60 = "stablehlo.reshape"(%v59) : (tensor<5x2x4x1xf32>) -> tensor<5x2x4xf32>
+    %v61 = "stablehlo.subtract"(%v60, %v8) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
     %v62 = "stablehlo.multiply"(%v61, %v61) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
     %v63 = "stablehlo.constant"() {value = dense<2.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
     %v64 = "stablehlo.multiply"(%v63, %v61) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
-    %v65 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v66 = "stablehlo.reduce"(%v62, %v65) ({
-      ^bb0(%v67: tensor<f32>, %v68: tensor<f32>):
-      %v69 = "stablehlo.add"(%v67, %v68) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v69) : (tensor<f32>) -> ()
+    %v65 = "stablehlo.compare"(%v8, %v8) {comparison_direction = #stablehlo<comparison_direction EQ>} : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xi1>
+    %v66 = "stablehlo.convert"(%v65) : (tensor<5x2x4xi1>) -> tensor<5x2x4xf32>
+    %v67 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v68 = "stablehlo.select"(%v65, %v62, %v67) : (tensor<5x2x4xi1>, tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v69 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v70 = "stablehlo.constant"() {value = dense<4.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v71 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v72 = "stablehlo.reduce"(%v68, %v71) ({
+      ^bb0(%v73: tensor<f32>, %v74: tensor<f32>):
+      %v75 = "stablehlo.add"(%v73, %v74) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v75) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 2>} : (tensor<5x2x4xf32>, tensor<f32>) -> tensor<5x2xf32>
-    %v70 = "stablehlo.multiply"(%v66, %v59) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
-    %v71 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
-    %v72 = "stablehlo.select"(%v58, %v70, %v71) : (tensor<5x2xi1>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
-    %v73 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v74 = "stablehlo.reduce"(%v72, %v73) ({
-      ^bb0(%v75: tensor<f32>, %v76: tensor<f32>):
-      %v77 = "stablehlo.add"(%v75, %v76) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v77) : (tensor<f32>) -> ()
+    %v76 = "stablehlo.multiply"(%v72, %v69) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v77 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v78 = "stablehlo.reduce"(%v66, %v77) ({
+      ^bb0(%v79: tensor<f32>, %v80: tensor<f32>):
+      %v81 = "stablehlo.add"(%v79, %v80) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v81) : (tensor<f32>) -> ()
+    }) {dimensions = array<i64: 2>} : (tensor<5x2x4xf32>, tensor<f32>) -> tensor<5x2xf32>
+    %v82 = "stablehlo.divide"(%v78, %v70) : (tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v83 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v84 = "stablehlo.select"(%v58, %v76, %v83) : (tensor<5x2xi1>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v85 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v86 = "stablehlo.reduce"(%v84, %v85) ({
+      ^bb0(%v87: tensor<f32>, %v88: tensor<f32>):
+      %v89 = "stablehlo.add"(%v87, %v88) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v89) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 1>} : (tensor<5x2xf32>, tensor<f32>) -> tensor<f32>
-    %v78 = "stablehlo.reshape"(%v74) : (tensor<f32>) -> tensor<1xf32>
-    %v79 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
-    %v80 = "stablehlo.add"(%v79, %v78) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
-    %v81 = "stablehlo.convert"(%v58) : (tensor<5x2xi1>) -> tensor<5x2xf32>
-    %v82 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
-    %v83 = "stablehlo.reduce"(%v81, %v82) ({
-      ^bb0(%v84: tensor<f32>, %v85: tensor<f32>):
-      %v86 = "stablehlo.add"(%v84, %v85) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%v86) : (tensor<f32>) -> ()
+    %v90 = "stablehlo.reshape"(%v86) : (tensor<f32>) -> tensor<1xf32>
+    %v91 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
+    %v92 = "stablehlo.add"(%v91, %v90) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+    %v93 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2xf32>} : () -> tensor<5x2xf32>
+    %v94 = "stablehlo.select"(%v58, %v82, %v93) : (tensor<5x2xi1>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x2xf32>
+    %v95 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32>
+    %v96 = "stablehlo.reduce"(%v94, %v95) ({
+      ^bb0(%v97: tensor<f32>, %v98: tensor<f32>):
+      %v99 = "stablehlo.add"(%v97, %v98) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%v99) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 1>} : (tensor<5x2xf32>, tensor<f32>) -> tensor<f32>
-    %v87 = "stablehlo.reshape"(%v83) : (tensor<f32>) -> tensor<1xf32>
-    %v88 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
-    %v89 = "stablehlo.add"(%v88, %v87) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
-    %v90 = "stablehlo.multiply"(%v64, %v60) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
-    "func.return"(%v80, %v89, %v20#5, %v20#1, %v20#2, %v90) : (tensor<1xf32>, tensor<1xf32>, tensor<5x2x3xf32>, tensor<5x2x1x3xf32>, tensor<2x3xf32>, tensor<5x2x4xf32>) -> ()
+    %v100 = "stablehlo.reshape"(%v96) : (tensor<f32>) -> tensor<1xf32>
+    %v101 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<1xf32>} : () -> tensor<1xf32>
+    %v102 = "stablehlo.add"(%v101, %v100) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+    %v103 = "stablehlo.constant"() {value = dense<2.500000000e-01> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v104 = "stablehlo.multiply"(%v64, %v103) : (tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v105 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<5x2x4xf32>} : () -> tensor<5x2x4xf32>
+    %v106 = "stablehlo.select"(%v65, %v104, %v105) : (tensor<5x2x4xi1>, tensor<5x2x4xf32>, tensor<5x2x4xf32>) -> tensor<5x2x4xf32>
+    %v107 = "stablehlo.reshape"(%v106) : (tensor<5x2x4xf32>) -> tensor<5x2x4x1xf32>
+    %v108 = "stablehlo.reshape"(%v107) : (tensor<5x2x4x1xf32>) -> tensor<5x2x4xf32>
+    "func.return"(%v92, %v102, %v20#5, %v20#1, %v20#2, %v108) : (tensor<1xf32>, tensor<1xf32>, tensor<5x2x3xf32>, tensor<5x2x1x3xf32>, tensor<2x3xf32>, tensor<5x2x4xf32>) -> ()
   }
 }

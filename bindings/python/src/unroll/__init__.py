@@ -55,7 +55,8 @@ class Model(_core.Model):
     """A network and its weights.
 
     Model(cell="lstm", layers=1, hidden=128, input=N, ...) draws random weights from `seed`; the keywords are the
-    members of unroll_spec in unroll.h, with loss "none", "xent", "mse", "mae", "huber", "bce" or "poisson".
+    members of unroll_spec in unroll.h, with loss "none", "xent", "mse", "mae", "huber", "bce", "poisson",
+    "quantile:0.1,0.5,0.9", "gaussian" or "student-t".
     Model(dataset, task=None, hidden=128, ...) takes input, output and loss from a `Dataset` and what is to be learned
     from it. `Model.network(layers, ...)` takes any layers. `spec`, `layers`, `vocabulary` and `parameters()` tell what
     it is."""
