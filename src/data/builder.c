@@ -182,13 +182,31 @@ void draft_put_id(struct draft *draft, int32_t id)
         ((int32_t *)draft->array)[entry] = id;
 }
 
+/* What is kept of the data is kept as strings in UTF-8. */
+static unroll_status check_category(struct builder *b, const struct draft *draft, const char *bytes, size_t length)
+{
+    const unsigned char *at = (const unsigned char *)bytes, *end = at + length;
+    int32_t code = 1;
+    for (int size; at < end && code; at += size)
+        if ((size = utf8_read(at, end, &code)) == 0)
+            break;
+    if (at == end && code)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA, "%s is not UTF-8; fix: convert it, for example with 'iconv -f LATIN1 -t UTF-8'",
+                draft_place(b, draft));
+}
+
 static unroll_status take_category(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     int32_t id = VOCABULARY_NONE;
     draft->entries++;
     draft->row_entries++;
-    if (b->run != RUN_FILL)
-        return draft->given || length == 0 ? UNROLL_OK : vocabulary_add(draft->vocabulary, bytes, length, &id);
+    if (b->run != RUN_FILL && (draft->given || length == 0))
+        return UNROLL_OK;
+    if (b->run != RUN_FILL) {
+        TRY(vocabulary_add(draft->vocabulary, bytes, length, &id));
+        return id + 1 < vocabulary_size(draft->vocabulary) ? UNROLL_OK : check_category(b, draft, bytes, length);
+    }
     id = length ? vocabulary_find(draft->vocabulary, bytes, length) : VOCABULARY_NONE;
     if (id == VOCABULARY_NONE && length && draft->given->target)
         return fail(UNROLL_DATA, "%s: the model knows no '%.*s'; fix: correct it, or train with data that have it",

@@ -1,0 +1,239 @@
+/* A folder, or an archive of one, as texts with classes: a folder for each class with a file an example, or a file for
+ * each class with a line an example. What is hidden or empty, or tells about the data (README, LICENSE, SOURCE), is
+ * left out, and that is said. Other files than texts have readers of their own. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "data/builder.h"
+#include "data/reader_table.h"
+
+enum { MAX_CLASSES = 1 << 16, MAX_PATH = 4096, MAX_TEXT = 64 << 20, SHOWN = 80 };
+
+struct folder {
+    struct input *in;
+    struct builder *builder;
+    char *names; /* of the folders that files lie in, each ended by zero */
+    size_t used, room;
+    int folders, files;
+    bool by_file; /* a file is a class */
+    size_t examples;
+    int text, label;
+};
+
+static bool is_folder(const char *path, const char *head, size_t bytes)
+{
+    static const char *const suffixes[] = {".tar", ".tar.gz",  ".tgz",     ".tar.xz",
+                                           ".txz", ".tar.zst", ".tar.bz2", ".zip"};
+    struct stat info;
+    size_t length = strlen(path);
+    (void)head, (void)bytes;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (length > strlen(suffixes[i]) && strcmp(path + length - strlen(suffixes[i]), suffixes[i]) == 0)
+            return true;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The folder that a file lies in; "" of one that lies in none. */
+static unroll_status folder_of(const char *member, char folder[MAX_PATH])
+{
+    size_t length = (size_t)(base_name(member) - member);
+    if (length >= MAX_PATH)
+        return fail(UNROLL_DATA, "a path of the data is too long: '%.80s..'; fix: use shorter names", member);
+    memcpy(folder, member, length);
+    folder[length ? length - 1 : 0] = '\0';
+    return UNROLL_OK;
+}
+
+static bool is_hidden(const char *member)
+{
+    for (const char *at = member; at; at = strchr(at, '/'), at = at ? at + 1 : NULL)
+        if ((*at == '.' && strncmp(at, "./", 2) != 0 && strncmp(at, "../", 3) != 0) || strncmp(at, "__MACOSX", 8) == 0)
+            return true;
+    return false;
+}
+
+static bool is_about(const char *member)
+{
+    static const char *const words[] = {"README", "LICENSE", "LICENCE", "COPYING", "SOURCE", "CHANGELOG"};
+    const char *name = base_name(member);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strncmp(name, words[i], strlen(words[i])) == 0 && strchr(".", name[strlen(words[i])]))
+            return true;
+    return false;
+}
+
+/* ---- which classes ---- */
+
+/* Is there a folder in this one, which files lie in? */
+static bool holds_folders(const struct folder *f, const char *folder)
+{
+    size_t length = strlen(folder);
+    for (const char *at = f->names; at < f->names + f->used; at += strlen(at) + 1)
+        if (strncmp(at, folder, length) == 0 && (length ? at[length] == '/' : *at != '\0'))
+            return true;
+    return false;
+}
+
+static bool is_known(const struct folder *f, const char *folder)
+{
+    for (const char *at = f->names; at < f->names + f->used; at += strlen(at) + 1)
+        if (strcmp(at, folder) == 0)
+            return true;
+    return false;
+}
+
+static unroll_status add_folder(struct folder *f, const char *folder)
+{
+    size_t length = strlen(folder) + 1;
+    if (f->folders == MAX_CLASSES)
+        return fail(UNROLL_DATA, "'%s' has more than %d folders; fix: a folder for each class", input_path(f->in),
+                    MAX_CLASSES);
+    if (f->used + length > f->room) {
+        size_t room = 2 * (f->room + length);
+        if (!enlarge(&f->names, f->used, room))
+            return fail(UNROLL_RESOURCE, "no memory for the folders of '%s'", input_path(f->in));
+        f->room = room;
+    }
+    memcpy(f->names + f->used, folder, length);
+    f->used += length;
+    f->folders++;
+    return UNROLL_OK;
+}
+
+static unroll_status find_folders(struct folder *f)
+{
+    char folder[MAX_PATH], last[MAX_PATH] = "/";
+    const char *member;
+    for (;;) {
+        TRY(input_next(f->in, &member));
+        if (member == NULL)
+            return input_rewind(f->in);
+        if (is_hidden(member) || is_about(member))
+            continue;
+        TRY(folder_of(member, folder));
+        f->files++;
+        if (strcmp(folder, last) != 0 && !is_known(f, folder))
+            TRY(add_folder(f, folder));
+        memcpy(last, folder, sizeof last);
+    }
+}
+
+/* train/pos and test/pos are two folders of one name. */
+static unroll_status refuse_twins(const struct folder *f)
+{
+    for (const char *at = f->names, *end = at + f->used; at < end; at += strlen(at) + 1)
+        for (const char *other = at + strlen(at) + 1; other < end; other += strlen(other) + 1)
+            if (strcmp(base_name(at), base_name(other)) == 0)
+                return fail(UNROLL_DATA,
+                            "'%s' has two folders '%s', in '%s' and '%s'; fix: give the folder of one part, as train/, "
+                            "and the other as test data",
+                            input_path(f->in), base_name(at), at, other);
+    return UNROLL_OK;
+}
+
+static unroll_status choose_classes(struct folder *f)
+{
+    int classes = 0;
+    for (const char *at = f->names; at < f->names + f->used; at += strlen(at) + 1) classes += !holds_folders(f, at);
+    f->by_file = classes == 1;
+    if (f->files == 0)
+        return fail(UNROLL_DATA,
+                    "'%s' holds no files; fix: a folder for each class, or a file for each with a line an example",
+                    input_path(f->in));
+    if (f->by_file && f->files < 2)
+        return fail(UNROLL_DATA,
+                    "'%s' has no classes: it holds one file; fix: a folder for each class, or a file for each with a "
+                    "line an example, or give the file itself",
+                    input_path(f->in));
+    return f->by_file ? UNROLL_OK : refuse_twins(f);
+}
+
+/* ---- texts ---- */
+
+/* The name of a file without what follows its first dot. */
+static unroll_status take_lines(struct folder *f, const char *member)
+{
+    const char *class = base_name(member), *line;
+    size_t length, lines = 0;
+    bool more;
+    for (;;) {
+        TRY(input_line(f->in, &line, &length, &more));
+        if (!more)
+            break;
+        if (length == 0)
+            continue;
+        TRY(builder_text(f->builder, f->text, line, length));
+        TRY(builder_text(f->builder, f->label, class, strcspn(class, ".")));
+        TRY(builder_end_row(f->builder));
+        lines++;
+    }
+    f->examples += lines;
+    return lines ? UNROLL_OK : builder_note(f->builder, "left out: '%.*s', which is empty", SHOWN, base_name(member));
+}
+
+static unroll_status take_file(struct folder *f, const char *member, const char *folder)
+{
+    void *bytes;
+    size_t size;
+    if (holds_folders(f, folder))
+        return builder_note(f->builder, "left out: '%.*s', which lies in none of the folders of classes", SHOWN,
+                            base_name(member));
+    TRY(input_whole(f->in, MAX_TEXT, &bytes, &size));
+    while (size > 0 && (((char *)bytes)[size - 1] == '\n' || ((char *)bytes)[size - 1] == '\r')) size--;
+    unroll_status status = UNROLL_OK;
+    const char *class = base_name(folder);
+    if (size == 0)
+        status = builder_note(f->builder, "left out: '%.*s' and what else is empty", SHOWN, base_name(member));
+    else if ((status = builder_text(f->builder, f->text, bytes, size)) == UNROLL_OK &&
+             (status = builder_text(f->builder, f->label, class, strlen(class))) == UNROLL_OK)
+        status = builder_end_row(f->builder);
+    f->examples += size > 0;
+    release(bytes);
+    return status;
+}
+
+static unroll_status read_members(struct folder *f)
+{
+    char folder[MAX_PATH];
+    const char *member;
+    TRY(find_folders(f));
+    TRY(choose_classes(f));
+    TRY(builder_columns(f->builder, ROWS_ARE_EXAMPLES));
+    TRY(builder_column(f->builder, "text", CELL_TOKENS, false, 0, &f->text));
+    TRY(builder_column(f->builder, "label", CELL_LABEL, true, 0, &f->label));
+    for (;;) {
+        TRY(input_next(f->in, &member));
+        if (member == NULL)
+            break;
+        if (is_hidden(member) || is_about(member)) {
+            if (is_about(member))
+                TRY(builder_note(f->builder, "left out: '%.*s', which tells about the data", SHOWN, base_name(member)));
+            continue;
+        }
+        TRY(folder_of(member, folder));
+        TRY(f->by_file ? take_lines(f, member) : take_file(f, member, folder));
+    }
+    return f->examples
+               ? UNROLL_OK
+               : fail(UNROLL_DATA, "'%s': all its files are empty; fix: give another folder", input_path(f->in));
+}
+
+static unroll_status read_folder(struct input *in, const void *options, struct builder *b)
+{
+    struct folder f = {.in = in, .builder = b};
+    (void)options;
+    unroll_status status = read_members(&f);
+    release(f.names);
+    return status;
+}
+
+const struct reader reader_folder = {
+    .name = "folder", .about = "folders of classes", .recognises = is_folder, .read = read_folder};

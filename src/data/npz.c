@@ -1,0 +1,339 @@
+/* Arrays of NumPy, an .npy or several of them in an .npz: x, and if they are there y, lengths and tokens, or the parts
+ * x_train, y_train, x_test and y_test. What x is depends on its axes:
+ *     [T], [T, F] alone: one series, rows are steps;     [N, T], [N, T, F] with a y for each: N examples of T steps.
+ * Integers and texts of y are categories, other numbers what is to be predicted. Compressed members, too. Not arrays to
+ * run a model on (file/npy.h, which knows all types of tensors). */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "base/npy_header.h"
+#include "base/number.h"
+#include "data/array_input.h"
+#include "data/builder.h"
+#include "data/reader_table.h"
+
+enum { NPY_PREFIX = 8, NPY_LONGEST = 4096, MAX_TEXT = 4096 /* characters */ };
+enum rows { AUTO, STEPS, EXAMPLES };
+enum role { X, Y, LENGTHS, ROLES };
+static const char *const roles[] = {"x", "y", "lengths", "tokens"}; /* tokens: x that are categories */
+
+struct npz_options {
+    int part, rows;
+};
+
+static const struct key keys[] = {
+    {.name = "part", .choices = "train test", .offset = offsetof(struct npz_options, part)},
+    {.name = "rows", .choices = "auto steps examples", .offset = offsetof(struct npz_options, rows)},
+    {0},
+};
+
+/* An array of the file. That of x is read as it comes, the others are held. */
+struct held {
+    struct array array;
+    bool found;
+    unsigned char *bytes; /* of all but x */
+};
+
+struct npz_file {
+    struct input *in;
+    struct builder *builder;
+    const struct npz_options *options;
+    struct held of[ROLES];
+    bool is_single;  /* one array, of any name: x */
+    bool are_tokens; /* x */
+    bool are_examples;
+    uint64_t rows, steps, width; /* steps: of an example at most; width: numbers of a step of x */
+    int x, y;                    /* columns */
+    bool y_of_step, y_is_text;   /* is_text: categories */
+    uint64_t y_width;            /* elements of an entry */
+    float *numbers;              /* of an example, or of a step, of x or y */
+};
+
+static bool is_npz(const char *path, const char *head, size_t bytes)
+{
+    (void)path;
+    return bytes > 6 && memcmp(head, NPY_MAGIC, 6) == 0;
+}
+
+/* ---- headers ---- */
+
+static unroll_status find_type(struct input *in, const struct npy_header *h, struct array *a)
+{
+    const char *type = h->type + (h->type[0] && strchr("<>|=", h->type[0]));
+    int64_t bytes = 0;
+    *a = (struct array){.kind = type[0], .big_endian = h->type[0] == '>', .rank = h->rank};
+    memcpy(a->shape, h->shape, sizeof a->shape);
+    bool good = type[0] && number_whole_integer(type + 1, 1, MAX_TEXT, &bytes) == NUMBER_OK &&
+                (array_is_text(a) || (type[0] == 'b' && bytes == 1) || (type[0] == 'f' && bytes > 1 && bytes <= 8) ||
+                 (strchr("iu", type[0]) && bytes <= 8)) &&
+                (array_is_text(a) || (bytes & (bytes - 1)) == 0);
+    a->bytes = (int)bytes * (type[0] == 'U' ? 4 : 1);
+    if (!good)
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' holds elements '%s', no numbers; fix: .astype('float32'), or .astype(str) of "
+                    "names, before it is saved",
+                    input_name(in), h->type);
+    if (h->fortran && h->rank > 1)
+        return fail(UNROLL_UNSUPPORTED, "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is saved",
+                    input_name(in));
+    if (h->rank == 0)
+        return fail(UNROLL_DATA, "'%s' is one number, no array; fix: save an array with an axis", input_name(in));
+    return UNROLL_OK;
+}
+
+static unroll_status read_header(struct input *in, struct array *a)
+{
+    unsigned char at[NPY_PREFIX + 4];
+    char text[NPY_LONGEST];
+    struct npy_header h;
+    TRY(array_bytes(in, at, NPY_PREFIX));
+    if (memcmp(at, NPY_MAGIC, 6) != 0 || at[6] < 1 || at[6] > 3)
+        return fail(UNROLL_DATA, "'%s' is no array of NumPy; fix: write it with numpy.save, several with numpy.savez",
+                    input_name(in));
+    size_t bytes = at[6] == 1 ? 2 : 4;
+    TRY(array_bytes(in, at + NPY_PREFIX, bytes));
+    size_t length = (size_t)get_number(at + NPY_PREFIX, bytes);
+    if (length > sizeof text)
+        return fail(UNROLL_DATA, "'%s': its header has %zu bytes, more than %d; fix: write it anew with numpy.save",
+                    input_name(in), length, NPY_LONGEST);
+    TRY(array_bytes(in, text, length));
+    if (!npy_read_header(text, text + length, &h))
+        return fail(UNROLL_DATA,
+                    "'%s': its header is not the dict of descr, fortran_order and shape that NumPy writes; fix: "
+                    "write it anew with numpy.save",
+                    input_name(in));
+    return find_type(in, &h, a);
+}
+
+/* x.npy, X.npy or tokens.npy and, of the part that is wanted, x_train.npy. ROLES: none of these. */
+static int role_of(const char *member, int part, bool *are_tokens)
+{
+    const char *name = strrchr(member, '/') ? strrchr(member, '/') + 1 : member, *suffix = part ? "_test" : "_train";
+    size_t length = strlen(name);
+    length -= length > 4 && strcmp(name + length - 4, ".npy") == 0 ? 4 : 0;
+    for (int i = 0; i <= ROLES; i++) {
+        size_t role = strlen(roles[i]);
+        if (length < role || strncasecmp(name, roles[i], role) != 0)
+            continue;
+        bool of_part = length == role + strlen(suffix) && strncmp(name + role, suffix, strlen(suffix)) == 0;
+        if (!of_part && (length != role || part))
+            continue;
+        *are_tokens = i == ROLES;
+        return i == ROLES ? X : i;
+    }
+    return ROLES;
+}
+
+/* All members once: headers, and what is held. */
+static unroll_status find_arrays(struct npz_file *f)
+{
+    struct array array = {.rank = 0};
+    const char *member;
+    int members = 0;
+    bool are_tokens;
+    for (;; members++) {
+        TRY(input_next(f->in, &member));
+        if (member == NULL)
+            break;
+        int role = role_of(member, f->options->part, &are_tokens);
+        TRY(read_header(f->in, &array));
+        if (role == ROLES)
+            continue;
+        if (f->of[role].found)
+            return fail(UNROLL_DATA, "'%s' holds %s twice; fix: save one, x or tokens, for each y", input_path(f->in),
+                        roles[role]);
+        f->of[role] = (struct held){.array = array, .found = true};
+        if (role == X)
+            f->are_tokens = are_tokens;
+        else
+            TRY(array_whole(f->in, &array, &f->of[role].bytes));
+    }
+    f->is_single = members == 1 && !f->options->part;
+    if (!f->of[X].found && !f->is_single)
+        return fail(UNROLL_DATA, "'%s' has no array x%s; fix: numpy.savez(FILE, x=.., y=..), or tokens=..",
+                    input_path(f->in), f->options->part ? "_test" : "");
+    f->of[X] = f->of[X].found ? f->of[X] : (struct held){.array = array, .found = true};
+    return input_rewind(f->in);
+}
+
+/* ---- what they are ---- */
+
+static unroll_status refuse_counts(const struct npz_file *f, const char *name, uint64_t there, uint64_t wanted)
+{
+    return fail(UNROLL_DATA, "'%s': %s has %" PRIu64 " entries, %s %" PRIu64 "; fix: save one for each",
+                input_path(f->in), name, there, f->are_tokens ? "tokens" : "x", wanted);
+}
+
+static unroll_status check_lengths(const struct npz_file *f)
+{
+    const struct held *l = &f->of[LENGTHS];
+    if (!l->found)
+        return UNROLL_OK;
+    if (l->array.rank != 1 || !array_is_whole(&l->array))
+        return fail(UNROLL_DATA, "'%s': lengths is no list of whole numbers; fix: one for each example",
+                    input_path(f->in));
+    if (l->array.shape[0] != f->rows)
+        return refuse_counts(f, "lengths", l->array.shape[0], f->rows);
+    for (uint64_t i = 0; i < f->rows; i++) {
+        double length = array_number(&l->array, l->bytes + i * (uint64_t)l->array.bytes);
+        if (length < 0 || length > (double)f->steps)
+            return fail(UNROLL_DATA,
+                        "'%s': the length of example %" PRIu64 " is %.0f, there are %" PRIu64
+                        " steps; fix: lengths from 0 to %" PRIu64,
+                        input_path(f->in), i, length, f->steps, f->steps);
+    }
+    return UNROLL_OK;
+}
+
+/* An entry for each example or for each step, categories or numbers. */
+static unroll_status choose_y(struct npz_file *f)
+{
+    const struct array *a = &f->of[Y].array;
+    if (!f->of[Y].found)
+        return UNROLL_OK;
+    if (a->shape[0] != f->rows)
+        return refuse_counts(f, "y", a->shape[0], f->rows);
+    f->y_of_step = f->are_examples && a->rank > 1 && f->steps > 1 && a->shape[1] == f->steps;
+    TRY(array_count(f->in, a, f->y_of_step ? 2 : 1, MAX_EXAMPLE_NUMBERS, &f->y_width));
+    f->y_is_text = array_is_text(a) || (array_is_whole(a) && a->kind != 'b' && f->y_width == 1);
+    if (array_is_text(a) && f->y_width > 1)
+        return fail(UNROLL_DATA, "'%s': y has %" PRIu64 " texts for each entry of x; fix: save one", input_path(f->in),
+                    f->y_width);
+    return UNROLL_OK;
+}
+
+static unroll_status choose_shapes(struct npz_file *f)
+{
+    const struct array *x = &f->of[X].array;
+    uint64_t all;
+    int axes = f->are_tokens ? 1 : 2; /* of one sequence */
+    bool paired = f->of[Y].found || f->of[LENGTHS].found;
+    f->are_examples =
+        f->options->rows == EXAMPLES || (f->options->rows == AUTO && (x->rank > axes || (x->rank == 2 && paired)));
+    if (!f->are_tokens && array_is_text(x))
+        return fail(UNROLL_DATA, "'%s': x holds texts; fix: give texts as a table, or name the array tokens",
+                    input_path(f->in));
+    if (x->rank < (f->are_examples ? 2 : 1) || (f->are_tokens && x->rank > 1 + f->are_examples))
+        return fail(UNROLL_DATA,
+                    "'%s': %s has %d axes; fix: x of [examples, steps, numbers], tokens of [examples, steps]",
+                    input_path(f->in), f->are_tokens ? "tokens" : "x", x->rank);
+    TRY(array_count(f->in, x, 0, PTRDIFF_MAX / (int64_t)sizeof(double), &all));
+    TRY(array_count(f->in, x, 1, MAX_EXAMPLE_NUMBERS, &all));
+    f->rows = x->shape[0];
+    f->steps = f->are_examples ? x->shape[1] : 1;
+    f->width = all / f->steps;
+    TRY(check_lengths(f));
+    return choose_y(f);
+}
+
+static unroll_status declare(struct npz_file *f)
+{
+    struct builder *b = f->builder;
+    enum cell cell = !f->y_is_text ? CELL_NUMBERS : f->are_examples && !f->y_of_step ? CELL_LABEL : CELL_WORD;
+    TRY(builder_columns(b, f->are_examples ? ROWS_ARE_EXAMPLES : ROWS_ARE_STEPS));
+    TRY(builder_column(b, f->are_tokens ? "tokens" : "x", f->are_tokens ? CELL_WORD : CELL_NUMBERS, false,
+                       (int)f->width, &f->x));
+    if (!f->of[Y].found)
+        return UNROLL_OK;
+    return builder_column(b, "y", cell, f->are_examples && !f->y_of_step, (int)f->y_width, &f->y);
+}
+
+/* ---- rows ---- */
+
+/* Of a row all steps are read, and so many are given. */
+static unroll_status give_x(struct npz_file *f, uint64_t steps)
+{
+    const struct array *a = &f->of[X].array;
+    unsigned char element[4 * MAX_TEXT];
+    char text[ARRAY_TEXT];
+    if (!f->are_tokens) {
+        TRY(array_floats(f->in, a, f->numbers, (size_t)(f->steps * f->width)));
+        return builder_numbers(f->builder, f->x, f->numbers, (size_t)steps);
+    }
+    for (uint64_t i = 0; i < f->steps; i++) {
+        TRY(array_bytes(f->in, element, (size_t)a->bytes));
+        if (i < steps)
+            TRY(builder_text(f->builder, f->x, text, array_text(a, element, text)));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status give_y(struct npz_file *f, uint64_t row, uint64_t steps)
+{
+    const struct array *a = &f->of[Y].array;
+    uint64_t of_row = f->y_width * (f->y_of_step ? f->steps : 1);
+    const unsigned char *at = f->of[Y].bytes + row * of_row * (uint64_t)a->bytes;
+    char text[ARRAY_TEXT];
+    for (uint64_t i = 0; i < steps && f->y_is_text; i++, at += a->bytes)
+        TRY(builder_text(f->builder, f->y, text, array_text(a, at, text)));
+    if (f->y_is_text)
+        return UNROLL_OK;
+    for (uint64_t i = 0; i < steps * f->y_width; i++, at += a->bytes) f->numbers[i] = (float)array_number(a, at);
+    return builder_numbers(f->builder, f->y, f->numbers, (size_t)steps);
+}
+
+static unroll_status give_rows(struct npz_file *f)
+{
+    const struct held *l = &f->of[LENGTHS];
+    for (uint64_t row = 0; row < f->rows; row++) {
+        uint64_t steps = f->steps;
+        if (l->found)
+            steps = (uint64_t)array_number(&l->array, l->bytes + row * (uint64_t)l->array.bytes);
+        TRY(give_x(f, steps));
+        if (f->of[Y].found)
+            TRY(give_y(f, row, f->y_of_step ? steps : 1));
+        TRY(builder_end_row(f->builder));
+    }
+    return array_end(f->in);
+}
+
+/* To the member that has its name, or to the only one. */
+static unroll_status go_to_x(struct npz_file *f)
+{
+    struct array again;
+    const char *member;
+    bool found, are_tokens;
+    do {
+        TRY(input_next(f->in, &member));
+        if (member == NULL)
+            return fail(UNROLL_DATA, "'%s' has changed while it was read; fix: read it again", input_path(f->in));
+        TRY(read_header(f->in, &again));
+        found = f->is_single || role_of(member, f->options->part, &are_tokens) == X;
+    } while (!found);
+    return UNROLL_OK;
+}
+
+static unroll_status read_arrays(struct npz_file *f)
+{
+    TRY(find_arrays(f));
+    TRY(choose_shapes(f));
+    TRY(declare(f));
+    uint64_t of_x = f->steps * f->width, of_y = f->y_width * (f->y_of_step ? f->steps : 1),
+             most = of_x > of_y ? of_x : of_y;
+    f->numbers = allocate((size_t)most * sizeof(float));
+    if (!f->numbers)
+        return fail(UNROLL_RESOURCE, "no memory for an example of '%s'", input_path(f->in));
+    TRY(go_to_x(f));
+    return give_rows(f);
+}
+
+static unroll_status read_npz(struct input *in, const void *options, struct builder *b)
+{
+    struct npz_file f = {.in = in, .builder = b, .options = options};
+    unroll_status status = read_arrays(&f);
+    for (int i = 0; i < ROLES; i++) release(f.of[i].bytes);
+    release(f.numbers);
+    return status;
+}
+
+const struct reader reader_npz = {.name = "npz",
+                                  .about = "arrays of NumPy",
+                                  .recognises = is_npz,
+                                  .keys = keys,
+                                  .options_bytes = sizeof(struct npz_options),
+                                  .read = read_npz};
