@@ -311,6 +311,19 @@ static uint32_t loss_constants(const struct plan *p, const struct loss *loss)
     return p->config.mode == MODE_TRAIN && p->config.class_weights ? (uint32_t)unroll_model_outputs(p->model) : 0;
 }
 
+/* The loss makes of z what it needs: where the host reads the results it gets a copy. */
+static unroll_status keep_results(struct plan *p, int *z)
+{
+    int copy = plan_add_like(p, "z.loss", SEG_STEP, *z);
+    struct op op = op_new(OP_COPY, PHASE_FORWARD, p->model->layers);
+    if (copy < 0)
+        return UNROLL_RESOURCE;
+    op.view[COPY_FROM] = view_of(p, *z, READ);
+    op.view[COPY_TO] = view_of(p, copy, WRITE);
+    *z = copy;
+    return plan_push(p, &op);
+}
+
 static unroll_status lower_loss(struct plan *p, int z)
 {
     const struct plan_config *c = &p->config;
@@ -326,6 +339,8 @@ static unroll_status lower_loss(struct plan *p, int z)
     const uint32_t constants = loss_constants(p, loss);
     if (target < 0 || (constants && plan_add(p, "loss_constants", c->real, SEG_IO, SHAPE1(AX_K, constants)) < 0))
         return UNROLL_RESOURCE;
+    if (c->mode == MODE_EVAL && c->results)
+        TRY(keep_results(p, &z));
     struct op op = op_new(OP_LOSS, PHASE_FORWARD, p->model->layers);
     op.choice = p->model->loss.index;
     op.probability = c->mode == MODE_TRAIN ? c->label_smoothing : 0;

@@ -188,6 +188,34 @@ static void check_evaluations_beside(void)
             check_evaluation_beside(isa);
 }
 
+/* An evaluation that keeps its results has those of a session that only runs, though the loss works on them. */
+static void check_results(bool classes)
+{
+    struct arrays a = draw(6);
+    unroll_model *m = new_model(classes ? tokens_spec() : vectors_spec());
+    unroll_session_config kept = config_of(UNROLL_EVAL, STEPS, ROWS);
+    kept.results = 1;
+    unroll_session *infer = open_session(m, UNROLL_INFER, STEPS, ROWS), *eval = open_with(m, kept);
+    unroll_session *plain = open_session(m, UNROLL_EVAL, STEPS, ROWS);
+    unroll_batch b = {.size = sizeof b};
+    b.inputs = classes ? NULL : a.inputs, b.target_values = classes ? NULL : a.values;
+    b.tokens = classes ? a.tokens : NULL, b.targets = classes ? a.classes : NULL;
+    unroll_result result = {.size = sizeof result}, alone = {.size = sizeof alone};
+    float z[STEPS * ROWS * SYMBOLS], expected[STEPS * ROWS * SYMBOLS];
+    size_t count = STEPS * ROWS * (classes ? SYMBOLS : 1);
+    MUST(unroll_forward(eval, &b) || unroll_read(eval, "z", z, count) || unroll_loss_result(eval, &result));
+    MUST(unroll_forward(plain, &b) || unroll_loss_result(plain, &alone));
+    b.target_values = NULL, b.targets = NULL;
+    MUST(unroll_forward(infer, &b) || unroll_read(infer, "z", expected, count));
+    CHECK(same(z, expected, count), "results of an evaluation with a loss of %s are not the network's",
+          classes ? "classes" : "numbers");
+    CHECK(result.loss == alone.loss, "the loss is %.9g, and %.9g without results", result.loss, alone.loss);
+    unroll_session_free(plain);
+    unroll_session_free(eval);
+    unroll_session_free(infer);
+    unroll_model_free(m);
+}
+
 /* What nobody but the user changed stays at the end of a session; what it learned comes, whoever is left. */
 static void check_ends(void)
 {
@@ -476,6 +504,8 @@ int main(void)
     static const char *const cells[] = {"rnn", "lstm", "gru", "gru-before"};
     check_sharing();
     check_evaluations_beside();
+    check_results(false);
+    check_results(true);
     check_steps();
     check_ends();
     check_push_and_pull();
