@@ -14,7 +14,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FAKE_CUDA_PROGRAMS := $(if $(CUDA_PROGRAMS),device/test_fake_cuda)
-FUZZERS = json safetensors npy text state frames import compiled
+FUZZERS = readers json safetensors npy text state frames import compiled
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64

@@ -22,7 +22,7 @@ static void advance(struct place *place, const byte *at, const byte *end)
 {
     const byte *line = at;
     place->bytes += (size_t)(end - at);
-    for (const byte *found; (found = memchr(line, '\n', (size_t)(end - line))); line = found + 1) {
+    for (const byte *found; line < end && (found = memchr(line, '\n', (size_t)(end - line))); line = found + 1) {
         place->lines++;
         place->characters = 0;
     }
@@ -132,7 +132,8 @@ static unroll_status cut(struct builder *builder, struct draft *draft, bool last
     }
     size_t taken = (size_t)(at - begin);
     advance(&draft->place, begin, at);
-    memmove(draft->pending, at, draft->pending_size - taken);
+    if (taken)
+        memmove(draft->pending, at, draft->pending_size - taken);
     draft->pending_size -= taken;
     draft->pending_checked -= taken;
     return UNROLL_OK;
