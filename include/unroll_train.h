@@ -234,6 +234,7 @@ typedef struct unroll_task_defaults {
     double learning_rate; /* of adam */
     int64_t warmup;       /* steps */
     const char *schedule; /* a name of unroll_schedule_name */
+    double validation;    /* share that is validated on; 0 of data that are too few to hold some out */
     int patience;         /* epochs without a better validation after which training ends; 0: none ends it */
 } unroll_task_defaults;
 

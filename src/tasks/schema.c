@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/json.h"
-
 #include "model/model.h"
 
 struct schema schema_of_model(const unroll_model *model, struct schema_column *column)
@@ -40,11 +39,30 @@ unroll_status check_vocabulary(const unroll_model *model, const struct column *t
 
 enum { SCHEMA_VERSION = 1 };
 
-/* Takes the object over. */
-static unroll_status keep_task(unroll_model *model, const struct task *task, json_t *found)
+static const char where[] = "the model's schema";
+
+/* The columns of the data, with those marked that the task calls targets. */
+static unroll_status describe_data(const unroll_dataset *data, const json_t *found, json_t **described)
 {
-    json_t *schema = json_pack("{s:i, s:o}", "version", SCHEMA_VERSION, "task", found);
+    const json_t *targets = json_object_get(found, "targets");
+    struct schema *schema;
+    TRY(schema_of_dataset(data, &schema));
+    for (size_t i = 0; i < json_array_size(targets); i++) {
+        struct schema_column *column = schema_named(schema, json_string_value(json_array_get(targets, i)));
+        if (column)
+            column->target = true;
+    }
+    *described = schema_to_json(schema);
+    schema_free(schema);
+    return *described ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a schema");
+}
+
+static unroll_status keep(unroll_model *model, const struct task *task, const unroll_dataset *data, json_t *found)
+{
+    json_t *described;
+    TRY(describe_data(data, found, &described));
     json_object_set_new(found, "name", json_string(task->name));
+    json_t *schema = json_pack("{s:i, s:o, s:O}", "version", SCHEMA_VERSION, "data", described, "task", found);
     char *text = schema ? json_dumps(schema, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     unroll_status status = text ? model_set_schema(model, text) : fail(UNROLL_RESOURCE, "no memory for a schema");
     free(text);
@@ -52,35 +70,63 @@ static unroll_status keep_task(unroll_model *model, const struct task *task, jso
     return status;
 }
 
+/* The object `key` of the model's schema, a new reference; NULL: it has none. */
+static unroll_status object_of(const unroll_model *model, const char *key, json_t **object)
+{
+    json_t *schema, *found;
+    int64_t version;
+    *object = NULL;
+    if (model->schema == NULL)
+        return UNROLL_OK;
+    TRY(parse_json(model->schema, strlen(model->schema), where, &schema));
+    unroll_status status = json_field_integer(schema, where, "version", 1, INT32_MAX, &version);
+    if (status == UNROLL_OK && version != SCHEMA_VERSION)
+        status = fail(UNROLL_DATA, "%s is of version %d, which this library does not know; fix: a newer unroll", where,
+                      (int)version);
+    if (status == UNROLL_OK)
+        status = json_field_object(schema, where, key, &found);
+    if (status == UNROLL_OK)
+        *object = json_incref(found);
+    json_decref(schema);
+    return status;
+}
+
+static const char of_all[] = "of_all_data"; /* a mark of what no training part was known for */
+
 unroll_status schema_fit(unroll_model *model, const struct task *task, const struct task_request *request)
 {
     const struct column *text = dataset_column(request->data, COLUMN_TOKENS, NULL);
     json_t *found = NULL;
-    if (text && model->tokens) {
+    if (text && model->tokens && model->input == text->vocabulary_size) {
         TRY(model_set_vocabulary(model, text->vocabulary, text->vocabulary_size));
         model->symbol_kind = text->kind;
     }
-    if (task->fit) {
-        TRY(task->fit(request, &found));
-        TRY(keep_task(model, task, found));
-    }
     snprintf(model->task, sizeof model->task, "%s", task->name);
-    return UNROLL_OK;
-}
-
-unroll_status schema_task(const unroll_model *model, json_t **task)
-{
-    json_t *schema, *found;
-    *task = NULL;
-    if (model->schema == NULL)
+    if (task->fit == NULL)
         return UNROLL_OK;
-    TRY(parse_json(model->schema, strlen(model->schema), "the model's schema", &schema));
-    unroll_status status = json_field_object(schema, "the model's schema", "task", &found);
-    if (status == UNROLL_OK)
-        *task = json_incref(found);
-    json_decref(schema);
+    TRY(task->fit(request, &found));
+    if (request->model == NULL)
+        json_object_set_new(found, of_all, json_true());
+    unroll_status status = keep(model, task, request->data, found);
+    json_decref(found);
     return status;
 }
+
+bool schema_is_fit(const unroll_model *model, const struct task *task)
+{
+    json_t *found = NULL;
+    bool is_fit = false;
+    if (strcmp(model->task, task->name) != 0)
+        return false;
+    if (task->fit == NULL)
+        return !model->tokens || unroll_model_vocabulary(model);
+    if (schema_task(model, &found) == UNROLL_OK && found)
+        is_fit = json_object_get(found, of_all) == NULL;
+    json_decref(found);
+    return is_fit;
+}
+
+unroll_status schema_task(const unroll_model *model, json_t **task) { return object_of(model, "task", task); }
 
 /* ---- the public functions ---- */
 
@@ -89,14 +135,33 @@ unroll_dataset_config unroll_dataset_default(void)
     return (unroll_dataset_config){.size = sizeof(unroll_dataset_config)};
 }
 
+/* Takes the description over. What is learned may be missing: there are data to predict. */
+static unroll_status open_described(const char *path, const unroll_dataset_config *config, json_t *described,
+                                    unroll_dataset **dataset)
+{
+    struct schema *schema;
+    unroll_status status = schema_from_json(described, where, &schema);
+    json_decref(described);
+    TRY(status);
+    schema->targets_optional = true;
+    status = dataset_open(path, config->reader, config->options, schema, dataset);
+    schema_free(schema);
+    return status;
+}
+
 unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *given, unroll_dataset **dataset)
 {
     unroll_dataset_config config = given ? *given : unroll_dataset_default();
     struct schema_column column;
     struct schema schema;
+    json_t *described = NULL;
     bool reads_text = config.model && config.model->tokens;
     if (given)
         CHECK_BEGUN(given, unroll_dataset_config, "unroll_dataset_default()");
+    if (config.model)
+        TRY(object_of(config.model, "data", &described));
+    if (described)
+        return open_described(path, &config, described, dataset);
     if (reads_text)
         schema = schema_of_model(config.model, &column);
     if (reads_text && column.vocabulary == NULL)

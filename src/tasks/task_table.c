@@ -66,6 +66,7 @@ unroll_task_defaults unroll_task_defaults_default(void)
                                   .epochs = 10,
                                   .learning_rate = 2e-3,
                                   .warmup = 100,
+                                  .validation = 0.1,
                                   .schedule = "cosine"};
 }
 

@@ -144,6 +144,10 @@ unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset
     TRY(task_find(NULL, model, dataset, &task));
     TRY(task->check(model, dataset));
     TRY(task->open(&request, PART_ALL, &part));
+    if (part->examples == 0) {
+        part_free(part);
+        return fail(UNROLL_DATA, "the data have nothing to compare answers with; fix: data with the targets");
+    }
     TRY(evaluator_new(model, task, part, where, &evaluator));
     unroll_status status = evaluator_run(evaluator, NULL, NULL, found);
     evaluator_free(evaluator);

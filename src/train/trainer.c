@@ -117,9 +117,7 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
 static unroll_status give_schema(unroll_trainer *trainer)
 {
     const struct task_request request = request_of(trainer);
-    const unroll_model *model = trainer->model;
-    bool is_read = model->schema || (trainer->task->fit == NULL && unroll_model_vocabulary(model));
-    if (is_read && strcmp(model->task, trainer->task->name) == 0)
+    if (schema_is_fit(trainer->model, trainer->task))
         return UNROLL_OK;
     return schema_fit(trainer->model, trainer->task, &request);
 }

@@ -1,0 +1,357 @@
+/* The task classify: one of several labels for each sequence, or any number of them: texts, series, images row by row.
+ * A network reads the whole sequence, a pool makes one answer of its steps. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "losses/loss.h"
+#include "model/model.h"
+#include "tasks/scores.h"
+#include "tasks/sequence_part.h"
+#include "tasks/task_table.h"
+
+struct classify_options {
+    char target[COLUMN_NAME];
+};
+
+static const struct key classify_keys[] = {
+    {.name = "target", .text = COLUMN_NAME, .offset = offsetof(struct classify_options, target)}, {0}};
+
+struct classify_part {
+    struct sequence_part base;
+    bool several; /* labels of an example */
+    struct confusion confusion;
+    int64_t exact; /* of several labels: examples of which all are right */
+    double floor;
+};
+
+/* ---- the target ---- */
+
+static bool is_label(const unroll_dataset *data, const struct column *column)
+{
+    if (column->type == COLUMN_SET)
+        return column->of_sequence;
+    return column->type == COLUMN_CATEGORY && (column->of_sequence || is_constant(data, column));
+}
+
+static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
+{
+    struct classify_options chosen = {0};
+    TRY(key_values_read(options, "the task classify", classify_keys, &chosen));
+    return target_find(data, "classify", "a label for each sequence", chosen.target, is_label, target);
+}
+
+static int suits_classify(const unroll_dataset *data, char why[TASK_WHY])
+{
+    const struct column *target = target_of(data, is_label);
+    if (target == NULL || target->vocabulary_size < 2)
+        return 0;
+    snprintf(why, TASK_WHY, "labels in '%s', one for each of %zu sequences", target->name, data->sequences);
+    return SUITS_SURELY;
+}
+
+static const char *item_steps(const unroll_dataset *data)
+{
+    const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
+    return text == NULL ? "steps" : text->kind == UNROLL_CHARACTERS ? "char" : "words";
+}
+
+/* ---- the network ---- */
+
+static unroll_status classify_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+                                      unroll_task_defaults *defaults)
+{
+    static const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = 1};
+    const struct column *target;
+    struct features features;
+    TRY(find_target(data, options, &target));
+    if (target->vocabulary_size < 2)
+        return fail(UNROLL_DATA, "column '%s' has only the label '%s'; fix: give data of at least two", target->name,
+                    target->vocabulary_size ? target->vocabulary[0] : "");
+    TRY(features_find(data, &target, 1, &features));
+    spec_settle(spec, &standard);
+    unroll_status status = features_network(&features, spec);
+    features_end(&features);
+    TRY(status);
+    if (spec->pool == NULL)
+        spec->pool = "mean+max";
+    spec->output = target->vocabulary_size;
+    if (spec->loss == NULL || target->type == COLUMN_SET)
+        spec->loss = target->type == COLUMN_SET ? "bce" : "xent";
+    sequence_defaults(data, defaults);
+    return UNROLL_OK;
+}
+
+/* ---- what the model keeps ---- */
+
+static unroll_status classify_fit(const struct task_request *request, json_t **schema)
+{
+    const struct column *target;
+    struct members members;
+    TRY(find_target(request->data, request->options, &target));
+    TRY(members_find(request, PART_TRAINING, target, &members));
+    unroll_status status = sequence_schema(&members, target, schema);
+    members_end(&members);
+    if (status == UNROLL_OK)
+        json_object_set_new(*schema, "several", json_boolean(target->type == COLUMN_SET));
+    return status;
+}
+
+static unroll_status classify_check(const unroll_model *model, const unroll_dataset *data)
+{
+    const struct loss *loss = loss_at(model->loss.index);
+    (void)data;
+    if (!model_is_pooled(model) || loss == NULL)
+        return fail(UNROLL_USAGE,
+                    "the model has no answer for a whole sequence; fix: a network with a pool and a loss");
+    return UNROLL_OK;
+}
+
+/* ---- batches ---- */
+
+static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+{
+    const struct classify_part *p = (const struct classify_part *)part;
+    const struct column *target = p->base.target;
+    const int rows = sequence_shape(&p->base, epoch, number).rows;
+    const size_t classes = (size_t)p->base.classes;
+    sequence_fill(&p->base, epoch, number, batch);
+    for (int row = 0; row < rows; row++) {
+        struct sequence_row at;
+        const bool has_target = sequence_row(&p->base, epoch, number, row, &at) && target;
+        if (!p->several)
+            batch->classes[row] = has_target ? category_of(p->base.members.data, target, at.sequence) : -1;
+        else
+            for (size_t k = 0; k < classes; k++)
+                batch->values[(size_t)row * classes + k] = has_target ? target->numbers[at.sequence * classes + k] : 0;
+    }
+}
+
+static void end(struct part *part)
+{
+    struct classify_part *p = (struct classify_part *)part;
+    confusion_end(&p->confusion);
+    sequence_part_end(&p->base);
+}
+
+/* What always the most frequent answer has: the majority class, or each label that most examples have. */
+static double floor_of(const struct sequence_part *base, bool several, int64_t *support)
+{
+    const struct members *members = &base->members;
+    const size_t classes = (size_t)base->classes;
+    int64_t most = 0, counted = 0, right = 0, answered = 0, all = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        const size_t s = member_at(members, i);
+        const int32_t label = several ? 0 : category_of(members->data, base->target, s);
+        counted += label >= 0;
+        for (size_t k = 0; several && k < classes; k++) support[k] += base->target->numbers[s * classes + k] > 0.5f;
+        if (!several && label >= 0)
+            support[label]++;
+    }
+    for (size_t k = 0; k < classes; k++) {
+        const bool is_frequent = 2 * support[k] > counted;
+        most = support[k] > most ? support[k] : most;
+        all += support[k];
+        right += is_frequent ? support[k] : 0;
+        answered += is_frequent ? counted : 0;
+    }
+    return several ? f1_of(right, answered, all) : counted ? (double)most / (double)counted : (double)NAN;
+}
+
+/* A class that is only held out can't be learned. */
+static unroll_status check_classes(const struct task_request *request, const struct sequence_part *held,
+                                   const char *part)
+{
+    const struct column *target = dataset_named(request->data, held->name);
+    struct members training;
+    uint8_t *seen;
+    TRY(members_find(request, PART_TRAINING, target, &training));
+    unroll_status status = ALLOCATE(seen, (size_t)held->classes + 1, "to look for %d classes", held->classes);
+    for (size_t i = 0; status == UNROLL_OK && i < training.count; i++)
+        seen[category_of(request->data, target, member_at(&training, i)) + 1] = 1;
+    for (size_t i = 0; status == UNROLL_OK && i < held->members.count; i++) {
+        const int32_t label = category_of(held->members.data, held->target, member_at(&held->members, i));
+        if (label >= 0 && !seen[label + 1])
+            status = fail(UNROLL_DATA,
+                          "the label '%s' is in the %s part alone, so it can't be learned; fix: hold out a share, "
+                          "which is drawn from all labels, or give examples of it to train on",
+                          held->label[label], part);
+    }
+    release(seen);
+    members_end(&training);
+    return status;
+}
+
+static unroll_status open_into(const struct task_request *request, enum part_of which, struct classify_part *p)
+{
+    TRY(sequence_part_open(request, which, true, 0, 0, &p->base));
+    if (p->base.members.count == 0)
+        return UNROLL_OK;
+    p->several = json_is_true(json_object_get(p->base.schema, "several"));
+    TRY(confusion_new(p->base.classes, &p->confusion));
+    p->base.part.pooled = true;
+    p->base.part.fill = fill;
+    if (p->base.target)
+        p->floor = floor_of(&p->base, p->several, p->confusion.support);
+    confusion_clear(&p->confusion);
+    if ((which == PART_VALIDATION || which == PART_TEST) && !p->several)
+        TRY(check_classes(request, &p->base, which == PART_TEST ? "test" : "validation"));
+    return UNROLL_OK;
+}
+
+static unroll_status classify_open(const struct task_request *request, enum part_of which, struct part **part)
+{
+    struct classify_part *p;
+    TRY(ALLOCATE(p, 1, "for a part of the data"));
+    p->base.part.end = end;
+    unroll_status status = open_into(request, which, p);
+    if (status != UNROLL_OK || p->base.members.count == 0)
+        part_free(&p->base.part);
+    else
+        *part = &p->base.part;
+    return status;
+}
+
+/* ---- scores ---- */
+
+/* Labels that are likelier than not. */
+static void observe_several(struct classify_part *p, const float *z, const float *truth)
+{
+    bool exact = true;
+    for (int k = 0; k < p->base.classes; k++) {
+        const bool is = truth[k] > 0.5f, said = z[k] > 0;
+        exact = exact && is == said;
+        p->confusion.support[k] += is;
+        p->confusion.answered[k] += said;
+        p->confusion.right[k] += is && said;
+    }
+    p->confusion.count++;
+    p->exact += exact;
+}
+
+static void classify_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
+{
+    struct classify_part *p = (struct classify_part *)part;
+    const int rows = sequence_shape(&p->base, 0, number).rows;
+    if (number == 0) {
+        confusion_clear(&p->confusion);
+        p->exact = 0;
+    }
+    for (int row = 0; row < rows; row++) {
+        const float *z = results + row * p->base.classes;
+        struct sequence_row at;
+        if (!sequence_row(&p->base, 0, number, row, &at))
+            continue;
+        if (p->several)
+            observe_several(p, z, batch->values + row * p->base.classes);
+        else if (batch->classes[row] >= 0)
+            confusion_add(&p->confusion, batch->classes[row], largest_of(z, p->base.classes));
+    }
+}
+
+static void classify_score(const struct part *part, double loss, bool observed, unroll_evaluation *e)
+{
+    const struct classify_part *p = (const struct classify_part *)part;
+    const struct confusion *c = &p->confusion;
+    const double none = (double)NAN, exact = c->count ? (double)p->exact / (double)c->count : none;
+    const double macro = observed ? confusion_macro_f1(c) : none;
+    *e = (unroll_evaluation){.loss = loss,
+                             .floor = p->floor,
+                             .naive = p->several ? "frequent labels" : "majority",
+                             .higher = 1,
+                             .examples = (int64_t)part->examples,
+                             .metrics = p->several ? 5 : 4};
+    const unroll_metric of_one[] = {{"accuracy", "accuracy ", "", 4, observed ? confusion_accuracy(c) : none},
+                                    {"macro_f1", "macro F1 ", "", 4, macro},
+                                    {"loss", "loss ", "", 4, loss},
+                                    {"examples", "", " examples", 0, (double)part->examples}};
+    const unroll_metric of_several[] = {{"micro_f1", "micro F1 ", "", 4, observed ? confusion_micro_f1(c) : none},
+                                        {"macro_f1", "macro F1 ", "", 4, macro},
+                                        {"accuracy", "all labels right ", "", 4, observed ? exact : none},
+                                        {"loss", "loss ", "", 4, loss},
+                                        {"examples", "", " examples", 0, (double)part->examples}};
+    memcpy(e->metric, p->several ? of_several : of_one, (size_t)e->metrics * sizeof *e->metric);
+}
+
+static json_t *classify_details(const struct part *part)
+{
+    const struct classify_part *p = (const struct classify_part *)part;
+    return confusion_to_json(&p->confusion, p->base.label);
+}
+
+/* ---- answers ---- */
+
+/* {"label": "spam", "probability": .98, "probabilities": {..}}, with the truth if the data have it. */
+static json_t *answer_one(const struct classify_part *p, const float *z, double *probability)
+{
+    json_t *all = json_object();
+    const int best = largest_of(z, p->base.classes);
+    softmax_of(z, p->base.classes, probability);
+    for (int k = 0; k < p->base.classes; k++) json_object_set_new(all, p->base.label[k], json_real(probability[k]));
+    return json_pack("{s:s, s:f, s:o}", "label", p->base.label[best], "probability", probability[best], "probabilities",
+                     all);
+}
+
+static json_t *answer_several(const struct classify_part *p, const float *z)
+{
+    json_t *all = json_object(), *labels = json_array();
+    for (int k = 0; k < p->base.classes; k++) {
+        json_object_set_new(all, p->base.label[k], json_real(1 / (1 + exp(-(double)z[k]))));
+        if (z[k] > 0)
+            json_array_append_new(labels, json_string(p->base.label[k]));
+    }
+    return json_pack("{s:o, s:o}", "labels", labels, "probabilities", all);
+}
+
+static unroll_status classify_answer(struct part *part, int64_t number, const struct task_batch *batch,
+                                     const float *results, unroll_status (*take)(void *, json_t *), void *arg)
+{
+    const struct classify_part *p = (const struct classify_part *)part;
+    const int rows = sequence_shape(&p->base, 0, number).rows;
+    double *probability;
+    unroll_status status = UNROLL_OK;
+    TRY(ALLOCATE(probability, (size_t)p->base.classes, "for an answer"));
+    for (int row = 0; status == UNROLL_OK && row < rows; row++) {
+        const float *z = results + row * p->base.classes;
+        struct sequence_row at;
+        if (!sequence_row(&p->base, 0, number, row, &at))
+            continue;
+        json_t *answer = p->several ? answer_several(p, z) : answer_one(p, z, probability);
+        if (answer && !p->several && batch->classes[row] >= 0)
+            json_object_set_new(answer, "truth", json_string(p->base.label[batch->classes[row]]));
+        status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
+        json_decref(answer);
+    }
+    release(probability);
+    return status;
+}
+
+/* "spam 0.9812"; of several "comedy drama". */
+static void classify_line(const json_t *answer, FILE *file)
+{
+    const json_t *labels = json_object_get(answer, "labels");
+    for (size_t i = 0; i < json_array_size(labels); i++)
+        fprintf(file, "%s%s", i ? " " : "", json_string_value(json_array_get(labels, i)));
+    if (labels)
+        fputc('\n', file);
+    else
+        fprintf(file, "%s %.4f\n", json_string_value(json_object_get(answer, "label")),
+                json_number_value(json_object_get(answer, "probability")));
+}
+
+const struct task task_classify = {.name = "classify",
+                                   .about = "one label, or several, for each sequence",
+                                   .keys = classify_keys,
+                                   .item = item_steps,
+                                   .suits = suits_classify,
+                                   .network = classify_network,
+                                   .fit = classify_fit,
+                                   .check = classify_check,
+                                   .open = classify_open,
+                                   .observe = classify_observe,
+                                   .score = classify_score,
+                                   .details = classify_details,
+                                   .answer = classify_answer,
+                                   .line = classify_line};

@@ -1,0 +1,402 @@
+/* Parts: a share is drawn along the sequences in the order of their classes, shuffled within each, at equal distances:
+ * every class gives its share to within one. Shapes: lengths are cut where that leaves the least padding, as seldom as
+ * saves a good part of it. */
+#include "tasks/examples.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/shuffle.h"
+
+enum { DRAW_STREAM = 0x64726177, BATCH_STREAM = 0x62617463, ITEM_STREAM = 0x6974656d }; /* "draw", "batc", "item" */
+
+/* ---- which sequences ---- */
+
+/* How many there are of each part that the data are divided into; the counted ones end the file. */
+struct division {
+    size_t all, drawn_from, validation, test; /* drawn from: the first of all */
+    bool draws_validation, draws_test;
+};
+
+/* -1, missing, counts as a class. */
+static size_t class_of(const unroll_dataset *data, const struct column *classes, size_t sequence)
+{
+    return classes ? (size_t)(category_of(data, classes, sequence) + 1) : 0;
+}
+
+/* order [count] gets the sequences 0 .. count-1: first those that are alone in their class, *alone of them, then class
+ * by class, shuffled within each. */
+static unroll_status order_by_class(const struct task_request *request, const struct column *classes, size_t count,
+                                    uint32_t *order, size_t *alone)
+{
+    const unroll_dataset *data = request->data;
+    const size_t kinds = classes ? (size_t)classes->vocabulary_size + 1 : 1;
+    size_t *at, next, next_alone = 0;
+    TRY(ALLOCATE(at, kinds, "to count %zu classes", kinds));
+    for (size_t i = 0; i < count; i++) at[class_of(data, classes, i)]++;
+    *alone = 0;
+    for (size_t k = 0; k < kinds; k++) *alone += at[k] == 1;
+    next = *alone;
+    for (size_t k = 0; k < kinds; k++) {
+        const size_t of_kind = at[k];
+        at[k] = of_kind == 1 ? next_alone++ : next;
+        next += of_kind == 1 ? 0 : of_kind;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const size_t sequence = (size_t)shuffle_at(request->seed, DRAW_STREAM, 0, count, i);
+        order[at[class_of(data, classes, sequence)]++] = (uint32_t)sequence;
+    }
+    release(at);
+    return UNROLL_OK;
+}
+
+/* Is the i-th of n one of k at equal distances? */
+static bool is_drawn(size_t i, size_t k, size_t n) { return (i + 1) * k / n > i * k / n; }
+
+/* into [members->count]: the sequences of a part, in file order. */
+static unroll_status draw(const struct task_request *request, enum part_of which, const struct column *classes,
+                          const struct division *division, uint32_t *into)
+{
+    const size_t n = division->drawn_from;
+    const size_t test = division->draws_test ? division->test : 0;
+    const size_t held = test + (division->draws_validation ? division->validation : 0);
+    uint32_t *order;
+    uint8_t *part;
+    size_t alone, taken = 0;
+    TRY(ALLOCATE(order, n, "to divide %zu sequences", n));
+    unroll_status status = ALLOCATE(part, n, "to divide %zu sequences", n);
+    if (status == UNROLL_OK)
+        status = order_by_class(request, classes, n, order, &alone);
+    if (status == UNROLL_OK && held > n - alone)
+        status = fail(UNROLL_DATA,
+                      "%zu of %zu sequences can't be held out: %zu are the only one of their class, which is trained "
+                      "on; fix: a smaller `validation`, or more data",
+                      held, n, alone);
+    for (size_t i = 0, drawn = 0; status == UNROLL_OK && i < n - alone; i++)
+        if (is_drawn(i, held, n - alone)) {
+            part[order[alone + i]] = is_drawn(drawn, test, held) ? PART_TEST : PART_VALIDATION;
+            drawn++;
+        }
+    for (size_t i = 0; status == UNROLL_OK && i < n; i++)
+        if (part[i] == which)
+            into[taken++] = (uint32_t)i;
+    release(part);
+    release(order);
+    return status;
+}
+
+/* A share of so many, at least one. */
+static size_t share_of(const struct held_out *part, size_t count)
+{
+    const size_t wanted = (size_t)(part->share * (double)count + 0.5);
+    return part->share > 0 && wanted == 0 ? 1 : wanted;
+}
+
+static unroll_status divide(const struct task_request *request, struct division *division)
+{
+    const struct held_out *validation = &request->validation, *test = &request->test;
+    const size_t all = request->data->sequences;
+    const size_t last = test->data ? 0 : (size_t)test->count, before = validation->data ? 0 : (size_t)validation->count;
+    *division = (struct division){.all = all,
+                                  .validation = before,
+                                  .test = last,
+                                  .draws_validation = !validation->data && !before && validation->share > 0,
+                                  .draws_test = !test->data && !last && test->share > 0};
+    if (all > UINT32_MAX)
+        return fail(UNROLL_UNSUPPORTED, "%zu sequences are more than %" PRIu32 "; fix: divide the data", all,
+                    UINT32_MAX);
+    if (last >= all || before >= all - last)
+        return fail(UNROLL_DATA,
+                    "the data have %zu sequences, and %zu are held out: none is left to train on; fix: a smaller "
+                    "`validation` or `test`",
+                    all, last + before);
+    division->drawn_from = all - last - before;
+    if (division->draws_validation)
+        division->validation = share_of(validation, division->drawn_from);
+    if (division->draws_test)
+        division->test = share_of(test, division->drawn_from);
+    if ((division->draws_validation ? division->validation : 0) + (division->draws_test ? division->test : 0) >=
+        division->drawn_from)
+        return fail(UNROLL_DATA,
+                    "nothing of %zu sequences is left to train on beside what is held out; fix: a smaller "
+                    "`validation` or `test`, or more data",
+                    division->drawn_from);
+    return UNROLL_OK;
+}
+
+/* first and count of what needs no drawing; count alone of what does. */
+static bool is_range(const struct division *division, enum part_of which, struct members *members)
+{
+    const size_t n = division->drawn_from;
+    switch (which) {
+    case PART_VALIDATION:
+        members->first = n;
+        members->count = division->validation;
+        return !division->draws_validation;
+    case PART_TEST:
+        members->first = n + (division->draws_validation ? 0 : division->validation);
+        members->count = division->test;
+        return !division->draws_test;
+    default:
+        members->count =
+            n - (division->draws_validation ? division->validation : 0) - (division->draws_test ? division->test : 0);
+        return members->count == n;
+    }
+}
+
+unroll_status members_find(const struct task_request *request, enum part_of which, const struct column *classes,
+                           struct members *members)
+{
+    const unroll_dataset *other = which == PART_VALIDATION ? request->validation.data
+                                  : which == PART_TEST     ? request->test.data
+                                  : which == PART_ALL      ? request->data
+                                                           : NULL;
+    struct division division;
+    if (classes && classes->type != COLUMN_CATEGORY)
+        classes = NULL;
+    *members = (struct members){.data = other ? other : request->data};
+    members->count = members->data->sequences;
+    if (other)
+        return UNROLL_OK;
+    TRY(divide(request, &division));
+    if (is_range(&division, which, members))
+        return UNROLL_OK;
+    TRY(ALLOCATE(members->sequence, members->count, "for %zu sequences", members->count));
+    unroll_status status = draw(request, which, classes, &division, members->sequence);
+    if (status != UNROLL_OK)
+        members_end(members);
+    return status;
+}
+
+/* How many steps of n are held out, to validate and to test. */
+static void held_steps(const struct members *members, size_t n, size_t held[2])
+{
+    for (int i = 0; i < 2; i++) {
+        held[i] = members->held[i] ? members->held[i] : (size_t)(members->share[i] * (double)n);
+        held[i] = held[i] > n ? n : held[i];
+    }
+    held[0] = held[0] > n - held[1] ? n - held[1] : held[0];
+}
+
+unroll_status members_of_series(const struct task_request *request, enum part_of which, struct members *members)
+{
+    const struct held_out *held[2] = {&request->validation, &request->test};
+    const unroll_dataset *other = which == PART_VALIDATION ? held[0]->data
+                                  : which == PART_TEST     ? held[1]->data
+                                  : which == PART_ALL      ? request->data
+                                                           : NULL;
+    size_t steps = 0;
+    *members = (struct members){.data = other ? other : request->data, .is_cut = !other, .which = which};
+    members->count = members->data->sequences;
+    if (other)
+        return UNROLL_OK;
+    for (int i = 0; i < 2; i++) {
+        members->held[i] = held[i]->data ? 0 : (size_t)held[i]->count;
+        members->share[i] = held[i]->data || held[i]->count ? 0 : held[i]->share;
+    }
+    if (which != PART_TRAINING && !members->held[which == PART_TEST] && !(members->share[which == PART_TEST] > 0)) {
+        members->count = 0;
+        return UNROLL_OK;
+    }
+    for (size_t i = 0; i < members->count; i++) steps += member_steps(members, i).to - member_steps(members, i).from;
+    if (steps == 0)
+        return fail(UNROLL_DATA, "the series have no step %s; fix: a %s `validation` or `test`, or longer series",
+                    which == PART_TRAINING ? "left to train on" : "to hold out",
+                    which == PART_TRAINING ? "smaller" : "larger");
+    return UNROLL_OK;
+}
+
+struct range member_steps(const struct members *members, size_t i)
+{
+    const size_t s = member_at(members, i), begin = members->data->begin[s], end = members->data->begin[s + 1];
+    size_t held[2];
+    if (!members->is_cut)
+        return (struct range){begin, end};
+    held_steps(members, end - begin, held);
+    const size_t validation = end - held[0] - held[1], test = end - held[1];
+    return members->which == PART_TRAINING     ? (struct range){begin, validation}
+           : members->which == PART_VALIDATION ? (struct range){validation, test}
+                                               : (struct range){test, end};
+}
+
+void members_end(struct members *members)
+{
+    release(members->sequence);
+    members->sequence = NULL;
+}
+
+/* ---- shapes ---- */
+
+enum { CUTS_MAX = 32 }; /* places that are looked at: so many parts of equal count */
+
+static int by_length(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorted lengths cut at places[0] < .. < places[cuts - 1]: the steps of all with their padding. */
+static double padded(const int32_t *sorted, size_t count, const size_t *place, int cuts)
+{
+    double steps = 0;
+    for (int i = 0; i <= cuts; i++) {
+        const size_t from = i > 0 ? place[i - 1] : 0, to = i < cuts ? place[i] : count;
+        steps += (double)(to - from) * sorted[to - 1];
+    }
+    return steps;
+}
+
+/* One more cut where it helps most, as often as it saves a fifth; each side keeps `least` items. Gives how many. */
+static int cut_lengths(const int32_t *sorted, size_t count, size_t least, size_t place[PART_SHAPES_MAX])
+{
+    int cuts = 0;
+    double before = padded(sorted, count, place, 0);
+    while (cuts < PART_SHAPES_MAX - 1) {
+        size_t best[PART_SHAPES_MAX] = {0};
+        double found = before;
+        for (size_t part = 1; part < CUTS_MAX; part++) {
+            size_t tried[PART_SHAPES_MAX], at = count * part / CUTS_MAX;
+            while (at < count && at > 0 && sorted[at] == sorted[at - 1]) at++; /* equal ones stay together */
+            int k = 0;
+            bool wide = true;
+            for (; k < cuts && place[k] <= at; k++) tried[k] = place[k];
+            tried[k] = at;
+            for (; k < cuts; k++) tried[k + 1] = place[k];
+            for (int i = 0; i <= cuts + 1; i++) {
+                const size_t from = i > 0 ? tried[i - 1] : 0, to = i < cuts + 1 ? tried[i] : count;
+                wide = wide && to >= from + least;
+            }
+            if (wide && padded(sorted, count, tried, cuts + 1) < found) {
+                found = padded(sorted, count, tried, cuts + 1);
+                memcpy(best, tried, sizeof best);
+            }
+        }
+        if (!(found < 0.8 * before))
+            return cuts;
+        memcpy(place, best, sizeof best);
+        before = found;
+        cuts++;
+    }
+    return cuts;
+}
+
+/* Rows of batches of so many steps. What is only evaluated takes as much as a batch of usual size. */
+static int rows_of(const struct task_request *request, enum part_of which, int steps, size_t count)
+{
+    enum { EVALUATED_ROWS = 64, EVALUATED_STEPS = 1 << 16 };
+    const int64_t ranks = request->ranks > 0 ? request->ranks : 1;
+    int64_t rows = request->tokens ? request->tokens / steps : request->rows;
+    if (which != PART_TRAINING) {
+        rows = EVALUATED_STEPS / steps < EVALUATED_ROWS ? EVALUATED_STEPS / steps : EVALUATED_ROWS;
+        rows = (int64_t)count < rows ? (int64_t)count : rows;
+    }
+    rows = rows < 1 ? 1 : rows;
+    if (which != PART_TRAINING || request->tokens)
+        rows = (rows + ranks - 1) / ranks * ranks;
+    return (int)rows;
+}
+
+/* ---- batches ---- */
+
+static int cut_at(const struct task_request *request, int length)
+{
+    return request->steps > 0 && length > request->steps ? request->steps : length;
+}
+
+/* item gets the numbers 0 .. count-1, shape by shape; which shape an item has follows from its length. */
+static unroll_status list_items(const struct task_request *request, const int32_t *lengths, struct batches *b,
+                                const struct part *part)
+{
+    size_t at[PART_SHAPES_MAX];
+    TRY(ALLOCATE(b->item, b->count, "for the order of %zu items", b->count));
+    for (int s = 0; s < part->shapes; s++) at[s] = b->of[s].first;
+    for (size_t i = 0; i < b->count; i++) {
+        int s = 0;
+        while (cut_at(request, lengths[i]) > part->shape[s].steps) s++;
+        b->item[at[s]++] = (uint32_t)i;
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status cut_shapes(const struct task_request *request, enum part_of which, const int32_t *lengths,
+                                struct batches *b, struct part *part)
+{
+    size_t place[PART_SHAPES_MAX] = {0};
+    int32_t *sorted;
+    TRY(ALLOCATE(sorted, b->count, "for the lengths of %zu items", b->count));
+    for (size_t i = 0; i < b->count; i++) sorted[i] = cut_at(request, lengths[i]);
+    qsort(sorted, b->count, sizeof *sorted, by_length);
+    const size_t least = 4 * (size_t)(request->rows > 0 ? request->rows : 1);
+    const int cuts = which == PART_TRAINING ? cut_lengths(sorted, b->count, least, place) : 0;
+    for (int s = 0; s <= cuts; s++) {
+        const size_t from = s > 0 ? place[s - 1] : 0, to = s < cuts ? place[s] : b->count;
+        b->of[s].first = from;
+        b->of[s].count = to - from;
+        part->shape[s].steps = sorted[to - 1];
+    }
+    part->shapes = cuts + 1;
+    part->lengths = sorted[0] != sorted[b->count - 1];
+    release(sorted);
+    return cuts ? list_items(request, lengths, b, part) : UNROLL_OK;
+}
+
+unroll_status batches_plan(const struct task_request *request, enum part_of which, const int32_t *lengths, int steps,
+                           size_t count, struct batches *b, struct part *part)
+{
+    *b = (struct batches){.count = count, .seed = request->seed, .shuffled = which == PART_TRAINING};
+    if (count == 0 || count > UINT32_MAX)
+        return fail(UNROLL_DATA, "%zu examples are %s", count, count ? "too many; fix: divide the data" : "none");
+    part->shapes = 1;
+    part->shape->steps = cut_at(request, steps);
+    b->of->count = count;
+    if (lengths)
+        TRY(cut_shapes(request, which, lengths, b, part));
+    part->batches = 0;
+    for (int s = 0; s < part->shapes; s++) {
+        part->shape[s].rows = rows_of(request, which, part->shape[s].steps, b->of[s].count);
+        const size_t rows = (size_t)part->shape[s].rows;
+        b->of[s].batch = part->batches;
+        part->batches += (int64_t)((b->of[s].count + rows - 1) / rows);
+        part->lengths |= b->of[s].count % rows != 0;
+    }
+    return UNROLL_OK;
+}
+
+void batches_end(struct batches *batches)
+{
+    release(batches->item);
+    batches->item = NULL;
+}
+
+/* The number of a batch before batches are shuffled, and its shape. */
+static int64_t find_batch(const struct batches *b, const struct part *part, int64_t epoch, int64_t number, int *shape)
+{
+    if (b->shuffled)
+        number = (int64_t)shuffle_at(b->seed, BATCH_STREAM, (uint64_t)epoch, (uint64_t)part->batches, (uint64_t)number);
+    *shape = part->shapes - 1;
+    while (b->of[*shape].batch > number) --*shape;
+    return number - b->of[*shape].batch;
+}
+
+int batches_shape(const struct batches *batches, const struct part *part, int64_t epoch, int64_t number)
+{
+    int shape;
+    find_batch(batches, part, epoch, number, &shape);
+    return shape;
+}
+
+int64_t batches_item(const struct batches *b, const struct part *part, int64_t epoch, int64_t number, int row)
+{
+    int shape;
+    const int64_t batch = find_batch(b, part, epoch, number, &shape);
+    const size_t count = b->of[shape].count;
+    size_t place = (size_t)batch * (size_t)part->shape[shape].rows + (size_t)row;
+    if (place >= count)
+        return -1;
+    if (b->shuffled)
+        place = (size_t)shuffle_at(b->seed, ITEM_STREAM + (uint32_t)shape, (uint64_t)epoch, count, place);
+    return b->item ? (int64_t)b->item[b->of[shape].first + place] : (int64_t)(b->of[shape].first + place);
+}

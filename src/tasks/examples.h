@@ -1,0 +1,78 @@
+/* Which sequences of a data set a part has, and how items become batches: shapes by length, an order of each epoch that
+ * nobody keeps. For tasks whose batches are drawn at random; not for texts that are read on and on (lm.c). What is in a
+ * batch is features.h's and the task's. */
+#ifndef TASKS_EXAMPLES_H
+#define TASKS_EXAMPLES_H
+#include "tasks/task.h"
+
+/* ---- which sequences ---- */
+
+struct members {
+    const unroll_dataset *data;
+    size_t first, count;
+    uint32_t *sequence; /* [count]; NULL: first, first + 1, .. */
+    bool is_cut;        /* of each sequence the part has some steps only .. */
+    enum part_of which; /* .. those of this part, where .. */
+    size_t held[2];     /* .. so many last ones are held out to validate, and behind them to test; or .. */
+    double share[2];    /* .. such shares */
+};
+
+struct range {
+    size_t from, to; /* steps of the data */
+};
+
+static inline size_t member_at(const struct members *members, size_t i)
+{
+    return members->sequence ? members->sequence[i] : members->first + i;
+}
+
+/* As struct held_out says. classes: what is drawn in the same proportions, a class of a single sequence for the
+ * training part; an entry for each sequence or the same at all its steps; NULL, or no categories: nothing. count 0:
+ * nothing is held out as `which`. */
+unroll_status members_find(const struct task_request *request, enum part_of which, const struct column *classes,
+                           struct members *members);
+/* Of series: the last steps of each sequence are held out, instead of whole sequences. */
+unroll_status members_of_series(const struct task_request *request, enum part_of which, struct members *members);
+void members_end(struct members *members);
+/* The steps of a member that are of the part. */
+struct range member_steps(const struct members *members, size_t i);
+
+static inline size_t steps_of(const unroll_dataset *data, size_t sequence)
+{
+    return data->begin[sequence + 1] - data->begin[sequence];
+}
+
+/* The category of a sequence: its own, or that of its first step; -1: missing. */
+static inline int32_t category_of(const unroll_dataset *data, const struct column *column, size_t sequence)
+{
+    if (column->of_sequence)
+        return column_id(column, sequence);
+    return steps_of(data, sequence) ? column_id(column, data->begin[sequence]) : -1;
+}
+
+/* ---- in which batch ---- */
+
+/* Items 0 .. count-1, whatever they are, by shape. In training each epoch has an order of its own, of items in a shape
+ * and of batches; other parts have that of the items. */
+struct batches {
+    size_t count;
+    uint32_t *item; /* [count] those of the first shape first; NULL: 0, 1, .. */
+    struct {
+        size_t first, count; /* in item */
+        int64_t batch;       /* its first one, before they are shuffled */
+    } of[PART_SHAPES_MAX];
+    uint64_t seed;
+    bool shuffled;
+};
+
+/* Sets shape, shapes, batches, lengths, shape_of of the part. lengths [count], at least 1; NULL: all have `steps`.
+ * request.steps cuts those that are longer. */
+unroll_status batches_plan(const struct task_request *request, enum part_of which, const int32_t *lengths, int steps,
+                           size_t count, struct batches *batches, struct part *part);
+void batches_end(struct batches *batches);
+
+int batches_shape(const struct batches *batches, const struct part *part, int64_t epoch, int64_t number);
+/* -1: the row is empty. */
+int64_t batches_item(const struct batches *batches, const struct part *part, int64_t epoch, int64_t number, int row);
+
+#endif

@@ -1,0 +1,273 @@
+/* Windows: a series of n steps is n / window items, each behind `context` steps that set the states and are not
+ * counted; they may lie in a part that is held from. */
+#include "tasks/sequence_part.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "model/model.h"
+#include "tasks/schema.h"
+
+/* ---- the column that is learned ---- */
+
+static bool is_usual_name(const char *name)
+{
+    static const char *const names[] = {"label", "labels", "class", "target", "tag", "tags", "category", "y"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+const struct column *target_of(const unroll_dataset *data, is_target *fits)
+{
+    const struct column *found = NULL;
+    for (int i = 0; i < data->columns; i++) {
+        const struct column *column = &data->column[i];
+        if (i == data->group || i == data->time || !fits(data, column))
+            continue;
+        if (found == NULL || !is_usual_name(found->name) || is_usual_name(column->name))
+            found = column;
+    }
+    return found;
+}
+
+static void list_columns(const unroll_dataset *data, char *text, size_t size)
+{
+    size_t at = 0;
+    *text = 0;
+    for (int i = 0; i < data->columns && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : "", data->column[i].name);
+}
+
+unroll_status target_find(const unroll_dataset *data, const char *task, const char *what, const char *name,
+                          is_target *fits, const struct column **target)
+{
+    char known[256];
+    list_columns(data, known, sizeof known);
+    *target = name && *name ? dataset_named(data, name) : target_of(data, fits);
+    if (name && *name && *target == NULL)
+        return fail(UNROLL_USAGE, "the data have no column '%s'; fix: `target` is one of %s", name, known);
+    if (*target == NULL)
+        return fail(UNROLL_DATA,
+                    "the task %s needs %s, and no column of the data has it: %s; fix: add one, or choose "
+                    "another task",
+                    task, what, known);
+    if (!fits(data, *target))
+        return fail(UNROLL_DATA,
+                    "the task %s needs %s, which column '%s' is not; fix: another `target`, another task, "
+                    "or another type of the column",
+                    task, what, (*target)->name);
+    return UNROLL_OK;
+}
+
+bool is_constant(const unroll_dataset *data, const struct column *column)
+{
+    if (data->sequences < 2)
+        return false;
+    for (size_t s = 0; s < data->sequences; s++)
+        for (size_t step = data->begin[s] + 1; step < data->begin[s + 1]; step++)
+            if (column_id(column, step) != column_id(column, step - 1))
+                return false;
+    return true;
+}
+
+unroll_status sequence_schema(const struct members *members, const struct column *target, json_t **schema)
+{
+    struct features features;
+    json_t *labels = json_array();
+    for (int i = 0; i < target->vocabulary_size; i++) json_array_append_new(labels, json_string(target->vocabulary[i]));
+    unroll_status status = features_find(members->data, &target, 1, &features);
+    if (status == UNROLL_OK)
+        status = features_fit(&features, members);
+    if (status == UNROLL_OK) {
+        *schema = json_pack("{s:[s], s:O, s:o}", "targets", target->name, "labels", labels, "inputs",
+                            features_to_json(&features));
+        status = *schema ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a schema");
+    }
+    json_decref(labels);
+    features_end(&features);
+    return status;
+}
+
+/* Small data are read often, for a network learns by updates, and in small batches; they are too few to hold some out.
+ */
+void sequence_defaults(const unroll_dataset *data, unroll_task_defaults *defaults)
+{
+    enum { UPDATES = 1500, FEW = 400 };
+    const double n = (double)data->sequences;
+    *defaults = unroll_task_defaults_default();
+    defaults->bptt = 0;
+    defaults->batch = n < 128 ? 8 : n < 512 ? 16 : 32;
+    defaults->epochs = UPDATES * defaults->batch / n;
+    defaults->epochs = defaults->epochs < 10 ? 10 : defaults->epochs > 400 ? 400 : (int)defaults->epochs;
+    defaults->validation = n < FEW ? 0 : 0.1;
+    defaults->patience = n < FEW ? 0 : 5;
+}
+
+/* ---- a part ---- */
+
+static const char where[] = "the model's schema: task";
+
+static unroll_status read_schema(const unroll_model *model, struct sequence_part *p)
+{
+    json_t *labels, *targets;
+    TRY(schema_task(model, &p->schema));
+    if (p->schema == NULL)
+        return fail(UNROLL_DATA, "the model does not say what its data were; fix: take one that a task has trained");
+    TRY(json_field_array(p->schema, where, "labels", &labels));
+    TRY(json_field_array(p->schema, where, "targets", &targets));
+    p->classes = (int)json_array_size(labels);
+    snprintf(p->name, sizeof p->name, "%s", json_string_value(json_array_get(targets, 0)));
+    TRY(ALLOCATE(p->label, (size_t)p->classes, "for %d labels", p->classes));
+    for (int i = 0; i < p->classes; i++)
+        if ((p->label[i] = json_string_value(json_array_get(labels, (size_t)i))) == NULL)
+            return fail(UNROLL_DATA, "%s: labels: %d is not a string", where, i);
+    return UNROLL_OK;
+}
+
+static unroll_status find_target(struct sequence_part *p, enum part_of which)
+{
+    p->target = dataset_named(p->members.data, p->name);
+    if (p->target == NULL && which != PART_ALL)
+        return fail(UNROLL_DATA, "the data have no column '%s', which is learned; fix: add it", p->name);
+    if (p->target && p->classes && p->target->vocabulary_size != p->classes)
+        return fail(UNROLL_DATA, "column '%s' has %d labels and the model %d; fix: open the data for the model",
+                    p->name, p->target->vocabulary_size, p->classes);
+    return UNROLL_OK;
+}
+
+/* Steps of a member that are counted, and how many items they make. */
+static size_t count_of(const struct sequence_part *p, size_t member)
+{
+    const struct range steps = member_steps(&p->members, member);
+    return steps.to - steps.from;
+}
+
+static size_t pieces_of(const struct sequence_part *p, size_t member)
+{
+    return p->window ? (count_of(p, member) + (size_t)p->window - 1) / (size_t)p->window : 1;
+}
+
+static size_t member_of(const struct sequence_part *p, size_t item)
+{
+    size_t low = 0, high = p->members.count;
+    if (p->window == 0)
+        return item;
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (p->piece[middle] <= item)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* An empty sequence is read as a step of which all is missing. */
+static struct sequence_row row_of(const struct sequence_part *p, size_t item)
+{
+    const size_t member = member_of(p, item), s = member_at(&p->members, member);
+    const size_t begin = p->members.data->begin[s];
+    const struct range steps = member_steps(&p->members, member);
+    size_t from = steps.from, to = steps.to, context = 0;
+    if (p->window) {
+        from += (item - p->piece[member]) * (size_t)p->window;
+        to = to < from + (size_t)p->window ? to : from + (size_t)p->window;
+        context = from - begin < (size_t)p->context ? from - begin : (size_t)p->context;
+    }
+    const size_t length = to - from + context;
+    return (struct sequence_row){s, from - context - begin, length > INT32_MAX ? INT32_MAX : (int)length, (int)context};
+}
+
+static unroll_status open_items(const struct task_request *request, enum part_of which, struct sequence_part *p)
+{
+    const size_t members = p->members.count;
+    size_t items = members;
+    int32_t *lengths;
+    p->part.items = 0;
+    if (p->window) {
+        TRY(ALLOCATE(p->piece, members + 1, "for the windows of %zu sequences", members));
+        for (size_t i = 0; i < members; i++) p->piece[i + 1] = p->piece[i] + pieces_of(p, i);
+        items = p->piece[members];
+    }
+    TRY(ALLOCATE(lengths, items, "for the lengths of %zu sequences", items));
+    for (size_t i = 0; i < items; i++) {
+        lengths[i] = row_of(p, i).length;
+        lengths[i] = lengths[i] < 1 ? 1 : lengths[i];
+        p->part.items += (size_t)lengths[i];
+    }
+    unroll_status status = batches_plan(request, which, lengths, 0, items, &p->batches, &p->part);
+    release(lengths);
+    return status;
+}
+
+unroll_status sequence_part_open(const struct task_request *request, enum part_of which, bool stratified, int window,
+                                 int context, struct sequence_part *p)
+{
+    TRY(read_schema(request->model, p));
+    p->window = window;
+    p->context = context;
+    p->part.shape_of = sequence_shape_of;
+    if (window)
+        TRY(members_of_series(request, which, &p->members));
+    else
+        TRY(members_find(request, which, stratified ? dataset_named(request->data, p->name) : NULL, &p->members));
+    if (p->members.count == 0)
+        return UNROLL_OK;
+    TRY(find_target(p, which));
+    TRY(features_from_json(json_object_get(p->schema, "inputs"), p->members.data, &p->features));
+    TRY(features_check(&p->features, request->model));
+    p->part.examples = p->target ? p->members.count : 0;
+    return open_items(request, which, p);
+}
+
+void sequence_part_end(struct sequence_part *p)
+{
+    features_end(&p->features);
+    batches_end(&p->batches);
+    members_end(&p->members);
+    release(p->piece);
+    release(p->label);
+    json_decref(p->schema);
+}
+
+int sequence_shape_of(const struct part *part, int64_t epoch, int64_t number)
+{
+    return batches_shape(&((const struct sequence_part *)part)->batches, part, epoch, number);
+}
+
+struct shape sequence_shape(const struct sequence_part *p, int64_t epoch, int64_t number)
+{
+    return p->part.shape[batches_shape(&p->batches, &p->part, epoch, number)];
+}
+
+bool sequence_row(const struct sequence_part *p, int64_t epoch, int64_t number, int row, struct sequence_row *found)
+{
+    const int64_t item = batches_item(&p->batches, &p->part, epoch, number, row);
+    if (item < 0)
+        return false;
+    *found = row_of(p, (size_t)item);
+    const int steps = sequence_shape(p, epoch, number).steps;
+    found->length = found->length > steps ? steps : found->length;
+    return true;
+}
+
+void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch)
+{
+    const int rows = sequence_shape(p, epoch, number).rows;
+    batch->begins = true;
+    batch->items = 0;
+    for (int row = 0; row < rows; row++) {
+        struct sequence_row at;
+        const bool is_there = sequence_row(p, epoch, number, row, &at);
+        if (batch->lengths)
+            batch->lengths[row] = !is_there ? 0 : at.length ? at.length : 1;
+        if (is_there && at.length)
+            features_fill(&p->features, p->members.data, at.sequence, at.first, at.length, row, rows, batch);
+        else
+            features_fill_missing(&p->features, row, rows, batch);
+        batch->items += is_there ? at.length : 0;
+    }
+}

@@ -1,0 +1,66 @@
+/* A part of sequences with a target: what classify, tag and regress have in common. The target's column, its labels and
+ * scale are in the model's schema; items are whole sequences, or windows of them. What is done with the target is the
+ * task's. */
+#ifndef TASKS_SEQUENCE_PART_H
+#define TASKS_SEQUENCE_PART_H
+#include "tasks/features.h"
+
+/* ---- the column that is learned ---- */
+
+/* Could it be the target? */
+typedef bool is_target(const unroll_dataset *, const struct column *);
+
+/* By name, which must be one; NULL and "": the only one, one that is named as targets are ("label", "target", ..), or
+ * the last. `what` is for messages: "a label for each sequence". */
+unroll_status target_find(const unroll_dataset *data, const char *task, const char *what, const char *name,
+                          is_target *fits, const struct column **target);
+/* The same without a sentence; NULL: there is none. */
+const struct column *target_of(const unroll_dataset *data, is_target *fits);
+
+/* A category of each step that is the same at all steps of each of several sequences. */
+bool is_constant(const unroll_dataset *data, const struct column *column);
+
+/* {"targets": [name], "labels": [..], "inputs": [..]}: what the part to train on says of target and inputs. */
+unroll_status sequence_schema(const struct members *members, const struct column *target, json_t **schema);
+
+/* How long, by how much there is to learn from. */
+void sequence_defaults(const unroll_dataset *data, unroll_task_defaults *defaults);
+
+/* ---- a part ---- */
+
+struct sequence_part {
+    struct part part;
+    struct members members;
+    struct batches batches;
+    struct features features;
+    json_t *schema;              /* the task's */
+    char name[COLUMN_NAME];      /* of the target */
+    const struct column *target; /* NULL: data to predict that have none */
+    const char **label;          /* [classes], in schema; of categories and sets */
+    int classes;
+    /* Of items that are windows: steps of each, and those before it that set the states. 0: whole sequences. */
+    int window, context;
+    size_t *piece; /* [members + 1] the first item of each member */
+};
+
+/* What a row of a batch has. */
+struct sequence_row {
+    size_t sequence, first; /* step of the sequence that the row begins with */
+    int length, context;    /* steps; how many of them are not counted */
+};
+
+/* With the schema of request.model. classes: parts have about as many of each label. window, context: of long series,
+ * whose last steps are held out; 0: whole sequences. members.count is 0 where there is nothing. Also after a failure
+ * sequence_part_end. */
+unroll_status sequence_part_open(const struct task_request *request, enum part_of which, bool stratified, int window,
+                                 int context, struct sequence_part *p);
+void sequence_part_end(struct sequence_part *p);
+
+struct shape sequence_shape(const struct sequence_part *p, int64_t epoch, int64_t number);
+int sequence_shape_of(const struct part *part, int64_t epoch, int64_t number);
+/* False: the row is empty. */
+bool sequence_row(const struct sequence_part *p, int64_t epoch, int64_t number, int row, struct sequence_row *found);
+/* All of a batch but its targets. */
+void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch);
+
+#endif

@@ -1,0 +1,353 @@
+/* Tests of the tasks: each learns a small set that it is made for within a second, far beyond its floor; its model is
+ * saved, read back and measured again, answers in the user's words, refuses what can't be learned, and goes on from a
+ * checkpoint as if there had been no stop. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/philox.h"
+#include "check.h"
+#include "model/model.h"
+#include "tasks/schema.h"
+
+static char folder[] = "/tmp/unroll_tasks_XXXXXX";
+
+static const char *inside(const char *name)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* ---- data ---- */
+
+enum { SEQUENCES = 240, LONGEST = 12, STEPS = SEQUENCES * LONGEST };
+
+static struct {
+    unroll_dataset data;
+    struct column column[4];
+    size_t begin[SEQUENCES + 1];
+    uint8_t label[STEPS], token[STEPS];
+    float x[STEPS * 2], set[SEQUENCES * 3];
+} made;
+
+static const char *const labels[] = {"low", "middle", "high"}, *const letters[] = {"a", "b", "c", "d"};
+
+/* Sequences of numbers and letters: the label says how large the first number is, or which letter is the first, .. */
+static unroll_dataset *make(void)
+{
+    struct rng rng = rng_new(5, 1);
+    memset(&made, 0, sizeof made);
+    for (size_t s = 0; s < SEQUENCES; s++) {
+        const size_t length = 4 + (size_t)rng_below(&rng, LONGEST - 3), first = made.begin[s];
+        made.begin[s + 1] = first + length;
+        for (size_t t = 0; t < length; t++) {
+            made.x[2 * (first + t)] = 10 + 3 * rng_uniform(&rng);
+            made.x[2 * (first + t) + 1] = t == 0 ? 100 * rng_uniform(&rng) : 50;
+            made.token[first + t] = (uint8_t)rng_below(&rng, 4);
+        }
+        made.label[s] = (uint8_t)(made.x[2 * first + 1] * 0.0299999f);
+        for (size_t t = 0; t < length; t++)
+            if (made.token[first + t] < 3)
+                made.set[3 * s + made.token[first + t]] = 1; /* .. and the set which letters it has */
+    }
+    return &made.data;
+}
+
+static struct column numbers(void)
+{
+    return (struct column){.name = "x", .type = COLUMN_NUMBERS, .numbers = made.x, .width = 2};
+}
+
+static struct column text(void)
+{
+    return (struct column){.name = "text",
+                           .type = COLUMN_TOKENS,
+                           .kind = UNROLL_CHARACTERS,
+                           .ids = made.token,
+                           .id_bytes = 1,
+                           .vocabulary = (const char **)letters,
+                           .vocabulary_size = 4};
+}
+
+static struct column label(void)
+{
+    return (struct column){.name = "label",
+                           .type = COLUMN_CATEGORY,
+                           .of_sequence = true,
+                           .ids = made.label,
+                           .id_bytes = 1,
+                           .vocabulary = (const char **)labels,
+                           .vocabulary_size = 3};
+}
+
+static struct column set(void)
+{
+    return (struct column){.name = "has",
+                           .type = COLUMN_SET,
+                           .of_sequence = true,
+                           .numbers = made.set,
+                           .width = 3,
+                           .vocabulary = (const char **)letters,
+                           .vocabulary_size = 3};
+}
+
+static unroll_dataset *data_of(struct column input, struct column target)
+{
+    unroll_dataset *data = make();
+    made.column[0] = input;
+    made.column[1] = target;
+    *data = (unroll_dataset){.column = made.column,
+                             .columns = 2,
+                             .steps = made.begin[SEQUENCES],
+                             .begin = made.begin,
+                             .sequences = SEQUENCES,
+                             .group = -1,
+                             .time = -1};
+    return data;
+}
+
+/* ---- training ---- */
+
+static unroll_model *new_model(const char *task, const char *options, const unroll_dataset *data)
+{
+    unroll_task_defaults defaults = unroll_task_defaults_default();
+    unroll_spec spec = unroll_spec_auto();
+    unroll_model *model = NULL;
+    spec.hidden = 16;
+    MUST(unroll_task_network(task, options, data, &spec, &defaults));
+    CHECK(defaults.bptt == 0 && defaults.epochs >= 10, "sequences are read whole");
+    if (!MUST(unroll_model_new(&spec, 3, &model)))
+        abort();
+    return model;
+}
+
+static unroll_train_config config_of(const char *task, const char *options)
+{
+    unroll_train_config config = unroll_train_default();
+    config.task = task;
+    config.task_options = options;
+    config.bptt = 0;
+    config.batch = 16;
+    config.rates.learning_rate = 1e-2;
+    config.warmup = 10;
+    config.validation = 0.2;
+    config.machine.threads = 1;
+    return config;
+}
+
+static const unroll_metric *metric(const unroll_evaluation *e, const char *name)
+{
+    static const unroll_metric none = {.value = (double)NAN};
+    for (int i = 0; i < e->metrics; i++)
+        if (strcmp(e->metric[i].name, name) == 0)
+            return &e->metric[i];
+    return &none;
+}
+
+static void steps(unroll_trainer *trainer, int count)
+{
+    unroll_progress progress = {.size = sizeof progress};
+    for (int i = 0; i < count; i++)
+        if (!MUST(unroll_trainer_step(trainer, &progress)))
+            return;
+}
+
+/* Two trainings, one of which is stopped and goes on: the same weights. Gives what the validation part measures. */
+static unroll_model *train(const char *task, const char *options, const unroll_dataset *data, int count,
+                           unroll_evaluation *found)
+{
+    unroll_train_config config = config_of(task, options);
+    unroll_model *model = new_model(task, options, data), *other = new_model(task, options, data);
+    unroll_trainer *trainer = NULL;
+    config.total_steps = count;
+    if (!MUST(unroll_trainer_new(model, data, &config, &trainer)))
+        abort();
+    steps(trainer, count);
+    MUST(unroll_trainer_validate(trainer, found));
+    unroll_trainer_free(trainer);
+    MUST(unroll_trainer_new(other, data, &config, &trainer));
+    steps(trainer, count / 3);
+    MUST(unroll_trainer_save(trainer, inside("run")));
+    unroll_trainer_free(trainer);
+    unroll_model_free(other);
+    other = new_model(task, options, data);
+    MUST(unroll_trainer_new(other, data, &config, &trainer));
+    MUST(unroll_trainer_load(trainer, inside("run")));
+    steps(trainer, count - count / 3);
+    unroll_trainer_free(trainer);
+    CHECK(memcmp(model->values, other->values, model->count * sizeof(float)) == 0, "%s goes on", task);
+    unroll_model_free(other);
+    return model;
+}
+
+/* ---- answers ---- */
+
+struct answers {
+    json_t *list;
+    char *text;
+    size_t size;
+    FILE *file;
+    const struct task *task;
+};
+
+static unroll_status take(void *arg, json_t *answer)
+{
+    struct answers *answers = arg;
+    json_array_append(answers->list, answer);
+    answers->task->line(answer, answers->file);
+    return UNROLL_OK;
+}
+
+/* By the part itself: all batches through a session, as predictions are made. */
+static struct answers answers_of(unroll_model *model, const unroll_dataset *data)
+{
+    const struct task_request request = {.data = data, .ranks = 1, .model = model};
+    struct answers answers = {.list = json_array()};
+    struct part *part = NULL;
+    unroll_session *session = NULL;
+    unroll_session_config config = unroll_session_default();
+    answers.file = open_memstream(&answers.text, &answers.size);
+    MUST(task_find(NULL, model, data, &answers.task));
+    if (!MUST(answers.task->open(&request, PART_ALL, &part)))
+        abort();
+    config.mode = UNROLL_INFER;
+    config.steps = part->shape->steps;
+    config.rows = part->shape->rows;
+    config.lengths = part->lengths;
+    MUST(unroll_session_new(model, &config, &session));
+    const size_t entries = (size_t)config.steps * (size_t)config.rows, z = unroll_count(session, "z");
+    struct task_batch batch = {.tokens = allocate_zeroed(entries * 4, sizeof(int32_t)),
+                               .inputs = allocate_zeroed(entries * 8, sizeof(float)),
+                               .classes = allocate_zeroed(entries, sizeof(int32_t)),
+                               .values = allocate_zeroed(entries * 4, sizeof(float)),
+                               .lengths = part->lengths ? allocate_zeroed((size_t)config.rows, sizeof(int32_t)) : NULL};
+    float *results = allocate_zeroed(z, sizeof *results);
+    for (int64_t number = 0; number < part->batches; number++) {
+        part->fill(part, 0, number, &batch);
+        const unroll_batch given = {.size = sizeof given,
+                                    .tokens = model->tokens ? batch.tokens : NULL,
+                                    .inputs = model->tokens ? NULL : batch.inputs,
+                                    .lengths = batch.lengths};
+        MUST(unroll_forward(session, &given));
+        MUST(unroll_read(session, "z", results, z));
+        MUST(answers.task->answer(part, number, &batch, results, take, &answers));
+    }
+    unroll_session_free(session);
+    part_free(part);
+    release(batch.tokens), release(batch.inputs), release(batch.classes), release(batch.values);
+    release(batch.lengths), release(results);
+    fclose(answers.file);
+    return answers;
+}
+
+/* From its file the model measures and answers the same. */
+static void check_file(unroll_model **model, const unroll_dataset *data)
+{
+    unroll_evaluation here, there;
+    unroll_model *loaded = NULL;
+    MUST(unroll_evaluate(*model, data, NULL, &here));
+    MUST(unroll_model_save(*model, inside("model.safetensors")));
+    if (!MUST(unroll_model_load(inside("model.safetensors"), &loaded)))
+        return;
+    MUST(unroll_evaluate(loaded, data, NULL, &there));
+    CHECK(here.loss == there.loss && here.metric[0].value == there.metric[0].value && here.examples == there.examples,
+          "%g and %g from the file", here.metric[0].value, there.metric[0].value);
+    unroll_model_free(*model);
+    *model = loaded;
+}
+
+/* ---- classify ---- */
+
+static void test_classify(void)
+{
+    const char *why = "";
+    unroll_evaluation found = {0};
+    unroll_dataset *data = data_of(numbers(), label());
+    const char *name = unroll_task_suggest(data, &why);
+    CHECK(name && strcmp(name, "classify") == 0 && strstr(why, "'label'"), "%s: %s", name, why);
+    unroll_model *model = train("classify", NULL, data, 150, &found);
+    CHECK(metric(&found, "accuracy")->value > 0.95 && found.floor < 0.6 && found.higher && found.examples == 48,
+          "accuracy %g of %d, majority %g", metric(&found, "accuracy")->value, (int)found.examples, found.floor);
+    CHECK(metric(&found, "macro_f1")->value > 0.9, "macro F1 %g", metric(&found, "macro_f1")->value);
+    check_file(&model, data);
+    struct answers answers = answers_of(model, data);
+    int right = 0;
+    for (size_t i = 0; i < SEQUENCES; i++) {
+        const json_t *answer = json_array_get(answers.list, i);
+        right += strcmp(json_string_value(json_object_get(answer, "label")), labels[made.label[i]]) == 0;
+    }
+    const json_t *first = json_array_get(answers.list, 0);
+    CHECK(json_array_size(answers.list) == SEQUENCES && right > SEQUENCES * 9 / 10, "%d are right, in order", right);
+    CHECK(json_object_size(json_object_get(first, "probabilities")) == 3 &&
+              strcmp(json_string_value(json_object_get(first, "truth")), labels[made.label[0]]) == 0,
+          "probabilities and truth");
+    CHECK(strncmp(answers.text, labels[made.label[0]], 3) == 0 && strchr(answers.text, '\n'), "%.20s", answers.text);
+    json_decref(answers.list);
+    free(answers.text);
+    unroll_model_free(model);
+}
+
+static void test_several_labels(void)
+{
+    unroll_evaluation found = {0};
+    unroll_dataset *data = data_of(text(), set());
+    unroll_model *model = train("auto", NULL, data, 150, &found);
+    CHECK(metric(&found, "micro_f1")->value > 0.95 && metric(&found, "accuracy")->value > 0.9 &&
+              found.floor < 0.95 * metric(&found, "micro_f1")->value,
+          "micro F1 %g, all right %g, floor %g", metric(&found, "micro_f1")->value, metric(&found, "accuracy")->value,
+          found.floor);
+    check_file(&model, data);
+    struct answers answers = answers_of(model, data);
+    const json_t *first = json_object_get(json_array_get(answers.list, 0), "labels");
+    CHECK(json_array_size(first) == (size_t)(made.set[0] + made.set[1] + made.set[2]), "%.20s", answers.text);
+    json_decref(answers.list);
+    free(answers.text);
+    unroll_model_free(model);
+}
+
+static void test_refused(void)
+{
+    unroll_train_config config = config_of("classify", NULL);
+    unroll_dataset *data = data_of(numbers(), label());
+    unroll_spec spec = unroll_spec_auto();
+    unroll_trainer *trainer = NULL;
+    unroll_model *model = new_model("classify", NULL, data);
+    for (size_t s = 0; s < SEQUENCES; s++) made.label[s] = s < SEQUENCES - 2 ? s % 2 : 2;
+    const struct task_request request = {.data = data, .validation.count = 5, .model = model, .rows = 8, .ranks = 1};
+    const struct task *task;
+    struct part *part = NULL;
+    MUST(unroll_model_set_schema(model, "classify", NULL, data));
+    MUST(task_find("classify", NULL, data, &task));
+    CHECK_REFUSED(task->open(&request, PART_VALIDATION, &part), UNROLL_DATA, "'high' is in the validation part alone");
+    MUST(unroll_trainer_new(model, data, &config, &trainer)); /* a share is drawn from all */
+    unroll_trainer_free(trainer);
+    CHECK_REFUSED(unroll_task_network("classify", "target=x", data, &spec, NULL), UNROLL_DATA,
+                  "which column 'x' is not");
+    CHECK_REFUSED(unroll_task_network("classify", "target=y", data, &spec, NULL), UNROLL_USAGE, "one of x, label");
+    CHECK_REFUSED(unroll_task_network("classify", "goal=y", data, &spec, NULL), UNROLL_USAGE, "its options are target");
+    made.column[1].vocabulary_size = 1;
+    CHECK_REFUSED(unroll_task_network("classify", NULL, data, &spec, NULL), UNROLL_DATA, "only the label 'low'");
+    data->columns = 1;
+    CHECK_REFUSED(unroll_task_network("classify", NULL, data, &spec, NULL), UNROLL_DATA,
+                  "no column of the data has it");
+    CHECK_REFUSED(unroll_evaluate(model, data, NULL, &(unroll_evaluation){0}), UNROLL_DATA,
+                  "nothing to compare answers with");
+    unroll_model_free(model);
+}
+
+int main(void)
+{
+    if (!mkdtemp(folder))
+        return 1;
+    test_classify();
+    test_several_labels();
+    test_refused();
+    char remove[64];
+    snprintf(remove, sizeof remove, "rm -r %s", folder);
+    CHECK(system(remove) == 0, "%s", remove);
+    return check_finish("tasks");
+}
