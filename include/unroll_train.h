@@ -28,7 +28,7 @@ typedef enum unroll_mode {
     UNROLL_INFER, /* outputs */
     UNROLL_EVAL,  /* loss */
     UNROLL_TRAIN, /* loss, gradients, update */
-    UNROLL_MODULE /* outputs, then gradients from the outputs' gradient */
+    UNROLL_MODULE /* outputs, then gradients from the outputs' gradient, which the caller writes: any loss */
 } unroll_mode;
 
 /* Begin with unroll_session_default(). Results do not depend on threads, queues, chunks and checkpoints: not by a
@@ -43,7 +43,8 @@ typedef struct unroll_session_config {
     int stateful;          /* 1: a run starts from the states the last one left */
     int input_gradient;    /* 1: the gradient of float inputs is wanted */
     int no_dropout;        /* 1: train, modules: nothing is dropped; infer and eval never drop */
-    const char *optimizer; /* a name of unroll_optimizer_name */
+    int updates;           /* 1: a module trains: unroll_update takes the sum of what backwards made since the last */
+    const char *optimizer; /* a name of unroll_optimizer_name: of what trains */
     uint64_t seed;         /* of dropout masks */
     /* Train, loss "xent", as PyTorch's CrossEntropyLoss(weight, label_smoothing): with e and weights w a row's loss is
      * (1 - e) w[class] of -log p[class] and e / classes w[c] of each -log p[c], and the row weighs w[class]. */
@@ -80,7 +81,8 @@ typedef struct unroll_batch {
 /* Checks the batch (numbers in range, no NaN or infinity in inputs, no infinity in targets) before anything changes.
  * NULL: the batch of the forward before, which lies on the device. */
 UNROLL_API unroll_status unroll_forward(unroll_session *session, const unroll_batch *batch);
-/* After a forward; adds to the gradients, so that several batches may share one update. */
+/* After a forward; adds to the gradients, so that several batches may share one update. Those of a module without
+ * updates are this backward's alone. */
 UNROLL_API unroll_status unroll_backward(unroll_session *session);
 
 /* What an optimizer can be told besides the learning rate: "beta1" of "adam". The index-th; NULL after the last. */
@@ -116,7 +118,8 @@ typedef struct unroll_result {
 
 /* The mean loss of all forwards since a result was last given; after unroll_step the norm of the last step, too. */
 UNROLL_API unroll_status unroll_loss_result(unroll_session *session, unroll_result *result);
-/* result NULL: later, by unroll_loss_result. */
+/* result NULL: later, by unroll_loss_result. Of a module the gradient is the sum as it stands, not divided by a number
+ * of rows; its loss is 0, its weight 1. */
 UNROLL_API unroll_status unroll_update(unroll_session *session, const unroll_hyperparameters *rates,
                                        unroll_result *result);
 /* Forward, backward and update of one batch: the last, if others went before it without an update. Ranks add up
@@ -153,8 +156,8 @@ UNROLL_API unroll_status unroll_session_push(unroll_session *session);
  * one stays. Only if one has other bits than before are copies packed anew. They reach all sessions of the model,
  * and its own memory when they are pulled. Between a forward and its backward they should not change. */
 UNROLL_API unroll_status unroll_session_set_weights(unroll_session *session, const float *const *weights);
-/* Of a module after a backward: what that backward made of each parameter, NULL: not wanted. The next backward
- * of any module of the model overwrites it. */
+/* Of a module without updates after a backward: what that backward made of each parameter, NULL: not wanted. The next
+ * backward of any module of the model overwrites it. */
 UNROLL_API unroll_status unroll_session_gradients(unroll_session *session, float *const *gradients);
 
 /* Forwards and updates so far: dropout masks and optimizers count by them, so a checkpoint keeps them. */

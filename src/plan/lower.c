@@ -108,7 +108,7 @@ static unroll_status lower_parameters(struct plan *p)
                          q->role == PARAM_W_HH || fuse_input_wanted(p, q) ? operands->step : operands->product));
         if (p->config.mode >= MODE_TRAIN)
             TRY(add_parameter_gradient(p, master, q, s));
-        if (p->config.mode == MODE_TRAIN)
+        if (plan_updates(p))
             TRY(add_optimizer_states(p, master, s));
     }
     return UNROLL_OK;

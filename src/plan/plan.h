@@ -187,6 +187,7 @@ struct plan_config {
     bool lengths, resets;        /* rows may end early; rows may start anew */
     bool results;                /* of an evaluation: the host reads what the last layer gives */
     bool stateful;               /* the states that leave are the next run's initial states */
+    bool updates;                /* a module has an update as a training has */
     bool input_gradient;         /* of float inputs */
     bool streaming;              /* a step at a time, to the end of a stream: plan_streaming */
     bool no_dropout;             /* a module that evaluates: gradients, no masks */
@@ -243,6 +244,8 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
 unroll_status plan_streaming(const struct unroll_model *model, struct plan_config *config, struct plan **plan);
 void plan_free(struct plan *plan);
 bool plan_overlaps(const struct plan *); /* sums begin inside backward */
+/* Is there an update behind the gradients? */
+static inline bool plan_updates(const struct plan *p) { return p->config.mode == MODE_TRAIN || p->config.updates; }
 /* Operations [first, end) among which those of a phase are, PHASE_BACKWARD_SUM included; and whether one is. */
 void phase_range(const struct plan *, enum phase, int *first, int *end);
 static inline bool is_in_phase(const struct op *op, enum phase phase)

@@ -254,7 +254,7 @@ static unroll_status push_norm(struct plan *p, int master)
 {
     const struct buffer *b = &p->buffer[master];
     struct op op = op_new(OP_NORM, PHASE_SUM, 0);
-    if (p->config.mode != MODE_TRAIN || !owns_norm(p, b))
+    if (!plan_updates(p) || !owns_norm(p, b))
         return UNROLL_OK;
     int gradient = b->gradient, parameter = b->parameter;
     if (plan_gathers(p) && b->state[M_HIDDEN] == SPLIT)
@@ -322,12 +322,12 @@ static unroll_status end_sums(struct plan *p, bool *done)
 
 static unroll_status sum_gradients(struct plan *p)
 {
-    bool trains = p->config.mode == MODE_TRAIN;
+    bool updates = plan_updates(p);
     int norms = plan_find_buffer(p, "norms");
     unsigned axes = (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0) |
                     (p->config.mesh[M_HIDDEN] > 1 && !plan_gathers(p) ? 1u << M_HIDDEN : 0);
     TRY(sum_begin_all(p));
-    if (trains) {
+    if (updates) {
         struct op fill = op_new(OP_FILL, PHASE_SUM, 0);
         fill.view[FILL_TO] = view_of(p, norms, WRITE);
         TRY(plan_push(p, &fill));
@@ -335,7 +335,7 @@ static unroll_status sum_gradients(struct plan *p)
     bool *done = allocate_zeroed(2 * (size_t)p->buffers, sizeof *done); /* gathered ones are made on the way */
     unroll_status status = done ? end_sums(p, done) : fail(UNROLL_RESOURCE, "no memory to sum %d buffers", p->buffers);
     release(done);
-    if (status != UNROLL_OK || !trains || !axes)
+    if (status != UNROLL_OK || !updates || !axes)
         return status;
     return push_all_reduce(p, PHASE_SUM, plan_group(p, axes), view_of(p, norms, UPDATE), NULL);
 }
@@ -444,8 +444,9 @@ static struct op *first_writer(struct plan *p, int buffer)
     return NULL;
 }
 
-/* A module's gradients are those of one backward: where a product of all of a weight comes first, it sets the gradient,
- * and nobody need clear it before and read the zeros. What other operations begin is cleared by the session. */
+/* The gradients of a module without an update are those of one backward: where a product of all of a weight comes
+ * first, it sets the gradient, and nobody need clear it before and read the zeros. What other operations begin is
+ * cleared by the session. */
 static void set_gradients(struct plan *p)
 {
     for (int i = 0; i < p->buffers; i++) {
@@ -460,7 +461,7 @@ static void set_gradients(struct plan *p)
 
 unroll_status pass_reduce_gradients(struct plan *p)
 {
-    if (p->config.mode == MODE_MODULE)
+    if (!plan_updates(p) && p->config.mode == MODE_MODULE)
         set_gradients(p);
     TRY(settle_activations(p));
     if (p->config.mode >= MODE_TRAIN && plan_ranks(p) > 1)
@@ -468,7 +469,7 @@ unroll_status pass_reduce_gradients(struct plan *p)
     TRY(push_carry(p));
     if (p->config.mode >= MODE_EVAL)
         TRY(sum_gradients(p));
-    if (p->config.mode == MODE_TRAIN) {
+    if (plan_updates(p)) {
         for (int i = 0; i < p->buffers; i++)
             if (p->buffer[i].segment == SEG_PARAM && lives_here(p, &p->buffer[i]))
                 TRY(push_update(p, i));

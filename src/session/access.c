@@ -170,8 +170,9 @@ unroll_status unroll_session_gradients(unroll_session *s, float *const *gradient
 {
     const struct unroll_model *m = s->model;
     TRY(session_check(s));
-    if (s->config.mode != UNROLL_MODULE)
-        return fail(UNROLL_USAGE, "gradients are read at once from modules (mode); fix: unroll_read of \"d.NAME\"");
+    if (s->config.mode != UNROLL_MODULE || s->config.updates)
+        return fail(UNROLL_USAGE,
+                    "gradients are read at once from modules (mode) without updates; fix: unroll_read of \"d.NAME\"");
     for (int i = 0; i < m->parameters; i++) {
         const struct buffer *b = &s->plan->buffer[plan_find_buffer(s->plan, m->parameter[i].name)];
         if (gradients[i])

@@ -26,6 +26,9 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
         return fail(UNROLL_USAGE, "mode = %d is none of the modes", (int)c->mode);
     if (c->mode == UNROLL_MODULE && c->stateful)
         return fail(UNROLL_UNSUPPORTED, "a module does not carry states: read \"hn..\" and write \"h0..\"");
+    if (c->updates && c->mode != UNROLL_MODULE)
+        return fail(UNROLL_USAGE,
+                    "updates = 1 is for modules (mode): a session that trains updates anyway, others never");
     *p = plan_config_default();
     p->mode = modes[c->mode];
     p->real = m->precision && !strcmp(m->precision, "fp64") ? DTYPE_F64 : DTYPE_F32;
@@ -45,12 +48,13 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     p->results = c->results;
     p->stateful = c->stateful;
     p->input_gradient = c->input_gradient;
+    p->updates = c->updates;
     p->no_dropout = c->no_dropout;
     p->label_smoothing = c->label_smoothing;
     p->class_weights = c->class_weights != NULL;
     TRY(plan_set_checkpoint(p, m->checkpoint_time));
     TRY(mesh_place(m, ranks, p));
-    if (c->mode != UNROLL_TRAIN)
+    if (c->mode != UNROLL_TRAIN && !c->updates)
         return UNROLL_OK;
     TRY(optimizer_find(c->optimizer, &p->optimizer));
     p->optimizer_states = optimizer_at(p->optimizer)->states;

@@ -141,6 +141,7 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                 c->stateful,
                                 (uint64_t)c->optimizer,
                                 c->class_weights,
+                                c->updates,
                                 (uint64_t)model->layers,
                                 (uint64_t)model->parameters};
     uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), c->mesh, sizeof c->mesh);

@@ -80,7 +80,7 @@ unroll_status session_pack(unroll_session *s)
 /* All sessions of a model use one store: one device, one type of numbers. */
 static unroll_status check_shared(const struct unroll_session *s, const struct shared_weights *w)
 {
-    if (s->config.mode == UNROLL_TRAIN && w->training)
+    if (session_updates(s) && w->training)
         return fail(
             UNROLL_UNSUPPORTED,
             "the model is being trained by another session: it has one optimizer at a time; free that session first");
@@ -135,15 +135,15 @@ static unroll_status open_executable(struct unroll_session *s, const struct devi
     unroll_status status = s->device->executable_new(s->plan, s->shared->store, options, &s->executable);
     if (status == UNROLL_OK && first)
         status = weights_push(s->device, s->executable, s->plan, s->model->values);
-    if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN) /* nothing of an earlier training */
+    if (status == UNROLL_OK && session_updates(s)) /* nothing of an earlier training */
         status = session_clear(s, SEG_OPT);
-    if (status == UNROLL_OK && s->config.mode == UNROLL_TRAIN)
+    if (status == UNROLL_OK && session_updates(s))
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
         if (first)
             s->shared->pulled = ++s->shared->changes; /* packed when all ranks are here: some gather for that */
         s->shared->sessions++;
-        s->shared->training |= s->config.mode == UNROLL_TRAIN;
+        s->shared->training |= session_updates(s);
         return UNROLL_OK;
     }
     if (s->executable)
@@ -287,7 +287,7 @@ void unroll_session_free(unroll_session *s)
     if (!s)
         return;
     if (s->executable) {
-        s->shared->training &= s->config.mode != UNROLL_TRAIN;
+        s->shared->training &= !session_updates(s);
         s->shared->sessions--;
         if (s->shared->pulled != s->shared->changes && !is_one_of_many(s)) /* which can't wait for the others here */
             unroll_session_pull(s);                                        /* what was learned stays in the model */

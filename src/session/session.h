@@ -35,6 +35,12 @@ struct unroll_session {
     uint64_t packed;               /* the change of the model's weights that its own copies are of */
 };
 
+/* It trains, or it is a module that does. */
+static inline bool session_updates(const struct unroll_session *s)
+{
+    return s->config.mode == UNROLL_TRAIN || s->config.updates;
+}
+
 /* A buffer of the segments IO and VALUES, where the host can use it between two runs; NULL: there is none. */
 void *session_host(const unroll_session *, const char *name);
 

@@ -113,7 +113,7 @@ static unroll_status start_backward(unroll_session *s)
         return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
     s->forwarded = false;
     s->summing = true;
-    if (s->config.mode == UNROLL_MODULE) /* a module's gradients are those of one backward */
+    if (!session_updates(s)) /* a module's gradients are those of one backward */
         TRY(session_clear(s, SEG_GRAD));
     return session_keep_up(s);
 }
@@ -121,7 +121,7 @@ static unroll_status start_backward(unroll_session *s)
 unroll_status unroll_backward(unroll_session *s)
 {
     TRY(start_backward(s));
-    return session_run(s, PHASE_BACKWARD, s->config.mode == UNROLL_MODULE ? PHASE_SUM : PHASE_BACKWARD);
+    return session_run(s, PHASE_BACKWARD, session_updates(s) ? PHASE_BACKWARD : PHASE_SUM);
 }
 
 unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
@@ -175,8 +175,8 @@ static unroll_status check_rates(const unroll_session *s, const unroll_hyperpara
 static unroll_status check_training(const unroll_session *s, const unroll_hyperparameters *rates,
                                     const unroll_result *result)
 {
-    if (s->config.mode != UNROLL_TRAIN)
-        return fail(UNROLL_USAGE, "this session was not made to train (mode)");
+    if (!session_updates(s))
+        return fail(UNROLL_USAGE, "this session was not made to train (mode, or updates of a module)");
     CHECK_BEGUN(rates, unroll_hyperparameters, "unroll_hyperparameters_default()");
     if (result)
         CHECK_BEGUN(result, unroll_result, "{ .size = sizeof(unroll_result) }");
@@ -221,6 +221,8 @@ static unroll_status run_update(unroll_session *s, enum phase first, double weig
 unroll_status unroll_update(unroll_session *s, const unroll_hyperparameters *rates, unroll_result *result)
 {
     TRY(check_training(s, rates, result));
+    if (s->config.updates) /* what the caller wrote is the gradient, not a sum over rows */
+        *(double *)session_host(s, "weight_sum") = s->summing;
     return run_update(s, PHASE_SUM, 0, rates, result);
 }
 
@@ -252,6 +254,10 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
 {
     if (!s || !batch)
         return fail(UNROLL_USAGE, "a step needs a session and a batch");
+    if (s->config.mode == UNROLL_MODULE)
+        return fail(UNROLL_USAGE,
+                    "a module has no loss of its own; fix: unroll_forward, the gradient of its outputs by "
+                    "unroll_write, unroll_backward, unroll_update");
     TRY(check_training(s, rates, result));
     if (!s->device->whole_steps || s->summing) {
         TRY(unroll_forward(s, batch));

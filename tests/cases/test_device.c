@@ -317,6 +317,42 @@ static void check_far_points(const char *device)
         }
 }
 
+/* What a module has learned in three updates from slopes of ours, result - 1. */
+static void module_learns(const char *device, float z[4])
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_spec spec = unroll_spec_default();
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {.size = sizeof result};
+    unroll_batch batch = {.size = sizeof batch, .inputs = (float[]){0.5f, -1, 0.25f, 2}};
+    unroll_model *model = NULL;
+    unroll_session *session = NULL;
+    spec.hidden = 5, spec.input = 1, spec.output = 1;
+    config.mode = UNROLL_MODULE, config.steps = 2, config.rows = 2, config.machine.device = device, config.updates = 1;
+    bool good =
+        unroll_model_new(&spec, 1, &model) == UNROLL_OK && unroll_session_new(model, &config, &session) == UNROLL_OK;
+    for (int step = 0; step < 4 && good; step++) {
+        float d[4];
+        good = unroll_forward(session, &batch) == UNROLL_OK && unroll_read(session, "z", z, 4) == UNROLL_OK;
+        for (int i = 0; i < 4; i++) d[i] = z[i] - 1;
+        good = good && unroll_write(session, "d.z", d, 4) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
+               unroll_update(session, &rates, &result) == UNROLL_OK && result.norm > 0 && result.weight == 1;
+    }
+    CHECK(good, "a module on %s: %s", device, unroll_last_error());
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
+static void check_module_learns(const char *device)
+{
+    float here[4] = {0}, there[4] = {0};
+    module_learns("cpu", here);
+    module_learns(device, there);
+    for (int i = 0; i < 4; i++)
+        CHECK(fabsf(here[i] - there[i]) < 1e-5f, "a module's result %d: %g, not %g", i, (double)there[i],
+              (double)here[i]);
+}
+
 /* What can't be one program for all is refused with a sentence. */
 static void check_refusal(const char *device, unroll_split mesh, int rows, const char *words)
 {
@@ -472,7 +508,7 @@ int main(int argc, char **argv)
     if (cuts)
         check_refusals(argv[1]);
     else
-        test_module(argv[1]), check_far_points(argv[1]);
+        test_module(argv[1]), check_module_learns(argv[1]), check_far_points(argv[1]);
     for (int i = 0; i < count; i++) {
         const char *optimizer = unroll_optimizer_name(i % optimizers);
         check_next_case();

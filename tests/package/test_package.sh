@@ -65,15 +65,17 @@ holds "the command is at most 5 MB, and 3 MB of kernels for GPUs" at_most "$pref
 
 STRICT="-std=c11 -O2 -Wall -Wextra -Wpedantic -Werror"
 
-# The loss of train_tiny falls below a hundredth of the first; step_by_step then predicts the wave, alone.
+# The loss of train_tiny falls below a hundredth of the first; own_loss learns where the noise is; step_by_step then predicts the wave, alone.
 examples_run() {        # FOLDER with the two programs
-    (cd "$1" && ./train_tiny >losses && ./ragged >epochs && [ -s ragged.safetensors ] && ./step_by_step tiny.safetensors >steps && ./step_by_step >none &&
+    (cd "$1" && ./train_tiny >losses && ./own_loss >scores && ./ragged >epochs && [ -s ragged.safetensors ] && ./step_by_step tiny.safetensors >steps && ./step_by_step >none &&
         ./stream | grep -q 'layer "voice" 0\.[0-9]*$' && ./stream tiny.safetensors | grep -q "heard, copied, saved: the same answer" &&
         ./integers tiny.safetensors | grep -q "differ by at most 0.0" &&
         ./callback tiny.safetensors | grep -q "150 blocks played, 1 refused, 1 change of network" &&
         { [ ! -e embed ] || ./embed tiny.safetensors | grep -q "4 of 4 threads: the answers of the whole"; }) &&
         awk '$1 == "update" {if (!n++) first = $4; last = $4} END {exit !(last > 0 && last < first / 100)}' \
             "$1/losses" &&
+        awk '$1 == "update" {if (!n++) first = $4; last = $4; small = $9; large = $11}
+            END {exit !(n == 4 && last < first / 3 && large > 1.5 * small)}' "$1/scores" &&
         awk '$1 == "epoch" {if (!n++) first = $6; last = $6} END {exit !(n == 4 && last > 0 && last < first / 2)}' \
             "$1/epochs" &&
         awk '$5 == "alone" {d = $3 - $4; if (d * d > 0.04) bad = 1; n++} END {exit bad || n != 20}' "$1/steps"
@@ -83,7 +85,7 @@ compile_examples() {    # FOLDER FLAGS...
     local folder=$1 example
     shift
     mkdir -p "$folder"
-    for example in train_tiny ragged step_by_step stream callback integers; do
+    for example in train_tiny own_loss ragged step_by_step stream callback integers; do
         ${CC:-gcc} $STRICT "examples/$example.c" -o "$folder/$example" "$@" -lm || return
     done
     ! there "${CXX:-g++}" ||

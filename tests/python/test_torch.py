@@ -569,6 +569,28 @@ class Losses(Case):
 
 
 @needs_torch
+class Classes(Case, Refusals):
+    def test_weights_and_smoothing(self):
+        """Of the mean, as torch.nn.CrossEntropyLoss has it."""
+        torch.manual_seed(6)
+        z, y = torch.randn(40), torch.randint(0, 5, (8,), dtype=torch.int32)
+        weights = torch.tensor([0.5, 2, 0, 1, 1.5])
+        m = unroll.Model.network([{"kind": "dense", "name": "z", "width": 5, "bias": 0}], input=8, loss="xent")
+        torch.from_dlpack(m.parameters()["z.weight"]).copy_(z.reshape(8, 5).T)
+        s = m.session("train", steps=1, rows=8, class_weights=weights, label_smoothing=0.1)
+        s.forward(inputs=torch.eye(8)[None], targets=y[None])
+        s.backward()
+        exact = z.reshape(8, 5).double().requires_grad_()
+        value = nn.CrossEntropyLoss(weights.double(), label_smoothing=0.1)(exact, y.long())
+        value.backward()
+        result = s.loss()
+        self.assertAlmostEqual(result["loss"], value.item(), delta=1e-6)
+        mine = torch.as_tensor(s.read("d.z.weight")).double().T / result["weight"]
+        self.assertLess((mine - exact.grad).abs().max().item(), 1e-6)
+        self.refused(ValueError, "class_weights", lambda: m.session("train", class_weights=torch.ones(2)))
+
+
+@needs_torch
 class Forks(unittest.TestCase):
     def test_child_trains_on(self):
         """Also where a thread of the parent had the locks."""

@@ -2,6 +2,7 @@
  * gradients of all parameters at once, evaluation with gradients but without dropout. The numbers themselves
  * are the business of tests/vectors and tests/cases. */
 #include "session/fixture.h"
+#include "model/model.h"
 #include <math.h>
 
 enum { PARAMETERS_MAX = 32, NUMBERS = 4096, WIDTH = 4 };
@@ -266,8 +267,82 @@ static void test_shapes_and_refusals(void)
     unroll_model_free(m);
 }
 
+enum { EVEN = 8, BATCHES = 2, COUNTED = BATCHES * EVEN * ROWS }; /* a power of two: dividing by it loses nothing */
+
+/* Two batches and an update: of a session that trains with squared errors, or of a module that is given their slopes.
+ */
+static unroll_result update_once(unroll_session *s, bool is_module, uint64_t seed)
+{
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {.size = sizeof result};
+    float z[EVEN * ROWS];
+    rates.clip = 0.25;
+    for (uint64_t i = 0; i < BATCHES; i++) {
+        const struct arrays a = draw(seed + i);
+        unroll_batch batch = regression(&a);
+        if (is_module)
+            batch.target_values = NULL;
+        MUST(unroll_forward(s, &batch));
+        if (is_module) {
+            MUST(unroll_read(s, "z", z, EVEN * ROWS));
+            for (int k = 0; k < EVEN * ROWS; k++) z[k] = 2 * (z[k] - a.values[k]) / COUNTED;
+            MUST(unroll_write(s, "d.z", z, EVEN * ROWS));
+        }
+        MUST(unroll_backward(s));
+    }
+    MUST(unroll_update(s, &rates, &result));
+    return result;
+}
+
+/* A module trains itself: with the slopes of a loss of ours it has the bits of a training with that loss. */
+static void test_updates(void)
+{
+    unroll_model *m[2];
+    unroll_session *s[2];
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    float *none[PARAMETERS_MAX] = {NULL};
+    unroll_result result = {.size = sizeof result};
+    for (int i = 0; i < 2; i++) {
+        unroll_session_config c = config_of(i ? UNROLL_MODULE : UNROLL_TRAIN, EVEN, ROWS);
+        c.updates = i;
+        s[i] = open_with(m[i] = new_model(vectors_spec()), c);
+    }
+    for (uint64_t step = 0; step < 4; step++) {
+        unroll_result trained = update_once(s[0], false, 50 + step), own = update_once(s[1], true, 50 + step);
+        CHECK(own.norm == trained.norm && own.norm > 0 && own.weight == 1, "step %d: the norm is %.17g, not %.17g",
+              (int)step, own.norm, trained.norm);
+    }
+    for (int i = 0; i < 2; i++) MUST(unroll_session_pull(s[i]));
+    for (int i = 0; i < unroll_model_parameters(m[0]); i++) {
+        unroll_parameter p, q;
+        MUST(unroll_model_parameter(m[0], i, &p));
+        MUST(unroll_model_parameter(m[1], i, &q));
+        CHECK(!memcmp(p.data, q.data, (size_t)p.shape[0] * (size_t)(p.rank > 1 ? p.shape[1] : 1) * sizeof(float)),
+              "%s has other bits", p.name);
+    }
+    const float before = m[1]->values[0];
+    MUST(unroll_update(s[1], &rates, &result)); /* nothing was learned since */
+    MUST(unroll_session_pull(s[1]));
+    CHECK(m[1]->values[0] == before && result.norm == 0, "an update of nothing moves the weights");
+    const struct arrays a = draw(1);
+    const unroll_batch batch = regression(&a);
+    CHECK_REFUSED(unroll_step(s[1], &batch, &rates, NULL), UNROLL_USAGE, "a module has no loss of its own");
+    CHECK_REFUSED(unroll_session_gradients(s[1], none), UNROLL_USAGE, "without updates");
+    unroll_session_config c = config_of(UNROLL_TRAIN, EVEN, ROWS);
+    unroll_session *other = NULL;
+    CHECK_REFUSED(unroll_session_new(m[1], &c, &other), UNROLL_UNSUPPORTED, "being trained by another session");
+    c.updates = 1;
+    CHECK_REFUSED(unroll_session_new(m[1], &c, &other), UNROLL_USAGE, "updates = 1 is for modules");
+    unroll_session *plain = open_session(m[1], UNROLL_MODULE, EVEN, ROWS);
+    CHECK_REFUSED(unroll_update(plain, &rates, &result), UNROLL_USAGE, "not made to train");
+    unroll_session_free(plain);
+    for (int i = 0; i < 2; i++) unroll_session_free(s[i]);
+    for (int i = 0; i < 2; i++) unroll_model_free(m[i]);
+}
+
 int main(void)
 {
+    test_updates();
     test_same_batch();
     test_several_alive();
     test_weights_from_outside();

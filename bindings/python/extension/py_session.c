@@ -30,6 +30,8 @@ static const struct field config_fields[] = {
     C(stateful, FIELD_INT),
     C(input_gradient, FIELD_INT),
     C(no_dropout, FIELD_INT),
+    C(updates, FIELD_INT),
+    C(label_smoothing, FIELD_FLOAT),
     C(optimizer, FIELD_TEXT),
     C(seed, FIELD_UNSIGNED),
     C(shards, FIELD_INT),
@@ -38,6 +40,16 @@ static const struct field config_fields[] = {
 #undef C
 };
 
+/* They are no field: an array, as long as the model has outputs. Absent: data stays NULL. */
+static bool take_class_weights(const model_object *m, PyObject *keywords, struct view *v)
+{
+    const struct wanted wanted = {"class_weights", NUMBER_F32, 1, {unroll_model_outputs(m->model)}, false};
+    PyObject *given = keyword_take(keywords, wanted.name);
+    bool taken = !given || given == Py_None || view_take(given, &wanted, v);
+    Py_XDECREF(given);
+    return taken;
+}
+
 static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     unroll_session_config config = unroll_session_default();
@@ -45,11 +57,19 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     unroll_network network;
     unroll_status status;
     PyObject *model;
-    if (!PyArg_ParseTuple(args, "O!:Session", model_type, &model) ||
-        !fields_take("a session", config_fields, keywords, &config))
+    struct view weights = {0};
+    if (!PyArg_ParseTuple(args, "O!:Session", model_type, &model))
         return NULL;
     model_object *m = (model_object *)model;
+    if (!take_class_weights(m, keywords, &weights))
+        return NULL;
+    config.class_weights = weights.data;
+    if (!fields_take("a session", config_fields, keywords, &config)) {
+        view_release(&weights);
+        return NULL;
+    }
     UNLOCKED(&m->lock, status = unroll_session_new(m->model, &config, &session));
+    view_release(&weights);
     if (status != UNROLL_OK)
         return raise_status(status);
     session_object *s = (session_object *)object_new(type);
@@ -171,15 +191,6 @@ static PyObject *session_forward(PyObject *self, PyObject *args, PyObject *keywo
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
-static PyObject *session_backward(PyObject *self, PyObject *unused)
-{
-    session_object *s = (session_object *)self;
-    unroll_status status;
-    (void)unused;
-    UNLOCKED(LOCK(s), status = unroll_backward(s->session));
-    return status == UNROLL_OK ? none() : raise_status(status);
-}
-
 /* ---- losses and updates -------------------------------------------------------------------- */
 
 static const struct field result_fields[] = {FIELD(unroll_result, loss, FIELD_DOUBLE),
@@ -205,7 +216,7 @@ static bool take_rates(const session_object *s, const char *what, const char *op
     struct field fields[RATES_FIELDS];
     if (!known)
         return refuse_optimizer(optimizer);
-    if (s->config.mode == UNROLL_TRAIN && strcmp(known, s->optimizer)) {
+    if ((s->config.mode == UNROLL_TRAIN || s->config.updates) && strcmp(known, s->optimizer)) {
         PyErr_Format(PyExc_ValueError,
                      "the session was made to train with '%s', not '%s'; fix: session('train', optimizer='%s')",
                      s->optimizer, known, known);
@@ -323,6 +334,36 @@ static PyObject *session_write(PyObject *self, PyObject *args)
         return NULL;
     UNLOCKED(LOCK(s), status = unroll_write(s->session, name, v.data, (size_t)v.count));
     view_release(&v);
+    return status == UNROLL_OK ? none() : raise_status(status);
+}
+
+/* The gradient of a module's results, of a head or of the last layer. */
+static bool write_slopes(session_object *s, PyObject *slopes)
+{
+    char name[32] = "d.z";
+    struct view v;
+    unroll_status status;
+    int headless;
+    UNLOCKED(LOCK(s), headless = unroll_count(s->session, name) == 0);
+    if (headless)
+        snprintf(name, sizeof name, "d.y.l%d", unroll_model_layers(s->model->model) - 1);
+    if (!take_numbers(s, slopes, name, false, &v))
+        return false;
+    UNLOCKED(LOCK(s), status = unroll_write(s->session, name, v.data, (size_t)v.count));
+    view_release(&v);
+    if (status != UNROLL_OK)
+        raise_status(status);
+    return status == UNROLL_OK;
+}
+
+static PyObject *session_backward(PyObject *self, PyObject *args)
+{
+    session_object *s = (session_object *)self;
+    PyObject *slopes = Py_None;
+    unroll_status status;
+    if (!PyArg_ParseTuple(args, "|O:backward", &slopes) || (slopes != Py_None && !write_slopes(s, slopes)))
+        return NULL;
+    UNLOCKED(LOCK(s), status = unroll_backward(s->session));
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
@@ -496,8 +537,9 @@ static PyObject *session_model(PyObject *self, void *unused)
 static PyMethodDef methods[] = {
     {"forward", (PyCFunction)(void (*)(void))session_forward, METH_VARARGS | METH_KEYWORDS,
      "forward(*, inputs, tokens, classes, values, lengths, reset): one batch, time-major."},
-    {"backward", session_backward, METH_NOARGS,
-     "After a forward. Training: adds to the gradients. A module: makes those of this forward."},
+    {"backward", session_backward, METH_VARARGS,
+     "After a forward. Training: adds to the gradients. A module: makes those of this forward, or adds to them if it has\n"
+     "updates; backward(d) writes the gradient of its results before (\"d.z\", of a model without head \"d.y.lN\")."},
     {"loss", session_loss, METH_NOARGS,
      "The mean loss since a result was last given: a dict; after steps the last one's norm, too."},
     {"update", (PyCFunction)(void (*)(void))session_update, METH_VARARGS | METH_KEYWORDS,

@@ -104,6 +104,9 @@ class Session:
         stateful: int = 0,
         input_gradient: int = 0,
         no_dropout: int = 0,
+        updates: int = 0,
+        label_smoothing: float = 0,
+        class_weights: Any = None,
         optimizer: Optional[str] = "adam",
         seed: int = 0,
         threads: int = 0,
@@ -128,7 +131,7 @@ class Session:
         lengths: Any = None,
         reset: Any = None,
     ) -> None: ...
-    def backward(self) -> None: ...
+    def backward(self, slopes: Any = None, /) -> None: ...
     def loss(self) -> dict[str, float]: ...
     def update(
         self,
