@@ -28,23 +28,46 @@ static json_t *stack(const unroll_spec *spec)
                      "tied", spec->tied, "output", spec->output, "loss", loss_about(spec->loss));
 }
 
-/* Its layers as "gru a, 8 units". */
-static json_t *specification(const unroll_model *model)
+/* Several columns as "word, 120 tokens, embedding 16", in the place of what says one. */
+static void add_inputs(json_t *json, const unroll_network *network)
 {
-    unroll_network network;
+    static const char *const of_one[] = {"tokens", "input", "embed", "tied"};
+    for (size_t i = 0; network->n_inputs && i < sizeof of_one / sizeof *of_one; i++) json_object_del(json, of_one[i]);
+    for (int i = 0; i < network->n_inputs; i++) {
+        const unroll_input *column = &network->inputs[i];
+        char key[32];
+        snprintf(key, sizeof key, "input %d", i);
+        json_object_set_new(
+            json, key,
+            column->tokens ? json_sprintf("%s, %d tokens, embedding %d", column->name, column->tokens, column->width)
+                           : json_sprintf("%s, %d numbers", column->name, column->width));
+    }
+    if (network->input_dropout > 0)
+        json_object_set_new(json, "input dropout", short_real(network->input_dropout));
+}
+
+/* Its layers as "gru a, 8 units". */
+static json_t *layers(const unroll_model *model, const unroll_network *network)
+{
     unroll_layer layer;
-    unroll_spec spec;
-    if (unroll_model_spec(model, &spec))
-        return stack(&spec);
-    unroll_model_network(model, &network);
     json_t *json =
-        json_pack("{sb si si sb si ss}", "tokens", network.tokens, "input", network.input, "embed", network.embed,
-                  "tied", network.tied, "output", unroll_model_outputs(model), "loss", loss_about(network.loss));
-    for (int i = 0; i < network.layers && unroll_model_layer(model, i, &layer) == UNROLL_OK; i++) {
+        json_pack("{sb si si sb si ss}", "tokens", network->tokens, "input", network->input, "embed", network->embed,
+                  "tied", network->tied, "output", unroll_model_outputs(model), "loss", loss_about(network->loss));
+    for (int i = 0; i < network->layers && unroll_model_layer(model, i, &layer) == UNROLL_OK; i++) {
         char key[32];
         snprintf(key, sizeof key, "layer %d", i);
         json_object_set_new(json, key, json_sprintf("%s %s, %d units", layer.kind, layer.name, layer.width));
     }
+    return json;
+}
+
+static json_t *specification(const unroll_model *model)
+{
+    unroll_network network;
+    unroll_spec spec;
+    unroll_model_network(model, &network);
+    json_t *json = unroll_model_spec(model, &spec) ? stack(&spec) : layers(model, &network);
+    add_inputs(json, &network);
     return json;
 }
 
@@ -161,7 +184,7 @@ static unroll_status print_all(unroll_model *model, bool json)
     print_specification(model);
     if (unroll_model_token_kind(model) == UNROLL_WORDS)
         print_words(model, network.input);
-    else
+    else if (!network.n_inputs)
         print_symbols(model, network.input);
     for (int i = 0; unroll_model_signature(model, i); i++) puts(unroll_model_signature(model, i));
     print_tensors(model);

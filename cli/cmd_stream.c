@@ -17,9 +17,10 @@ struct streamer {
     const struct settings *settings;
     unroll_model *model;
     unroll_network network;
+    struct network_columns columns; /* of the network, in the order of a frame */
     struct stepper stepper;
     int width; /* of the outputs */
-    float *frame, *outputs;
+    float *frame, *numbers, *outputs;
     bool raw;       /* outputs as floats, not as lines */
     bool predicted; /* text: outputs hold what the next token may be */
 };
@@ -64,38 +65,48 @@ static unroll_status write_outputs(const struct streamer *s)
     return flush_answer();
 }
 
-static unroll_status answer_token(struct streamer *s, int32_t token)
+static unroll_status answer(struct streamer *s, const int32_t *tokens, const float *numbers)
 {
-    TRY(complain_library(stepper_step_token(&s->stepper, token, s->outputs)));
+    TRY(complain_library(stepper_step(&s->stepper, tokens, numbers, s->outputs)));
     softmax(s);
     return UNROLL_OK;
 }
 
 /* ---- frames ---- */
 
+static unroll_status take_token(float value, const unroll_input *column, int32_t *token)
+{
+    if (value != floorf(value) || value < 0 || value >= (float)column->tokens)
+        return complain(UNROLL_DATA, "%g is no token's id%s%s; fix: give whole numbers in 0..%d", (double)value,
+                        column->name ? " of " : "", column->name ? column->name : "", column->tokens - 1);
+    *token = (int32_t)value;
+    return UNROLL_OK;
+}
+
+/* A frame has the columns in their order: an id for one of tokens. */
 static unroll_status answer_frame(struct streamer *s)
 {
-    if (!s->network.tokens) {
-        TRY(complain_library(stepper_step(&s->stepper, s->frame, s->outputs)));
-        softmax(s);
-        return write_outputs(s);
+    int32_t token[UNROLL_INPUTS_MAX];
+    int tokens = 0, numbers = 0;
+    const float *at = s->frame;
+    for (int i = 0; i < s->columns.count; i++) {
+        const unroll_input *column = &s->columns.column[i];
+        if (column->tokens)
+            TRY(take_token(*at++, column, &token[tokens++]));
+        for (int k = 0; k < column->width && !column->tokens; k++) s->numbers[numbers++] = *at++;
     }
-    float token = s->frame[0];
-    if (token != floorf(token) || token < 0 || token >= (float)s->network.input)
-        return complain(UNROLL_DATA, "%g is no token's id; fix: give whole numbers in 0..%d", (double)token,
-                        s->network.input - 1);
-    TRY(answer_token(s, (int32_t)token));
+    TRY(answer(s, tokens ? token : NULL, numbers ? s->numbers : NULL));
     return write_outputs(s);
 }
 
 static unroll_status stream_frames(struct streamer *s, enum frame_format format)
 {
     struct frames frames;
-    int width = s->network.tokens ? 1 : s->network.input;
     bool more = true, named = false;
-    if (s->network.tokens && format != FRAMES_CSV)
-        return complain(UNROLL_USAGE, "the model reads tokens; fix: --format text or csv");
-    unroll_status status = frames_open(&frames, stdin, format, width);
+    if (s->columns.tokens && format != FRAMES_CSV)
+        return complain(UNROLL_USAGE, "the model reads tokens; fix: --format %s",
+                        s->network.tokens ? "text or csv" : "csv");
+    unroll_status status = frames_open(&frames, stdin, format, s->columns.tokens + s->columns.numbers);
     if (status != UNROLL_OK && !stopped)
         complain(status, "%s", frames.error);
     while (status == UNROLL_OK && !stopped) {
@@ -203,7 +214,7 @@ static unroll_status answer_character(struct streamer *s, const char *character,
                         "it, or train a model on a text that has it",
                         (long long)number, character, s->network.input);
     double nats = s->predicted ? -log((double)s->outputs[token]) : 0;
-    TRY(answer_token(s, token));
+    TRY(answer(s, &token, NULL));
     TRY(write_symbol(s, token, nats));
     s->predicted = true;
     return UNROLL_OK;
@@ -235,9 +246,12 @@ static unroll_status open_stream(struct streamer *s)
     TRY(stepper_open(&s->stepper, s->model, s->settings));
     unroll_model_network(s->model, &s->network);
     s->width = s->stepper.width;
-    s->frame = malloc((size_t)s->network.input * sizeof *s->frame);
+    network_columns(&s->network, &s->columns);
+    const size_t widest = (size_t)s->columns.tokens + (size_t)s->columns.numbers;
+    s->frame = malloc(widest * sizeof *s->frame);
+    s->numbers = malloc(widest * sizeof *s->numbers);
     s->outputs = malloc((size_t)s->width * sizeof *s->outputs);
-    if (s->frame && s->outputs)
+    if (s->frame && s->numbers && s->outputs)
         return UNROLL_OK;
     return complain(UNROLL_RESOURCE, "no memory for the frames of the model");
 }
@@ -266,6 +280,7 @@ unroll_status cmd_stream(struct settings *settings)
     if (status == UNROLL_OK)
         status = run(&s);
     free(s.outputs);
+    free(s.numbers);
     free(s.frame);
     stepper_close(&s.stepper);
     unroll_model_free(s.model);

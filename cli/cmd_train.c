@@ -282,16 +282,17 @@ static unroll_status say_header(const struct training *t)
     unroll_session_config config = unroll_session_default();
     unroll_network network;
     unroll_session *session;
-    char name[NAME_MAX], parameters[NUMBER_TEXT], memory[NUMBER_TEXT];
+    char name[NAME_MAX], reads[NAME_MAX], parameters[NUMBER_TEXT], memory[NUMBER_TEXT];
     config.machine = machine_of(s, &t->ranks);
     config.machine.chunks = config.machine.checkpoint_time = config.machine.exact = 0;
     config.rows = (int)integer_of(s, OPTION_BATCH);
     TRY(complain_library(unroll_session_new(t->model, &config, &session)));
     unroll_model_network(t->model, &network);
     network_name(t->model, name);
-    say("%s, %s params, %d %s | %s, %d thread%s | plan: %s | seed %" PRId64, name,
-        with_commas(parameters, network_parameters(t->model)), network.input, network.tokens ? "tokens" : "inputs",
-        unroll_session_isa(session), unroll_session_threads(session), unroll_session_threads(session) == 1 ? "" : "s",
+    network_reads(&network, reads);
+    say("%s, %s params, %s | %s, %d thread%s | plan: %s | seed %" PRId64, name,
+        with_commas(parameters, network_parameters(t->model)), reads, unroll_session_isa(session),
+        unroll_session_threads(session), unroll_session_threads(session) == 1 ? "" : "s",
         as_bytes(memory, (double)unroll_trainer_memory_estimate(t->trainer)), integer_of(s, OPTION_SEED));
     unroll_session_free(session);
     if (t->ranks.comm)

@@ -74,6 +74,28 @@ void network_name(const unroll_model *model, char text[NAME_MAX])
         snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec.tied ? "tied embedding" : "embedding", spec.embed);
 }
 
+void network_columns(const unroll_network *network, struct network_columns *columns)
+{
+    const unroll_input one = {.size = sizeof one,
+                              .tokens = network->tokens ? network->input : 0,
+                              .width = network->tokens ? network->embed : network->input};
+    *columns = (struct network_columns){.count = network->n_inputs ? network->n_inputs : 1};
+    for (int i = 0; i < columns->count; i++) {
+        const unroll_input *column = network->n_inputs ? &network->inputs[i] : &one;
+        columns->column[i] = *column;
+        columns->tokens += column->tokens > 0;
+        columns->numbers += column->tokens ? 0 : column->width;
+    }
+}
+
+void network_reads(const unroll_network *network, char text[NAME_MAX])
+{
+    if (network->n_inputs)
+        snprintf(text, NAME_MAX, "%d columns", network->n_inputs);
+    else
+        snprintf(text, NAME_MAX, "%d %s", network->input, network->tokens ? "tokens" : "inputs");
+}
+
 const char *symbols_name(unroll_token_kind kind) { return kind == UNROLL_WORDS ? "words" : "characters"; }
 
 const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT])

@@ -21,6 +21,16 @@ int64_t network_parameters(unroll_model *model);
 /* "lstm 2x128, bidirectional"; "network of 5 layers" if it is no stack. */
 void network_name(const unroll_model *model, char text[NAME_MAX]);
 
+/* What a network reads, the short form too: how many columns are of tokens, how many numbers there are. */
+struct network_columns {
+    unroll_input column[UNROLL_INPUTS_MAX];
+    int count, tokens, numbers;
+};
+void network_columns(const unroll_network *network, struct network_columns *columns);
+
+/* "65 tokens", "3 inputs", "4 columns". */
+void network_reads(const unroll_network *network, char text[NAME_MAX]);
+
 /* "characters" or "words". */
 const char *symbols_name(unroll_token_kind kind);
 /* "2.310 bits per character", "perplexity 134.207". */

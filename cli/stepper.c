@@ -65,22 +65,11 @@ void stepper_close(struct stepper *s)
 
 /* ---- stepping ---- */
 
-static unroll_status run_step(struct stepper *s, const unroll_batch *batch, float *outputs)
+unroll_status stepper_step(struct stepper *s, const int32_t *tokens, const float *numbers, float *outputs)
 {
-    TRY(unroll_forward(s->session, batch));
+    const unroll_batch batch = {.size = sizeof batch, .tokens = tokens, .inputs = numbers};
+    if (s->stream)
+        return unroll_stream_step_mixed(s->stream, tokens, numbers, outputs);
+    TRY(unroll_forward(s->session, &batch));
     return unroll_read(s->session, s->output, outputs, (size_t)s->width);
-}
-
-unroll_status stepper_step(struct stepper *s, const float *frame, float *outputs)
-{
-    if (s->stream)
-        return unroll_stream_step(s->stream, frame, outputs);
-    return run_step(s, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = frame}, outputs);
-}
-
-unroll_status stepper_step_token(struct stepper *s, int32_t token, float *outputs)
-{
-    if (s->stream)
-        return unroll_stream_step_tokens(s->stream, &token, outputs);
-    return run_step(s, &(unroll_batch){.size = sizeof(unroll_batch), .tokens = &token}, outputs);
 }

@@ -17,8 +17,7 @@ struct stepper {
 unroll_status stepper_open(struct stepper *, unroll_model *, const struct settings *);
 void stepper_close(struct stepper *);
 
-/* One row: a frame, or a token's id. */
-unroll_status stepper_step(struct stepper *, const float *frame, float *outputs);
-unroll_status stepper_step_token(struct stepper *, int32_t token, float *outputs);
+/* One row: its tokens' ids and its numbers, NULL where the model has none. */
+unroll_status stepper_step(struct stepper *, const int32_t *tokens, const float *numbers, float *outputs);
 
 #endif

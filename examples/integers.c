@@ -56,7 +56,7 @@ static int compare_on_wave(unroll_model *model)
     for (int t = 0; t < STEPS; t++) {
         x = (float)(0.6 * sin(0.3 * t) + 0.4 * sin(0.7 * t));
         check(unroll_stream_step(stream, &x, &floats));
-        check(unroll_integer_step(integer, &x, &integers));
+        check(unroll_integer_step(integer, NULL, &x, &integers));
         worst = fmaxf(worst, fabsf(floats - integers));
     }
     printf("%d answers differ by at most %.3g\n", STEPS, (double)worst);
@@ -107,7 +107,7 @@ int main(int count, char *words[])
     size_t first = measured + 1 < symbols ? symbols - measured - 1 : 0, last = symbols - 1;
     for (size_t t = first; t < last; t++) {
         check(unroll_stream_step_tokens(stream, &token[t], z));
-        check(unroll_integer_step_token(integer, token[t], y));
+        check(unroll_integer_step(integer, &token[t], NULL, y));
         floats += nats(z, outputs, token[t + 1]);
         integers += nats(y, outputs, token[t + 1]);
         for (int i = 0; i < outputs; i++)

@@ -63,6 +63,18 @@ UNROLL_API const char *unroll_version(void); /* "0.1.0" */
 
 /* ---- models ---------------------------------------------------------------------------- */
 
+/* A column of what a network reads at each step: categories (words, suffixes, weekdays), each of which gets a row of an
+ * embedding, or numbers. The columns lie side by side in x in the order of the list. */
+enum { UNROLL_INPUTS_MAX = 16 };
+
+typedef struct unroll_input {
+    size_t size;      /* sizeof(unroll_input) */
+    const char *name; /* to 31 bytes of UTF-8, no two alike: of its parameter, embedding.NAME.weight; of numbers or
+                         of a single column it may be NULL */
+    int tokens;       /* how many categories there are; 0: numbers */
+    int width;        /* of the embedding, or how many numbers; 0: one-hot, of a single column alone */
+} unroll_input;
+
 /* A stack, layers of one cell and perhaps a linear head: the short way to write a network. Begin with the default. */
 typedef struct unroll_spec {
     size_t size;      /* sizeof(unroll_spec) */
@@ -83,6 +95,10 @@ typedef struct unroll_spec {
                          unroll_layer, or "mean+max", both side by side; NULL: an answer for each step */
     int output;       /* width of the linear head; 0: none, the outputs are the last layer's */
     const char *loss; /* a name of unroll_loss_name, with levels or without; NULL or "none": none */
+    /* What it reads, if tokens, input and embed are 0: [n_inputs], the caller's; n_inputs 0: those three say it. */
+    const unroll_input *inputs;
+    int n_inputs;
+    float input_dropout; /* of what the first layer reads, in training; not of one-hot tokens */
 } unroll_spec;
 
 /* The cells and the optimizers by name, in order; NULL after the last. */
@@ -141,6 +157,9 @@ typedef struct unroll_network {
     const char *loss; /* of the last layer, which must be dense; xent, bce, poisson, gaussian, student-t: linear */
     const unroll_layer *layer; /* [layers], the caller's */
     int layers;
+    const unroll_input *inputs; /* as in unroll_spec */
+    int n_inputs;
+    float input_dropout; /* of the input, wherever it is read */
 } unroll_network;
 
 UNROLL_API unroll_layer unroll_layer_default(void); /* dense, bias */
@@ -158,8 +177,9 @@ UNROLL_API unroll_status unroll_network_new(const unroll_network *network, uint6
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
-/* What a model is; `layer` stays NULL: they are asked for one by one. Strings belong to the model, or are good until
- * this thread's next call. Outputs: the width of what the last layer gives. */
+/* What a model is; `layer` stays NULL: they are asked for one by one. Strings and inputs belong to the model, or are
+ * good until this thread's next call; of a single column there are none, but tokens, input and embed. Outputs: the
+ * width of what the last layer gives. */
 UNROLL_API void unroll_model_network(const unroll_model *model, unroll_network *network);
 UNROLL_API int unroll_model_layers(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
@@ -278,7 +298,8 @@ typedef struct unroll_export_config {
     const char *dtype;       /* of weights, where the format has a choice: "fp32", "fp16", "bf16", of c99 "fp32",
                                 "int8"; NULL: fp32 */
     const char *calibration; /* c99 in int8: inputs like those to come, .npy [T, input], [T, B, input] or of tokens
-                                [T], [T, B]; NULL: noise of variance 1, tokens of equal probability */
+                                [T], [T, B] (of columns .npz of tokens [T, B, token columns] and x); NULL: noise of
+                                variance 1, tokens of equal probability */
     int json;                /* 1: the format's report is one JSON object, where it has one */
     int opset;               /* ONNX; 0: the format's default */
     int steps, rows;         /* stablehlo: of the program, whose shapes are fixed */
@@ -294,7 +315,8 @@ UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *pa
 /* ---- whole sequences in files ----------------------------------------------------------- */
 
 /* A model runs over the arrays of a NumPy file. A .npz has, with PyTorch's shapes, "x" [T, B, input] or "tokens"
- * [T, B] (one sequence: without B); it may have "lengths" [B] and the states before the first step: "h0" and, of the
+ * [T, B] (one sequence: without B), of a model with columns "tokens" [T, B, token columns] and, if it has some, the
+ * numbers as "x"; it may have "lengths" [B] and the states before the first step: "h0" and, of the
  * lstm, "c0" [layers x directions, B, width], of a network of several stacks "h0.NAME". What is not there is zero,
  * or full. A .npy is x or tokens. Begin with unroll_arrays_default(). */
 typedef struct unroll_arrays_config {
@@ -351,13 +373,18 @@ UNROLL_API unroll_status unroll_stream_weights_init(void *memory, size_t bytes, 
 /* inputs [B, input]; outputs [B, output], of a model without head [B, width of h]; of a model with a pool the answers
  * to the sequences so far. Numbers that are not finite are refused before anything changes. */
 UNROLL_API unroll_status unroll_stream_step(unroll_stream *stream, const float *inputs, float *outputs);
-/* Of a model of tokens: tokens [B]. */
+/* Of a model of tokens: tokens [B], or [B, token columns]. */
 UNROLL_API unroll_status unroll_stream_step_tokens(unroll_stream *stream, const int32_t *tokens, float *outputs);
-/* Many steps: inputs [steps, B, input] or tokens [steps, B], outputs [steps, B, ..]. After a refusal the
- * stream stands where the refused step would have begun. */
+/* Of any model: tokens [B, token columns] and inputs [B, numbers], NULL where it has none of them. */
+UNROLL_API unroll_status unroll_stream_step_mixed(unroll_stream *stream, const int32_t *tokens, const float *inputs,
+                                                  float *outputs);
+/* Many steps: as a step's arrays, with an axis of steps in front. After a refusal the stream stands where the refused
+ * step would have begun. */
 UNROLL_API unroll_status unroll_stream_run(unroll_stream *stream, int steps, const float *inputs, float *outputs);
 UNROLL_API unroll_status unroll_stream_run_tokens(unroll_stream *stream, int steps, const int32_t *tokens,
                                                   float *outputs);
+UNROLL_API unroll_status unroll_stream_run_mixed(unroll_stream *stream, int steps, const int32_t *tokens,
+                                                 const float *inputs, float *outputs);
 
 /* What an inner layer of a network gave in the last step, [B, width], if it is an output (unroll_layer). */
 UNROLL_API unroll_status unroll_stream_read(const unroll_stream *stream, int layer, float *to);
@@ -371,7 +398,8 @@ UNROLL_API size_t unroll_stream_state_bytes(const unroll_stream *stream);
 UNROLL_API unroll_status unroll_stream_save(const unroll_stream *stream, void *state, size_t bytes);
 UNROLL_API unroll_status unroll_stream_load(unroll_stream *stream, const void *state, size_t bytes);
 
-UNROLL_API int unroll_stream_inputs(const unroll_stream *stream);  /* width of a row's inputs; tokens: 1 */
+UNROLL_API int unroll_stream_inputs(const unroll_stream *stream);  /* numbers of a row; without such: its tokens */
+UNROLL_API int unroll_stream_tokens(const unroll_stream *stream);  /* token columns of a row, 0 or more */
 UNROLL_API int unroll_stream_outputs(const unroll_stream *stream); /* width of a row's outputs */
 UNROLL_API const char *unroll_stream_isa(const unroll_stream *stream);
 

@@ -25,7 +25,7 @@ typedef struct unroll_integer unroll_integer;
 typedef struct unroll_calibration {
     size_t size;           /* sizeof(unroll_calibration) */
     const float *inputs;   /* [steps, rows, input], or .. */
-    const int32_t *tokens; /* .. [steps, rows]; each row begins with zero states */
+    const int32_t *tokens; /* .. [steps, rows], of columns both; each row begins with zero states */
     int steps, rows;
 } unroll_calibration;
 
@@ -35,9 +35,10 @@ UNROLL_API unroll_calibration unroll_calibration_default(void);
 UNROLL_API unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
                                             unroll_integer **integer);
 UNROLL_API void unroll_integer_free(unroll_integer *integer);
-/* Inputs beyond their format saturate, NaN counts as 0; a token that there is none of gives zeros. */
-UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const float *inputs, float *outputs);
-UNROLL_API unroll_status unroll_integer_step_token(unroll_integer *integer, int32_t token, float *outputs);
+/* tokens [token columns] and inputs [numbers], NULL where the model has none of them. Inputs beyond their format
+ * saturate, NaN counts as 0; a token that there is none of gives zeros. */
+UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const int32_t *tokens, const float *inputs,
+                                             float *outputs);
 
 /* ---- ranks: one model on many processes ------------------------------------------------- */
 

@@ -70,8 +70,8 @@ UNROLL_API void unroll_session_free(unroll_session *session);
  * one for each sequence, and those of length 0 don't count. */
 typedef struct unroll_batch {
     size_t size;                /* begin with { .size = sizeof(unroll_batch) }; the rest is 0 */
-    const int32_t *tokens;      /* [T, B] token ids */
-    const float *inputs;        /* [T, B, input] */
+    const int32_t *tokens;      /* [T, B] token ids, of a model with columns [T, B, token columns] */
+    const float *inputs;        /* [T, B, input], of a model with columns [T, B, numbers] */
     const int32_t *targets;     /* [T, B] targets of cross-entropy, -1: not counted */
     const float *target_values; /* [T, B, unroll_model_targets] of the losses of numbers, NaN: not counted */
     const int32_t *lengths;     /* [B] */

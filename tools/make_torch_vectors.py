@@ -82,6 +82,7 @@ class Case:
     ragged: bool = False    # lengths differ from row to row; 1 and T always occur
     empty_row: bool = False # and one row has length 0
     vocab: int = 0          # > 0: the input is an embedding of this many tokens, of width `input`
+    columns: tuple = ()     # (name, categories, width) side by side, 0 categories: numbers; `input` is their width
     tied: bool = False      # the head uses the embedding's weights
     loss: str = ""          # "xent", one of LOSSES or WIDE_LOSSES, or "": no head
     outputs: int = 0        # of the head
@@ -112,6 +113,8 @@ class Case:
 
     def as_json(self):
         keys = dataclasses.asdict(self)
+        if not self.columns:
+            del keys["columns"]
         if not self.loss:
             for key in ("vocab", "tied", "loss", "outputs"):
                 del keys[key]
@@ -283,11 +286,23 @@ class Model(nn.Module):
     def __init__(self, case, rnn):
         super().__init__()
         self.embedding = nn.Embedding(case.vocab, case.input) if case.vocab else None
+        if case.columns:
+            self.embedding = nn.ModuleDict({name: nn.Embedding(categories, width)
+                                            for name, categories, width in case.columns if categories})
         self.rnn = rnn
         pools = len(case.pool.split("+"))
         self.head = nn.Linear(case.width * case.directions * pools, case.outputs) if case.loss else None
         if case.tied:
             self.head.weight = self.embedding.weight
+
+
+def embedded(case, model, tokens, x):
+    """What the first layer reads."""
+    if not case.columns:
+        return model.embedding(tokens) if case.vocab else x
+    place = itertools.count()
+    return torch.cat([model.embedding[name](tokens[:, :, next(place)]) if categories else x
+                      for name, categories, _ in case.columns], 2)
 
 
 def parameters(case, model):
@@ -317,6 +332,10 @@ def draw(case, random):
     # The padding of what goes in holds numbers like any other, so that a program that reads it is caught.
     if case.vocab:
         given["tokens"] = random.randint(0, case.vocab, (case.T, case.B)).astype(np.int32)
+    elif case.columns:
+        given["tokens"] = np.stack([random.randint(0, categories, (case.T, case.B))
+                                    for _, categories, _ in case.columns if categories], 2).astype(np.int32)
+        given["x"] = normal(case.T, case.B, sum(width for _, categories, width in case.columns if not categories))
     else:
         given["x"] = normal(case.T, case.B, case.input)
     layers = case.layers * case.directions
@@ -370,7 +389,7 @@ def evaluate(case, rnn, given):
     leaf = {name: tensor[name].double().requires_grad_() for name in ("x", "h0", "c0") if name in given}
     lengths = tensor["lengths"].long()
 
-    x = model.embedding(tensor["tokens"]) if case.vocab else leaf["x"]
+    x = embedded(case, model, tensor.get("tokens"), leaf.get("x"))
     c0 = leaf["c0"] if case.has_c else torch.zeros_like(leaf["h0"])
     y, h, c = run_rnn(model.rnn, x, lengths, leaf["h0"], c0)
     results = {"hN": h} | ({"cN": c} if case.has_c else {})
@@ -459,6 +478,9 @@ def model_cases():
     yield Case("language-tied", "lstm", input=16, tied=True, ragged=True, **language)
     yield Case("language-tied-projection", "lstm", input=8, projection=8, tied=True, ragged=True, **language)
     yield Case("language-gru", "gru", input=8, ragged=True, **language)
+    columns = (("word", 11, 6), ("numbers", 0, 3), ("suffix", 7, 4), ("shape", 5, 2))
+    yield Case("tagging-columns", "lstm", 1, True, input=15, B=4, ragged=True, empty_row=True, columns=columns,
+               loss="xent", outputs=5)
     yield Case("regression-full", "lstm", loss="mse", outputs=2)
     yield Case("regression-ragged", "gru", 2, True, ragged=True, B=4, empty_row=True, loss="mse", outputs=3)
     for loss in ("huber", "bce", "poisson"):

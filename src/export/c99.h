@@ -22,6 +22,7 @@ void print_float_literal(FILE *, double value); /* "0.1f", of what is a float */
 
 /* ---- c99_step.c: the list of acts ---- */
 void print_step_function(const struct printer *);
+void print_step_head(const struct printer *); /* without what ends it */
 /* NAME(addresses of what it reads and writes) as a call, or as the head of the function. */
 void print_pointwise_call(const struct printer *, const struct pointwise *, bool is_head);
 /* v->name[first + u] */

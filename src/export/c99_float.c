@@ -243,12 +243,13 @@ static void print_pointwise(const struct printer *p, const struct pointwise *f)
     fputs("    }\n}\n\n", p->file);
 }
 
-/* A program has one embedding. */
+/* One-hot tokens are alone, embeddings are alike. */
 static void print_embedding(const struct printer *p)
 {
-    for (int i = 0; i < p->program->acts; i++)
-        if (p->program->act[i].kind == ACT_EMBED)
-            fputs(p->program->act[i].matrix < 0 ? one_hot_text : embed_text, p->file);
+    int i = 0;
+    while (i < p->program->acts && p->program->act[i].kind != ACT_EMBED) i++;
+    if (i < p->program->acts)
+        fputs(p->program->act[i].matrix < 0 ? one_hot_text : embed_text, p->file);
 }
 
 void print_float_functions(const struct printer *p)

@@ -4,10 +4,32 @@
 #include "model/layer_kind.h"
 #include "unroll_advanced.h"
 
+/* In the order of the arguments; a name may hold what would end the comment. */
+static void print_columns(const struct printer *p)
+{
+    const struct unroll_model *m = p->program->model;
+    int place = 0;
+    for (int i = 0; i < m->n_inputs; i++) {
+        const unroll_input *c = &m->inputs[i];
+        if (c->tokens)
+            fprintf(p->file, " *     token[%d], '", place++);
+        else
+            fprintf(p->file, " *     x [%d], '", c->width);
+        for (const char *at = c->name; *at; at++) fputc(letter_of_c(*at), p->file);
+        if (c->tokens)
+            fprintf(p->file, "': of %d, embedding %d\n", c->tokens, c->width);
+        else
+            fputs("'\n", p->file);
+    }
+    fputs(" *     side by side", p->file);
+}
+
 static void print_network(const struct printer *p)
 {
     const struct unroll_model *m = p->program->model;
-    if (m->tokens)
+    if (m->n_inputs > 1)
+        print_columns(p);
+    else if (m->tokens)
         fprintf(p->file, " *     token of %d", m->input);
     else
         fprintf(p->file, " *     x [%d]", m->input);
@@ -27,7 +49,7 @@ static void print_network(const struct printer *p)
 static void print_arithmetic(const struct printer *p)
 {
     if (p->program->is_integer) {
-        const struct vector *x = p->program->has_tokens ? NULL : &p->program->vector[p->program->act[0].to];
+        const struct vector *x = p->program->input < 0 ? NULL : &p->program->vector[p->program->act[0].to];
         fputs(
             " * Arithmetic: int8 weights with a scale for each row, 16-bit numbers, exact 32-bit sums; floats only where\n"
             " * inputs enter and outputs leave. All saturates. It has the bits of unroll_integer_step.",
@@ -88,16 +110,17 @@ static void print_functions(const struct printer *p)
             "void %s_init(struct %s *s);        /* all zeros: before the first step */\n"
             "void %s_reset(struct %s *s);       /* zero states: a new sequence begins */\n\n",
             n, n, n, n);
-    if (p->program->has_tokens)
-        fprintf(p->file,
-                "/* One step: y [%s_OUTPUTS] from a token 0 .. %s_SYMBOLS - 1; another counts as none. */\n"
-                "void %s_step(struct %s *s, int32_t token, float *y);\n",
-                p->upper, p->upper, n, n);
-    else
-        fprintf(p->file,
-                "/* One step: y [%s_OUTPUTS] from x [%s_INPUTS]. They must not overlap. */\n"
-                "void %s_step(struct %s *s, const float *x, float *y);\n",
-                p->upper, p->upper, n, n);
+    fprintf(p->file, "/* One step: y [%s_OUTPUTS] from ", p->upper);
+    if (program_is_of_one_token(p->program))
+        fprintf(p->file, "a token 0 .. %s_SYMBOLS - 1; another counts as none.", p->upper);
+    else if (p->program->tokens)
+        fprintf(p->file, "tokens [%s_TOKENS] (what a column does not have counts as none)", p->upper);
+    if (!program_is_of_one_token(p->program))
+        fprintf(p->file, p->program->input < 0 ? "." : "%sx [%s_INPUTS]. They must not overlap.",
+                p->program->tokens ? ", and " : "", p->upper);
+    fputs(" */\n", p->file);
+    print_step_head(p);
+    fputs(";\n", p->file);
 }
 
 static void print_symbol_table(const struct printer *p)
@@ -124,8 +147,13 @@ void print_header(const struct printer *p)
             "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n\n"
             "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
             p->upper, p->upper);
-    fprintf(p->file, "#define %s_%s %d\n#define %s_OUTPUTS %u\n\n", p->upper,
-            program->has_tokens ? "SYMBOLS" : "INPUTS", program->model->input, p->upper, outputs);
+    if (program_is_of_one_token(program))
+        fprintf(p->file, "#define %s_SYMBOLS %d\n", p->upper, program->model->input);
+    else if (program->tokens)
+        fprintf(p->file, "#define %s_TOKENS %d\n", p->upper, program->tokens);
+    if (program->input >= 0)
+        fprintf(p->file, "#define %s_INPUTS %u\n", p->upper, program->vector[program->input].size);
+    fprintf(p->file, "#define %s_OUTPUTS %u\n\n", p->upper, outputs);
     print_struct(p);
     print_symbol_table(p);
     print_functions(p);

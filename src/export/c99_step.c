@@ -76,16 +76,16 @@ void print_element(const struct printer *p, const struct binding *b)
 static const char *const forms[][2] = {
     [ACT_ENTER] = {"", "enter($T, $F, $n, $q);      /* 2^$Q */"},
     [ACT_LEAVE] = {"memcpy($T, $F, $n * sizeof(float));", "leave_$S($T, $F, $n, $e);      /* 2^$E */"},
-    [ACT_EMBED] = {"embed($T, known ? $W + token * $n : NULL, $n);",
-                   "embed($T, known ? $W + token * $n : NULL, known ? $M[token] : 0, $n, $s);"},
+    [ACT_EMBED] = {"embed($T, $K ? $W + $t * $n : NULL, $n);",
+                   "embed($T, $K ? $W + $t * $n : NULL, $K ? $M[$t] : 0, $n, $s);"},
     [ACT_PRODUCT] = {"product($T, $W, $F, $B, $n, $k, $a);", "product($T, $W, $F, $M, $B, $n, $k, $a, $s);"},
-    [ACT_COLUMN] = {"column($T, known ? $W + token * $r : NULL, $B, $n);",
-                    "column($T, known ? $W + token * $r : NULL, $M, $B, $n, $s);"},
+    [ACT_COLUMN] = {"column($T, $K ? $W + $t * $r : NULL, $B, $n);",
+                    "column($T, $K ? $W + $t * $r : NULL, $M, $B, $n, $s);"},
     [ACT_SOFTMAX] = {"softmax($T, $F, $n);", "softmax($T, $F, $n, $f);"},
     [ACT_POOL] = {"pool_$P($T, $F, $Z, $n);", "pool_max($T, $F, $Z, $n);"},
     [ACT_COPY] = {"memcpy($T, $F, $n * sizeof(float));", "copy_$S($T, $F, $n, $d);"},
 };
-static const char *const one_hot[2] = {"one_hot($T, token, $n);", "one_hot($T, token, $n, $Q);"};
+static const char *const one_hot[2] = {"one_hot($T, $t, $n);", "one_hot($T, $t, $n, $Q);"};
 
 static void print_bias(const struct printer *p, const struct act *a)
 {
@@ -107,6 +107,12 @@ static void print_matrix(const struct printer *p, const struct act *a)
         fprintf(p->file, " + %u * %u", a->row, m->width);
 }
 
+/* "token", or one of several: "token[1]". */
+static void print_token(const struct printer *p, const char *name, int place)
+{
+    fprintf(p->file, program_is_of_one_token(p->program) ? "%s" : "%s[%d]", name, place);
+}
+
 static void print_argument_of(const struct printer *p, const struct act *a, char letter)
 {
     const struct vector *to = &p->program->vector[a->to], *from = &p->program->vector[a->from < 0 ? a->to : a->from];
@@ -118,6 +124,8 @@ static void print_argument_of(const struct printer *p, const struct act *a, char
     case 'Z': print_vector(p, &p->program->vector[a->state], 0); break;
     case 'S': fputs(from->is_sum ? "sums" : "short", p->file); break;
     case 'W': print_matrix(p, a); break;
+    case 't': print_token(p, "token", a->token); break;
+    case 'K': print_token(p, "known", a->token); break;
     case 'B': print_bias(p, a); break;
     case 'M': fprintf(p->file, "multiplier_%d", (int)(a - p->program->act)); break;
     case 'n': fprintf(p->file, "%u", a->count); break;
@@ -173,13 +181,33 @@ static bool uses_token(const struct program *p)
     return false;
 }
 
+/* Of several columns, which have different vocabularies. */
+static void print_known(const struct printer *p)
+{
+    fprintf(p->file, "    const int known[%s_TOKENS] = {", p->upper);
+    for (int i = 0; i < p->program->tokens; i++)
+        fprintf(p->file, "%stoken[%d] >= 0 && token[%d] < %d", i ? ", " : "", i, i,
+                model_categories(p->program->model, i));
+    fputs("};\n", p->file);
+}
+
+void print_step_head(const struct printer *p)
+{
+    fprintf(p->file, "void %s_step(struct %s *s", p->prefix, p->prefix);
+    if (p->program->tokens)
+        fputs(program_is_of_one_token(p->program) ? ", int32_t token" : ", const int32_t *token", p->file);
+    fprintf(p->file, "%s, float *y)", p->program->input < 0 ? "" : ", const float *x");
+}
+
 void print_step_function(const struct printer *p)
 {
     int layer = -1;
-    fprintf(p->file, "void %s_step(struct %s *s, %s, float *y)\n{\n", p->prefix, p->prefix,
-            p->program->has_tokens ? "int32_t token" : "const float *x");
-    if (p->program->has_tokens && uses_token(p->program))
+    print_step_head(p);
+    fputs("\n{\n", p->file);
+    if (program_is_of_one_token(p->program) && uses_token(p->program))
         fprintf(p->file, "    const int known = token >= 0 && token < %s_SYMBOLS;\n", p->upper);
+    else if (p->program->tokens && uses_token(p->program))
+        print_known(p);
     for (int i = 0; i < p->program->acts; i++) {
         const struct act *a = &p->program->act[i];
         if (a->layer > layer)

@@ -10,8 +10,8 @@
 
 struct run {
     struct program *p;
-    double **value; /* [vectors][size] */
-    int32_t token;
+    double **value;       /* [vectors][size] */
+    const int32_t *token; /* of this step */
 };
 
 static void note(double *largest, double value)
@@ -79,7 +79,7 @@ static void run_product(const struct run *r, const struct act *a)
         const float *w = m->values + (size_t)(a->row + i) * m->width;
         double sum = (a->adds ? y[i] : 0) + (bias ? (double)bias[i] : 0);
         if (a->kind == ACT_COLUMN)
-            sum += (double)w[r->token];
+            sum += (double)w[r->token[a->token]];
         for (uint32_t k = 0; a->kind == ACT_PRODUCT && k < m->width; k++) sum += (double)w[k] * r->value[a->from][k];
         y[i] = sum;
     }
@@ -95,9 +95,10 @@ static void run_softmax(const double *x, double *y, uint32_t n)
 
 static void run_embed(const struct run *r, const struct act *a)
 {
+    const size_t token = (size_t)r->token[a->token];
     for (uint32_t i = 0; i < a->count; i++)
-        r->value[a->to][i] = a->matrix < 0 ? i == (uint32_t)r->token
-                                           : (double)r->p->matrix[a->matrix].values[(size_t)r->token * a->count + i];
+        r->value[a->to][a->to_first + i] =
+            a->matrix < 0 ? i == token : (double)r->p->matrix[a->matrix].values[token * a->count + i];
 }
 
 /* Of integers the largest alone. */
@@ -129,12 +130,15 @@ static void forget(const struct run *r)
     for (int i = 0; i < r->p->vectors; i++) memset(r->value[i], 0, r->p->vector[i].size * sizeof **r->value);
 }
 
+/* Of a frame. */
+static uint32_t numbers_of(const struct program *p) { return p->input < 0 ? 0 : p->vector[p->input].size; }
+
 static void step(struct run *r, const struct calibration *c, size_t at)
 {
     struct program *p = r->p;
-    const uint32_t width = p->has_tokens ? 0 : p->vector[p->input].size;
+    const uint32_t width = numbers_of(p);
     for (uint32_t i = 0; i < width; i++) r->value[p->input][i] = (double)c->frames[at * width + i];
-    r->token = p->has_tokens ? c->tokens[at] : 0;
+    r->token = c->tokens + at * (size_t)p->tokens;
     for (int i = 0; i < p->acts; i++) run_act(r, &p->act[i]);
     for (int i = 0; i < p->vectors; i++)
         for (uint32_t k = 0; k < p->vector[i].size; k++) note(&p->vector[i].largest, r->value[i][k]);
@@ -142,16 +146,19 @@ static void step(struct run *r, const struct calibration *c, size_t at)
 
 static unroll_status check_calibration(const struct program *p, const struct calibration *c)
 {
-    const size_t frames = c->steps * c->rows, width = p->has_tokens ? 1 : p->vector[p->input].size;
-    if (p->has_tokens ? !c->tokens : !c->frames)
+    const size_t frames = c->steps * c->rows, width = numbers_of(p), tokens = (size_t)p->tokens;
+    if ((tokens && !c->tokens) || (width && !c->frames))
         return fail(UNROLL_DATA, "the model reads %s, and the calibration has none",
-                    p->has_tokens ? "tokens" : "vectors of floats");
+                    tokens && !c->tokens ? "tokens" : "vectors of floats");
     if (!frames)
         return fail(UNROLL_DATA, "the calibration has no frame");
+    for (size_t i = 0; i < frames * tokens; i++)
+        if (c->tokens[i] < 0 || c->tokens[i] >= model_categories(p->model, (int)(i % tokens)))
+            return fail(UNROLL_DATA, "the calibration's frame %zu holds a token that the model does not have",
+                        i / tokens);
     for (size_t i = 0; i < frames * width; i++)
-        if (p->has_tokens ? c->tokens[i] < 0 || c->tokens[i] >= p->model->input : !isfinite(c->frames[i]))
-            return fail(UNROLL_DATA, "the calibration's frame %zu holds %s", i / width,
-                        p->has_tokens ? "a token that the model does not have" : "a number that is not finite");
+        if (!isfinite(c->frames[i]))
+            return fail(UNROLL_DATA, "the calibration's frame %zu holds a number that is not finite", i / width);
     return UNROLL_OK;
 }
 
@@ -193,19 +200,17 @@ static float noise(size_t i)
 
 static unroll_status run_noise(struct program *p)
 {
-    const size_t frames = (size_t)NOISE_STEPS * NOISE_ROWS, width = p->has_tokens ? 1 : p->vector[p->input].size;
-    float *x = allocate_zeroed(frames * width, sizeof *x);
-    int32_t *token = (void *)x;
+    const size_t frames = (size_t)NOISE_STEPS * NOISE_ROWS, width = numbers_of(p), tokens = (size_t)p->tokens;
+    float *x = allocate_zeroed(frames * (width + tokens), sizeof *x);
     if (!x)
         return fail(UNROLL_RESOURCE, "no memory for %zu frames of noise", frames);
-    for (size_t i = 0; i < frames * width; i++)
-        if (p->has_tokens) {
-            uint32_t words[4];
-            philox((uint32_t[2]){0x63393921, 0}, (uint32_t[4]){(uint32_t)i, 0, 0, 0}, words);
-            token[i] = (int32_t)(words[0] % (uint32_t)p->model->input);
-        } else {
-            x[i] = noise(i);
-        }
+    int32_t *token = (void *)(x + frames * width);
+    for (size_t i = 0; i < frames * tokens; i++) {
+        uint32_t words[4];
+        philox((uint32_t[2]){0x63393921, 0}, (uint32_t[4]){(uint32_t)i, 0, 0, 0}, words);
+        token[i] = (int32_t)(words[0] % (uint32_t)model_categories(p->model, (int)(i % tokens)));
+    }
+    for (size_t i = 0; i < frames * width; i++) x[i] = noise(i);
     unroll_status status = run(p, &(struct calibration){x, token, NOISE_STEPS, NOISE_ROWS});
     release(x);
     return status;

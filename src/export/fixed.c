@@ -13,7 +13,7 @@
 struct unroll_integer {
     struct program *program;
     void **value; /* [vectors] floats of the caller, int32_t of sums, int16_t of others */
-    int32_t token;
+    int32_t token[UNROLL_INPUTS_MAX];
 };
 
 /* ---- pointwise ------------------------------------------------------------------------- */
@@ -89,7 +89,8 @@ static void run_pointwise(const struct unroll_integer *r, const struct pointwise
 static void run_products(const struct unroll_integer *r, const struct act *a)
 {
     const struct matrix *m = &r->program->matrix[a->matrix];
-    const bool known = r->token >= 0 && (uint32_t)r->token < m->width;
+    const int32_t token = r->token[a->token];
+    const bool known = token >= 0 && (uint32_t)token < m->width;
     int32_t *y = (int32_t *)r->value[a->to] + a->to_first;
     if (a->kind == ACT_PRODUCT) {
         product(y, m->q + (size_t)a->row * m->width, r->value[a->from], a->multiplier, a->bias_q, (int)a->count,
@@ -97,21 +98,21 @@ static void run_products(const struct unroll_integer *r, const struct act *a)
         return;
     }
     for (uint32_t i = 0; i < a->count; i++) /* of q, which has rows and no columns in memory */
-        column(y + i, known ? m->q + (size_t)i * m->width + r->token : NULL, a->multiplier + i,
+        column(y + i, known ? m->q + (size_t)i * m->width + token : NULL, a->multiplier + i,
                a->bias_q ? a->bias_q + i : NULL, 1, a->shift);
 }
 
 static void run_embed(const struct unroll_integer *r, const struct act *a)
 {
-    int16_t *y = r->value[a->to];
+    const int32_t token = r->token[a->token];
+    int16_t *y = (int16_t *)r->value[a->to] + a->to_first;
     if (a->matrix < 0) {
-        one_hot(y, r->token, (int)a->count, r->program->vector[a->to].fraction);
+        one_hot(y, token, (int)a->count, r->program->vector[a->to].fraction);
         return;
     }
     const struct matrix *m = &r->program->matrix[a->matrix];
-    const bool known = r->token >= 0 && (uint32_t)r->token < m->rows;
-    embed(y, known ? m->q + (size_t)r->token * m->width : NULL, known ? a->multiplier[r->token] : 0, (int)a->count,
-          a->shift);
+    const bool known = token >= 0 && (uint32_t)token < m->rows;
+    embed(y, known ? m->q + (size_t)token * m->width : NULL, known ? a->multiplier[token] : 0, (int)a->count, a->shift);
 }
 
 static void run_copy(const struct unroll_integer *r, const struct act *a)
@@ -211,22 +212,16 @@ static void run_step(unroll_integer *r, float *outputs)
     memcpy(outputs, r->value[r->program->output], y->size * sizeof *outputs);
 }
 
-unroll_status unroll_integer_step(unroll_integer *r, const float *inputs, float *outputs)
+unroll_status unroll_integer_step(unroll_integer *r, const int32_t *tokens, const float *inputs, float *outputs)
 {
-    if (r->program->has_tokens || !inputs || !outputs)
-        return fail(UNROLL_USAGE, "a step of this model needs %s, and outputs",
-                    r->program->has_tokens ? "a token: unroll_integer_step_token" : "inputs");
-    memcpy(r->value[r->program->input], inputs, r->program->vector[r->program->input].size * sizeof *inputs);
-    run_step(r, outputs);
-    return UNROLL_OK;
-}
-
-unroll_status unroll_integer_step_token(unroll_integer *r, int32_t token, float *outputs)
-{
-    if (!r->program->has_tokens || !outputs)
-        return fail(UNROLL_USAGE, "a step of this model needs %s, and outputs",
-                    r->program->has_tokens ? "a token" : "inputs: unroll_integer_step");
-    r->token = token;
+    const struct program *p = r->program;
+    if (!tokens != !p->tokens || !inputs != (p->input < 0) || !outputs)
+        return fail(UNROLL_USAGE, "a step of this model needs %s%s%s, and outputs", p->tokens ? "tokens" : "",
+                    p->tokens && p->input >= 0 ? " and " : "", p->input >= 0 ? "inputs" : "");
+    if (tokens)
+        memcpy(r->token, tokens, (size_t)p->tokens * sizeof *tokens);
+    if (inputs)
+        memcpy(r->value[p->input], inputs, p->vector[p->input].size * sizeof *inputs);
     run_step(r, outputs);
     return UNROLL_OK;
 }

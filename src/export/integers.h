@@ -4,8 +4,8 @@
 #define EXPORT_INTEGERS_H
 #include "export/program.h"
 
-/* Inputs of which magnitudes are learned: [steps, rows, width] or tokens [steps, rows], each row from zero
- * states. */
+/* Inputs of which magnitudes are learned: [steps, rows, width] and tokens [steps, rows, columns], NULL where the model
+ * reads none of them; each row from zero states. */
 struct calibration {
     const float *frames;
     const int32_t *tokens;

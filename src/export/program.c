@@ -118,11 +118,15 @@ static const struct parameter *parameter_of(const struct lowering *l, const stru
 /* A row of the table, or one-hot. */
 static unroll_status lower_embed(struct lowering *l, const struct op *op)
 {
+    const struct parameter *table = parameter_of(l, &op->view[EMBED_TABLE]);
+    const struct view *to = &op->view[EMBED_OUT];
     struct act act = {.kind = ACT_EMBED, .layer = -1, .from = ABSENT_VECTOR, .matrix = -1};
-    TRY(vector_of(l, op->view[EMBED_OUT].buffer, PLACE_WORK, &act.to));
-    act.count = l->p->vector[act.to].size;
-    if (op->view[EMBED_TABLE].access)
-        act.matrix = program_matrix(l->p, PARAM_EMBEDDING, 0);
+    TRY(vector_of(l, to->buffer, PLACE_WORK, &act.to));
+    act.to_first = view_first(l, to);
+    act.count = to->count[2];
+    if (table)
+        act.matrix = program_matrix(l->p, PARAM_EMBEDDING, table->layer);
+    for (int i = 0; table && i < table->layer; i++) act.token += l->p->model->inputs[i].tokens > 0;
     return program_push(l->p, &act);
 }
 
@@ -232,7 +236,7 @@ static unroll_status begin(struct lowering *l)
     struct program *p = l->p;
     int x = plan_find_buffer(l->plan, "x");
     p->input = ABSENT_VECTOR;
-    p->has_tokens = x < 0;
+    p->tokens = model_token_columns(p->model);
     if (x < 0)
         return UNROLL_OK;
     TRY(program_add_vector(p, "x", buffer_size(&l->plan->buffer[x]), PLACE_CALLER, &p->input));

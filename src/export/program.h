@@ -92,6 +92,7 @@ struct act {
     bool is_mean;                 /* of a pool */
     uint32_t to_first, count;     /* the part of `to` */
     int matrix;                   /* index, or -1 */
+    int token;                    /* which of the step's tokens */
     uint32_t row;                 /* the first of count rows */
     const struct parameter *bias; /* or NULL */
     uint32_t bias_first;
@@ -104,12 +105,13 @@ struct act {
 
 struct program {
     const struct unroll_model *model;
-    bool is_integer, has_tokens;
+    bool is_integer;
+    int tokens; /* columns of a step; 0: it reads numbers alone */
     struct vector vector[8 * MODEL_LAYERS_MAX];
     struct matrix matrix[4 * MODEL_LAYERS_MAX];
     struct act act[16 * MODEL_LAYERS_MAX];
     int vectors, matrices, acts;
-    int input, output; /* vectors of the caller; the input may be absent */
+    int input, output; /* vectors of the caller; the input is absent where no numbers are read */
     uint32_t work[2];  /* numbers of the pools: sums (of floats: everything), others */
 };
 
@@ -127,6 +129,9 @@ struct recurrence {
 unroll_status program_add_recurrence(struct program *, const struct recurrence *);
 unroll_status program_add_activation(struct program *, int layer, int from, int to);
 int program_matrix(struct program *, enum parameter_role role, int layer); /* its index; -1: none there */
+
+/* A token alone is the argument of a step; beside others or numbers it is one of an array. */
+static inline bool program_is_of_one_token(const struct program *p) { return p->model->tokens; }
 
 /* What may stand in a name of C for it. */
 static inline char letter_of_c(char c)

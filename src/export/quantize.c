@@ -140,7 +140,7 @@ static void size_vectors(struct program *p, double margin)
     for (int i = 0; i < p->vectors; i++) p->vector[i].fraction = fraction_for(p->vector[i].largest);
 }
 
-/* A one-hot vector has one number, 1. */
+/* A one-hot vector has one number, 1; beside a column there are others. */
 static void size_tables(struct program *p)
 {
     for (int i = 0; i < p->acts; i++) {
@@ -150,7 +150,9 @@ static void size_tables(struct program *p)
             continue;
         const struct matrix *m = a->matrix < 0 ? NULL : &p->matrix[a->matrix];
         for (uint32_t k = 0; m && k < m->rows; k++) largest = fmax(largest, 127 * m->scale[k]);
-        p->vector[a->to].fraction = a->matrix < 0 ? 14 : fraction_for(largest);
+        struct vector *v = &p->vector[a->to];
+        v->largest = a->count < v->size ? fmax(v->largest, largest) : largest;
+        v->fraction = a->matrix < 0 ? 14 : fraction_for(v->largest);
     }
 }
 

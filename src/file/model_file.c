@@ -61,6 +61,17 @@ static json_t *layers_to_json(const struct unroll_model *m)
     return whole(json, good);
 }
 
+static json_t *inputs_to_json(const struct unroll_model *m)
+{
+    json_t *json = json_array();
+    bool good = true;
+    for (int i = 0; good && i < m->n_inputs; i++)
+        good = !json_array_append_new(json, json_pack("{ss si si}", "name", m->inputs[i].name, "tokens",
+                                                      m->inputs[i].tokens, "width", m->inputs[i].width));
+    return whole(json, good);
+}
+
+/* What was added later stands there only where it says something: files of others are what they were. */
 static json_t *network_to_json(const struct unroll_model *m)
 {
     json_t *json =
@@ -68,6 +79,10 @@ static json_t *network_to_json(const struct unroll_model *m)
     bool good = json != NULL;
 #define SET_INTEGER(name) good = good && !json_object_set_new(json, #name, json_integer(m->name));
     NETWORK_INTEGERS(SET_INTEGER)
+    if (m->n_inputs > 1)
+        good = good && !json_object_set_new(json, "inputs", inputs_to_json(m));
+    if (m->input_dropout > 0)
+        good = good && !json_object_set_new(json, "input_dropout", json_real((double)m->input_dropout));
     return whole(json, good);
 }
 
@@ -285,13 +300,41 @@ unroll_status layers_from_json(json_t *json, const char *path, unroll_layer laye
     return UNROLL_OK;
 }
 
+static unroll_status inputs_from_json(json_t *json, const char *path, unroll_input input[UNROLL_INPUTS_MAX],
+                                      unroll_network *n)
+{
+    static const char *const known[] = {"name", "tokens", "width", NULL};
+    const size_t count = json_array_size(json);
+    int64_t integer;
+    if (!json_is_array(json) || count < 2 || count > UNROLL_INPUTS_MAX)
+        return fail(UNROLL_DATA, "'%s': its inputs are not an array of 2 to %d", path, UNROLL_INPUTS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        json_t *column = json_array_get(json, i);
+        char where[512];
+        snprintf(where, sizeof where, "%.400s: input %zu", path, i);
+        input[i] = (unroll_input){.size = sizeof *input};
+        TRY(json_fields_known(column, where, known));
+        TRY(json_field_string(column, where, "name", &input[i].name));
+        TRY(json_field_integer(column, where, "tokens", 0, INT32_MAX, &integer));
+        input[i].tokens = (int)integer;
+        TRY(json_field_integer(column, where, "width", 0, INT32_MAX, &integer));
+        input[i].width = (int)integer;
+    }
+    n->inputs = input;
+    n->n_inputs = (int)count;
+    return UNROLL_OK;
+}
+
 static unroll_status new_from_json(json_t *json, const char *path, struct unroll_model **m)
 {
-    static const char *const known[] = {"embedding", "loss", "layers", NETWORK_INTEGERS(KNOWN) NULL};
+    static const char *const known[] = {"embedding", "loss",          "layers",
+                                        "inputs",    "input_dropout", NETWORK_INTEGERS(KNOWN) NULL};
+    unroll_input input[UNROLL_INPUTS_MAX];
     unroll_layer layer[MODEL_LAYERS_MAX];
     unroll_network n = unroll_network_default();
     json_t *layers;
     int64_t integer;
+    double real = 0;
     TRY(json_fields_known(json, path, known));
     TRY(json_field_string(json, path, "embedding", &n.embedding));
     TRY(json_field_string(json, path, "loss", &n.loss));
@@ -300,6 +343,11 @@ static unroll_status new_from_json(json_t *json, const char *path, struct unroll
     TRY(json_field_integer(json, path, #name, 0, INT32_MAX, &integer));                     \
     n.name = (int)integer;
     NETWORK_INTEGERS(GET_INTEGER)
+    if (json_object_get(json, "inputs"))
+        TRY(inputs_from_json(json_object_get(json, "inputs"), path, input, &n));
+    if (json_object_get(json, "input_dropout"))
+        TRY(json_field_real(json, path, "input_dropout", &real));
+    n.input_dropout = (float)real;
     TRY(layers_from_json(layers, path, layer, &n));
     return unroll_network_new(&n, 0, m);
 }

@@ -155,9 +155,56 @@ static struct dims states_of(const struct layer *l)
     return (struct dims){3, {(size_t)l->directions, 0, l->hidden}, {NULL, "batch", NULL}};
 }
 
+/* Column `column` of the tokens, [time, batch], and its rows. */
+static void export_column(struct exporter *e, int column, int64_t place)
+{
+    const unroll_input *c = &e->m->inputs[column];
+    const size_t dim[] = {(size_t)c->tokens, (size_t)c->width};
+    char table[32], chosen[32], ids[32], rows[32], inputs[80];
+    snprintf(table, sizeof table, "embedding.%d.weight", column);
+    snprintf(chosen, sizeof chosen, "column.%d", column);
+    snprintf(ids, sizeof ids, "tokens.%d", column);
+    snprintf(rows, sizeof rows, "embedded.%d", column);
+    put_integers(e, chosen, 0, &place, 1);
+    put_floats(put_tensor(e, table, ONNX_FLOAT, 2, dim), model_values(e->m, PARAM_EMBEDDING, column, 0),
+               dim[0] * dim[1]);
+    snprintf(inputs, sizeof inputs, "tokens %s", chosen);
+    size_t node = begin_node(e, "Gather", inputs, ids);
+    put_int(e, "axis", 2);
+    pb_end(&e->w, node);
+    snprintf(inputs, sizeof inputs, "%s %s", table, ids);
+    put_node(e, "Gather", inputs, rows);
+}
+
+/* Several columns: "tokens" [time, batch, token columns] and "x", the numbers. */
+static void export_columns(struct exporter *e)
+{
+    const struct unroll_model *m = e->m;
+    const size_t tokens = (size_t)model_token_columns(m);
+    char joined[UNROLL_INPUTS_MAX * 16 + 1] = "";
+    int64_t place = 0;
+    put_value_info(e, GRAPH_INPUT, "tokens", ONNX_INT64, sequence_of(tokens));
+    if (model_numbers(m))
+        put_value_info(e, GRAPH_INPUT, "x", ONNX_FLOAT, sequence_of((size_t)model_numbers(m)));
+    for (int i = 0; i < m->n_inputs; i++) {
+        char *end = joined + strlen(joined);
+        if (m->inputs[i].tokens)
+            export_column(e, i, place++);
+        snprintf(end, 16, m->inputs[i].tokens ? " embedded.%d" : " x", i);
+    }
+    snprintf(e->y[0], sizeof e->y[0], "embedded");
+    size_t node = begin_node(e, "Concat", joined + 1, "embedded");
+    put_int(e, "axis", 2);
+    pb_end(&e->w, node);
+}
+
 static void export_input(struct exporter *e)
 {
     const struct unroll_model *s = e->m;
+    if (s->n_inputs > 1) {
+        export_columns(e);
+        return;
+    }
     if (!s->tokens) {
         snprintf(e->y[0], sizeof e->y[0], "x");
         put_value_info(e, GRAPH_INPUT, "x", ONNX_FLOAT, sequence_of((size_t)s->input));

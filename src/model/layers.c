@@ -48,13 +48,25 @@ static bool is_name(const char *name)
     return name && *name && strlen(name) < sizeof((struct layer *)0)->name && utf8_is_valid(name);
 }
 
-/* Parameters are named by it: letters, digits, dots and such, and no two layers alike. */
-static unroll_status check_name(const struct layer *layers, int index, const char *name, int level,
-                                const char *embedding)
+/* What the embedding of a column is called; of a single one the network's name for it. */
+static bool is_embedding(const unroll_network *n, const char *name)
 {
-    if (!is_name(name) || !strcmp(name, embedding))
-        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes of UTF-8, not '%.63s'", index,
-                    sizeof layers->name - 1, embedding);
+    const char *embedding = n->embedding ? n->embedding : "embedding";
+    const size_t length = strlen(embedding);
+    bool is = !strcmp(name, embedding);
+    for (int i = 0; i < n->n_inputs && n->n_inputs > 1; i++)
+        is |= n->inputs[i].tokens && !strncmp(name, embedding, length) && name[length] == '.' &&
+              !strcmp(name + length + 1, n->inputs[i].name);
+    return is;
+}
+
+/* Parameters are named by it: letters, digits, dots and such, and no two layers alike. */
+static unroll_status check_name(const unroll_network *n, const struct layer *layers, int index, const char *name,
+                                int level)
+{
+    if (!is_name(name) || is_embedding(n, name))
+        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes of UTF-8, not an embedding's, '%.63s'",
+                    index, sizeof layers->name - 1, n->embedding ? n->embedding : "embedding");
     for (int i = 0; i < index; i++)
         if (!strcmp(layers[i].name, name) && layers[i].level == level)
             return fail(UNROLL_USAGE, "layers %d and %d are both named '%s'%s", i, index, name,
@@ -67,8 +79,9 @@ static bool is_pooled(const struct layer *layers, int source)
     return source != SOURCE_INPUT && layers[source].pooled;
 }
 
-/* What the layer reads: the sources it names, or the layer before it. */
-static unroll_status connect(const unroll_network *n, const struct layer *layers, int index, struct layer *l)
+/* What the layer reads: the sources it names, or the layer before it. `input`: the width of the network's. */
+static unroll_status connect(const unroll_network *n, uint32_t input, const struct layer *layers, int index,
+                             struct layer *l)
 {
     const unroll_layer *g = &n->layer[index];
     l->sources = g->sources ? g->sources : 1;
@@ -80,8 +93,7 @@ static unroll_status connect(const unroll_network *n, const struct layer *layers
         if (l->source[k] < SOURCE_INPUT || l->source[k] >= index)
             return fail(UNROLL_USAGE, "layer %d reads layer %d; it may read %d (the input) to %d", index, l->source[k],
                         SOURCE_INPUT, index - 1);
-        l->input += l->source[k] == SOURCE_INPUT ? (uint32_t)(n->tokens && n->embed ? n->embed : n->input)
-                                                 : layers[l->source[k]].outputs;
+        l->input += l->source[k] == SOURCE_INPUT ? input : layers[l->source[k]].outputs;
         if (k > 0 && is_pooled(layers, l->source[k]) != l->pooled)
             return fail(UNROLL_USAGE,
                         "layer %d reads every step of layer %d beside the one answer that a pool makes of a sequence; "
@@ -92,8 +104,8 @@ static unroll_status connect(const unroll_network *n, const struct layer *layers
     return UNROLL_OK;
 }
 
-static unroll_status take_layer(const unroll_network *n, const struct cell_declaration *cell, struct layer *layers,
-                                int index)
+static unroll_status take_layer(const unroll_network *n, uint32_t input, const struct cell_declaration *cell,
+                                struct layer *layers, int index)
 {
     const unroll_layer *g = &n->layer[index];
     const struct layer_kind *kind = layer_kind_find(g->kind ? g->kind : "");
@@ -101,10 +113,10 @@ static unroll_status take_layer(const unroll_network *n, const struct cell_decla
         .kind = kind, .bias = g->bias != 0, .dropout = g->dropout, .is_output = g->output || index + 1 == n->layers};
     if (g->size != sizeof *g)
         return fail(UNROLL_USAGE, "layer %d was not begun with unroll_layer_default()", index);
-    TRY(check_name(layers, index, g->name, g->level, n->embedding ? n->embedding : "embedding"));
+    TRY(check_name(n, layers, index, g->name, g->level));
     TRY(check_layer_sizes(g, kind, index));
     snprintf(l.name, sizeof l.name, "%s", g->name);
-    TRY(connect(n, layers, index, &l));
+    TRY(connect(n, input, layers, index, &l));
     TRY(kind->take(g, index, cell, &l));
     layers[index] = l;
     return UNROLL_OK;
@@ -112,34 +124,29 @@ static unroll_status take_layer(const unroll_network *n, const struct cell_decla
 
 static unroll_status check_network(const unroll_network *n)
 {
-    enum { MAX = 1 << 20 };
     if (!n || n->size != sizeof *n || !n->layer)
         return fail(UNROLL_USAGE, "the network was not begun with unroll_network_default(), or has no layers");
     TRY(check_range("layers", n->layers, 1, MODEL_LAYERS_MAX));
-    TRY(check_range("input", n->input, 1, MAX * 8));
-    TRY(check_range("embed", n->embed, 0, MAX));
-    if (!n->tokens && (n->embed || n->tied))
-        return fail(UNROLL_USAGE, "embed and tied are for models of tokens (tokens = 1)");
     if (n->embedding && !is_name(n->embedding))
         return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes of UTF-8",
                     sizeof((struct layer *)0)->name - 1);
     return UNROLL_OK;
 }
 
-static unroll_status check_tied(const unroll_network *n, const struct layer *last)
+static unroll_status check_tied(const unroll_input *column, const struct layer *last)
 {
     if (!last->kind->is_affine || last->activation.kind != ACTIVATION_LINEAR)
         return fail(UNROLL_USAGE, "tied: a dense, linear layer, the last, has the embedding's weights");
-    if ((uint32_t)n->embed != last->input)
+    if ((uint32_t)column->width != last->input)
         return fail(UNROLL_USAGE, "a tied head needs an embedding as wide as what it reads; fix: embed = %u, not %d",
-                    (unsigned)last->input, n->embed);
-    if ((uint32_t)n->input != last->outputs)
-        return fail(UNROLL_USAGE, "a tied head has as many outputs as there are tokens: output = %d, not %u", n->input,
-                    (unsigned)last->outputs);
+                    (unsigned)last->input, column->width);
+    if ((uint32_t)column->tokens != last->outputs)
+        return fail(UNROLL_USAGE, "a tied head has as many outputs as there are tokens: output = %d, not %u",
+                    column->tokens, (unsigned)last->outputs);
     return UNROLL_OK;
 }
 
-static unroll_status check_last(const unroll_network *n, const struct layer *last)
+static unroll_status check_last(const unroll_network *n, const unroll_input *column, const struct layer *last)
 {
     struct loss_choice choice;
     TRY(loss_choose(n->loss, &choice));
@@ -155,17 +162,21 @@ static unroll_status check_last(const unroll_network *n, const struct layer *las
         return fail(UNROLL_USAGE, "loss = '%s' takes %d results for each target; fix: output = %u, not %u", choice.text,
                     choice.results, (last->outputs / (uint32_t)choice.results + 1) * (unsigned)choice.results,
                     (unsigned)last->outputs);
-    return n->tied ? check_tied(n, last) : UNROLL_OK;
+    return n->tied ? check_tied(column, last) : UNROLL_OK;
 }
 
 unroll_status layers_of_network(const unroll_network *n, const struct cell_declaration *cell, struct layer **layers)
 {
+    unroll_input inputs[UNROLL_INPUTS_MAX];
+    int n_inputs;
     TRY(check_network(n));
+    TRY(inputs_of_network(n, inputs, &n_inputs));
+    const uint32_t input = inputs_width(inputs, n_inputs);
     struct layer *made = allocate_zeroed((size_t)n->layers, sizeof *made);
     unroll_status status = made ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %d layers", n->layers);
-    for (int i = 0; i < n->layers && status == UNROLL_OK; i++) status = take_layer(n, cell, made, i);
+    for (int i = 0; i < n->layers && status == UNROLL_OK; i++) status = take_layer(n, input, cell, made, i);
     if (status == UNROLL_OK)
-        status = check_last(n, &made[n->layers - 1]);
+        status = check_last(n, inputs, &made[n->layers - 1]);
     if (status != UNROLL_OK) {
         release(made);
         return status;

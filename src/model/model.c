@@ -12,8 +12,6 @@
 
 /* ---- parameters ------------------------------------------------------------------------ */
 
-uint32_t model_input(const struct unroll_model *m) { return (uint32_t)(m->embed ? m->embed : m->input); }
-
 uint32_t model_source(const struct unroll_model *m, int source)
 {
     return source == SOURCE_INPUT ? model_input(m) : m->layer[source].outputs;
@@ -49,10 +47,12 @@ static void name_parameter(const struct unroll_model *m, struct parameter *q)
         [PARAM_B_IH] = "bias_ih",     [PARAM_B_HH] = "bias_hh",   [PARAM_VECTOR] = "weight_peephole",
         [PARAM_W_HR] = "weight_hr",   [PARAM_W_DENSE] = "weight", [PARAM_B_DENSE] = "bias",
     };
-    const struct layer *l = &m->layer[q->layer];
-    const bool of_cell = q->role >= PARAM_W_IH && q->role <= PARAM_W_HR;
-    if (!of_cell)
-        snprintf(q->name, sizeof q->name, "%s.%s", q->role == PARAM_EMBEDDING ? m->embedding : l->name, names[q->role]);
+    const bool of_cell = q->role >= PARAM_W_IH && q->role <= PARAM_W_HR, of_column = q->role == PARAM_EMBEDDING;
+    const struct layer *l = &m->layer[of_column ? 0 : q->layer];
+    if (of_column && m->n_inputs > 1)
+        snprintf(q->name, sizeof q->name, "%s.%s.%s", m->embedding, m->inputs[q->layer].name, names[q->role]);
+    else if (!of_cell)
+        snprintf(q->name, sizeof q->name, "%s.%s", of_column ? m->embedding : l->name, names[q->role]);
     else
         snprintf(q->name, sizeof q->name, "%s.%s_l%d%s", l->name, names[q->role], l->level,
                  q->direction ? "_reverse" : "");
@@ -79,8 +79,9 @@ void model_add_parameter(struct unroll_model *m, enum parameter_role role, int l
 
 static void add_parameters(struct unroll_model *m)
 {
-    if (m->embed)
-        model_add_parameter(m, PARAM_EMBEDDING, 0, 0, 2, (uint32_t)m->input, (uint32_t)m->embed, 0);
+    for (int i = 0; i < m->n_inputs; i++) /* one-hot tokens have no width, numbers no tokens */
+        model_add_parameter(m, PARAM_EMBEDDING, i, 0, 2, (uint32_t)m->inputs[i].tokens, (uint32_t)m->inputs[i].width,
+                            0);
     for (int layer = 0; layer < m->layers; layer++) m->layer[layer].kind->add_parameters(m, layer);
 }
 
@@ -124,6 +125,24 @@ static unroll_status allocate_weights(struct unroll_model *m)
     return m->values ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for the weights of a model");
 }
 
+/* A single column is what it would be in the short form, without a name. */
+static void take_inputs(const unroll_network *n, struct unroll_model *m)
+{
+    (void)inputs_of_network(n, m->inputs, &m->n_inputs); /* layers_of_network has checked it */
+    for (int i = 0; i < m->n_inputs; i++) {
+        const char *name = m->n_inputs == 1 ? NULL : network_input_name(&m->inputs[i]);
+        snprintf(m->input_name[i], sizeof *m->input_name, "%s", name ? name : "");
+        m->inputs[i].name = name ? m->input_name[i] : NULL;
+    }
+    m->input_dropout = n->input_dropout;
+    if (m->n_inputs > 1)
+        return;
+    const unroll_input *one = &m->inputs[0];
+    m->tokens = one->tokens > 0;
+    m->input = m->tokens ? one->tokens : one->width;
+    m->embed = m->tokens ? one->width : 0;
+}
+
 /* Takes the layers over, also when it fails. */
 static unroll_status outline_of(const unroll_network *n, struct layer *layer, struct unroll_model **out)
 {
@@ -133,15 +152,13 @@ static unroll_status outline_of(const unroll_network *n, struct layer *layer, st
         release(layer);
         return fail(UNROLL_RESOURCE, "no memory for a model");
     }
-    m->tokens = n->tokens != 0;
-    m->input = n->input;
-    m->embed = n->embed;
+    take_inputs(n, m);
     m->tied = n->tied != 0;
     m->layer = layer;
     m->layers = n->layers;
     (void)loss_choose(n->loss, &m->loss); /* layers_of_network has checked it */
     snprintf(m->embedding, sizeof m->embedding, "%s", n->embedding ? n->embedding : "embedding");
-    m->parameter = allocate_zeroed((size_t)n->layers * PARAMETERS_OF_A_LAYER + 1, sizeof *m->parameter);
+    m->parameter = allocate_zeroed((size_t)n->layers * PARAMETERS_OF_A_LAYER + UNROLL_INPUTS_MAX, sizeof *m->parameter);
     if (!m->parameter) {
         unroll_model_free(m);
         return fail(UNROLL_RESOURCE, "no memory for a model");
@@ -210,6 +227,9 @@ void unroll_model_network(const unroll_model *m, unroll_network *network)
     network->embedding = m->embedding;
     network->loss = m->loss.text;
     network->layers = m->layers;
+    network->inputs = m->n_inputs > 1 ? m->inputs : NULL;
+    network->n_inputs = m->n_inputs > 1 ? m->n_inputs : 0;
+    network->input_dropout = m->input_dropout;
 }
 
 int unroll_model_outputs(const unroll_model *m) { return (int)m->layer[m->layers - 1].outputs; }

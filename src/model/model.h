@@ -45,7 +45,7 @@ static inline int layer_end(const struct layer *l) { return l->first_direction +
 
 /* What a parameter is to the network; with layer and direction it is an address. */
 enum parameter_role {
-    PARAM_EMBEDDING, /* [tokens, E] */
+    PARAM_EMBEDDING, /* [tokens, E]; its layer is the column */
     PARAM_W_IH,      /* [G, U, I]  rows of W for the gate inputs that see x */
     PARAM_W_HH,      /* [G', U, K] rows of U for those that see h or the link */
     PARAM_B_IH,      /* [G, U] */
@@ -74,8 +74,12 @@ struct signature {
 };
 
 struct unroll_model {
-    bool tokens;             /* the input is token ids, else vectors of floats */
-    int input, embed;        /* how many tokens, or the vectors' width; width of the embedding, 0: none */
+    unroll_input inputs[UNROLL_INPUTS_MAX]; /* [n_inputs] the columns that it reads, side by side in x */
+    char input_name[UNROLL_INPUTS_MAX][32];
+    int n_inputs;
+    bool tokens;             /* of a single column: it is token ids, else vectors of floats; of several false */
+    int input, embed;        /* how many tokens, or the vectors' width; width of the embedding, 0: none; of several 0 */
+    float input_dropout;     /* of x, in training */
     char embedding[64];      /* "embedding": of its parameter */
     bool tied;               /* the last layer, dense, multiplies by the embedding */
     struct loss_choice loss; /* of the last layer */
@@ -103,8 +107,30 @@ float *model_values(const struct unroll_model *, enum parameter_role role, int l
 /* Do products with the outputs of layers multiply by it? A tied embedding is a head, too. */
 bool model_multiplies(const struct unroll_model *, const struct parameter *);
 
-/* Width of the network's input as layers read it: the embedding, one-hot tokens or the vectors. */
+/* Width of the network's input as layers read it: embeddings, one-hot tokens, numbers. */
 uint32_t model_input(const struct unroll_model *);
+
+/* Of its columns, how many are tokens, and the vocabulary of the one at `place` among those; how many numbers the
+ * others have. */
+int model_token_columns(const struct unroll_model *);
+int model_categories(const struct unroll_model *, int place);
+int model_numbers(const struct unroll_model *);
+
+/* What plans call the array of a column: "x" of numbers, "tokens", of several columns "tokens.word". */
+const char *column_buffer(const struct unroll_model *, int column, char name[48]);
+
+/* ", 'word'" of a column of several; "" of a single one. */
+const char *input_called(const struct unroll_model *, int column, char text[48]);
+
+/* The columns of a network after their checks, in the caller's array, whose names are the network's. */
+unroll_status inputs_of_network(const unroll_network *, unroll_input inputs[UNROLL_INPUTS_MAX], int *n_inputs);
+
+/* Its own, or "numbers" of numbers without. */
+const char *network_input_name(const unroll_input *);
+
+/* Width of a column in x, and of all of them. */
+uint32_t input_width(const unroll_input *);
+uint32_t inputs_width(const unroll_input *, int n_inputs);
 
 /* Width of what one layer or the input gives. */
 uint32_t model_source(const struct unroll_model *, int source);

@@ -102,6 +102,9 @@ unroll_status network_of_spec(const unroll_spec *s, unroll_layer layer[MODEL_LAY
     n->embed = s->embed;
     n->tied = s->tied;
     n->loss = s->loss;
+    n->inputs = s->inputs;
+    n->n_inputs = s->n_inputs;
+    n->input_dropout = s->input_dropout;
     n->layer = layer;
     const int count = pools_of(s)->count;
     for (int i = 0; i < s->layers + count + (s->output > 0); i++) layer[i] = unroll_layer_default();
@@ -209,6 +212,9 @@ int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
                           .tied = m->tied,
                           .pool = pooled ? pooled->name : NULL,
                           .output = headed ? (int)m->layer[end].outputs : 0,
-                          .loss = m->loss.text};
+                          .loss = m->loss.text,
+                          .inputs = m->n_inputs > 1 ? m->inputs : NULL,
+                          .n_inputs = m->n_inputs > 1 ? m->n_inputs : 0,
+                          .input_dropout = m->input_dropout};
     return 1;
 }

@@ -155,9 +155,9 @@ static struct shape over_steps(const struct plan *p, bool pooled, uint32_t width
 /* Do products with one-hot rows gather columns of weights? */
 static bool gathers_columns(const struct plan *p)
 {
-    const uint32_t symbols = model_input(p->model);
+    const uint32_t symbols = (uint32_t)p->model->input;
     const struct gathers_columns *of = &p->config.traits.gathers_columns;
-    return lower_master(p, PARAM_EMBEDDING, 0, 0) < 0 && symbols >= of->min && symbols <= of->max &&
+    return p->model->tokens && !p->model->embed && symbols >= of->min && symbols <= of->max &&
            (of->narrow || !is_narrow(p));
 }
 
@@ -180,56 +180,71 @@ struct op lower_product(const struct plan *p, int x, int layer)
     return op;
 }
 
-static unroll_status lower_embedding(struct plan *p, int tokens, int *x)
+/* Rows of a table, or one-hot ones, in the slice of x that is the column's. */
+static unroll_status lower_embedding(struct plan *p, int column, int tokens, uint32_t first, int x)
 {
-    const struct plan_config *c = &p->config;
-    const int table = lower_master(p, PARAM_EMBEDDING, 0, 0);
-    *x = plan_add(p, "embedded", c->real, SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, model_input(p->model)));
-    if (*x < 0)
-        return UNROLL_RESOURCE;
+    const int table = lower_master(p, PARAM_EMBEDDING, column, 0);
     struct op op = op_new(OP_EMBED, PHASE_FORWARD, 0);
     op.view[EMBED_TOKENS] = view_of(p, tokens, READ);
     op.view[EMBED_TABLE] = view_of(p, table, READ);
-    op.view[EMBED_OUT] = view_of(p, *x, WRITE);
-    p->buffer[*x].wants_gradient = table >= 0;
+    op.view[EMBED_OUT] = view_of(p, x, WRITE);
+    view_narrow(p, &op.view[EMBED_OUT], AX_K, first, input_width(&p->model->inputs[column]));
+    p->buffer[x].wants_gradient |= table >= 0;
     return plan_push(p, &op);
 }
 
-/* Tokens or vectors: the buffer of tokens where products gather columns by them, or else of rows; and that of rows
- * where there are any. */
-static unroll_status lower_input(struct plan *p, int *x, int *rows)
+static unroll_status lower_numbers(struct plan *p, int numbers, uint32_t first, int x)
+{
+    struct op op = op_new(OP_COPY, PHASE_FORWARD, 0);
+    op.view[COPY_FROM] = view_of(p, numbers, READ);
+    op.view[COPY_TO] = view_of(p, x, WRITE);
+    view_narrow(p, &op.view[COPY_TO], AX_K, first, p->buffer[numbers].size[2]);
+    p->buffer[x].wants_gradient |= p->buffer[numbers].wants_gradient;
+    return plan_push(p, &op);
+}
+
+/* The buffer that the host fills with a column. */
+static int add_column(struct plan *p, int column)
 {
     const struct plan_config *c = &p->config;
-    const uint32_t width = model_input(p->model);
-    if (!p->model->tokens) {
-        *x = plan_add(p, "x", c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, width));
-        if (*x >= 0)
-            p->buffer[*x].wants_gradient = c->input_gradient;
-        *rows = *x;
-        return *x < 0 ? UNROLL_RESOURCE : UNROLL_OK;
-    }
-    *x = plan_add(p, "tokens", DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B));
+    const unroll_input *of = &p->model->inputs[column];
+    char name[48];
+    column_buffer(p->model, column, name);
+    if (of->tokens)
+        return plan_add(p, name, DTYPE_I32, SEG_IO, SHAPE2(AX_T, c->T, AX_B, c->B));
+    const int x = plan_add(p, name, c->real, SEG_IO, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, (uint32_t)of->width));
+    if (x >= 0)
+        p->buffer[x].wants_gradient = c->input_gradient;
+    return x;
+}
+
+/* All columns side by side. */
+static unroll_status lower_columns(struct plan *p, const int *column, int *x)
+{
+    const struct plan_config *c = &p->config;
+    const struct unroll_model *m = p->model;
+    uint32_t first = 0;
+    *x = plan_add(p, "embedded", c->real, SEG_STEP, SHAPE3(AX_T, c->T, AX_B, c->B, AX_K, model_input(m)));
     if (*x < 0)
         return UNROLL_RESOURCE;
-    const bool gathers = gathers_columns(p);
-    *rows = -1;
-    if (!gathers || !all_take_tokens(p->model))
-        TRY(lower_embedding(p, *x, rows));
-    *x = gathers ? *x : *rows;
+    for (int i = 0; i < m->n_inputs; first += input_width(&m->inputs[i++])) {
+        if (m->inputs[i].tokens)
+            TRY(lower_embedding(p, i, column[i], first, *x));
+        else
+            TRY(lower_numbers(p, column[i], first, *x));
+    }
     return UNROLL_OK;
 }
 
-static unroll_status lower_dropout(struct plan *p, int layer, int *y)
+/* Drops some of what a layer, or the input, gives. */
+static unroll_status lower_dropout(struct plan *p, float probability, const char *name, int layer, int *y)
 {
-    float probability = p->model->layer[layer].dropout;
     if (probability <= 0 || p->config.mode < MODE_TRAIN || p->config.no_dropout)
         return UNROLL_OK;
-    char name[32];
-    snprintf(name, sizeof name, "dropped.l%d", layer);
     int dropped = plan_add_like(p, name, SEG_STEP, *y);
     if (dropped < 0)
         return UNROLL_RESOURCE;
-    p->buffer[dropped].wants_gradient = true;
+    p->buffer[dropped].wants_gradient = p->buffer[*y].wants_gradient;
     struct op op = op_new(OP_DROPOUT, PHASE_FORWARD, layer + 2); /* with the layer that reads it */
     op.probability = probability;
     op.stream = layer;
@@ -239,6 +254,26 @@ static unroll_status lower_dropout(struct plan *p, int layer, int *y)
     op.view[DROPOUT_Y] = view_of(p, dropped, WRITE);
     *y = dropped;
     return plan_push(p, &op);
+}
+
+/* The buffer of tokens where products gather columns by them, or else of rows; and that of rows where there are any. */
+static unroll_status lower_input(struct plan *p, int *x, int *rows)
+{
+    const struct unroll_model *m = p->model;
+    const bool gathers = gathers_columns(p);
+    int column[UNROLL_INPUTS_MAX] = {-1};
+    for (int i = 0; i < m->n_inputs; i++) {
+        column[i] = add_column(p, i);
+        if (column[i] < 0)
+            return UNROLL_RESOURCE;
+    }
+    *rows = m->tokens ? -1 : column[0];
+    if (m->n_inputs > 1 || (m->tokens && (!gathers || !all_take_tokens(m))))
+        TRY(lower_columns(p, column, rows));
+    if (*rows >= 0)
+        TRY(lower_dropout(p, m->input_dropout, "dropped.input", SOURCE_INPUT, rows));
+    *x = gathers ? column[0] : *rows;
+    return UNROLL_OK;
 }
 
 int lower_result(struct plan *p, const char *prefix, int layer, uint32_t width, bool is_output)
@@ -295,10 +330,12 @@ static unroll_status lower_sources(struct plan *p, int layer, int input, const i
 
 static unroll_status lower_layer(struct plan *p, int layer, int input, int *given)
 {
+    char name[32];
     int x, y;
     TRY(lower_sources(p, layer, input, given, &x));
     TRY(p->model->layer[layer].kind->lower(p, layer, x, &y));
-    TRY(lower_dropout(p, layer, &y));
+    snprintf(name, sizeof name, "dropped.l%d", layer);
+    TRY(lower_dropout(p, p->model->layer[layer].dropout, name, layer, &y));
     given[layer + 1] = y;
     return UNROLL_OK;
 }

@@ -97,24 +97,27 @@ static unroll_status check_names(const struct arrays *a)
     return UNROLL_OK;
 }
 
-/* The array of the input: by its name, or the only one of a .npy. */
+/* The array of tokens or numbers: by its name, or, if the model reads no other, the only one of a .npy. */
 static unroll_status find_input(const struct arrays *a, bool tokens, const struct tensor_view **found)
 {
     const char *name = tokens ? "tokens" : "x", *other = tokens ? "x" : "tokens";
+    const bool reads_other = (tokens ? model_numbers(a->model) : model_token_columns(a->model)) > 0;
     *found = npz_find(a->file, name);
-    if (!*found && npz_count(a->file) == 1 && !*npz_at(a->file, 0)->name)
+    if (!*found && !reads_other && npz_count(a->file) == 1 && !*npz_at(a->file, 0)->name)
         *found = npz_at(a->file, 0);
     if (!*found)
         return fail(UNROLL_DATA, "'%s' has no array '%s', which the model reads%s", a->path, name,
-                    npz_find(a->file, other) ? "; it has the other kind of input" : "");
-    if (npz_find(a->file, other))
+                    reads_other                ? " beside the other kind of input; fix: give a .npz of both"
+                    : npz_find(a->file, other) ? "; it has the other kind of input"
+                                               : "");
+    if (!reads_other && npz_find(a->file, other))
         return fail(UNROLL_DATA, "'%s' has both x and tokens; fix: leave out '%s', the model reads '%s'", a->path,
                     other, name);
     return UNROLL_OK;
 }
 
-/* T and B from the shape; `inner` is the rank of one step of one row. */
-static unroll_status read_extents(struct arrays *a, const struct tensor_view *v, int inner, uint32_t width)
+/* T and B from the shape; `inner` is the rank of one step of one row, 0 of single tokens. */
+static unroll_status read_extents(struct arrays *a, const struct tensor_view *v, int inner, bool tokens, uint32_t width)
 {
     char shape[SHAPE_TEXT];
     bool scalars = inner && width == 1 && v->rank == 1; /* one sequence of single numbers */
@@ -123,8 +126,8 @@ static unroll_status read_extents(struct arrays *a, const struct tensor_view *v,
         return fail(UNROLL_DATA, "'%s': the input has the shape %s; give [%s%s]", a->path, tensor_view_shape(v, shape),
                     a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
     if (inner && !scalars && v->shape[v->rank - 1] != width)
-        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u numbers a step", a->path,
-                    tensor_view_shape(v, shape), (unsigned)width);
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u %s a step", a->path,
+                    tensor_view_shape(v, shape), (unsigned)width, tokens ? "tokens" : "numbers");
     uint64_t T = v->shape[!a->single && a->batch_first], B = a->single ? 1 : v->shape[!a->batch_first];
     if (T < 1 || T > INT32_MAX || B < 1 || B > INT32_MAX)
         return fail(UNROLL_DATA, "'%s': the input has the shape %s: no steps, no rows, or too many", a->path,
@@ -181,21 +184,33 @@ static unroll_status turn(const struct arrays *a, void **elements, size_t rows, 
     return UNROLL_OK;
 }
 
-static unroll_status read_input(const struct unroll_model *m, struct arrays *a)
+/* Tokens or numbers, `width` of them a step; of a model that reads no such nothing. */
+static unroll_status read_input(struct arrays *a, bool tokens, int width)
 {
     const struct tensor_view *v;
-    bool tokens = m->tokens;
-    size_t width = tokens ? 1 : (size_t)m->input;
     void *elements;
+    if (!width)
+        return UNROLL_OK;
     TRY(find_input(a, tokens, &v));
-    TRY(read_extents(a, v, !tokens, (uint32_t)width));
+    TRY(read_extents(a, v, !a->model->tokens, tokens, (uint32_t)width));
     TRY(read_elements(a, v, tokens ? "tokens" : "x", tokens, &elements));
-    unroll_status status = turn(a, &elements, (size_t)a->B, (size_t)a->T, width);
+    unroll_status status = turn(a, &elements, (size_t)a->B, (size_t)a->T, (size_t)width);
     if (tokens)
         a->tokens = elements;
     else
         a->inputs = elements;
     return status;
+}
+
+/* Both are of the same steps and rows. */
+static unroll_status read_inputs(const struct unroll_model *m, struct arrays *a)
+{
+    TRY(read_input(a, true, model_token_columns(m)));
+    const int T = a->T, B = a->B;
+    TRY(read_input(a, false, model_numbers(m)));
+    if (a->tokens && (a->T != T || a->B != B))
+        return fail(UNROLL_DATA, "'%s': tokens have %d steps of %d rows, x has %d of %d", a->path, T, B, a->T, a->B);
+    return UNROLL_OK;
 }
 
 static unroll_status read_lengths(struct arrays *a)
@@ -221,7 +236,7 @@ unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_
     TRY(npz_open(path, &a->file));
     unroll_status status = check_names(a);
     if (status == UNROLL_OK)
-        status = read_input(m, a);
+        status = read_inputs(m, a);
     if (status == UNROLL_OK)
         status = read_lengths(a);
     if (status != UNROLL_OK)

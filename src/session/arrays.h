@@ -23,8 +23,8 @@ struct arrays {
     bool batch_first;
     bool single; /* one sequence: the arrays have no B */
     int T, B;
-    float *inputs;    /* [T, B, input], or NULL */
-    int32_t *tokens;  /* [T, B], or NULL */
+    float *inputs;    /* [T, B, numbers], or NULL */
+    int32_t *tokens;  /* [T, B, token columns], or NULL */
     int32_t *lengths; /* [B], or NULL */
     struct stack stack[MODEL_LAYERS_MAX];
     int stacks;

@@ -31,23 +31,47 @@ static unroll_status check_arrays(const unroll_session *s, const unroll_batch *b
     const struct unroll_model *m = s->model;
     const struct loss *loss = loss_at(m->loss.index);
     bool has_loss = s->config.mode == UNROLL_EVAL || s->config.mode == UNROLL_TRAIN;
-    TRY(want(b->tokens, m->tokens, "tokens"));
-    TRY(want(b->inputs, !m->tokens, "inputs"));
+    TRY(want(b->tokens, model_token_columns(m) > 0, "tokens"));
+    TRY(want(b->inputs, model_numbers(m) > 0, "inputs"));
     TRY(want(b->targets, has_loss && loss && loss->of_classes, "targets"));
     TRY(want(b->target_values, has_loss && loss && !loss->of_classes, "target_values"));
     TRY(want(b->lengths, s->config.lengths, "lengths"));
     return want(b->reset, s->config.resets, "reset");
 }
 
-static unroll_status check_integers(const unroll_session *s, const unroll_batch *b, const int32_t *array,
-                                    const char *name, int steps, int min, int max)
+/* One of the columns that lie side by side in an array [T, B, columns]. */
+struct integers {
+    const int32_t *at;
+    size_t columns;
+    int steps;
+    const char *name, *called; /* "tokens", ", 'word'" */
+};
+
+static unroll_status check_integers(const unroll_session *s, const unroll_batch *b, const struct integers *a, int min,
+                                    int max)
 {
-    for (int t = 0; array && t < steps; t++)
+    for (int t = 0; a->at && t < a->steps; t++)
         for (int row = 0; row < s->config.rows; row++) {
-            int32_t n = array[batch_place(s, t, (uint32_t)row)];
+            int32_t n = a->at[batch_place(s, t, (uint32_t)row) * a->columns];
             if (batch_counts(s, b, t, row) && (n < min || n > max))
-                return fail(UNROLL_DATA, "%s[t=%d, row=%d] = %d is outside %d..%d", name, t, row, n, min, max);
+                return fail(UNROLL_DATA, "%s[t=%d, row=%d%s] = %d is outside %d..%d", a->name, t, row, a->called, n,
+                            min, max);
         }
+    return UNROLL_OK;
+}
+
+static unroll_status check_tokens(const unroll_session *s, const unroll_batch *b)
+{
+    const struct unroll_model *m = s->model;
+    struct integers a = {b->tokens, (size_t)model_token_columns(m), s->config.steps, "tokens", ""};
+    char called[48];
+    for (int i = 0; i < m->n_inputs; i++) {
+        if (!m->inputs[i].tokens)
+            continue;
+        a.called = input_called(m, i, called);
+        TRY(check_integers(s, b, &a, 0, m->inputs[i].tokens - 1));
+        a.at++;
+    }
     return UNROLL_OK;
 }
 
@@ -90,14 +114,14 @@ static unroll_status check_targets(const unroll_session *s, const unroll_batch *
 
 unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
 {
-    const int input = s->model->input, outputs = unroll_model_outputs(s->model), steps = s->config.steps;
+    const int outputs = unroll_model_outputs(s->model);
     TRY(check_arrays(s, b));
     for (int row = 0; b->lengths && row < s->config.rows; row++)
         if (b->lengths[row] < 0 || b->lengths[row] > s->config.steps)
             return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d", row, b->lengths[row], s->config.steps);
-    TRY(check_integers(s, b, b->tokens, "tokens", steps, 0, input - 1));
-    TRY(check_integers(s, b, b->targets, "targets", target_steps(s), -1, outputs - 1));
-    TRY(check_inputs(s, b, b->inputs, input));
+    TRY(check_tokens(s, b));
+    TRY(check_integers(s, b, &(struct integers){b->targets, 1, target_steps(s), "targets", ""}, -1, outputs - 1));
+    TRY(check_inputs(s, b, b->inputs, model_numbers(s->model)));
     return check_targets(s, b, b->target_values, unroll_model_targets(s->model));
 }
 
@@ -107,12 +131,25 @@ static size_t row_of(const unroll_session *s, int t, uint32_t row)
     return batch_place(s, t, s->plan->first_row + row);
 }
 
-static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, const char *name, int steps)
+static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, size_t columns,
+                          const char *name, int steps)
 {
     int32_t *to = array ? session_host(s, name) : NULL;
     for (int t = 0; to && t < steps; t++)
         for (uint32_t row = 0; row < s->plan->rows; row++)
-            *to++ = batch_counts(s, b, t, (int)(s->plan->first_row + row)) ? array[row_of(s, t, row)] : -1;
+            *to++ = batch_counts(s, b, t, (int)(s->plan->first_row + row)) ? array[row_of(s, t, row) * columns] : -1;
+}
+
+/* The buffers of tokens are in the order of the columns. */
+static void take_tokens(unroll_session *s, const unroll_batch *b)
+{
+    const struct unroll_model *m = s->model;
+    const size_t columns = (size_t)model_token_columns(m);
+    const int32_t *from = b->tokens;
+    char name[48];
+    for (int i = 0; from && i < m->n_inputs; i++)
+        if (m->inputs[i].tokens)
+            take_integers(s, b, from++, columns, column_buffer(m, i, name), s->config.steps);
 }
 
 /* What lies beyond a row's length becomes zero where something reads it, so that nothing there can reach a sum. */
@@ -138,9 +175,9 @@ void batch_take(unroll_session *s, const unroll_batch *b)
 {
     int32_t *lengths = b->lengths ? session_host(s, "lengths") : NULL;
     uint8_t *reset = b->reset ? session_host(s, "reset") : NULL;
-    take_integers(s, b, b->tokens, "tokens", s->config.steps);
-    take_integers(s, b, b->targets, "targets", target_steps(s));
-    take_floats(s, b, b->inputs, "x", s->config.steps, (size_t)s->model->input);
+    take_tokens(s, b);
+    take_integers(s, b, b->targets, 1, "targets", target_steps(s));
+    take_floats(s, b, b->inputs, "x", s->config.steps, (size_t)model_numbers(s->model));
     take_floats(s, b, b->target_values, "targets", target_steps(s), (size_t)unroll_model_targets(s->model));
     if (lengths)
         memcpy(lengths, b->lengths + s->plan->first_row, s->plan->rows * sizeof *lengths);

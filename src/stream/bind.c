@@ -260,6 +260,14 @@ static bool gives(const struct plan *p, const struct op *op, int buffer)
     return op->depth && p->model->layer[op->depth - 1].is_output && plan_find_buffer(p, y) == buffer;
 }
 
+/* What it looks up by; NULL: it does not. */
+static const int32_t *tokens_of(const struct binder *b, const struct op *op)
+{
+    const int buffer = op->kind == OP_EMBED ? op->view[EMBED_TOKENS].buffer : op->view[GEMM_X].buffer;
+    const bool is_one = op->kind == OP_EMBED || op->kind == OP_GATHER_COLUMNS;
+    return is_one ? stream_at(b->s, b->plan->array[buffer].at) : NULL;
+}
+
 static void bind_call(const struct binder *b, const struct op *op, struct stream_call *c)
 {
     const struct plan *p = b->plan->plan;
@@ -272,7 +280,7 @@ static void bind_call(const struct binder *b, const struct op *op, struct stream
                               .width = to->count[p->buffer[to->buffer].rank - 1],
                               .from = rows_of(b, from),
                               .to = rows_of(b, to),
-                              .token = stream_at(b->s, b->s->input.at),
+                              .token = tokens_of(b, op),
                               .words = stream_at(b->s, b->s->words),
                               .operand = b->s->operand,
                               .activation = op->activation};
@@ -400,6 +408,23 @@ static unroll_status place_op(const struct stream_plan *p, const struct op *op, 
     return UNROLL_OK;
 }
 
+static void lay_out_inputs(const struct stream_plan *p, struct unroll_stream *s)
+{
+    const struct unroll_model *m = p->plan->model;
+    char name[48];
+    for (int i = 0; i < m->n_inputs; i++) {
+        const struct stream_array *a = &p->array[plan_find_buffer(p->plan, column_buffer(m, i, name))];
+        struct stream_tokens *of = &s->token[s->tokens];
+        if (!m->inputs[i].tokens) {
+            s->input = *a;
+            continue;
+        }
+        *of = (struct stream_tokens){.at = a->at, .symbols = (uint32_t)m->inputs[i].tokens};
+        input_called(m, i, of->called);
+        s->tokens++;
+    }
+}
+
 unroll_status stream_lay_out(struct stream_plan *p, const unroll_stream_config *config, struct unroll_stream *s)
 {
     const struct unroll_model *m = p->plan->model;
@@ -408,7 +433,6 @@ unroll_status stream_lay_out(struct stream_plan *p, const unroll_stream_config *
     *s = (struct unroll_stream){.shared = config->weights,
                                 .rows = (size_t)config->rows,
                                 .layers = (uint32_t)m->layers,
-                                .symbols = m->tokens ? (uint32_t)m->input : 0,
                                 .header = stream_header_of(m, (size_t)config->rows)};
     for (int i = p->plan->phase[PHASE_FORWARD].first; i < p->plan->phase[PHASE_FORWARD].end; i++, s->calls++)
         TRY(place_op(p, &p->plan->op[i], &needs));
@@ -421,7 +445,7 @@ unroll_status stream_lay_out(struct stream_plan *p, const unroll_stream_config *
     }
     if (s->rows > ROWS_WITHOUT_WORKSPACE)
         s->workspace = stream_take(&needs.used, PRODUCT_WORKSPACE);
-    s->input = p->array[plan_find_buffer(p->plan, m->tokens ? "tokens" : "x")];
+    lay_out_inputs(p, s);
     s->output = p->array[plan_find_buffer(p->plan, model_results(m, name))];
     if (!config->weights)
         s->inside = stream_take(&needs.used, p->weights.bytes);

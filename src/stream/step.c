@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Inputs or tokens, one of them NULL. */
+/* Numbers [B, width], tokens [B, columns]; NULL where the model has none. */
 struct frame {
     const float *inputs;
     const int32_t *tokens;
@@ -21,21 +21,24 @@ static unroll_status refuse_inputs(const struct unroll_stream *s, const float *i
                 isnan(inputs[i]) ? "NaN" : "infinite");
 }
 
-static unroll_status enter_tokens(const struct unroll_stream *s, const int32_t *tokens)
+static unroll_status enter_tokens(const struct unroll_stream *s, const int32_t *tokens, const struct stream_tokens *of)
 {
-    for (size_t b = 0; b < s->rows; b++)
-        if (tokens[b] < 0 || (uint32_t)tokens[b] >= s->symbols)
-            return fail(UNROLL_DATA, "tokens[row=%zu] = %d is outside 0..%d", b, (int)tokens[b], (int)s->symbols - 1);
-    memcpy(stream_at(s, s->input.at), tokens, s->rows * sizeof *tokens);
+    int32_t *to = stream_at(s, of->at);
+    for (size_t b = 0; b < s->rows; b++, tokens += s->tokens) {
+        if (*tokens < 0 || (uint32_t)*tokens >= of->symbols)
+            return fail(UNROLL_DATA, "tokens[row=%zu%s] = %d is outside 0..%d", b, of->called, (int)*tokens,
+                        (int)of->symbols - 1);
+        to[b] = *tokens;
+    }
     return UNROLL_OK;
 }
 
 static unroll_status enter(const struct unroll_stream *s, const struct frame *f)
 {
-    if (f->tokens)
-        return enter_tokens(s, f->tokens);
-    return copy_finite(stream_at(s, s->input.at), f->inputs, s->rows * s->input.width) ? UNROLL_OK
-                                                                                       : refuse_inputs(s, f->inputs);
+    for (uint32_t i = 0; i < s->tokens; i++) TRY(enter_tokens(s, f->tokens + i, &s->token[i]));
+    if (s->input.width && !copy_finite(stream_at(s, s->input.at), f->inputs, s->rows * s->input.width))
+        return refuse_inputs(s, f->inputs);
+    return UNROLL_OK;
 }
 
 static void leave(const struct unroll_stream *s, float *outputs)
@@ -59,9 +62,11 @@ static unroll_status step(struct unroll_stream *s, const struct frame *f)
 static unroll_status run(struct unroll_stream *s, int steps, const struct frame *first)
 {
     struct frame f = *first;
-    if (!(s->symbols ? (const void *)f.tokens : f.inputs) || !f.outputs || steps < 0)
+    if (!f.tokens != !s->tokens || !f.inputs != !s->input.width || !f.outputs || steps < 0)
         return fail(UNROLL_USAGE, "a step of this stream needs %s, outputs, and 0 or more steps",
-                    s->symbols ? "tokens" : "inputs");
+                    !s->tokens       ? "inputs"
+                    : s->input.width ? "tokens and inputs (unroll_stream_step_mixed)"
+                                     : "tokens");
     const size_t inputs = s->rows * s->input.width, outputs = s->rows * s->output.width;
     unroll_status status = UNROLL_OK;
     if (s->place != s)
@@ -70,8 +75,8 @@ static unroll_status run(struct unroll_stream *s, int steps, const struct frame 
     workspace_of_thread = stream_at(s, s->workspace);
     for (int t = 0; t < steps && status == UNROLL_OK; t++) {
         status = step(s, &f);
-        f.inputs += f.inputs ? inputs : 0;
-        f.tokens += f.tokens ? s->rows : 0;
+        f.inputs = f.inputs ? f.inputs + inputs : NULL;
+        f.tokens = f.tokens ? f.tokens + s->rows * s->tokens : NULL;
         f.outputs += outputs;
     }
     cpu_restore_float_mode(mode);
@@ -96,4 +101,15 @@ unroll_status unroll_stream_run(unroll_stream *s, int steps, const float *inputs
 unroll_status unroll_stream_run_tokens(unroll_stream *s, int steps, const int32_t *tokens, float *outputs)
 {
     return run(s, steps, &(struct frame){NULL, tokens, outputs});
+}
+
+unroll_status unroll_stream_step_mixed(unroll_stream *s, const int32_t *tokens, const float *inputs, float *outputs)
+{
+    return run(s, 1, &(struct frame){inputs, tokens, outputs});
+}
+
+unroll_status unroll_stream_run_mixed(unroll_stream *s, int steps, const int32_t *tokens, const float *inputs,
+                                      float *outputs)
+{
+    return run(s, steps, &(struct frame){inputs, tokens, outputs});
 }

@@ -93,7 +93,9 @@ unroll_status unroll_stream_read(const unroll_stream *s, int layer, float *to)
     return UNROLL_OK;
 }
 
-int unroll_stream_inputs(const unroll_stream *s) { return (int)s->input.width; }
+int unroll_stream_inputs(const unroll_stream *s) { return s->input.width ? (int)s->input.width : (int)s->tokens; }
+
+int unroll_stream_tokens(const unroll_stream *s) { return (int)s->tokens; }
 
 int unroll_stream_outputs(const unroll_stream *s) { return (int)s->output.width; }
 

@@ -70,14 +70,21 @@ struct stream_array {
     bool is_state;
 };
 
+/* A column of tokens, [B]: how many there are, and how messages name it. */
+struct stream_tokens {
+    size_t at;
+    uint32_t symbols;
+    char called[48];
+};
+
 struct unroll_stream {
     const struct unroll_stream_weights *shared; /* NULL: they are inside */
     const struct unroll_stream *place;          /* for which the calls are prepared */
     size_t inside;                              /* offset of weights of its own */
     size_t rows;                                /* B */
-    uint32_t symbols;                           /* of a frame of tokens; 0: it is of vectors */
-    uint32_t layers, calls;
-    struct stream_array input, output; /* tokens: [B] in the place of floats */
+    struct stream_tokens token[UNROLL_INPUTS_MAX];
+    uint32_t tokens, layers, calls;
+    struct stream_array input, output; /* of numbers; a width of 0: there are none */
     size_t call;                       /* [2][calls] struct stream_call, by `now` */
     size_t half, state;                /* bytes of all states; [2][half]: before and after a step in turn */
     size_t operand, words;             /* scratch of int8 weights: see struct stream_call */

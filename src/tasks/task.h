@@ -18,8 +18,8 @@
 /* One batch, time-major, in the caller's arrays: those that the network and the part use, as in unroll_batch. A fill
  * sets all entries of steps that count; targets of steps that do not are -1, or lie behind the lengths. */
 struct task_batch {
-    int32_t *tokens;  /* [T, B] */
-    float *inputs;    /* [T, B, input] */
+    int32_t *tokens;  /* [T, B], of columns [T, B, token columns] */
+    float *inputs;    /* [T, B, input], of columns the numbers */
     int32_t *classes; /* [T, B]; of a part that is pooled [1, B] */
     float *values;    /* [T, B, output], or [1, B, output]; NaN: not counted */
     int32_t *lengths; /* [B] */

@@ -12,13 +12,14 @@ unroll_status feed_new(const unroll_model *model, const struct part *part, struc
     struct task_batch *a = &feed->arrays;
     const struct shape shape = *part->shape;
     size_t rows = (size_t)shape.rows, entries = (size_t)shape.steps * rows;
+    const size_t columns = (size_t)model_token_columns(model), numbers = (size_t)model_numbers(model);
 
 #define TAKE(member, count, wanted) \
     if (wanted)                     \
         TRY(ALLOCATE(a->member, count, "for batches of %d x %d", shape.steps, shape.rows));
     *feed = (struct feed){.part = part};
-    TAKE(tokens, entries, model->tokens)
-    TAKE(inputs, entries * (size_t)model->input, !model->tokens)
+    TAKE(tokens, entries * columns, columns > 0)
+    TAKE(inputs, entries * numbers, numbers > 0)
     TAKE(classes, entries, classes)
     TAKE(values, entries * (size_t)unroll_model_targets(model), loss && !classes)
     TAKE(lengths, rows, part->lengths)

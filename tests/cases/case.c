@@ -33,6 +33,21 @@ static const char *kept(const char *name)
     return names[i];
 }
 
+/* "9:4,n3,7:2": categories:width of their embedding, n and how many numbers. */
+static void read_columns(const char *value, struct test_case *c)
+{
+    static const char *const names[] = {"word", "suffix", "shape", "day"};
+    for (; *value; value += strcspn(value, ",") + (strchr(value, ',') != NULL), c->spec.n_inputs++) {
+        unroll_input *i = &c->inputs[c->spec.n_inputs];
+        *i = (unroll_input){.size = sizeof *i, .name = names[c->spec.n_inputs]};
+        if (*value == 'n')
+            i->width = atoi(value + 1);
+        else
+            i->tokens = atoi(value), i->width = atoi(strchr(value, ':') + 1);
+    }
+    c->spec.input = 0;
+}
+
 static void set_word(struct test_case *c, const char *line, char *word)
 {
     char *value = strchr(word, '=');
@@ -76,6 +91,10 @@ static void set_word(struct test_case *c, const char *line, char *word)
         c->spec.pool = kept(value);
     else if (!strcmp(word, "smooth"))
         c->label_smoothing = (float)atof(value);
+    else if (!strcmp(word, "columns"))
+        read_columns(value, c);
+    else if (!strcmp(word, "indrop"))
+        c->spec.input_dropout = (float)atof(value);
     else if (!strcmp(word, "loss"))
         c->spec.loss = kept(value);
     else if (!strcmp(word, "tokens"))
@@ -117,6 +136,7 @@ int cases_read(const char *path, const char *filter, struct test_case **cases)
         read_case(line, &(*cases)[count++]);
     }
     fclose(file);
+    for (int i = 0; i < count; i++) (*cases)[i].spec.inputs = (*cases)[i].spec.n_inputs ? (*cases)[i].inputs : NULL;
     return count;
 }
 
@@ -149,6 +169,34 @@ static int32_t *random_integers(uint64_t seed, size_t count, int min, int max)
     return x;
 }
 
+/* [steps, token columns] */
+static int32_t *random_columns(const unroll_spec *s, uint64_t seed, size_t steps, size_t columns)
+{
+    int32_t *x = malloc(steps * columns * sizeof *x);
+    for (size_t t = 0, i = 0; t < steps; t++)
+        for (int k = 0; k < s->n_inputs; k++)
+            if (s->inputs[k].tokens) {
+                x[i] = random_below(seed, i, s->inputs[k].tokens);
+                i++;
+            }
+    return x;
+}
+
+static void draw_inputs(const unroll_spec *s, uint64_t seed, size_t steps, struct case_batch *b)
+{
+    size_t columns = 0, numbers = s->tokens ? 0 : (size_t)s->input;
+    for (int k = 0; k < s->n_inputs; k++) {
+        columns += s->inputs[k].tokens > 0;
+        numbers += s->inputs[k].tokens ? 0 : (size_t)s->inputs[k].width;
+    }
+    if (columns)
+        b->tokens = random_columns(s, seed + 4, steps, columns);
+    if (s->tokens)
+        b->tokens = random_integers(seed, steps, 0, s->input - 1);
+    if (numbers)
+        b->inputs = random_floats(seed, steps * numbers);
+}
+
 struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
 {
     const unroll_spec *s = &c->spec;
@@ -159,10 +207,7 @@ struct case_batch *case_batch_new(const struct test_case *c, uint64_t seed)
     if (loss_choose(s->loss, &loss) != UNROLL_OK)
         exit(fprintf(stderr, "cases: %s\n", unroll_last_error()) ? 2 : 1);
     const size_t targets = answers * (size_t)(s->output / loss.results);
-    if (s->tokens)
-        b->tokens = random_integers(seed, steps, 0, s->input - 1);
-    else
-        b->inputs = random_floats(seed, steps * (size_t)s->input);
+    draw_inputs(s, seed, steps, b);
     if (s->loss && !strcmp(s->loss, "xent"))
         b->classes = random_integers(seed + 1, answers, -1, s->output - 1);
     else

@@ -6,6 +6,7 @@
 struct test_case {
     char line[256];
     unroll_spec spec;
+    unroll_input inputs[4];        /* of the specification */
     unroll_session_config session; /* mode, threads, chunks, .. are the user's to set */
     int gaps;                      /* 1: some targets that are numbers are NaN */
     int class_weights;             /* 1: classes have weights in training */

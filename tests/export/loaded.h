@@ -37,6 +37,8 @@ struct exported {
     void *library;
     void (*init)(void *), (*reset)(void *), (*step)(void *, const float *, float *);
     void (*step_token)(void *, int32_t, float *);
+    void (*step_tokens)(void *, const int32_t *, float *);
+    void (*step_mixed)(void *, const int32_t *, const float *, float *);
     void *state;
 };
 
@@ -75,6 +77,7 @@ static inline bool load(const char *name, struct exported *e)
     *(void **)&e->reset = dlsym(e->library, path);
     snprintf(path, sizeof path, "%s_step", name);
     *(void **)&e->step = *(void **)&e->step_token = dlsym(e->library, path);
+    *(void **)&e->step_tokens = *(void **)&e->step_mixed = *(void **)&e->step;
     e->state = malloc(size());
     memset(e->state, 0xff, size());
     e->init(e->state);

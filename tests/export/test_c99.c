@@ -13,24 +13,42 @@ enum { STEPS = 40, WIDEST = 512 };
 
 struct frame {
     float x[WIDEST];
-    int32_t token;
+    int32_t token[UNROLL_INPUTS_MAX];
+    int numbers, tokens;
 };
+
+static int32_t random_token(int n) { return (int32_t)((uniform() + 1) / 2 * n); }
 
 static struct frame random_frame(const unroll_network *network)
 {
-    struct frame f = {.token = 0};
-    for (int i = 0; i < network->input && !network->tokens; i++) f.x[i] = (float)(1.5 * uniform());
+    struct frame f = {.numbers = network->tokens ? 0 : network->input};
     if (network->tokens)
-        f.token = (int32_t)((uniform() + 1) / 2 * network->input);
+        f.token[f.tokens++] = random_token(network->input);
+    for (int i = 0; i < network->n_inputs; i++)
+        if (network->inputs[i].tokens)
+            f.token[f.tokens++] = random_token(network->inputs[i].tokens);
+        else
+            f.numbers = network->inputs[i].width;
+    for (int i = 0; i < f.numbers; i++) f.x[i] = (float)(1.5 * uniform());
     return f;
 }
 
 static void step(const struct exported *e, const unroll_network *network, const struct frame *f, float *y)
 {
     if (network->tokens)
-        e->step_token(e->state, f->token, y);
-    else
+        e->step_token(e->state, f->token[0], y);
+    else if (!f->tokens)
         e->step(e->state, f->x, y);
+    else if (f->numbers)
+        e->step_mixed(e->state, f->token, f->x, y);
+    else
+        e->step_tokens(e->state, f->token, y);
+}
+
+static unroll_batch batch_of(const struct frame *f)
+{
+    return (unroll_batch){
+        .size = sizeof(unroll_batch), .inputs = f->numbers ? f->x : NULL, .tokens = f->tokens ? f->token : NULL};
 }
 
 /* Names of what the host reads of a session. */
@@ -58,9 +76,7 @@ static void compare_floats(unroll_model *model, const char *name, const char *wh
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&network);
-            unroll_batch batch = {.size = sizeof batch,
-                                  .inputs = network.tokens ? NULL : f.x,
-                                  .tokens = network.tokens ? &f.token : NULL};
+            unroll_batch batch = batch_of(&f);
             if (t == STEPS / 2) {
                 unroll_clear_states(session);
                 e.reset(e.state);
@@ -95,14 +111,11 @@ static void compare_integers(unroll_model *model, const char *name, const char *
         int n = outputs_of(session, model, output), bad = 0;
         for (int t = 0; t < STEPS; t++) {
             struct frame f = random_frame(&network);
-            unroll_batch batch = {.size = sizeof batch,
-                                  .inputs = network.tokens ? NULL : f.x,
-                                  .tokens = network.tokens ? &f.token : NULL};
+            unroll_batch batch = batch_of(&f);
             unroll_forward(session, &batch);
             unroll_read(session, output, exact, (size_t)n);
-            unroll_status status = network.tokens ? unroll_integer_step_token(integer, f.token, expected)
-                                                  : unroll_integer_step(integer, f.x, expected);
-            CHECK(status == UNROLL_OK, "%s: %s", what, unroll_last_error());
+            CHECK(unroll_integer_step(integer, batch.tokens, batch.inputs, expected) == UNROLL_OK, "%s: %s", what,
+                  unroll_last_error());
             step(&e, &network, &f, y);
             bad += !same(y, expected, n);
             for (int i = 0; i < n; i++) {
@@ -256,7 +269,7 @@ static void compare_integer_pool(unroll_model *model, const char *name)
     for (int t = 0; t < STEPS; t++) {
         struct frame f = random_frame(&network);
         MUST(unroll_stream_step(stream, f.x, exact));
-        MUST(unroll_integer_step(integer, f.x, expected));
+        MUST(unroll_integer_step(integer, NULL, f.x, expected));
         step(&e, &network, &f, y);
         bad += !same(y, expected, unroll_stream_outputs(stream));
         for (int i = 0; i < unroll_stream_outputs(stream); i++) {
@@ -300,6 +313,23 @@ static void check_pools(void)
             compare_integer_pool(model, name);
         unroll_model_free(model);
     }
+}
+
+/* Categories and numbers side by side, whose magnitudes differ; then categories alone. */
+static void check_columns(void)
+{
+    unroll_input inputs[] = {
+        {sizeof *inputs, "word", 9, 4}, {sizeof *inputs, "*/ x", 0, 3}, {sizeof *inputs, "day", 7, 2}};
+    unroll_spec spec = unroll_spec_default();
+    spec.cell = "gru";
+    spec.hidden = 12;
+    spec.output = 3;
+    spec.inputs = inputs;
+    spec.n_inputs = 3;
+    check_stack(&spec, "columns", 0.05);
+    inputs[1] = inputs[2];
+    spec.n_inputs = 2;
+    check_stack(&spec, "categories", 0.05);
 }
 
 /* ---- networks -------------------------------------------------------------------------- */
@@ -507,12 +537,12 @@ static void check_not_finite(void)
     if (!CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error()))
         return;
     if (CHECK(unroll_integer_new(model, NULL, &integer) == UNROLL_OK, "%s", unroll_last_error())) {
-        unroll_integer_step(integer, x, y);
+        unroll_integer_step(integer, NULL, x, y);
         unroll_integer_free(integer);
         MUST(unroll_integer_new(model, NULL, &integer));
-        unroll_integer_step(integer, nothing, z);
+        unroll_integer_step(integer, NULL, nothing, z);
         CHECK(same(y, z, 4), "NaN is not 0, or infinities do not saturate");
-        CHECK(unroll_integer_step_token(integer, 0, y) == UNROLL_USAGE, "a token was taken");
+        CHECK(unroll_integer_step(integer, &(int32_t){0}, NULL, y) == UNROLL_USAGE, "a token was taken");
         unroll_integer_free(integer);
     }
     calibration.inputs = x;
@@ -537,6 +567,7 @@ int main(void)
         check_cells();
         check_options();
         check_pools();
+        check_columns();
         check_networks();
         check_names();
     }

@@ -41,7 +41,7 @@ static void compare(const unroll_model *model, const char *name, unroll_integer 
         return;
     for (int t = 0; t < STEPS; t++) {
         for (int i = 0; i < network.input; i++) x[i] = scale * (float)uniform();
-        unroll_integer_step(integer, x, expected);
+        unroll_integer_step(integer, NULL, x, expected);
         e.step(e.state, x, y);
         bad += !same(y, expected, n);
         for (int i = 0; i < n; i++) wild += !isfinite(y[i]);
@@ -116,8 +116,8 @@ static void check_memory(void)
     calibration.inputs = frames;
     calibration.steps = 40;
     if (CHECK(unroll_integer_new(model, &calibration, &integer) == UNROLL_OK, "%s", unroll_last_error())) {
-        unroll_integer_step(integer, &x, &first);
-        for (int t = 0; t < 1000; t++) unroll_integer_step(integer, &nothing, &last);
+        unroll_integer_step(integer, NULL, &x, &first);
+        for (int t = 0; t < 1000; t++) unroll_integer_step(integer, NULL, &nothing, &last);
         CHECK(first > 0.9f && fabsf(last - first) < 0.05f, "a GRU forgets: %g became %g", (double)first, (double)last);
         unroll_integer_free(integer);
     }

@@ -83,7 +83,8 @@ class Documents(unittest.TestCase):
         train = model.session("train")
         text = unroll.Dataset(os.path.join(ROOT, "LICENSE"))
         calls = {
-            "Model.__new__": (unroll._core.Model, {"seed"}), "Model.network": (lambda **k: unroll.Model.network([], **k), {"seed"}),
+            "Model.__new__": (unroll._core.Model, {"seed", "inputs"}),
+            "Model.network": (lambda **k: unroll.Model.network([], **k), {"seed", "inputs"}),
             "Session.__new__": (lambda **k: unroll.Session(model, **k), set()),
             "Session.update": (lambda **k: train.update("adam", **k), set()),
             "Session.step": (lambda **k: train.step("adam", **k),

@@ -272,6 +272,35 @@ class Models(unittest.TestCase):
                     with self.assertRaisesRegex(TypeError, f"the model reads {name}: one array"):
                         call(*args, **more)
 
+    def test_columns(self):
+        """Categories and numbers side by side: a run, a step of training, a stream, the file."""
+        columns = [{"name": "word", "tokens": 9, "width": 4}, {"width": 2}, {"name": "day", "tokens": 7, "width": 3}]
+        model = unroll.Model(inputs=columns, hidden=5, output=3, loss="xent", input_dropout=0.25)
+        self.assertEqual([c["name"] for c in model.spec["inputs"]], ["word", "numbers", "day"])
+        self.assertEqual(model.spec["inputs"][2], columns[2])
+        self.assertEqual(list(model.parameters())[:2], ["embedding.word.weight", "embedding.day.weight"])
+        self.assertIn("3 columns", repr(model))
+        tokens, numbers = integers(T, B, 2, below=7), floats(T, B, 2)
+        y = model.run(tokens=tokens, inputs=numbers).outputs
+        self.assertEqual(flat(copy.copy(model).run(tokens=tokens, inputs=numbers).outputs), flat(y))
+        stream = model.stream(B)
+        self.assertEqual(flat(stream.copy().run(tokens=tokens, inputs=numbers)), flat(y))
+        first = stream.step(tokens=integers(B, 2, below=7), inputs=floats(B, 2))     # the same numbers' beginning
+        self.assertEqual(flat(first), flat(y)[:B * 3])
+        for wrong in ({"tokens": tokens}, {"inputs": numbers}):
+            with self.assertRaisesRegex(TypeError, "reads tokens and inputs: give both"):
+                model.run(**wrong)
+            with self.assertRaisesRegex(TypeError, "reads tokens and inputs: give both"):
+                stream.run(**wrong)
+        with self.assertRaisesRegex(ValueError, "tokens"):
+            model.run(tokens=integers(T, B, 3, below=7), inputs=numbers)
+        with self.assertRaisesRegex(unroll.Error, "'day'\\] = [78] is outside 0..6"):
+            model.run(tokens=integers(T, B, 2, below=9), inputs=numbers)
+        with self.assertRaisesRegex(TypeError, "inputs: each is a dict"):
+            unroll.Model(inputs=[3], hidden=5)
+        with self.assertRaisesRegex(unroll.Error, "both named 'word'"):
+            unroll.Model(inputs=[columns[0], columns[0]], hidden=5)
+
     def test_lengths(self):
         m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, bidirectional=1)
         x = floats(T, B, INPUT)

@@ -124,8 +124,11 @@ static unroll_status one_step(unroll_stream *s, const struct test_case *c, const
         if (b->reset[first + row])
             MUST(unroll_stream_reset(s, (int)row));
     float *to = outputs + first * (size_t)unroll_stream_outputs(s);
-    return b->tokens ? unroll_stream_step_tokens(s, b->tokens + first, to)
-                     : unroll_stream_step(s, b->inputs + first * (size_t)c->spec.input, to);
+    const size_t columns = (size_t)unroll_stream_tokens(s), numbers = (size_t)unroll_stream_inputs(s);
+    if (b->tokens && b->inputs)
+        return unroll_stream_step_mixed(s, b->tokens + first * columns, b->inputs + first * numbers, to);
+    return b->tokens ? unroll_stream_step_tokens(s, b->tokens + first * columns, to)
+                     : unroll_stream_step(s, b->inputs + first * numbers, to);
 }
 
 static size_t differences(const float *a, const float *b, size_t count)

@@ -15,6 +15,7 @@ struct vector {
     struct safetensors *file;
     json_t *about;
     unroll_spec spec;
+    unroll_input inputs[UNROLL_INPUTS_MAX];
     unroll_session_config config;
     unroll_model *model;
     unroll_session *session;
@@ -41,6 +42,23 @@ static size_t count_of(const struct vector *v, const char *name)
 
 /* ---- the model of a file --------------------------------------------------------------- */
 
+/* [["word", 11, 6], ["numbers", 0, 3], ..]; none: what there is else. */
+static void read_columns(struct vector *v)
+{
+    const json_t *columns = json_object_get(v->about, "columns");
+    for (size_t i = 0; i < json_array_size(columns); i++) {
+        const json_t *column = json_array_get(columns, i);
+        v->inputs[i] = (unroll_input){.size = sizeof *v->inputs,
+                                      .name = json_string_value(json_array_get(column, 0)),
+                                      .tokens = (int)json_integer_value(json_array_get(column, 1)),
+                                      .width = (int)json_integer_value(json_array_get(column, 2))};
+    }
+    v->spec.inputs = v->inputs;
+    v->spec.n_inputs = (int)json_array_size(columns);
+    if (v->spec.n_inputs)
+        v->spec.input = 0;
+}
+
 static void read_spec(struct vector *v)
 {
     const char *loss = json_string_value(json_object_get(v->about, "loss"));
@@ -57,6 +75,7 @@ static void read_spec(struct vector *v)
     v->spec.tokens = vocab > 0;
     v->spec.input = vocab ? vocab : (int)number(v, "input");
     v->spec.embed = vocab ? (int)number(v, "embed") : 0;
+    read_columns(v);
     v->spec.tied = json_is_true(json_object_get(v->about, "tied"));
     v->spec.output = (int)number(v, "outputs");
     v->spec.loss = loss;
@@ -233,8 +252,8 @@ static void test_file(const char *path, const char *isa)
     if (open_vector(&v, path, isa)) {
         double near = isa ? 1e-6 : 2e-7, far = isa ? 1e-5 : 2e-7;
         unroll_batch batch = {.size = sizeof batch, .lengths = data_of(&v, "lengths")};
-        batch.tokens = v.spec.tokens ? data_of(&v, "tokens") : NULL;
-        batch.inputs = v.spec.tokens ? NULL : data_of(&v, "x");
+        batch.tokens = data_of(&v, "tokens");
+        batch.inputs = data_of(&v, "x");
         if (v.spec.loss && !strcmp(v.spec.loss, "xent"))
             batch.targets = data_of(&v, "targets");
         else if (v.spec.loss)

@@ -6,20 +6,38 @@ PyTypeObject *model_type;
 
 static const struct field spec_fields[] = {
 #define S(member, kind) FIELD(unroll_spec, member, kind)
-    S(cell, FIELD_TEXT),      S(layers, FIELD_INT),   S(hidden, FIELD_INT), S(bidirectional, FIELD_INT),
-    S(projection, FIELD_INT), S(peephole, FIELD_INT), S(clip, FIELD_FLOAT), S(bias, FIELD_INT),
-    S(dropout, FIELD_FLOAT),  S(tokens, FIELD_INT),   S(input, FIELD_INT),  S(embed, FIELD_INT),
-    S(tied, FIELD_INT),       S(pool, FIELD_TEXT),    S(output, FIELD_INT), S(loss, FIELD_TEXT),
+    S(cell, FIELD_TEXT),
+    S(layers, FIELD_INT),
+    S(hidden, FIELD_INT),
+    S(bidirectional, FIELD_INT),
+    S(projection, FIELD_INT),
+    S(peephole, FIELD_INT),
+    S(clip, FIELD_FLOAT),
+    S(bias, FIELD_INT),
+    S(dropout, FIELD_FLOAT),
+    S(tokens, FIELD_INT),
+    S(input, FIELD_INT),
+    S(embed, FIELD_INT),
+    S(tied, FIELD_INT),
+    S(pool, FIELD_TEXT),
+    S(output, FIELD_INT),
+    S(loss, FIELD_TEXT),
+    S(input_dropout, FIELD_FLOAT),
     {NULL, 0, 0, NULL},
 #undef S
 };
 
 static const struct field network_fields[] = {
 #define N(member, kind) FIELD(unroll_network, member, kind)
-    N(tokens, FIELD_INT),     N(input, FIELD_INT), N(embed, FIELD_INT), N(tied, FIELD_INT),
-    N(embedding, FIELD_TEXT), N(loss, FIELD_TEXT), {NULL, 0, 0, NULL},
+    N(tokens, FIELD_INT),     N(input, FIELD_INT), N(embed, FIELD_INT),           N(tied, FIELD_INT),
+    N(embedding, FIELD_TEXT), N(loss, FIELD_TEXT), N(input_dropout, FIELD_FLOAT), {NULL, 0, 0, NULL},
 #undef N
 };
+
+static const struct field input_fields[] = {{"name", FIELD_TEXT, offsetof(unroll_input, name), NULL},
+                                            {"tokens", FIELD_INT, offsetof(unroll_input, tokens), NULL},
+                                            {"width", FIELD_INT, offsetof(unroll_input, width), NULL},
+                                            {NULL, 0, 0, NULL}};
 
 static const struct field layer_fields[] = {
 #define L(member, kind) FIELD(unroll_layer, member, kind)
@@ -55,18 +73,69 @@ static bool take_seed(PyObject *keywords, uint64_t *seed)
     return taken;
 }
 
+static PyObject *copy_dicts(PyObject *list)
+{
+    PyObject *copies = PySequence_List(list);
+    for (Py_ssize_t i = 0; copies && i < PyList_Size(copies); i++) {
+        PyObject *item = PyList_GetItem(copies, i), *copy = PyDict_Check(item) ? PyDict_Copy(item) : Py_NewRef(item);
+        if (!copy || PyList_SetItem(copies, i, copy) < 0)
+            Py_CLEAR(copies);
+    }
+    return copies;
+}
+
+static bool take_columns(PyObject *dicts, unroll_input inputs[UNROLL_INPUTS_MAX], int *n_inputs)
+{
+    *n_inputs = (int)PyList_Size(dicts);
+    if (*n_inputs < 1 || *n_inputs > UNROLL_INPUTS_MAX) {
+        PyErr_Format(PyExc_ValueError, "inputs: %d columns are outside 1..%d", *n_inputs, UNROLL_INPUTS_MAX);
+        return false;
+    }
+    for (int i = 0; i < *n_inputs; i++) {
+        PyObject *dict = PyList_GetItem(dicts, i);
+        inputs[i] = (unroll_input){.size = sizeof *inputs};
+        if (!PyDict_Check(dict)) {
+            PyErr_SetString(PyExc_TypeError, "inputs: each is a dict: {'name': 'word', 'tokens': 100, 'width': 16}");
+            return false;
+        }
+        if (!fields_take("an input", input_fields, dict, &inputs[i]))
+            return false;
+    }
+    return true;
+}
+
+/* inputs=[..] out of the keywords. *kept has the texts that the columns name, or is NULL; the caller drops it. */
+static bool take_inputs(PyObject *keywords, unroll_input inputs[UNROLL_INPUTS_MAX], int *n_inputs, PyObject **kept)
+{
+    PyObject *given = keyword_take(keywords, "inputs");
+    *n_inputs = 0;
+    *kept = NULL;
+    if (!given || given == Py_None) {
+        Py_XDECREF(given);
+        return true;
+    }
+    *kept = copy_dicts(given);
+    Py_DECREF(given);
+    return *kept && take_columns(*kept, inputs, n_inputs);
+}
+
 static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
     unroll_status status = UNROLL_OK;
     uint64_t seed = 1;
-    PyObject *dataset = NULL;
+    PyObject *dataset = NULL, *kept = NULL;
     const char *task = NULL;
+    unroll_input inputs[UNROLL_INPUTS_MAX];
+    spec.inputs = inputs;
     spec.embed = keywords && PyDict_GetItemString(keywords, "embed") ? 0 : UNROLL_AUTO;
     if (!PyArg_ParseTuple(args, "|O!z:Model", dataset_type, &dataset, &task) || !take_seed(keywords, &seed) ||
-        !fields_take("a model", spec_fields, keywords, &spec))
+        !take_inputs(keywords, inputs, &spec.n_inputs, &kept) ||
+        !fields_take("a model", spec_fields, keywords, &spec)) {
+        Py_XDECREF(kept);
         return NULL;
+    }
     Py_BEGIN_ALLOW_THREADS
     if (dataset)
         status = unroll_task_network(task, NULL, ((dataset_object *)dataset)->dataset, &spec, NULL);
@@ -76,6 +145,7 @@ static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (status == UNROLL_OK && dataset)
         status = unroll_model_set_schema(model, task, NULL, ((dataset_object *)dataset)->dataset);
     Py_END_ALLOW_THREADS
+    Py_XDECREF(kept);
     if (status == UNROLL_OK)
         return model_wrap(type, model);
     unroll_model_free(model);
@@ -114,30 +184,24 @@ static bool take_layers(PyObject *dicts, unroll_layer *layers, Py_ssize_t count)
     return true;
 }
 
-static PyObject *copy_dicts(PyObject *layers)
-{
-    PyObject *list = PySequence_List(layers);
-    for (Py_ssize_t i = 0; list && i < PyList_Size(list); i++) {
-        PyObject *item = PyList_GetItem(list, i), *copy = PyDict_Check(item) ? PyDict_Copy(item) : Py_NewRef(item);
-        if (!copy || PyList_SetItem(list, i, copy) < 0)
-            Py_CLEAR(list);
-    }
-    return list;
-}
-
 static PyObject *make_network(PyTypeObject *type, PyObject *dicts, PyObject *keywords)
 {
     unroll_network network = unroll_network_default();
+    unroll_input inputs[UNROLL_INPUTS_MAX];
     unroll_model *model = NULL;
+    PyObject *kept = NULL;
     uint64_t seed = 1;
     unroll_layer *layers = calloc((size_t)PyList_Size(dicts) + 1, sizeof *layers);
     if (!layers)
         return PyErr_NoMemory();
     network.layer = layers;
     network.layers = (int)PyList_Size(dicts);
-    bool taken = take_seed(keywords, &seed) && fields_take("a network", network_fields, keywords, &network) &&
+    network.inputs = inputs;
+    bool taken = take_seed(keywords, &seed) && take_inputs(keywords, inputs, &network.n_inputs, &kept) &&
+                 fields_take("a network", network_fields, keywords, &network) &&
                  take_layers(dicts, layers, network.layers);
     unroll_status status = taken ? unroll_network_new(&network, seed, &model) : UNROLL_OK;
+    Py_XDECREF(kept);
     free(layers);
     if (!taken)
         return NULL;
@@ -192,6 +256,22 @@ static PyObject *model_save(PyObject *self, PyObject *args)
     return status == UNROLL_OK ? none() : raise_status(status);
 }
 
+/* Of several columns. */
+static bool give_inputs(PyObject *dict, const unroll_network *network)
+{
+    PyObject *list = network->n_inputs ? PyList_New(network->n_inputs) : Py_NewRef(Py_None);
+    for (int i = 0; list && i < network->n_inputs; i++) {
+        PyObject *column = fields_give(input_fields, &network->inputs[i]);
+        if (!column)
+            Py_CLEAR(list);
+        else
+            PyList_SetItem(list, i, column);
+    }
+    const bool given = list && PyDict_SetItemString(dict, "inputs", list) == 0;
+    Py_XDECREF(list);
+    return given;
+}
+
 /* A stack as the keywords of Model(), any other network as those of Model.network() but its layers. */
 static PyObject *model_spec_of(PyObject *self, void *unused)
 {
@@ -199,10 +279,12 @@ static PyObject *model_spec_of(PyObject *self, void *unused)
     unroll_network network;
     unroll_spec spec;
     (void)unused;
-    if (unroll_model_spec(model, &spec))
-        return fields_give(spec_fields, &spec);
     unroll_model_network(model, &network);
-    return fields_give(network_fields, &network);
+    PyObject *dict =
+        unroll_model_spec(model, &spec) ? fields_give(spec_fields, &spec) : fields_give(network_fields, &network);
+    if (dict && !give_inputs(dict, &network))
+        Py_CLEAR(dict);
+    return dict;
 }
 
 static PyObject *layer_dict(const unroll_layer *layer)
@@ -363,8 +445,8 @@ PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords)
 
 static PyMethodDef methods[] = {
     {"network", (PyCFunction)(void (*)(void))model_network, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-     "network(layers, *, input, tokens=0, embed=0, embedding=None, tied=0, loss='none', seed=1): a model of any "
-     "layers, each a dict."},
+     "network(layers, *, input, tokens=0, embed=0, embedding=None, tied=0, inputs=None, input_dropout=0, loss='none', "
+     "seed=1): a model of any layers, each a dict."},
     {"load", model_load, METH_VARARGS | METH_CLASS, "load(path): a model from a safetensors file."},
     {"save", model_save, METH_VARARGS, "save(path): a safetensors file with PyTorch's names."},
     {"parameters", model_parameters, METH_NOARGS,

@@ -10,7 +10,8 @@ typedef struct session_object {
     unroll_session *session;
     unroll_session_config config; /* without its texts, which were the caller's */
     const char *optimizer;        /* one of the library's names */
-    int inputs, targets;          /* widths of a row */
+    int inputs, tokens, targets;  /* of a row: numbers, token columns, targets */
+    bool columns;                 /* tokens have an axis of their own */
 } session_object;
 
 #define LOCK(s) (&(s)->model->lock)
@@ -86,6 +87,11 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     s->config.machine = unroll_machine_default();
     unroll_model_network(m->model, &network);
     s->inputs = network.input;
+    s->columns = network.n_inputs > 0;
+    for (int i = 0; i < network.n_inputs; i++) {
+        s->tokens += network.inputs[i].tokens > 0;
+        s->inputs += network.inputs[i].tokens ? 0 : network.inputs[i].width;
+    }
     s->targets = unroll_model_targets(m->model);
     return (PyObject *)s;
 }
@@ -152,7 +158,7 @@ static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], s
     Py_ssize_t T = s->config.steps, B = s->config.rows;
     const struct wanted wanted[ARRAYS] = {
         [INPUTS] = {"inputs", NUMBER_F32, 3, {ANY, B, s->inputs}, false},
-        [TOKENS] = {"tokens", NUMBER_I32, 2, {ANY, B}, false},
+        [TOKENS] = {"tokens", NUMBER_I32, s->columns ? 3 : 2, {ANY, B, s->tokens}, false},
         [TARGETS] = {"targets", NUMBER_I32, 2, {ANY, B}, false},
         [TARGET_VALUES] = {"target_values", NUMBER_F32, 3, {ANY, B, s->targets}, false},
         [LENGTHS] = {"lengths", NUMBER_I32, 1, {B}, false},

@@ -10,7 +10,8 @@ typedef struct stream_object {
     size_t bytes;
     unroll_stream *stream;
     int rows;
-    bool tokens;
+    int tokens, inputs; /* of a row: token columns, numbers */
+    bool columns;       /* tokens have an axis of their own */
     struct lock lock;
 } stream_object;
 
@@ -21,7 +22,7 @@ static const struct field config_fields[] = {FIELD(unroll_stream_config, rows, F
 
 /* ---- making -------------------------------------------------------------------------------- */
 
-static stream_object *stream_empty(PyTypeObject *type, size_t bytes, int rows, bool tokens)
+static stream_object *stream_empty(PyTypeObject *type, size_t bytes, int rows)
 {
     stream_object *s = (stream_object *)object_new(type);
     if (!s)
@@ -29,7 +30,6 @@ static stream_object *stream_empty(PyTypeObject *type, size_t bytes, int rows, b
     lock_init(&s->lock);
     s->bytes = bytes;
     s->rows = rows;
-    s->tokens = tokens;
     if (posix_memalign(&s->memory, 64, bytes)) {
         s->memory = NULL;
         Py_DECREF(s);
@@ -37,6 +37,13 @@ static stream_object *stream_empty(PyTypeObject *type, size_t bytes, int rows, b
         return NULL;
     }
     return s;
+}
+
+static int numbers_of(const unroll_network *network)
+{
+    int numbers = network->tokens ? 0 : network->input;
+    for (int i = 0; i < network->n_inputs; i++) numbers += network->inputs[i].tokens ? 0 : network->inputs[i].width;
+    return numbers;
 }
 
 static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -56,12 +63,16 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (!bytes)
         return raise_status(status);
     unroll_model_network(m->model, &network);
-    stream_object *s = stream_empty(type, bytes, config.rows, network.tokens != 0);
+    stream_object *s = stream_empty(type, bytes, config.rows);
     if (!s)
         return NULL;
     UNLOCKED(&m->lock, status = unroll_stream_init(s->memory, bytes, m->model, &config, &s->stream));
-    if (status == UNROLL_OK)
+    if (status == UNROLL_OK) {
+        s->columns = network.n_inputs > 0;
+        s->tokens = unroll_stream_tokens(s->stream);
+        s->inputs = numbers_of(&network);
         return (PyObject *)s;
+    }
     Py_DECREF(s);
     return raise_status(status);
 }
@@ -69,10 +80,13 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 /* A stream has no pointer into itself: its bytes, somewhere else, are another one. */
 static PyObject *stream_copy(PyObject *self, PyObject *unused)
 {
-    stream_object *s = (stream_object *)self, *other = stream_empty(Py_TYPE(self), s->bytes, s->rows, s->tokens);
+    stream_object *s = (stream_object *)self, *other = stream_empty(Py_TYPE(self), s->bytes, s->rows);
     (void)unused;
     if (!other)
         return NULL;
+    other->columns = s->columns;
+    other->tokens = s->tokens;
+    other->inputs = s->inputs;
     UNLOCKED(&s->lock, memcpy(other->memory, s->memory, s->bytes));
     other->stream = (unroll_stream *)((char *)other->memory + ((char *)s->stream - (char *)s->memory));
     return (PyObject *)other;
@@ -88,47 +102,78 @@ static void stream_dealloc(PyObject *self)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* steps < 0: one step, of arrays without an axis of time. */
-static unroll_status advance(stream_object *s, int steps, const void *inputs, float *outputs)
-{
-    if (steps < 0)
-        return s->tokens ? unroll_stream_step_tokens(s->stream, inputs, outputs)
-                         : unroll_stream_step(s->stream, inputs, outputs);
-    return s->tokens ? unroll_stream_run_tokens(s->stream, steps, inputs, outputs)
-                     : unroll_stream_run(s->stream, steps, inputs, outputs);
-}
+/* What a step reads: tokens, numbers or both. */
+enum { TOKENS, INPUTS, ARRAYS };
 
-static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many)
+static bool is_read(const stream_object *s, int which) { return (which == TOKENS ? s->tokens : s->inputs) > 0; }
+
+/* many: with an axis of time in front. */
+static struct wanted wanted_of(const stream_object *s, int which, bool many)
 {
-    if (!given)
-        return NULL;
-    struct wanted in = {.name = s->tokens ? "tokens" : "inputs", .number = s->tokens ? NUMBER_I32 : NUMBER_F32};
-    struct wanted to = {.name = "out", .number = NUMBER_F32};
-    struct view from, result;
-    PyObject *array;
-    unroll_status status;
+    struct wanted in = {.name = which == TOKENS ? "tokens" : "inputs",
+                        .number = which == TOKENS ? NUMBER_I32 : NUMBER_F32};
     if (many)
         in.shape[in.rank++] = ANY;
     in.shape[in.rank++] = s->rows;
-    if (!s->tokens)
-        in.shape[in.rank++] = unroll_stream_inputs(s->stream);
-    if (!view_take(given, &in, &from))
-        return NULL;
-    if (many && from.shape[0] > INT_MAX) {
-        PyErr_Format(PyExc_OverflowError, "%s: %zd steps at once are outside 1..%d", in.name, from.shape[0], INT_MAX);
-        view_release(&from);
-        return NULL;
+    if (which == INPUTS || s->columns)
+        in.shape[in.rank++] = which == TOKENS ? s->tokens : s->inputs;
+    return in;
+}
+
+static void release_views(struct view view[ARRAYS])
+{
+    for (int i = 0; i < ARRAYS; i++) view_release(&view[i]);
+}
+
+/* The arrays, of equally many steps: *steps, of one step 1. */
+static bool take_views(const stream_object *s, PyObject *const given[ARRAYS], bool many, struct view view[ARRAYS],
+                       Py_ssize_t *steps)
+{
+    *steps = -1;
+    for (int i = 0; i < ARRAYS; i++) {
+        const struct wanted in = wanted_of(s, i, many);
+        if (!given[i])
+            continue;
+        if (!view_take(given[i], &in, &view[i]))
+            return false;
+        const Py_ssize_t here = many ? view[i].shape[0] : 1;
+        if (here > INT_MAX)
+            PyErr_Format(PyExc_OverflowError, "%s: %zd steps at once are outside 1..%d", in.name, here, INT_MAX);
+        else if (*steps >= 0 && here != *steps)
+            PyErr_Format(PyExc_ValueError, "tokens have %zd steps and inputs %zd", *steps, here);
+        if (PyErr_Occurred())
+            return false;
+        *steps = here;
     }
+    return true;
+}
+
+static unroll_status advance(const stream_object *s, int steps, const struct view view[ARRAYS], float *out)
+{
+    if (!s->inputs)
+        return unroll_stream_run_tokens(s->stream, steps, view[TOKENS].data, out);
+    return unroll_stream_run_mixed(s->stream, steps, view[TOKENS].data, view[INPUTS].data, out);
+}
+
+static PyObject *run(stream_object *s, PyObject *const given[ARRAYS], PyObject *out, bool many)
+{
+    struct wanted to = {.name = "out", .number = NUMBER_F32};
+    struct view view[ARRAYS], result;
+    PyObject *array;
+    Py_ssize_t steps;
+    unroll_status status;
+    memset(view, 0, sizeof view);
+    bool taken = take_views(s, given, many, view, &steps);
     if (many)
-        to.shape[to.rank++] = from.shape[0];
+        to.shape[to.rank++] = steps;
     to.shape[to.rank++] = s->rows;
     to.shape[to.rank++] = unroll_stream_outputs(s->stream);
-    if (!result_take(out, &to, &result, &array)) {
-        view_release(&from);
+    if (!taken || !result_take(out, &to, &result, &array)) {
+        release_views(view);
         return NULL;
     }
-    UNLOCKED(&s->lock, status = advance(s, many ? (int)from.shape[0] : -1, from.data, result.data));
-    view_release(&from);
+    UNLOCKED(&s->lock, status = advance(s, (int)steps, view, result.data));
+    release_views(view);
     view_release(&result);
     if (status == UNROLL_OK)
         return array;
@@ -136,34 +181,45 @@ static PyObject *run(stream_object *s, PyObject *given, PyObject *out, bool many
     return raise_status(status);
 }
 
-/* What the model reads, by position or by its name; borrowed, NULL with an exception. */
-static PyObject *take_input(const stream_object *s, PyObject *args, PyObject *keywords, PyObject **out)
+/* What the model reads, by name, or where that is one array by position; borrowed. */
+static bool take_input(const stream_object *s, PyObject *args, PyObject *keywords, PyObject *given[ARRAYS],
+                       PyObject **out)
 {
     static char *names[] = {"", "out", "inputs", "tokens", NULL};
-    PyObject *x = Py_None, *inputs = Py_None, *tokens = Py_None;
+    PyObject *x = Py_None;
+    const int first = s->tokens ? TOKENS : INPUTS;
     *out = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO$OO", names, &x, out, &inputs, &tokens))
-        return NULL;
-    const char *name = s->tokens ? "tokens" : "inputs";
-    PyObject *named = s->tokens ? tokens : inputs, *other = s->tokens ? inputs : tokens;
-    if (other != Py_None || (x == Py_None) == (named == Py_None))
-        return PyErr_Format(PyExc_TypeError,
-                            "the model reads %s: one array of them is wanted, by position or as %s=", name, name);
-    return x == Py_None ? named : x;
+    given[TOKENS] = given[INPUTS] = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO$OO", names, &x, out, &given[INPUTS], &given[TOKENS]))
+        return false;
+    const bool both = is_read(s, TOKENS) && is_read(s, INPUTS);
+    bool fits = x == Py_None || (!both && given[first] == Py_None);
+    if (x != Py_None && fits)
+        given[first] = x;
+    for (int i = 0; i < ARRAYS; i++) {
+        fits &= (given[i] != Py_None) == is_read(s, i);
+        given[i] = given[i] == Py_None ? NULL : given[i];
+    }
+    if (!fits && both)
+        PyErr_SetString(PyExc_TypeError, "the model reads tokens and inputs: give both, as tokens= and inputs=");
+    else if (!fits)
+        PyErr_Format(PyExc_TypeError, "the model reads %s: one array of them is wanted, by position or as %s=",
+                     first == TOKENS ? "tokens" : "inputs", first == TOKENS ? "tokens" : "inputs");
+    return fits;
 }
 
 static PyObject *stream_step(PyObject *self, PyObject *args, PyObject *keywords)
 {
     stream_object *s = (stream_object *)self;
-    PyObject *out, *x = take_input(s, args, keywords, &out);
-    return run(s, x, out, false);
+    PyObject *out, *given[ARRAYS];
+    return take_input(s, args, keywords, given, &out) ? run(s, given, out, false) : NULL;
 }
 
 static PyObject *stream_run(PyObject *self, PyObject *args, PyObject *keywords)
 {
     stream_object *s = (stream_object *)self;
-    PyObject *out, *x = take_input(s, args, keywords, &out);
-    return run(s, x, out, true);
+    PyObject *out, *given[ARRAYS];
+    return take_input(s, args, keywords, given, &out) ? run(s, given, out, true) : NULL;
 }
 
 /* ---- states --------------------------------------------------------------------------------- */
@@ -220,8 +276,8 @@ static PyObject *stream_repr(PyObject *self) { return described("Stream", stream
 
 static PyMethodDef methods[] = {
     {"step", (PyCFunction)(void (*)(void))stream_step, METH_VARARGS | METH_KEYWORDS,
-     "step(x, out=None): inputs [rows, input] of float32, or tokens [rows] of int32, also as inputs= or tokens=; gives "
-     "[rows, output]."},
+     "step(x, out=None): inputs [rows, input] of float32, or tokens [rows] of int32, also as inputs= or tokens=, of a "
+     "model with columns both: tokens= [rows, token columns], inputs= [rows, numbers]; gives [rows, output]."},
     {"run", (PyCFunction)(void (*)(void))stream_run, METH_VARARGS | METH_KEYWORDS,
      "run(x, out=None): many steps, with an axis of time in front."},
     {"reset", stream_reset, METH_VARARGS, "reset(row=-1): the states of a row, or of all, become zero."},

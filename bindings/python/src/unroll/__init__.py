@@ -82,23 +82,27 @@ class Model(_core.Model):
         threads: int = 0,
     ) -> Result:
         """Whole sequences: inputs [steps, rows, input] of float32, or of a model of tokens [steps, rows] of int32. Their
-        name may be left out.
+        name may be left out. Of a model with columns tokens= [steps, rows, token columns] and inputs= [steps, rows,
+        numbers].
 
         lengths [rows] of int32: outputs beyond them are zero, and final states are those after a row's last step.
         states: initial ones [rows, width], as an earlier result has them; what is not given is zero. dtype: of weights,
         "fp32", "bf16" or "int8" in products. threads: 0, as many as are faster, or a number."""
-        name, x = _input(self, x, inputs, tokens)
-        shape = _core.shape(x, name, "int32" if name == "tokens" else "float32")
-        if len(shape) != (2 if name == "tokens" else 3):
-            axes = "[steps, rows]" if name == "tokens" else "[steps, rows, input]"
-            raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
+        spec = self.spec
+        arrays = _inputs(spec, x, inputs, tokens)
+        for name, array in arrays.items():              # of equal steps and rows, as the session sees to
+            shape = _core.shape(array, name, "int32" if name == "tokens" else "float32")
+            if len(shape) != (2 if spec["tokens"] else 3):
+                last = "" if spec["tokens"] else ", token columns" if name == "tokens" else ", input"
+                axes = f"[steps, rows{last}]"
+                raise ValueError(f"{name}: the shape {axes} is wanted, not {list(shape)}")
         with self._alone():                             # states, forward and results are one
             session = self._session((shape[0], shape[1], lengths is not None, threads), dtype)
             if self._shown and self.sessions == len(self._kept or ()):
                 session.set_weights(list(super().parameters().values()))        # looks whether they are the same
             names = [n for n in _state_names(len(self.layers)) if session.has(_of_session(n, "n"))]
             _give_states(session, names, states or {})
-            session.forward(**{name: x, "lengths": lengths})
+            session.forward(**arrays, lengths=lengths)
             outputs = session.read("z" if session.has("z") else f"y.l{len(self.layers) - 1}")
             return Result(outputs, {n: session.read(_of_session(n, "n")) for n in names})
 
@@ -126,7 +130,8 @@ class Model(_core.Model):
 
     def __repr__(self) -> str:
         spec = self.spec
-        parts = [f"{spec['input']} {'tokens' if spec['tokens'] else 'inputs'}"]
+        parts = [f"{len(spec['inputs'])} columns" if spec["inputs"] else
+                 f"{spec['input']} {'tokens' if spec['tokens'] else 'inputs'}"]
         if spec["embed"]:
             parts.append(f"embedding {spec['embed']}")
         for name, alike in itertools.groupby(_layer_name(layer) for layer in self.layers):
@@ -168,12 +173,19 @@ class Model(_core.Model):
         return _core.export_model(self, path, format=format, **config)
 
 
-def _input(model: Model, x: Any, inputs: Any, tokens: Any) -> tuple[str, Any]:
-    """What the model reads, whose name may have been left out, and its name."""
-    name, given, other = ("tokens", tokens, inputs) if model.spec["tokens"] else ("inputs", inputs, tokens)
-    if other is not None or (x is None) == (given is None):
-        raise TypeError(f"the model reads {name}: one array of them is wanted, by position or as {name}=")
-    return name, x if given is None else given
+def _inputs(spec: dict[str, Any], x: Any, inputs: Any, tokens: Any) -> dict[str, Any]:
+    """The arrays that a model reads, by name; of one the name may have been left out."""
+    columns = spec["inputs"] or [{"tokens": spec["tokens"]}]
+    names = [n for n, reads in (("tokens", any(c["tokens"] for c in columns)),
+                                ("inputs", not all(c["tokens"] for c in columns))) if reads]
+    given = {n: a for n, a in (("tokens", tokens), ("inputs", inputs)) if a is not None}
+    if len(names) == 1 and not given and x is not None:
+        return {names[0]: x}
+    if x is not None or sorted(given) != sorted(names):
+        if len(names) == 1:
+            raise TypeError(f"the model reads {names[0]}: one array of them is wanted, by position or as {names[0]}=")
+        raise TypeError("the model reads tokens and inputs: give both, as tokens= and inputs=")
+    return given
 
 
 def _layer_name(layer: dict[str, Any]) -> str:

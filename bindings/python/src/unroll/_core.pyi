@@ -53,8 +53,11 @@ class Model:
         input: int = ...,
         embed: int = 0,
         tied: int = 0,
+        pool: Optional[str] = None,
         output: int = 0,
         loss: str = "none",
+        inputs: Optional[Sequence[Mapping[str, Any]]] = None,
+        input_dropout: float = 0,
         seed: int = 1,
     ) -> Self: ...
     @classmethod
@@ -62,11 +65,13 @@ class Model:
         cls,
         layers: Sequence[Mapping[str, Any]],
         *,
-        input: int,
+        input: int = ...,
         tokens: int = 0,
         embed: int = 0,
         tied: int = 0,
         embedding: Optional[str] = None,
+        inputs: Optional[Sequence[Mapping[str, Any]]] = None,
+        input_dropout: float = 0,
         loss: str = "none",
         seed: int = 1,
     ) -> Self: ...
