@@ -56,6 +56,8 @@ unroll_status builder_note(struct builder *b, const char *format, ...)
     return UNROLL_OK;
 }
 
+bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }
+
 /* ---- columns ---- */
 
 unroll_status builder_columns(struct builder *b, enum layout layout)

@@ -42,6 +42,8 @@ unroll_status builder_end_sequence(struct builder *builder); /* of rows that are
 const char *builder_place(struct builder *builder);
 /* A sentence about the data that the user may want to know; kept once. */
 unroll_status builder_note(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Are the data read as others were, to be evaluated or answered? */
+bool builder_reads_again(const struct builder *builder);
 
 /* ---- for reader_table.c ---- */
 

@@ -127,6 +127,7 @@ static unroll_status read_examples(struct input *in, const struct array *a, cons
                                    float *example, size_t numbers)
 {
     size_t steps = (size_t)a->shape[1];
+    const char *another;
     int x, label = -1;
     TRY(builder_columns(b, ROWS_ARE_EXAMPLES));
     TRY(builder_column(b, "x", CELL_NUMBERS, false, (int)(numbers / steps), &x));
@@ -140,7 +141,13 @@ static unroll_status read_examples(struct input *in, const struct array *a, cons
             TRY(builder_text(b, label, text, array_text(&l->array, l->value + i * (size_t)l->array.bytes, text)));
         TRY(builder_end_row(b));
     }
-    return array_end(in);
+    TRY(array_end(in));
+    TRY(input_next(in, &another));
+    if (another)
+        return fail(UNROLL_DATA,
+                    "'%s' holds several files; fix: give the one of the images, labels are found beside it",
+                    input_path(in));
+    return UNROLL_OK;
 }
 
 static unroll_status read_images(struct input *in, struct labels *l, struct builder *b)
@@ -156,7 +163,8 @@ static unroll_status read_images(struct input *in, struct labels *l, struct buil
                     "'%s' has one axis: these are labels; fix: give the file of the images, labels are found beside it",
                     input_name(in));
     TRY(array_count(in, &a, 1, MAX_EXAMPLE_NUMBERS, &numbers));
-    TRY(read_labels(input_path(in), l));
+    if (!input_is_folder(in))
+        TRY(read_labels(input_path(in), l));
     if (l->value && l->array.shape[0] != a.shape[0])
         return fail(UNROLL_DATA,
                     "'%s' has %" PRIu64 " labels, '%s' %" PRIu64 " images; fix: put files of one set side by side",

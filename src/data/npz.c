@@ -1,8 +1,8 @@
 /* Arrays of NumPy, an .npy or several of them in an .npz: x, and if they are there y, lengths and tokens, or the parts
- * x_train, y_train, x_test and y_test. What x is depends on its axes:
- *     [T], [T, F] alone: one series, rows are steps;     [N, T], [N, T, F] with a y for each: N examples of T steps.
- * Integers and texts of y are categories, other numbers what is to be predicted. Compressed members, too. Not arrays to
- * run a model on (file/npy.h, which knows all types of tensors). */
+ * x_train, y_train, x_test and y_test: the last two where a model is there already, to evaluate or answer. What x is
+ * depends on its axes: [T], [T, F] alone: one series, rows are steps;     [N, T], [N, T, F] with a y for each: N
+ * examples of T steps. Integers and texts of y are categories, other numbers what is to be predicted. Compressed
+ * members, too. Not arrays to run a model on (file/npy.h, which knows all types of tensors). */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 #include "data/reader_table.h"
 
 enum { NPY_PREFIX = 8, NPY_LONGEST = 4096, MAX_TEXT = 4096 /* characters */ };
+enum part { ANY_PART, TRAIN, TEST };
 enum rows { AUTO, STEPS, EXAMPLES };
 enum role { X, Y, LENGTHS, ROLES };
 static const char *const roles[] = {"x", "y", "lengths", "tokens"}; /* tokens: x that are categories */
@@ -27,7 +28,7 @@ struct npz_options {
 };
 
 static const struct key keys[] = {
-    {.name = "part", .choices = "train test", .offset = offsetof(struct npz_options, part)},
+    {.name = "part", .choices = "auto train test", .offset = offsetof(struct npz_options, part)},
     {.name = "rows", .choices = "auto steps examples", .offset = offsetof(struct npz_options, rows)},
     {0},
 };
@@ -43,6 +44,7 @@ struct npz_file {
     struct input *in;
     struct builder *builder;
     const struct npz_options *options;
+    enum part part;
     struct held of[ROLES];
     bool is_single;  /* one array, of any name: x */
     bool are_tokens; /* x */
@@ -111,9 +113,10 @@ static unroll_status read_header(struct input *in, struct array *a)
 }
 
 /* x.npy, X.npy or tokens.npy and, of the part that is wanted, x_train.npy. ROLES: none of these. */
-static int role_of(const char *member, int part, bool *are_tokens)
+static int role_of(const char *member, enum part part, bool *are_tokens)
 {
-    const char *name = strrchr(member, '/') ? strrchr(member, '/') + 1 : member, *suffix = part ? "_test" : "_train";
+    const char *name = strrchr(member, '/') ? strrchr(member, '/') + 1 : member;
+    const char *suffix = part == TEST ? "_test" : "_train";
     size_t length = strlen(name);
     length -= length > 4 && strcmp(name + length - 4, ".npy") == 0 ? 4 : 0;
     for (int i = 0; i <= ROLES; i++) {
@@ -121,12 +124,29 @@ static int role_of(const char *member, int part, bool *are_tokens)
         if (length < role || strncasecmp(name, roles[i], role) != 0)
             continue;
         bool of_part = length == role + strlen(suffix) && strncmp(name + role, suffix, strlen(suffix)) == 0;
-        if (!of_part && (length != role || part))
+        if (!of_part && (length != role || part == TEST))
             continue;
         *are_tokens = i == ROLES;
         return i == ROLES ? X : i;
     }
     return ROLES;
+}
+
+/* Data to train on are the training part, others the test part where there is one. */
+static unroll_status choose_part(struct npz_file *f)
+{
+    const char *member;
+    bool are_tokens;
+    f->part = f->options->part == TEST ? TEST : TRAIN;
+    if (f->options->part != ANY_PART || !builder_reads_again(f->builder))
+        return UNROLL_OK;
+    for (;;) {
+        TRY(input_next(f->in, &member));
+        if (member == NULL)
+            return input_rewind(f->in);
+        if (role_of(member, TEST, &are_tokens) == X)
+            f->part = TEST;
+    }
 }
 
 /* All members once: headers, and what is held. */
@@ -140,7 +160,7 @@ static unroll_status find_arrays(struct npz_file *f)
         TRY(input_next(f->in, &member));
         if (member == NULL)
             break;
-        int role = role_of(member, f->options->part, &are_tokens);
+        int role = role_of(member, f->part, &are_tokens);
         TRY(read_header(f->in, &array));
         if (role == ROLES)
             continue;
@@ -153,10 +173,10 @@ static unroll_status find_arrays(struct npz_file *f)
         else
             TRY(array_whole(f->in, &array, &f->of[role].bytes));
     }
-    f->is_single = members == 1 && !f->options->part;
+    f->is_single = members == 1 && f->part != TEST;
     if (!f->of[X].found && !f->is_single)
         return fail(UNROLL_DATA, "'%s' has no array x%s; fix: numpy.savez(FILE, x=.., y=..), or tokens=..",
-                    input_path(f->in), f->options->part ? "_test" : "");
+                    input_path(f->in), f->part == TEST ? "_test" : "");
     f->of[X] = f->of[X].found ? f->of[X] : (struct held){.array = array, .found = true};
     return input_rewind(f->in);
 }
@@ -303,13 +323,14 @@ static unroll_status go_to_x(struct npz_file *f)
         if (member == NULL)
             return fail(UNROLL_DATA, "'%s' has changed while it was read; fix: read it again", input_path(f->in));
         TRY(read_header(f->in, &again));
-        found = f->is_single || role_of(member, f->options->part, &are_tokens) == X;
+        found = f->is_single || role_of(member, f->part, &are_tokens) == X;
     } while (!found);
     return UNROLL_OK;
 }
 
 static unroll_status read_arrays(struct npz_file *f)
 {
+    TRY(choose_part(f));
     TRY(find_arrays(f));
     TRY(choose_shapes(f));
     TRY(declare(f));

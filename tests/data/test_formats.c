@@ -248,6 +248,28 @@ static void check_npy(void)
     }
 }
 
+/* As Keras writes them: to train on the one part, for a model that is there the other. */
+static void check_test_part(void)
+{
+    struct bytes x = {.size = 0}, test = x;
+    struct schema *schema;
+    unroll_dataset *d = NULL;
+    char path[512];
+    put_npy(&x, "<f4", "1, 2, 2", numbers, 16);
+    put_npy(&test, "<f4", "1, 2, 2", numbers + 4, 16);
+    write_bytes("keras/x_train.npy", &x);
+    write_bytes("keras/x_test.npy", &test);
+    check_file("keras", "", "x: [1 2, 3 4]");
+    check_file("keras", "part=test", "x: [5 6, 7 8]");
+    snprintf(path, sizeof path, "%s/keras", folder);
+    MUST(dataset_open(path, NULL, "", NULL, &d));
+    MUST(schema_of_dataset(d, &schema));
+    unroll_dataset_free(d);
+    unroll_status status = dataset_open(path, NULL, NULL, schema, &d);
+    check_outcome(status, d, "keras", "for a model", "x: [5 6, 7 8]");
+    schema_free(schema);
+}
+
 /* Arrays of one file, which lie as files of a folder: the same members as an archive has. */
 static void check_npz(void)
 {
@@ -267,6 +289,7 @@ static void check_npz(void)
     write_bytes("npz/y.npy", &odd);
     check_file("npz", "", "!y has 3 entries, x 2; fix: ");
     check_file("npz", "part=test", "!has no array x_test; fix: ");
+    check_test_part();
 }
 
 /* ---- images ---- */
@@ -310,6 +333,9 @@ static void check_idx(void)
     check_file("u.idx", "", "!its header says more than");
     write_idx("u.idx", 8, 3, (unsigned[]){2, 0, 2}, pixels, 8);
     check_file("u.idx", "", "!is empty: axis 1");
+    write_idx("images/a.idx", 8, 3, (unsigned[]){2, 2, 2}, pixels, 8);
+    write_idx("images/b.idx", 8, 3, (unsigned[]){2, 2, 2}, pixels, 8);
+    check_file("images", "", "!holds several files; fix: ");
 }
 
 /* ---- folders ---- */
