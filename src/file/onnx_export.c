@@ -150,6 +150,12 @@ static void put_value_info(struct exporter *e, uint32_t field, const char *name,
 
 static struct dims sequence_of(size_t width) { return (struct dims){3, {0, 0, width}, {"time", "batch", NULL}}; }
 
+/* Of a layer: behind a pool there is no time. */
+static struct dims outputs_of(const struct layer *l)
+{
+    return l->pooled ? (struct dims){2, {0, l->outputs}, {"batch", NULL}} : sequence_of(l->outputs);
+}
+
 static struct dims states_of(const struct layer *l)
 {
     return (struct dims){3, {(size_t)l->directions, 0, l->hidden}, {NULL, "batch", NULL}};
@@ -437,6 +443,60 @@ static void export_dense(struct exporter *e, int layer, const char *x)
         export_activation(e, layer, sum, y);
 }
 
+/* ---- pools ----------------------------------------------------------------------------- */
+
+/* Where a source ends: of a recurrent layer its last states, [D, B, H] as [B, D H]; of others the last step. */
+static void export_end(struct exporter *e, int source, const char *name)
+{
+    const struct layer *l = source == SOURCE_INPUT ? NULL : &e->m->layer[source];
+    char inputs[160], side[48], shape[48];
+    if (!l || !l->cell) {
+        snprintf(shape, sizeof shape, "at.%s", name);
+        put_integers(e, shape, 0, &(int64_t){-1}, 1);
+        snprintf(inputs, sizeof inputs, "%s %s", e->y[source + 1], shape);
+        size_t node = begin_node(e, "Gather", inputs, name);
+        put_int(e, "axis", 0);
+        pb_end(&e->w, node);
+        return;
+    }
+    snprintf(inputs, sizeof inputs, "hn.l%d", source);
+    snprintf(side, sizeof side, "side.%s", name);
+    snprintf(shape, sizeof shape, "shape.%s", name);
+    size_t node = begin_node(e, "Transpose", inputs, side), a = begin_attribute(e, "perm", ONNX_A_INTS);
+    for (int k = 0; k < 3; k++) pb_put_varint(&e->w, 8, (const uint64_t[]){1, 0, 2}[k]);
+    pb_end(&e->w, a);
+    pb_end(&e->w, node);
+    put_integers(e, shape, 1, (const int64_t[]){0, l->outputs}, 2);
+    snprintf(inputs, sizeof inputs, "%s %s", side, shape);
+    put_node(e, "Reshape", inputs, name);
+}
+
+static void export_ends(struct exporter *e, int layer)
+{
+    const struct layer *l = &e->m->layer[layer];
+    char name[32], inputs[32 * SOURCES_MAX] = "";
+    for (int k = 0; k < l->sources; k++) {
+        snprintf(name, sizeof name, "end.l%d.%d", layer, k);
+        export_end(e, l->source[k], l->sources == 1 ? e->y[layer + 1] : name);
+        snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "", name);
+    }
+    if (l->sources == 1)
+        return;
+    size_t node = begin_node(e, "Concat", inputs, e->y[layer + 1]);
+    put_int(e, "axis", 1);
+    pb_end(&e->w, node);
+}
+
+/* Over the first axis, time. */
+static void export_reduction(struct exporter *e, int layer, const char *op, const char *x)
+{
+    size_t node = begin_node(e, op, x, e->y[layer + 1]), a = begin_attribute(e, "axes", ONNX_A_INTS);
+    pb_put_varint(&e->w, 8, 0);
+    pb_end(&e->w, a);
+    put_int(e, "keepdims", 0);
+    pb_end(&e->w, node);
+}
+
 /* ---- all of it ------------------------------------------------------------------------- */
 
 static unroll_status check_expressible(const struct unroll_model *m, const unroll_export_config *config)
@@ -446,7 +506,7 @@ static unroll_status check_expressible(const struct unroll_model *m, const unrol
                     config->opset);
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
-        if (l->kind->is_affine)
+        if (l->kind->is_affine || layer_pool_of(l))
             continue;
         if (!l->cell)
             return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX is not written of a '%s'", i, l->name, l->kind->name);
@@ -473,7 +533,7 @@ static const char *export_sources(struct exporter *e, int layer, char *joined, s
         snprintf(inputs + strlen(inputs), sizeof inputs - strlen(inputs), "%s%s", k ? " " : "", e->y[l->source[k] + 1]);
     snprintf(joined, size, "joined.l%d", layer);
     size_t node = begin_node(e, "Concat", inputs, joined);
-    put_int(e, "axis", 2);
+    put_int(e, "axis", l->pooled && !layer_pool_of(l) ? 1 : 2);
     pb_end(&e->w, node);
     return joined;
 }
@@ -486,13 +546,19 @@ static void export_layer(struct exporter *e, int layer)
     snprintf(e->y[layer + 1], sizeof *e->y, "y.l%d", layer);
     if (last)
         snprintf(e->y[layer + 1], sizeof *e->y, "y");
-    const char *x = export_sources(e, layer, joined, sizeof joined);
-    if (!l->cell)
+    const char *pool = layer_pool_of(l);
+    const bool ends = pool && !strcmp(pool, "last"); /* of each source by itself */
+    const char *x = ends ? NULL : export_sources(e, layer, joined, sizeof joined);
+    if (ends)
+        export_ends(e, layer);
+    else if (pool)
+        export_reduction(e, layer, strcmp(pool, "max") ? "ReduceMean" : "ReduceMax", x);
+    else if (!l->cell)
         export_dense(e, layer, x);
     else
         export_recurrent(e, layer, x);
     if (l->is_output)
-        put_value_info(e, GRAPH_OUTPUT, e->y[layer + 1], ONNX_FLOAT, sequence_of(l->outputs));
+        put_value_info(e, GRAPH_OUTPUT, e->y[layer + 1], ONNX_FLOAT, outputs_of(l));
 }
 
 static void export_model(struct exporter *e)

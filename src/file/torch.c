@@ -19,7 +19,7 @@ static unroll_status check_expressible(const struct unroll_model *m)
         TRY(unroll_model_layer(m, i, &l));
         const struct cell_declaration *cell = m->layer[i].cell;
         bool plain = !l.peephole && !(l.clip > 0) && !l.activations && !l.input_forget && !l.reverse;
-        if (cell ? plain && cell->foreign.in_torch : m->layer[i].kind->is_affine)
+        if (cell ? plain && cell->foreign.in_torch : m->layer[i].kind->is_affine || l.pool) /* a pool has no weights */
             continue;
         return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': torch.nn has no %s%s%s%s%s%s; fix: export to another format",
                     i, l.name, l.kind, l.peephole ? " with peepholes" : "", l.clip > 0 ? " with a clip" : "",

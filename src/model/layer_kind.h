@@ -25,6 +25,9 @@ struct layer_kind {
     unroll_status (*lower)(struct plan *, int layer, int x, int *y);
 };
 
+/* The pool that a layer is, as users call it; NULL: it is none. */
+const char *layer_pool_of(const struct layer *);
+
 /* The row of a kind; what is no row's name is for cells. */
 const struct layer_kind *layer_kind_find(const char *name);
 

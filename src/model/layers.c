@@ -187,6 +187,13 @@ unroll_status layers_of_network(const unroll_network *n, const struct cell_decla
 
 /* ---- looking at layers ----------------------------------------------------------------- */
 
+const char *layer_pool_of(const struct layer *l)
+{
+    unroll_layer described = {.pool = NULL};
+    l->kind->describe(l, &described);
+    return described.pool;
+}
+
 int unroll_model_layers(const unroll_model *m) { return m->layers; }
 
 unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer *layer)

@@ -154,10 +154,8 @@ static const struct pools *find_pools(const struct unroll_model *m, int levels)
         bool found = levels + p->count <= m->layers && levels + p->count + 1 >= m->layers;
         for (int i = 0; found && i < p->count; i++) {
             const struct layer *l = &m->layer[levels + i];
-            unroll_layer described = {.pool = NULL};
-            l->kind->describe(l, &described);
-            found = described.pool && !strcmp(described.pool, p->pool[i]) && reads_the_one_before(l, levels) &&
-                    l->dropout == 0;
+            const char *pool = layer_pool_of(l);
+            found = pool && !strcmp(pool, p->pool[i]) && reads_the_one_before(l, levels) && l->dropout == 0;
         }
         if (found)
             return p;

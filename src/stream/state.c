@@ -13,11 +13,7 @@ enum { VERSION = 1 };
 static const char magic[8] = {'u', 'n', 'r', 'o', 'l', 'l', 's', 't'};
 
 /* Of a pool that goes on from step to step: what it made of them, and how many they are. */
-static uint32_t pool_states(const struct layer *l)
-{
-    const bool goes_on = l->kind == layer_kind_find("pool") && l->pool != POOL_LAST;
-    return goes_on ? 2 : 0;
-}
+static uint32_t pool_states(const struct layer *l) { return layer_pool_of(l) && l->pool != POOL_LAST ? 2 : 0; }
 
 /* The first recurrent layer of a stack: all are alike. NULL: there is none, or they are not. */
 static const struct layer *alike(const unroll_model *m)

@@ -31,13 +31,17 @@ def command(unroll, *words):
 
 
 def compare(unroll, folder, name, path):
+    model, exported = os.path.join(folder, name + ".safetensors"), os.path.join(folder, name + ".onnx")
+    good, text = command(unroll, "import", "onnx", path, "-o", model)
+    check(good, f"{name}: import: {text}")
+    compare_model(unroll, folder, name, model, exported)
+
+
+def compare_model(unroll, folder, name, model, exported):
     import numpy as np
     import onnx
     import onnxruntime
-    model, exported = os.path.join(folder, name + ".safetensors"), os.path.join(folder, name + ".onnx")
     data, result = os.path.join(folder, "in.npz"), os.path.join(folder, "out.npz")
-    good, text = command(unroll, "import", "onnx", path, "-o", model)
-    check(good, f"{name}: import: {text}")
     good, text = command(unroll, "export", model, "--to", "onnx", "-o", exported)
     check(good, f"{name}: export: {text}")
     if not good:
@@ -80,6 +84,9 @@ def main():
         for file in sorted(os.listdir(vectors)):
             if file.endswith(".onnx"):
                 compare(unroll, folder, file[:-5], os.path.join(vectors, file))
+        for file in sorted(os.listdir("tests/file/pooled")):
+            compare_model(unroll, folder, file[:-12], os.path.join("tests/file/pooled", file),
+                          os.path.join(folder, file[:-12] + ".onnx"))
         skipped = onnx_graphs.compare_all(unroll, command, check, folder)
         if len(sys.argv) > 2:
             onnx_random.compare_all(unroll, command, check, folder, *map(float, sys.argv[2:]))
