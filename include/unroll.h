@@ -144,7 +144,7 @@ typedef struct unroll_layer {
     float alpha, beta;      /* of the activation; 0: ONNX's default */
     const char *pool;       /* pool: "mean" or "max" of the steps before a sequence's length, unit by unit, or "last":
                                what each direction gives where it ends, the last of them, backward in time the first,
-                               which is PyTorch's h_n. [1, B, width]; of length 0: zeros. Behind it are dense layers */
+                               which is PyTorch's h_n. [B, width]; of length 0: zeros. Behind it are dense layers */
     int output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
 } unroll_layer;
 

@@ -66,8 +66,8 @@ UNROLL_API unroll_status unroll_session_new(unroll_model *model, const unroll_se
 UNROLL_API void unroll_session_free(unroll_session *session);
 
 /* Arrays of one batch, all time-major and owned by the caller; those that the model or the session does
- * not use are NULL. Where t >= lengths[b] their contents do not matter. Targets of a network with a pool are [1, B]:
- * one for each sequence, and those of length 0 don't count. */
+ * not use are NULL. Where t >= lengths[b] their contents do not matter. Targets of a network with a pool are [B] or
+ * [B, ..]: one for each sequence, and those of length 0 don't count. */
 typedef struct unroll_batch {
     size_t size;                /* begin with { .size = sizeof(unroll_batch) }; the rest is 0 */
     const int32_t *tokens;      /* [T, B] token ids, of a model with columns [T, B, token columns] */
@@ -130,12 +130,11 @@ UNROLL_API unroll_status unroll_step(unroll_session *session, const unroll_batch
                                      const unroll_hyperparameters *rates, unroll_result *result);
 
 /* Reads or writes a buffer of the session's plan by name, as floats, whatever the session computes in:
- * "z" [T, B, output]; "y.l1" [T, B, directions x width] of a model without head; initial states "h0.l0",
- * "s0.l0", "h0.l0.reverse"; final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write), "d.hn.l0"
- * (write), "d.x", "d.h0.l0" (read); gradients "d.rnn.weight_ih_l0" (of a
- * tied embedding "d2.embedding.weight" holds the head's part until the update). Weights may be written too.
- * count must be the buffer's, or that of the first steps of an array over time. Initial states that are NaN or
- * infinite are refused, as inputs are. */
+ * "z" [T, B, output], with a pool [B, output]; "y.l1" [T, B, directions x width] of a model without head; initial
+ * states "h0.l0", "s0.l0", "h0.l0.reverse"; final states "hn.l0", "sn.l0"; of modules "d.y.l1" or "d.z" (write),
+ * "d.hn.l0" (write), "d.x", "d.h0.l0" (read); gradients "d.rnn.weight_ih_l0" (of a tied embedding "d2.embedding.weight"
+ * holds the head's part until the update). Weights may be written too. count must be the buffer's, or that of the first
+ * steps of an array over time. Initial states that are NaN or infinite are refused, as inputs are. */
 UNROLL_API unroll_status unroll_read(unroll_session *session, const char *name, float *to, size_t count);
 UNROLL_API unroll_status unroll_write(unroll_session *session, const char *name, const float *from, size_t count);
 /* How many elements a buffer has; 0: there is none of that name. */

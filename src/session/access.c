@@ -27,7 +27,7 @@ size_t unroll_count(const unroll_session *s, const char *name)
 }
 
 /* What belongs to a parameter has its shape, which is PyTorch's; shards, and states beside h, have an axis where there
- * are several. */
+ * are several, and what lies behind a pool has none of steps. */
 int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXES])
 {
     const struct buffer *b = find(s, name);
@@ -36,7 +36,7 @@ int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXE
     int rank = 0;
     for (int i = 0; b && i < b->rank; i++) {
         int size = (int)(is_one_of_many(s) ? b->whole[i] : b->size[i]);
-        bool is_number = b->axis[i] == AX_S || b->axis[i] == AX_G;
+        bool is_number = b->axis[i] == AX_S || b->axis[i] == AX_G || b->axis[i] == AX_ONE;
         if (is_weight ? b->axis[i] == AX_S && size > 1 : !is_number || size > 1)
             shape[rank++] = size;
     }

@@ -435,6 +435,21 @@ class Training(unittest.TestCase):
             s.step("adam", inputs=floats(T, B, INPUT + 1), target_values=y)
         self.assertEqual(s.counters, (5, 5))
 
+    def test_pool(self):
+        """One answer for each sequence: targets and results have no steps."""
+        m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN, pool="mean+max", output=2, loss="mse", seed=4)
+        s = m.session("train", steps=T, rows=B, lengths=1)
+        x, y = floats(T, B, INPUT), floats(B, 2, seed=9)
+        found = s.step("adam", inputs=x, target_values=y, lengths=lengths(T, 0, 0), learning_rate=0.01)
+        self.assertEqual(found["weight"], 1)
+        with self.assertRaises(ValueError):
+            s.step("adam", inputs=x, target_values=floats(T, B, 2), lengths=lengths(T, 1, 0))
+        s = m.session(steps=T, rows=B)
+        s.forward(inputs=x)
+        self.assertEqual(s.read("z").shape, (B, 2))
+        self.assertEqual(m.spec["pool"], "mean+max")
+        self.assertEqual([l.get("pool") for l in m.layers], [None, "mean", "max", None])
+
     def test_tokens(self):
         m = unroll.Model(cell="gru", tokens=1, input=5, embed=3, hidden=HIDDEN, output=5, loss="xent")
         s = m.session("eval", steps=T, rows=B)

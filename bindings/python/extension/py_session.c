@@ -12,6 +12,7 @@ typedef struct session_object {
     const char *optimizer;        /* one of the library's names */
     int inputs, tokens, targets;  /* of a row: numbers, token columns, targets */
     bool columns;                 /* tokens have an axis of their own */
+    bool pooled;                  /* one answer for each sequence: z and its targets have no steps */
 } session_object;
 
 #define LOCK(s) (&(s)->model->lock)
@@ -93,6 +94,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
         s->inputs += network.inputs[i].tokens ? 0 : network.inputs[i].width;
     }
     s->targets = unroll_model_targets(m->model);
+    s->pooled = unroll_shape(session, "z", (int[UNROLL_AXES]){0}) == 2;
     return (PyObject *)s;
 }
 
@@ -138,7 +140,7 @@ static bool check_steps(const session_object *s, const struct batch *b)
     const int32_t *lengths = b->view[LENGTHS].data;
     for (int i = INPUTS; i < LENGTHS; i++) {
         Py_ssize_t steps = b->view[i].shape[0];
-        if (!b->view[i].data || steps == s->config.steps)
+        if (!b->view[i].data || steps == s->config.steps || (s->pooled && (i == TARGETS || i == TARGET_VALUES)))
             continue;
         bool enough = lengths && steps < s->config.steps;
         for (int row = 0; enough && row < s->config.rows; row++) enough = lengths[row] <= steps;
@@ -159,8 +161,10 @@ static bool batch_take(const session_object *s, PyObject *const given[ARRAYS], s
     const struct wanted wanted[ARRAYS] = {
         [INPUTS] = {"inputs", NUMBER_F32, 3, {ANY, B, s->inputs}, false},
         [TOKENS] = {"tokens", NUMBER_I32, s->columns ? 3 : 2, {ANY, B, s->tokens}, false},
-        [TARGETS] = {"targets", NUMBER_I32, 2, {ANY, B}, false},
-        [TARGET_VALUES] = {"target_values", NUMBER_F32, 3, {ANY, B, s->targets}, false},
+        [TARGETS] = s->pooled ? (struct wanted){"targets", NUMBER_I32, 1, {B}, false}
+                              : (struct wanted){"targets", NUMBER_I32, 2, {ANY, B}, false},
+        [TARGET_VALUES] = s->pooled ? (struct wanted){"target_values", NUMBER_F32, 2, {B, s->targets}, false}
+                                    : (struct wanted){"target_values", NUMBER_F32, 3, {ANY, B, s->targets}, false},
         [LENGTHS] = {"lengths", NUMBER_I32, 1, {B}, false},
         [RESET] = {"reset", NUMBER_U8, 2, {T, B}, false},
     };
