@@ -15,7 +15,9 @@ enum library {
     LIBRARY_NCCL,
     LIBRARY_XLA_TPU,
     LIBRARY_XLA_CUDA,
-    LIBRARY_XLA_CPU
+    LIBRARY_XLA_CPU,
+    LIBRARY_CSV,
+    LIBRARY_ARCHIVE
 };
 
 enum { LIBRARY_PATH = 1024 }; /* bytes of a path, with its end */

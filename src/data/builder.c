@@ -1,5 +1,5 @@
-/* The runs of a builder: columns are declared, cells are counted, then arrays of just that size are filled. Texts are
- * cut in tokenize.c. */
+/* What a reader calls: columns are declared, cells are counted in the first runs and put into arrays of just that size
+ * in the last. What is between two runs is in builder_runs.c, texts are cut in tokenize.c. */
 #include "data/builder.h"
 
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "data/table_cell.h"
 #include "data/draft.h"
 
 enum { PIECE_SHOWN = 40, NAME_SHOWN = 120, VOCABULARY_MAX = 1 << 20 };
@@ -60,9 +61,16 @@ bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }
 
 /* ---- columns ---- */
 
+bool builder_wants_sets(const struct builder *b)
+{
+    bool of_schema = b->schema && b->schema->columns == 1 && b->schema->column->type == COLUMN_SET;
+    return b->schema ? of_schema : b->options->tokens == TOKENS_ARE_SETS;
+}
+
 unroll_status builder_columns(struct builder *b, enum layout layout)
 {
-    b->layout = layout;
+    b->open = b->run == RUN_FIND && layout == ROWS_OPEN;
+    b->layout = layout != ROWS_OPEN ? layout : b->open ? ROWS_ARE_EXAMPLES : b->layout;
     b->next_column = 0;
     b->rows = b->sequences = b->steps = 0;
     b->sequences_ended = false;
@@ -81,56 +89,45 @@ static const struct schema_column *find_given(const struct builder *b, const cha
 
 static enum column_type type_of_cell(enum cell cell)
 {
-    static const enum column_type types[] = {[CELL_TEXT] = COLUMN_NUMBERS,   [CELL_TOKENS] = COLUMN_TOKENS,
+    static const enum column_type types[] = {[CELL_TEXT] = COLUMN_CATEGORY,  [CELL_TOKENS] = COLUMN_TOKENS,
                                              [CELL_LABEL] = COLUMN_CATEGORY, [CELL_WORD] = COLUMN_CATEGORY,
                                              [CELL_SET] = COLUMN_SET,        [CELL_NUMBERS] = COLUMN_NUMBERS};
     return types[cell];
 }
 
-static bool has_vocabulary(const struct draft *draft)
-{
-    return draft->column.type == COLUMN_TOKENS || draft->column.type == COLUMN_CATEGORY ||
-           draft->column.type == COLUMN_SET;
-}
-
-/* What the schema says of a text's tokens must each be one, and has the unknown one if its kind needs that. */
-static unroll_status check_tokens(const struct builder *b, const struct draft *draft)
+/* What a given column may be handed as. */
+static unroll_status check_given(struct builder *b, const struct draft *draft, enum column_type type)
 {
     const struct schema_column *given = draft->given;
-    const struct pieces *pieces = &pieces_of_kind[given->kind];
-    (void)b;
-    for (int i = 0; i < given->vocabulary_size; i++) {
-        const unsigned char *at = (const unsigned char *)given->vocabulary[i];
-        size_t size = strlen(given->vocabulary[i]);
-        bool is_unknown = strcmp(given->vocabulary[i], UNKNOWN_WORD) == 0;
-        bool whole = pieces->has_unknown || is_unknown || (size && pieces->length(at, at + size) == size);
-        if (size == 0 || !whole || !utf8_is_valid(given->vocabulary[i]))
-            return fail(UNROLL_DATA, "token %d, '%.32s', is not one %s: the model does not read text", i,
-                        given->vocabulary[i], pieces->name);
+    if (draft->cell == CELL_TEXT || given->type == type)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA, "'%.*s': the column '%s' has %s here and %s in the model; fix: give such data", NAME_SHOWN,
+                b->name, draft->column.name, column_type_names[type], column_type_names[given->type]);
+}
+
+static unroll_status describe_draft(struct builder *b, struct draft *draft, bool of_sequence, int width)
+{
+    struct column *column = &draft->column;
+    const struct schema_column *given = draft->given;
+    column->of_sequence = of_sequence;
+    column->width = width;
+    column->type = type_of_cell(draft->cell);
+    column->kind = builder_wants_sets(b) ? UNROLL_WORDS : (unroll_token_kind)b->options->tokens;
+    if (draft->wish == WISH_SET && draft->cell == CELL_WORD)
+        draft->cell = CELL_SET, column->type = COLUMN_SET, column->of_sequence = true;
+    if (given) {
+        TRY(check_given(b, draft, column->type));
+        column->type = given->type;
+        column->kind = given->kind;
+        column->of_sequence = given->of_sequence;
+        if (given->type == COLUMN_NUMBERS && draft->cell == CELL_NUMBERS && given->width != width)
+            return fail(UNROLL_DATA, "'%.*s': '%s' has %d numbers here and %d in the model; fix: give such data",
+                        NAME_SHOWN, b->name, column->name, width, given->width);
     }
-    if (pieces->has_unknown && vocabulary_find(draft->vocabulary, UNKNOWN_WORD, strlen(UNKNOWN_WORD)) < 0)
-        return fail(UNROLL_DATA, "the model's words have no '" UNKNOWN_WORD "' for those it does not know");
-    return UNROLL_OK;
-}
-
-static unroll_status begin_vocabulary(struct builder *b, struct draft *draft)
-{
-    const struct schema_column *given = draft->given;
-    bool tokens = draft->column.type == COLUMN_TOKENS;
-    int32_t index;
-    draft->unknown = VOCABULARY_NONE;
-    if (given)
-        TRY(vocabulary_of(given->vocabulary, given->vocabulary_size,
-                          tokens ? pieces_of_kind[given->kind].name : "category", &draft->vocabulary));
-    else
-        TRY(vocabulary_new(&draft->vocabulary));
-    if (tokens && given)
-        TRY(check_tokens(b, draft));
-    else if (tokens && pieces_of_kind[draft->column.kind].has_unknown)
-        TRY(vocabulary_add(draft->vocabulary, UNKNOWN_WORD, strlen(UNKNOWN_WORD), &index));
-    if (tokens)
-        draft->unknown = vocabulary_find(draft->vocabulary, UNKNOWN_WORD, strlen(UNKNOWN_WORD));
-    return UNROLL_OK;
+    if (draft->cell == CELL_TEXT && column->width == 0)
+        column->width = 1;
+    draft->ignored = (b->schema && given == NULL) || draft->wish == WISH_IGNORE;
+    return draft->ignored || !has_vocabulary(draft) ? UNROLL_OK : draft_begin_vocabulary(b, draft);
 }
 
 static unroll_status add_draft(struct builder *b, const char *name, enum cell cell, bool of_sequence, int width)
@@ -142,31 +139,41 @@ static unroll_status add_draft(struct builder *b, const char *name, enum cell ce
         b->drafts_room = room;
     }
     struct draft *draft = &b->draft[b->drafts++];
-    const struct schema_column *given = find_given(b, name, b->drafts - 1);
-    *draft = (struct draft){.cell = cell, .given = given};
-    struct column *column = &draft->column;
-    if (name)
-        snprintf(column->name, sizeof column->name, "%s", name);
+    *draft = (struct draft){.cell = cell, .given = find_given(b, name, b->drafts - 1)};
+    draft->column.place = b->drafts - 1;
+    if (draft->given)
+        memcpy(draft->column.name, draft->given->name, sizeof draft->column.name);
+    else if (name)
+        snprintf(draft->column.name, sizeof draft->column.name, "%s", name);
     else
-        snprintf(column->name, sizeof column->name, "c%d", b->drafts);
-    column->place = b->drafts - 1;
-    column->of_sequence = of_sequence;
-    column->width = width;
-    column->type = type_of_cell(cell);
-    column->kind = given ? given->kind : (unroll_token_kind)b->options->tokens;
-    draft->ignored = b->schema && given == NULL;
-    return draft->ignored || !has_vocabulary(draft) ? UNROLL_OK : begin_vocabulary(b, draft);
+        snprintf(draft->column.name, sizeof draft->column.name, "c%d", b->drafts);
+    if (!utf8_is_valid(draft->column.name))
+        return fail(UNROLL_DATA,
+                    "'%.*s': the name of column %d is not UTF-8; fix: convert the file, for example with "
+                    "'iconv -f LATIN1 -t UTF-8'",
+                    NAME_SHOWN, b->name, b->drafts);
+    for (int i = 0; i + 1 < b->drafts; i++)
+        if (strcmp(b->draft[i].column.name, draft->column.name) == 0)
+            return fail(UNROLL_DATA, "'%.*s' has two columns '%s'; fix: name one of them otherwise", NAME_SHOWN,
+                        b->name, draft->column.name);
+    TRY(columns_wish(b, draft->column.name, &draft->wish));
+    return describe_draft(b, draft, of_sequence, width);
 }
 
+static void put_missing(struct builder *b, struct draft *draft);
+
+/* One that comes late is missing in the rows before. */
 unroll_status builder_column(struct builder *b, const char *name, enum cell cell, bool of_sequence, int width,
                              int *column)
 {
-    if (cell == CELL_TEXT)
-        return fail(UNROLL_UNSUPPORTED, "columns of cells of any type are not read");
     if (b->next_column == b->drafts)
         TRY(add_draft(b, name, cell, of_sequence, width));
     struct draft *draft = &b->draft[b->next_column];
-    draft->entries = draft->row_entries = 0;
+    draft->entries = 0;
+    if (!draft->ignored && (draft->cell == CELL_TEXT || draft->column.type != COLUMN_TOKENS))
+        for (size_t i = 0, n = draft->column.of_sequence || b->open ? b->rows : b->steps; i < n; i++)
+            put_missing(b, draft);
+    draft->row_entries = 0;
     *column = b->next_column++;
     return UNROLL_OK;
 }
@@ -185,10 +192,13 @@ void draft_put_id(struct draft *draft, int32_t id)
 }
 
 /* What is kept of the data is kept as strings in UTF-8. */
-static unroll_status check_category(struct builder *b, const struct draft *draft, const char *bytes, size_t length)
+unroll_status draft_add_string(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes, *end = at + length;
-    int32_t code = 1;
+    int32_t code = 1, id;
+    TRY(vocabulary_add(draft->vocabulary, bytes, length, &id));
+    if (vocabulary_times(draft->vocabulary, id) > 1)
+        return UNROLL_OK;
     for (int size; at < end && code; at += size)
         if ((size = utf8_read(at, end, &code)) == 0)
             break;
@@ -198,23 +208,86 @@ static unroll_status check_category(struct builder *b, const struct draft *draft
                 draft_place(b, draft));
 }
 
+/* What the schema's vocabulary does not have: an error in a target, missing in an input. */
+static unroll_status meet_stranger(struct builder *b, struct draft *draft, const char *bytes, size_t length)
+{
+    int shown = (int)(length < PIECE_SHOWN ? length : PIECE_SHOWN);
+    if (draft->given && draft->given->target)
+        return fail(UNROLL_DATA, "%s: the model knows no '%.*s'; fix: correct it, or train with data that have it",
+                    draft_place(b, draft), shown, bytes);
+    if (draft->strangers++ == 0) {
+        draft->stranger.row = b->rows + 1;
+        snprintf(draft->stranger.text, sizeof draft->stranger.text, "%.*s", shown, bytes);
+    }
+    return UNROLL_OK;
+}
+
 static unroll_status take_category(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     int32_t id = VOCABULARY_NONE;
+    bool missing = draft->cell == CELL_TEXT ? cell_is_missing(bytes, length) : length == 0;
     draft->entries++;
     draft->row_entries++;
-    if (b->run != RUN_FILL && (draft->given || length == 0))
-        return UNROLL_OK;
-    if (b->run != RUN_FILL) {
-        TRY(vocabulary_add(draft->vocabulary, bytes, length, &id));
-        return id + 1 < vocabulary_size(draft->vocabulary) ? UNROLL_OK : check_category(b, draft, bytes, length);
-    }
-    id = length ? vocabulary_find(draft->vocabulary, bytes, length) : VOCABULARY_NONE;
-    if (id == VOCABULARY_NONE && length && draft->given->target)
-        return fail(UNROLL_DATA, "%s: the model knows no '%.*s'; fix: correct it, or train with data that have it",
-                    draft_place(b, draft), (int)(length < PIECE_SHOWN ? length : PIECE_SHOWN), bytes);
-    draft->unknowns += id == VOCABULARY_NONE && length;
+    if (b->run != RUN_FILL)
+        return missing || !draft->grows ? UNROLL_OK : draft_add_string(b, draft, bytes, length);
+    id = missing ? VOCABULARY_NONE : vocabulary_find(draft->vocabulary, bytes, length);
+    if (id == VOCABULARY_NONE && !missing)
+        TRY(meet_stranger(b, draft, bytes, length));
     draft_put_id(draft, id);
+    return UNROLL_OK;
+}
+
+static unroll_status take_number(struct builder *b, struct draft *draft, const char *bytes, size_t length)
+{
+    bool time = draft->column.type == COLUMN_TIME;
+    double value = NAN;
+    draft->entries++;
+    draft->row_entries++;
+    if (b->run != RUN_FILL)
+        return UNROLL_OK;
+    bool found = cell_is_missing(bytes, length) || (time && cell_time(bytes, length, &value)) ||
+                 cell_number(bytes, length, &value);
+    if (!found)
+        return fail(UNROLL_DATA, "%s: '%.*s' is no %s; fix: correct it, or leave it empty where it is missing",
+                    draft_place(b, draft), (int)(length < PIECE_SHOWN ? length : PIECE_SHOWN), bytes,
+                    time ? "time (ISO 8601)" : "number");
+    if (time)
+        ((double *)draft->array)[draft->filled++] = draft->milliseconds ? value / 1000 : value;
+    else
+        ((float *)draft->array)[draft->filled++] = (float)value;
+    return UNROLL_OK;
+}
+
+/* The entry of a row begins with its first part. */
+static unroll_status take_part(struct builder *b, struct draft *draft, const char *bytes, size_t length)
+{
+    size_t width = (size_t)draft->column.width;
+    int32_t id;
+    if (length && b->run != RUN_FILL)
+        return draft->grows ? draft_add_string(b, draft, bytes, length) : UNROLL_OK;
+    if (length == 0 || b->run != RUN_FILL)
+        return UNROLL_OK;
+    if ((id = vocabulary_find(draft->vocabulary, bytes, length)) == VOCABULARY_NONE)
+        return meet_stranger(b, draft, bytes, length);
+    ((float *)draft->array)[(draft->filled - 1) * width + (size_t)id] = 1;
+    return UNROLL_OK;
+}
+
+static unroll_status take_set(struct builder *b, struct draft *draft, const char *bytes, size_t length)
+{
+    const char *end = bytes + length;
+    if (draft->cell == CELL_TEXT && cell_is_missing(bytes, length))
+        return UNROLL_OK;
+    if (draft->row_entries == 0) {
+        draft->entries++;
+        draft->row_entries++;
+        draft->filled += b->run == RUN_FILL;
+    }
+    for (const char *bar; bytes <= end; bytes = bar + 1) {
+        bar = bytes < end ? memchr(bytes, '|', (size_t)(end - bytes)) : NULL;
+        bar = bar ? bar : end;
+        TRY(take_part(b, draft, bytes, (size_t)(bar - bytes)));
+    }
     return UNROLL_OK;
 }
 
@@ -223,9 +296,19 @@ unroll_status builder_text(struct builder *b, int which, const char *bytes, size
     struct draft *draft = &b->draft[which];
     if (draft->ignored)
         return UNROLL_OK;
-    if (draft->column.type == COLUMN_TOKENS)
-        return cut_text(b, draft, bytes, length, false);
-    return take_category(b, draft, bytes, length);
+    if (draft->cell == CELL_TEXT && draft->given == NULL && b->run == RUN_FIND) {
+        draft->entries++;
+        draft->row_entries++;
+        return columns_survey(b, draft, bytes, length);
+    }
+    switch (draft->column.type) {
+    case COLUMN_TOKENS: return cut_text(b, draft, bytes, length, false);
+    case COLUMN_CATEGORY: return take_category(b, draft, bytes, length);
+    case COLUMN_SET: return take_set(b, draft, bytes, length);
+    case COLUMN_NUMBERS:
+    case COLUMN_TIME: return take_number(b, draft, bytes, length);
+    }
+    return UNROLL_OK;
 }
 
 unroll_status builder_numbers(struct builder *b, int which, const float *numbers, size_t entries)
@@ -251,8 +334,12 @@ static void put_missing(struct builder *b, struct draft *draft)
     draft->row_entries++;
     if (b->run != RUN_FILL)
         return;
-    if (has_vocabulary(draft) && draft->column.type != COLUMN_SET) {
+    if (has_ids(draft)) {
         draft_put_id(draft, VOCABULARY_NONE);
+        return;
+    }
+    if (draft->column.type == COLUMN_TIME) {
+        ((double *)draft->array)[draft->filled++] = NAN;
         return;
     }
     float *to = (float *)draft->array + draft->filled++ * (size_t)draft->column.width;
@@ -264,9 +351,10 @@ static unroll_status count_steps(struct builder *b, size_t *steps)
 {
     const struct draft *first = NULL;
     *steps = b->layout == ROWS_ARE_STEPS;
-    for (int i = 0; i < b->drafts && b->layout != ROWS_ARE_STEPS; i++) {
+    for (int i = 0; i < b->next_column && b->layout != ROWS_ARE_STEPS; i++) {
         const struct draft *draft = &b->draft[i];
-        if (draft->ignored || draft->column.of_sequence || draft->row_entries == 0)
+        bool undecided = b->open && draft->cell == CELL_TEXT && draft->given == NULL;
+        if (draft->ignored || draft->column.of_sequence || undecided || draft->row_entries == 0)
             continue;
         if (first && draft->row_entries != *steps)
             return fail(UNROLL_DATA, "%s has %zu steps in '%s' and %zu in '%s'; fix: give as many of each",
@@ -277,20 +365,28 @@ static unroll_status count_steps(struct builder *b, size_t *steps)
     return UNROLL_OK;
 }
 
+static bool is_cut(const struct builder *b, const struct draft *draft)
+{
+    bool surveyed = b->run == RUN_FIND && draft->cell == CELL_TEXT && draft->given == NULL;
+    return !draft->ignored && draft->column.type == COLUMN_TOKENS && !surveyed;
+}
+
 static unroll_status end_cells(struct builder *b)
 {
     size_t steps;
-    for (int i = 0; i < b->drafts; i++)
-        if (!b->draft[i].ignored && b->draft[i].column.type == COLUMN_TOKENS)
+    for (int i = 0; i < b->next_column; i++)
+        if (is_cut(b, &b->draft[i]))
             TRY(cut_text(b, &b->draft[i], NULL, 0, true));
     TRY(count_steps(b, &steps));
-    for (int i = 0; i < b->drafts; i++) {
+    for (int i = 0; i < b->next_column; i++) {
         struct draft *draft = &b->draft[i];
-        size_t wanted = b->layout != ROWS_ARE_STEPS && draft->column.of_sequence ? 1 : steps;
+        bool undecided = b->open && draft->cell == CELL_TEXT && draft->given == NULL;
+        size_t wanted = b->layout != ROWS_ARE_STEPS && (draft->column.of_sequence || undecided) ? 1 : steps;
+        bool text = draft->column.type == COLUMN_TOKENS && !undecided;
         if (draft->ignored)
             continue;
-        while (draft->row_entries < wanted) put_missing(b, draft);
-        if (draft->row_entries > wanted)
+        while (draft->row_entries < wanted && !text) put_missing(b, draft);
+        if (draft->row_entries != wanted)
             return fail(UNROLL_DATA, "%s has %zu entries where %zu should be", draft_place(b, draft),
                         draft->row_entries, wanted);
         draft->row_entries = 0;
@@ -320,99 +416,7 @@ unroll_status builder_end_sequence(struct builder *b)
     return end_sequence(b);
 }
 
-/* ---- runs ---- */
-
-static unroll_status end_vocabulary(struct builder *b, struct draft *draft)
-{
-    struct column *column = &draft->column;
-    const struct pieces *pieces = &pieces_of_kind[column->kind];
-    bool tokens = column->type == COLUMN_TOKENS, limited = tokens && pieces->has_unknown;
-    int32_t max = limited && b->options->vocab > 0 ? (int32_t)b->options->vocab : limited ? 10000 : VOCABULARY_MAX;
-    if (draft->given == NULL)
-        vocabulary_sort(draft->vocabulary,
-                        limited  ? BY_FREQUENCY
-                        : tokens ? BY_BYTES
-                                 : BY_VALUE,
-                        limited, draft->given ? INT32_MAX : max);
-    int32_t size = vocabulary_size(draft->vocabulary);
-    column->id_bytes = size < UINT8_MAX ? 1 : size < UINT16_MAX ? 2 : 4;
-    return vocabulary_write(draft->vocabulary, column);
-}
-
-static size_t entry_bytes(const struct draft *draft)
-{
-    return draft->column.type == COLUMN_TIME                           ? sizeof(double)
-           : has_vocabulary(draft) && draft->column.type != COLUMN_SET ? (size_t)draft->column.id_bytes
-                                                                       : (size_t)draft->column.width * sizeof(float);
-}
-
-static unroll_status begin_filling(struct builder *b)
-{
-    size_t sequences = b->sequences + (b->layout == ROWS_ARE_STEPS && !b->sequences_ended);
-    for (int i = 0; i < b->drafts; i++) {
-        struct draft *draft = &b->draft[i];
-        if (draft->ignored)
-            continue;
-        if (has_vocabulary(draft))
-            TRY(end_vocabulary(b, draft));
-        draft->array = allocate_zeroed(draft->entries, entry_bytes(draft));
-        if (draft->array == NULL)
-            return fail(UNROLL_RESOURCE, "no memory for %zu entries of '%s'", draft->entries, draft->column.name);
-    }
-    return ALLOCATE(b->begin, sequences + 1, "for %zu sequences", sequences);
-}
-
-unroll_status builder_end_run(struct builder *b, bool *again)
-{
-    *again = b->run != RUN_FILL;
-    if (b->run == RUN_FILL && b->layout == ROWS_ARE_STEPS && !b->sequences_ended)
-        return end_sequence(b);
-    if (b->run == RUN_FILL)
-        return UNROLL_OK;
-    b->run = RUN_FILL;
-    return begin_filling(b);
-}
-
-static void give_array(struct draft *draft)
-{
-    struct column *column = &draft->column;
-    if (column->type == COLUMN_TIME)
-        column->times = draft->array;
-    else if (has_vocabulary(draft) && column->type != COLUMN_SET)
-        column->ids = draft->array;
-    else
-        column->numbers = draft->array;
-    draft->array = NULL;
-}
-
-unroll_status builder_take(struct builder *b, unroll_dataset **dataset)
-{
-    unroll_dataset *made;
-    TRY(ALLOCATE(made, 1, "for a data set"));
-    unroll_status status = ALLOCATE(made->column, (size_t)b->drafts, "for a data set");
-    if (status == UNROLL_OK && b->notes == NULL)
-        status = ALLOCATE(b->notes, 1, "for a data set");
-    if (status != UNROLL_OK) {
-        release(made->column);
-        release(made);
-        return status;
-    }
-    snprintf(made->name, sizeof made->name, "%s", b->name);
-    for (int i = 0; i < b->drafts; i++)
-        if (!b->draft[i].ignored) {
-            give_array(&b->draft[i]);
-            made->column[made->columns++] = b->draft[i].column;
-            b->draft[i].column = (struct column){0};
-        }
-    made->begin = b->begin, b->begin = NULL;
-    made->notes = b->notes, b->notes = NULL;
-    made->sequences = b->sequences;
-    made->steps = b->steps;
-    made->rows_are_steps = b->layout == ROWS_ARE_STEPS && !b->sequences_ended;
-    made->group = made->time = -1;
-    *dataset = made;
-    return UNROLL_OK;
-}
+/* ---- beginning and end ---- */
 
 unroll_status builder_new(const char *name, const struct builder_options *options, const struct schema *schema,
                           struct builder **builder)
@@ -422,6 +426,7 @@ unroll_status builder_new(const char *name, const struct builder_options *option
     made->name = name;
     made->options = options;
     made->schema = schema;
+    made->group = made->time = -1;
     *builder = made;
     return UNROLL_OK;
 }

@@ -40,6 +40,8 @@ unroll_status builder_end_sequence(struct builder *builder); /* of rows that are
 
 /* "'x.csv', row 12", for a reader's own messages: of the row that has not ended. Valid until the next call. */
 const char *builder_place(struct builder *builder);
+/* Are the steps of a text wanted to be sets (tokens=sets)? */
+bool builder_wants_sets(const struct builder *builder);
 /* A sentence about the data that the user may want to know; kept once. */
 unroll_status builder_note(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Are the data read as others were, to be evaluated or answered? */
@@ -47,11 +49,11 @@ bool builder_reads_again(const struct builder *builder);
 
 /* ---- for reader_table.c ---- */
 
-enum { COLUMNS_TEXT = 1024 };
+enum { COLUMNS_TEXT = 1024, TOKENS_ARE_SETS = UNROLL_BLANKS + 1 };
 
 /* What all readers take. */
 struct builder_options {
-    int tokens;                 /* unroll_token_kind */
+    int tokens;                 /* unroll_token_kind, or TOKENS_ARE_SETS */
     double vocab;               /* the most entries of a vocabulary of tokens; 0: not said */
     char columns[COLUMNS_TEXT]; /* "NAME=TYPE;NAME=TYPE": number category text time set ignore */
     char group[COLUMN_NAME], time[COLUMN_NAME];

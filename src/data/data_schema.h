@@ -21,8 +21,8 @@ struct schema {
     struct schema_column *column;
     int columns;
     bool rows_are_steps;
-    bool targets_optional; /* data to predict may lack the targets; they are no columns then */
-    char group[COLUMN_NAME], time[COLUMN_NAME];
+    bool targets_optional;                      /* data to predict may lack the targets; they are no columns then */
+    char group[COLUMN_NAME], time[COLUMN_NAME]; /* "": none; the groups themselves are those of the data */
     char reader[16];     /* "" : found by content; others are allowed where they give these columns */
     const char *options; /* of the reader, "key=value,.." */
     void *memory;        /* of what the pointers point to, with .. */

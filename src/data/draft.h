@@ -9,6 +9,24 @@
 /* FIND: what the columns are; COUNT: the tokens of texts that were found to be such; FILL: the arrays. */
 enum run { RUN_FIND, RUN_COUNT, RUN_FILL };
 
+/* What the user says that a column is. */
+enum wish { WISH_NONE, WISH_NUMBER, WISH_CATEGORY, WISH_TIME, WISH_SET, WISH_TEXT, WISH_IGNORE };
+
+struct sample {
+    size_t row; /* from 1 on; 0: there is none */
+    char text[48];
+};
+
+/* Of cells that may be anything. */
+struct survey {
+    size_t cells;                 /* that are not missing; of these are .. */
+    size_t numbers, whole, times; /* .. numbers, whole ones, times */
+    size_t sets, words, bytes;    /* of strings: with a '|', how many words, bytes */
+    double min, max;              /* of the numbers */
+    struct sample no_number, no_time;
+    bool many; /* more distinct ones than the vocabulary has kept */
+};
+
 /* Where in a text its next token begins. */
 struct place {
     size_t bytes, lines, characters; /* before it: of all, and of its line */
@@ -18,11 +36,15 @@ struct draft {
     struct column column; /* as it will be; its type is final after RUN_FIND */
     enum cell cell;
     const struct schema_column *given; /* as it must be, or NULL */
-    bool ignored;
+    bool ignored, milliseconds;
+    enum wish wish;
+    struct survey survey;
+    struct sample stranger; /* the first cell that the vocabulary of a schema lacks */
     struct vocabulary *vocabulary;
+    bool grows;                                         /* in this run what is not in the vocabulary yet gets in */
     int32_t unknown;                                    /* the id of UNKNOWN_WORD, or VOCABULARY_NONE */
     size_t entries, row_entries;                        /* of this run, of this row */
-    size_t unknowns;                                    /* categories that the vocabulary lacks */
+    size_t strangers;                                   /* cells that the vocabulary of a schema lacks */
     unsigned char *pending;                             /* of a text: what is not cut yet */
     size_t pending_size, pending_room, pending_checked; /* checked: is UTF-8 */
     struct place place;
@@ -41,14 +63,50 @@ struct builder {
     enum layout layout;
     size_t rows, sequences, steps; /* of this run */
     bool sequences_ended;          /* by the reader */
+    bool open;                     /* the layout was left to the builder, which has not decided yet */
     size_t *begin;
     char *notes;
+    int group, time; /* drafts; -1: none */
     char place[256];
 };
+
+/* ---- column_types.c ---- */
+
+unroll_status columns_wish(const struct builder *builder, const char *name, enum wish *wish);
+unroll_status columns_survey(struct builder *builder, struct draft *draft, const char *bytes, size_t length);
+unroll_status columns_conclude(struct builder *builder, struct draft *draft); /* sets its type, or ignores it */
+/* Of several texts that were found one stays: a row is one sequence. */
+unroll_status columns_choose_text(struct builder *builder);
+
+/* ---- tokenize.c ---- */
 
 /* More bytes of a row's text: cuts off what is sure; last: all. */
 unroll_status cut_text(struct builder *builder, struct draft *draft, const void *bytes, size_t size, bool last);
 
+static inline bool has_ids(const struct draft *draft)
+{
+    return draft->column.type == COLUMN_TOKENS || draft->column.type == COLUMN_CATEGORY;
+}
+
+static inline bool has_vocabulary(const struct draft *draft)
+{
+    return has_ids(draft) || draft->column.type == COLUMN_SET;
+}
+
+/* ---- builder_runs.c ---- */
+
+/* The schema's, or an empty one. */
+unroll_status draft_begin_vocabulary(struct builder *builder, struct draft *draft);
+
+/* ---- builder_order.c ---- */
+
+/* Steps of a table in the order of its groups and times; sets the sequences. */
+unroll_status builder_put_in_order(struct builder *builder);
+
+/* ---- builder.c ---- */
+
+/* One more of a vocabulary that grows. */
+unroll_status draft_add_string(struct builder *builder, struct draft *draft, const char *bytes, size_t length);
 void draft_put_id(struct draft *draft, int32_t id); /* one more entry of the array that is filled */
 
 /* "'x.csv', row 12, column 'a'"; of a file that is one text its name alone. Valid until the next call. */

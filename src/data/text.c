@@ -1,4 +1,5 @@
-/* The reader text: all of a file is one sequence of tokens. */
+/* The reader text: all of a file is one sequence of tokens; or a line is a step, a set of what stands between its
+ * blanks, "-" an empty one, and an empty line ends a sequence. */
 #include "base/memory.h"
 #include "data/reader_table.h"
 
@@ -26,12 +27,53 @@ static unroll_status read_chunks(struct input *input, struct builder *builder, c
     return builder_end_row(builder);
 }
 
+static unroll_status take_set(struct builder *builder, int sets, const char *line, size_t length)
+{
+    const char *end = line + length;
+    TRY(builder_text(builder, sets, "", 0));
+    for (const char *part; line < end; line = part) {
+        while (line < end && (*line == ' ' || *line == '\t')) line++;
+        for (part = line; part < end && *part != ' ' && *part != '\t';) part++;
+        if (part > line && !(part == line + 1 && *line == '-'))
+            TRY(builder_text(builder, sets, line, (size_t)(part - line)));
+    }
+    return builder_end_row(builder);
+}
+
+static unroll_status read_sets(struct input *input, struct builder *builder)
+{
+    const char *member, *line;
+    size_t length, steps;
+    bool more;
+    int sets;
+    TRY(builder_columns(builder, ROWS_ARE_STEPS));
+    TRY(builder_column(builder, "sets", CELL_SET, false, 0, &sets));
+    for (;;) {
+        TRY(input_next(input, &member));
+        if (member == NULL)
+            return UNROLL_OK;
+        for (steps = 0;;) {
+            TRY(input_line(input, &line, &length, &more));
+            bool ends = !more || length == 0;
+            if (!ends)
+                TRY(take_set(builder, sets, line, length));
+            else if (steps)
+                TRY(builder_end_sequence(builder));
+            steps = ends ? 0 : steps + 1;
+            if (!more)
+                break;
+        }
+    }
+}
+
 static unroll_status read_text(struct input *input, const void *options, struct builder *builder)
 {
     char *chunk;
     (void)options;
     if (input_is_folder(input))
         return fail(UNROLL_DATA, "cannot read '%s': Is a directory; fix: give a file in it", input_path(input));
+    if (builder_wants_sets(builder))
+        return read_sets(input, builder);
     TRY(ALLOCATE(chunk, CHUNK, "to read '%s'", input_name(input)));
     unroll_status status = read_chunks(input, builder, chunk);
     release(chunk);

@@ -105,7 +105,7 @@ static unroll_status take_token(struct builder *builder, struct draft *draft, co
     int32_t id;
     draft->entries++;
     draft->row_entries++;
-    if (builder->run != RUN_FILL && draft->given == NULL)
+    if (draft->grows)
         return vocabulary_add(draft->vocabulary, at, size, &id);
     if (builder->run != RUN_FILL)
         return UNROLL_OK;

@@ -1,0 +1,314 @@
+/* Between two runs of a reader: what the first has found becomes types and vocabularies, then there are arrays to fill,
+ * and in the end a data set. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "data/draft.h"
+
+enum { NAME_SHOWN = 120, CATEGORIES_MAX = 1 << 24, WORDS_MAX = 10000 };
+
+/* ---- vocabularies ---- */
+
+/* Each of a schema's tokens must be one, and the unknown one be there if their kind needs it. */
+static unroll_status check_tokens(const struct draft *draft)
+{
+    const struct schema_column *given = draft->given;
+    const struct pieces *pieces = &pieces_of_kind[given->kind];
+    for (int i = 0; i < given->vocabulary_size; i++) {
+        const unsigned char *at = (const unsigned char *)given->vocabulary[i];
+        size_t size = strlen(given->vocabulary[i]);
+        bool is_unknown = strcmp(given->vocabulary[i], UNKNOWN_WORD) == 0;
+        bool whole = pieces->has_unknown || is_unknown || (size && pieces->length(at, at + size) == size);
+        if (size == 0 || !whole || !utf8_is_valid(given->vocabulary[i]))
+            return fail(UNROLL_DATA, "token %d, '%.32s', is not one %s: the model does not read text", i,
+                        given->vocabulary[i], pieces->name);
+    }
+    if (pieces->has_unknown && vocabulary_find(draft->vocabulary, UNKNOWN_WORD, strlen(UNKNOWN_WORD)) < 0)
+        return fail(UNROLL_DATA, "the model's words have no '" UNKNOWN_WORD "' for those it does not know");
+    return UNROLL_OK;
+}
+
+/* Of a text that is all of a file each character is a token, of cells those that are met later may be others. */
+static bool wants_unknown(const struct builder *b, const struct draft *draft)
+{
+    return pieces_of_kind[draft->column.kind].has_unknown || draft->cell == CELL_TEXT || b->options->vocab > 0;
+}
+
+unroll_status draft_begin_vocabulary(struct builder *b, struct draft *draft)
+{
+    const struct schema_column *given = draft->given;
+    bool tokens = draft->column.type == COLUMN_TOKENS;
+    int32_t index;
+    vocabulary_free(draft->vocabulary);
+    draft->vocabulary = NULL;
+    draft->unknown = VOCABULARY_NONE;
+    draft->grows = given == NULL || strcmp(b->schema->group, draft->column.name) == 0;
+    if (!draft->grows)
+        TRY(vocabulary_of(given->vocabulary, given->vocabulary_size,
+                          tokens ? pieces_of_kind[given->kind].name : "category", &draft->vocabulary));
+    else
+        TRY(vocabulary_new(&draft->vocabulary));
+    if (tokens && given)
+        TRY(check_tokens(draft));
+    else if (tokens && wants_unknown(b, draft))
+        TRY(vocabulary_add(draft->vocabulary, UNKNOWN_WORD, strlen(UNKNOWN_WORD), &index));
+    if (tokens)
+        draft->unknown = vocabulary_find(draft->vocabulary, UNKNOWN_WORD, strlen(UNKNOWN_WORD));
+    return UNROLL_OK;
+}
+
+/* Groups stay in the order in which they come. */
+static unroll_status end_vocabulary(struct builder *b, struct draft *draft)
+{
+    struct column *column = &draft->column;
+    bool tokens = column->type == COLUMN_TOKENS, unknown = tokens && draft->unknown != VOCABULARY_NONE;
+    bool limited = tokens && (pieces_of_kind[column->kind].has_unknown || b->options->vocab > 0);
+    int32_t max = limited ? b->options->vocab > 0 ? (int32_t)b->options->vocab : WORDS_MAX : CATEGORIES_MAX;
+    draft->grows = false;
+    if (draft->given == NULL && draft - b->draft != b->group)
+        vocabulary_sort(draft->vocabulary, limited ? BY_FREQUENCY : tokens ? BY_BYTES : BY_VALUE, unknown, max);
+    int32_t size = vocabulary_size(draft->vocabulary);
+    column->id_bytes = size < UINT8_MAX ? 1 : size < UINT16_MAX ? 2 : 4;
+    if (column->type == COLUMN_SET)
+        column->width = size;
+    return vocabulary_write(draft->vocabulary, column);
+}
+
+/* ---- after the first run ---- */
+
+static void list_columns(const struct builder *b, char *text, size_t size)
+{
+    size_t at = 0;
+    *text = 0;
+    for (int i = 0; i < b->drafts && at + 1 < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : "", b->draft[i].column.name);
+}
+
+static int find_draft(const struct builder *b, const char *name)
+{
+    for (int i = 0; i < b->drafts; i++)
+        if (strcmp(b->draft[i].column.name, name) == 0)
+            return i;
+    return -1;
+}
+
+static unroll_status find_option(struct builder *b, const char *name, const char *option, int *draft)
+{
+    char columns[300];
+    *draft = *name ? find_draft(b, name) : -1;
+    if (*name == 0 || *draft >= 0)
+        return UNROLL_OK;
+    list_columns(b, columns, sizeof columns);
+    return fail(b->schema ? UNROLL_DATA : UNROLL_USAGE,
+                "'%.*s' has no column '%s', which `%s` names; fix: its columns are %s", NAME_SHOWN, b->name, name,
+                option, columns);
+}
+
+static unroll_status check_wishes(struct builder *b)
+{
+    char name[COLUMN_NAME];
+    int draft;
+    for (const char *at = b->options->columns; *at; at += strcspn(at, ";"), at += *at == ';') {
+        size_t length = strcspn(at, "=;");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        TRY(find_option(b, name, "columns", &draft));
+    }
+    TRY(find_option(b, b->schema ? b->schema->group : b->options->group, "group", &b->group));
+    return find_option(b, b->schema ? b->schema->time : b->options->time, "time", &b->time);
+}
+
+/* A target may be missing from what is predicted. */
+static unroll_status check_schema(struct builder *b)
+{
+    char columns[300];
+    for (int i = 0; b->schema && i < b->schema->columns; i++) {
+        const struct schema_column *wanted = &b->schema->column[i];
+        bool found = find_draft(b, wanted->name) >= 0 || (wanted->target && b->schema->targets_optional);
+        if (found)
+            continue;
+        list_columns(b, columns, sizeof columns);
+        return fail(
+            UNROLL_DATA,
+            "'%.*s' has no column '%s', which the model was trained with; fix: give data with it; these have %s",
+            NAME_SHOWN, b->name, wanted->name, columns);
+    }
+    return UNROLL_OK;
+}
+
+/* Of one column of cells; *again: its vocabulary takes another run. */
+static unroll_status conclude(struct builder *b, struct draft *draft, bool *again)
+{
+    TRY(columns_conclude(b, draft));
+    bool of_cells = draft->column.type == COLUMN_CATEGORY && !draft->survey.many;
+    if (draft->ignored || of_cells)
+        return UNROLL_OK;
+    if (has_vocabulary(draft)) {
+        *again = true;
+        return draft_begin_vocabulary(b, draft);
+    }
+    vocabulary_free(draft->vocabulary);
+    draft->vocabulary = NULL;
+    return UNROLL_OK;
+}
+
+static void choose_layout(struct builder *b)
+{
+    bool examples = b->schema && !b->schema->rows_are_steps;
+    for (int i = 0; i < b->drafts; i++) {
+        const struct draft *draft = &b->draft[i];
+        bool steps = draft->cell != CELL_TEXT && !draft->column.of_sequence;
+        examples = examples || (!draft->ignored && (steps || draft->column.type == COLUMN_TOKENS));
+    }
+    b->layout = examples ? ROWS_ARE_EXAMPLES : ROWS_ARE_STEPS;
+    b->open = false;
+    if (b->layout == ROWS_ARE_STEPS)
+        b->sequences = 0, b->steps = b->rows;
+}
+
+/* Cells of anything are one for each row, but for texts. */
+static void place_entries(struct builder *b)
+{
+    for (int i = 0; i < b->drafts; i++) {
+        struct draft *draft = &b->draft[i];
+        if (draft->cell == CELL_TEXT || b->layout == ROWS_ARE_STEPS)
+            draft->column.of_sequence = b->layout != ROWS_ARE_STEPS && draft->column.type != COLUMN_TOKENS;
+    }
+}
+
+static unroll_status end_finding(struct builder *b, bool *again)
+{
+    *again = false;
+    if (b->rows == 0)
+        return fail(UNROLL_DATA, "'%.*s' has no rows; fix: give data with at least one", NAME_SHOWN, b->name);
+    TRY(check_wishes(b));
+    TRY(check_schema(b));
+    for (int i = 0; i < b->drafts; i++) b->draft[i].grows = false;
+    for (int i = 0; i < b->drafts; i++)
+        if (b->draft[i].cell == CELL_TEXT && b->draft[i].given == NULL && !b->draft[i].ignored)
+            TRY(conclude(b, &b->draft[i], again));
+    TRY(columns_choose_text(b));
+    if (b->open)
+        choose_layout(b);
+    place_entries(b);
+    return UNROLL_OK;
+}
+
+/* ---- before the last run ---- */
+
+static size_t entry_bytes(const struct draft *draft)
+{
+    return draft->column.type == COLUMN_TIME ? sizeof(double)
+           : has_ids(draft)                  ? (size_t)draft->column.id_bytes
+                                             : (size_t)draft->column.width * sizeof(float);
+}
+
+static unroll_status begin_filling(struct builder *b)
+{
+    size_t sequences = b->sequences, columns = 0;
+    for (int i = 0; i < b->drafts; i++) {
+        struct draft *draft = &b->draft[i];
+        if (draft->ignored)
+            continue;
+        columns++;
+        if (has_vocabulary(draft))
+            TRY(end_vocabulary(b, draft));
+        draft->array = allocate_zeroed(draft->entries, entry_bytes(draft));
+        if (draft->array == NULL)
+            return fail(UNROLL_RESOURCE, "no memory for %zu entries of '%s'", draft->entries, draft->column.name);
+    }
+    if (columns == 0)
+        return fail(UNROLL_DATA, "'%.*s' has no column that can be used; fix: see `columns`", NAME_SHOWN, b->name);
+    if (b->layout == ROWS_ARE_STEPS && !b->sequences_ended)
+        sequences = b->group >= 0 ? (size_t)vocabulary_size(b->draft[b->group].vocabulary) : 1;
+    return ALLOCATE(b->begin, sequences + 1, "for %zu sequences", sequences);
+}
+
+static unroll_status note_strangers(struct builder *b)
+{
+    for (int i = 0; i < b->drafts; i++) {
+        const struct draft *draft = &b->draft[i];
+        if (draft->strangers)
+            TRY(builder_note(b,
+                             "%zu values of '%s' are unknown to the model and count as missing: the first is '%s' in "
+                             "row %zu",
+                             draft->strangers, draft->column.name, draft->stranger.text, draft->stranger.row));
+    }
+    return UNROLL_OK;
+}
+
+unroll_status builder_end_run(struct builder *b, bool *again)
+{
+    bool count = false;
+    *again = b->run != RUN_FILL;
+    if (b->run == RUN_FILL) {
+        TRY(note_strangers(b));
+        return b->layout == ROWS_ARE_STEPS && !b->sequences_ended ? builder_put_in_order(b) : UNROLL_OK;
+    }
+    if (b->run == RUN_FIND)
+        TRY(end_finding(b, &count));
+    b->run = count ? RUN_COUNT : RUN_FILL;
+    return count ? UNROLL_OK : begin_filling(b);
+}
+
+/* ---- the data set ---- */
+
+static void give_array(struct draft *draft)
+{
+    struct column *column = &draft->column;
+    if (column->type == COLUMN_TIME)
+        column->times = draft->array;
+    else if (has_ids(draft))
+        column->ids = draft->array;
+    else
+        column->numbers = draft->array;
+    draft->array = NULL;
+}
+
+/* In the order of the schema, or of the file. */
+static int next_draft(const struct builder *b, int turn)
+{
+    for (int i = 0; b->schema && i < b->drafts; i++)
+        if (b->draft[i].given == &b->schema->column[turn])
+            return i;
+    return b->schema ? -1 : turn;
+}
+
+static void give_columns(struct builder *b, unroll_dataset *made)
+{
+    int turns = b->schema ? b->schema->columns : b->drafts;
+    for (int turn = 0; turn < turns; turn++) {
+        int i = next_draft(b, turn);
+        if (i < 0 || b->draft[i].ignored)
+            continue;
+        give_array(&b->draft[i]);
+        made->group = i == b->group ? made->columns : made->group;
+        made->time = i == b->time ? made->columns : made->time;
+        made->column[made->columns++] = b->draft[i].column;
+        b->draft[i].column = (struct column){0};
+    }
+}
+
+unroll_status builder_take(struct builder *b, unroll_dataset **dataset)
+{
+    unroll_dataset *made;
+    TRY(ALLOCATE(made, 1, "for a data set"));
+    unroll_status status = ALLOCATE(made->column, (size_t)b->drafts, "for a data set");
+    if (status == UNROLL_OK && b->notes == NULL)
+        status = ALLOCATE(b->notes, 1, "for a data set");
+    if (status != UNROLL_OK) {
+        release(made->column);
+        release(made);
+        return status;
+    }
+    snprintf(made->name, sizeof made->name, "%s", b->name);
+    made->group = made->time = -1;
+    give_columns(b, made);
+    made->begin = b->begin, b->begin = NULL;
+    made->notes = b->notes, b->notes = NULL;
+    made->sequences = b->sequences;
+    made->steps = b->steps;
+    made->rows_are_steps = b->layout == ROWS_ARE_STEPS && !b->sequences_ended;
+    *dataset = made;
+    return UNROLL_OK;
+}

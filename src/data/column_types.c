@@ -1,0 +1,300 @@
+/* What the columns of a table are, by their cells and names: the survey of the first run, and what is concluded. What
+ * may be wrong is said: as an error, or as a note. */
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "data/table_cell.h"
+#include "data/draft.h"
+
+enum { DISTINCT_NUMBERS = 1024, DISTINCT_MAX = 1 << 16, SHOWN = 40 };
+
+static const char *const types[] = {"number", "category", "time", "set", "text", "ignore", NULL};
+static const enum wish wishes[] = {WISH_NUMBER, WISH_CATEGORY, WISH_TIME, WISH_SET, WISH_TEXT, WISH_IGNORE};
+
+/* ---- names that say something ---- */
+
+static const char *const labels[] = {"label",  "labels",    "class",    "classes", "category", "categories",
+                                     "target", "species",   "genre",    "genres",  "tag",      "tags",
+                                     "intent", "sentiment", "language", NULL};
+static const char *const texts[] = {"text", "texts", "sentence",  "review", "comment", "message",  "tweet",    "title",
+                                    "body", "name",  "utterance", "query",  "content", "sequence", "question", NULL};
+static const char *const times[] = {"time",  "date", "datetime", "timestamp", "ts",
+                                    "month", "day",  "week",     "year",      NULL};
+static const char *const identifiers[] = {"id", "uuid", "guid", "index", "key", "no", "row", NULL};
+
+static bool is_among(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcasecmp(name, *list) == 0)
+            return true;
+    return false;
+}
+
+static bool is_identifier(const char *name)
+{
+    size_t length = strlen(name);
+    return is_among(name, identifiers) ||
+           (length > 2 && (strcasecmp(name + length - 3, "_id") == 0 || strcmp(name + length - 2, "Id") == 0 ||
+                           strcmp(name + length - 2, "ID") == 0));
+}
+
+/* ---- what the user says ---- */
+
+unroll_status columns_wish(const struct builder *b, const char *name, enum wish *wish)
+{
+    size_t length = strlen(name);
+    *wish = WISH_NONE;
+    for (const char *at = b->options->columns; *at; at += strcspn(at, ";"), at += *at == ';') {
+        const char *type = strchr(at, '='), *end = at + strcspn(at, ";");
+        if (type == NULL || type > end)
+            return fail(UNROLL_USAGE,
+                        "'%.*s' names no type; fix: `columns` NAME=TYPE with number, category, time, "
+                        "set, text or ignore",
+                        (int)(end - at), at);
+        if ((size_t)(type - at) != length || memcmp(at, name, length))
+            continue;
+        for (int i = 0; types[i]; i++)
+            if (strlen(types[i]) == (size_t)(end - type - 1) && memcmp(types[i], type + 1, strlen(types[i])) == 0)
+                *wish = wishes[i];
+        if (*wish == WISH_NONE)
+            return fail(UNROLL_USAGE,
+                        "the column '%s' can't be '%.*s'; fix: number, category, time, set, text or ignore", name,
+                        (int)(end - type - 1), type + 1);
+    }
+    if (strcmp(b->options->group, name) == 0)
+        *wish = WISH_CATEGORY;
+    if (strcmp(b->options->time, name) == 0)
+        *wish = WISH_TIME;
+    return UNROLL_OK;
+}
+
+/* ---- the survey ---- */
+
+static size_t count_words(const char *bytes, size_t length)
+{
+    size_t words = 0;
+    for (size_t i = 0; i < length; i++) words += bytes[i] != ' ' && (i == 0 || bytes[i - 1] == ' ');
+    return words;
+}
+
+static void remember(struct sample *sample, size_t row, const char *bytes, size_t length)
+{
+    if (sample->row)
+        return;
+    sample->row = row;
+    snprintf(sample->text, sizeof sample->text, "%.*s", (int)(length < SHOWN ? length : SHOWN), bytes);
+}
+
+static unroll_status survey_string(struct draft *draft, size_t row, const char *bytes, size_t length)
+{
+    struct survey *s = &draft->survey;
+    double seconds;
+    bool is_time = cell_time(bytes, length, &seconds);
+    s->times += is_time;
+    if (!is_time)
+        remember(&s->no_time, row, bytes, length);
+    s->sets += memchr(bytes, '|', length) != NULL;
+    s->words += count_words(bytes, length);
+    s->bytes += length;
+    remember(&s->no_number, row, bytes, length);
+    return UNROLL_OK;
+}
+
+static void survey_number(struct survey *s, double value)
+{
+    s->min = s->numbers == 0 || value < s->min ? value : s->min;
+    s->max = s->numbers == 0 || value > s->max ? value : s->max;
+    s->numbers++;
+    s->whole += floor(value) == value;
+}
+
+unroll_status columns_survey(struct builder *b, struct draft *draft, const char *bytes, size_t length)
+{
+    struct survey *s = &draft->survey;
+    double value;
+    if (cell_is_missing(bytes, length))
+        return UNROLL_OK;
+    s->cells++;
+    if (cell_number(bytes, length, &value))
+        survey_number(s, value);
+    else
+        TRY(survey_string(draft, b->rows + 1, bytes, length));
+    int32_t max = draft->wish != WISH_NONE ? INT32_MAX : s->numbers == s->cells ? DISTINCT_NUMBERS : DISTINCT_MAX;
+    s->many = s->many || vocabulary_size(draft->vocabulary) > max;
+    return s->many || draft->wish == WISH_NUMBER ? UNROLL_OK : draft_add_string(b, draft, bytes, length);
+}
+
+/* ---- conclusions ---- */
+
+static unroll_status refuse_cell(struct builder *b, const struct draft *draft, const struct sample *sample,
+                                 const char *type, size_t others)
+{
+    if (draft->wish == WISH_NONE)
+        return fail(
+            UNROLL_DATA,
+            "'%.120s', row %zu, column '%s': '%s' is no %s, as %zu other cells of it are; fix: correct it, leave "
+            "it empty where it is missing, or `columns` %s=category",
+            b->name, sample->row, draft->column.name, sample->text, type, others, draft->column.name);
+    return fail(UNROLL_DATA,
+                "'%.120s', row %zu, column '%s': '%s' is no %s; fix: correct it, or leave it empty where "
+                "it is missing",
+                b->name, sample->row, draft->column.name, sample->text, type);
+}
+
+static bool are_all_distinct(const struct survey *s, const struct vocabulary *v)
+{
+    return s->many || (size_t)vocabulary_size(v) == s->cells;
+}
+
+/* Seconds or milliseconds since 1970, of 1973 to 2128. */
+static bool is_unix_time(const struct survey *s)
+{
+    return s->whole == s->cells && ((s->min >= 1e8 && s->max <= 5e9) || (s->min >= 1e11 && s->max <= 5e12));
+}
+
+static unroll_status leave_out(struct builder *b, struct draft *draft, const char *why)
+{
+    draft->ignored = true;
+    return builder_note(b, "the column '%s' is left out: %s; `columns` %s=text or another type keeps it",
+                        draft->column.name, why, draft->column.name);
+}
+
+static unroll_status conclude_numbers(struct builder *b, struct draft *draft)
+{
+    const struct survey *s = &draft->survey;
+    const char *name = draft->column.name;
+    bool few = !s->many && vocabulary_size(draft->vocabulary) <= 1000;
+    if (is_among(name, times) && is_unix_time(s)) {
+        draft->column.type = COLUMN_TIME;
+        return builder_note(b, "the column '%s' is read as %s since 1970", name,
+                            s->min >= 1e11 ? "milliseconds" : "seconds");
+    }
+    if (is_identifier(name) && s->whole == s->cells && s->cells > 1 && are_all_distinct(s, draft->vocabulary))
+        return leave_out(b, draft, "its numbers only name the rows");
+    draft->column.type = is_among(name, labels) && s->whole == s->cells && few ? COLUMN_CATEGORY : COLUMN_NUMBERS;
+    return UNROLL_OK;
+}
+
+/* Of yes and no there may be few rows. */
+static bool are_answers(const struct vocabulary *v)
+{
+    static const char *const answers[] = {"true", "false", "yes", "no", NULL};
+    char text[8];
+    size_t size;
+    for (int32_t i = 0; i < vocabulary_size(v); i++) {
+        const char *at = vocabulary_at(v, i, &size);
+        snprintf(text, sizeof text, "%.*s", (int)(size < 7 ? size : 7), at);
+        if (!is_among(text, answers))
+            return false;
+    }
+    return true;
+}
+
+static unroll_status conclude_strings(struct builder *b, struct draft *draft)
+{
+    const struct survey *s = &draft->survey;
+    const char *name = draft->column.name;
+    size_t strings = s->cells - s->numbers, distinct = (size_t)vocabulary_size(draft->vocabulary);
+    bool label = is_among(name, labels), text = is_among(name, texts);
+    if (s->times == s->cells) {
+        draft->column.type = COLUMN_TIME;
+        return UNROLL_OK;
+    }
+    if (!label && !text && s->numbers >= strings)
+        return refuse_cell(b, draft, &s->no_number, "number", s->numbers);
+    if (!label && !text && s->times >= 2 * (s->cells - s->times))
+        return refuse_cell(b, draft, &s->no_time, "time (ISO 8601)", s->times);
+    if (is_identifier(name) && s->cells > 1 && are_all_distinct(s, draft->vocabulary))
+        return leave_out(b, draft, "every row has another one");
+    if (is_among(name, times)) {
+        char why[100];
+        snprintf(why, sizeof why, "'%s' is no time that is known (ISO 8601)", s->no_time.text);
+        return leave_out(b, draft, why);
+    }
+    bool many_words = s->words >= 3 * strings;
+    bool mostly_distinct = s->many || (4 * distinct > 3 * s->cells && !are_answers(draft->vocabulary));
+    bool sets = (label && s->sets > 0) || (4 * s->sets >= s->cells && !many_words);
+    draft->column.type = text                            ? COLUMN_TOKENS
+                         : sets                          ? COLUMN_SET
+                         : label                         ? COLUMN_CATEGORY
+                         : many_words || mostly_distinct ? COLUMN_TOKENS
+                                                         : COLUMN_CATEGORY;
+    return UNROLL_OK;
+}
+
+static unroll_status obey(struct builder *b, struct draft *draft)
+{
+    static const enum column_type types_of[] = {[WISH_NUMBER] = COLUMN_NUMBERS, [WISH_CATEGORY] = COLUMN_CATEGORY,
+                                                [WISH_TIME] = COLUMN_TIME,      [WISH_SET] = COLUMN_SET,
+                                                [WISH_TEXT] = COLUMN_TOKENS,    [WISH_IGNORE] = COLUMN_NUMBERS};
+    const struct survey *s = &draft->survey;
+    if (draft->wish == WISH_NUMBER && s->numbers < s->cells)
+        return refuse_cell(b, draft, &s->no_number, "number", s->numbers);
+    if (draft->wish == WISH_TIME && s->times + s->numbers < s->cells)
+        return refuse_cell(b, draft, &s->no_time, "time (ISO 8601)", s->times);
+    if (draft->wish == WISH_TIME && s->times && s->numbers)
+        return refuse_cell(b, draft, &s->no_number, "number", s->numbers);
+    draft->column.type = types_of[draft->wish];
+    return UNROLL_OK;
+}
+
+static unroll_status note_constant(struct builder *b, const struct draft *draft)
+{
+    const struct survey *s = &draft->survey;
+    bool numbers = draft->column.type == COLUMN_NUMBERS && s->min == s->max;
+    bool category = draft->column.type == COLUMN_CATEGORY && vocabulary_size(draft->vocabulary) == 1;
+    if (b->rows < 2 || s->cells < b->rows || !(numbers || category))
+        return UNROLL_OK;
+    return builder_note(b, "the column '%s' is the same in all rows", draft->column.name);
+}
+
+unroll_status columns_conclude(struct builder *b, struct draft *draft)
+{
+    const struct survey *s = &draft->survey;
+    if (s->cells == 0 && draft->wish == WISH_NONE)
+        return leave_out(b, draft, "it is empty");
+    TRY(draft->wish != WISH_NONE ? obey(b, draft)
+        : s->numbers == s->cells ? conclude_numbers(b, draft)
+                                 : conclude_strings(b, draft));
+    draft->milliseconds = draft->column.type == COLUMN_TIME && s->numbers == s->cells && s->min >= 1e11;
+    return draft->ignored ? UNROLL_OK : note_constant(b, draft);
+}
+
+/* ---- one text a table ---- */
+
+static bool is_better_text(const struct draft *one, const struct draft *other)
+{
+    bool named = is_among(one->column.name, texts), other_named = is_among(other->column.name, texts);
+    bool wished = one->wish == WISH_TEXT, other_wished = other->wish == WISH_TEXT;
+    if (wished != other_wished)
+        return wished;
+    return named != other_named ? named : one->survey.bytes > other->survey.bytes;
+}
+
+static bool is_found_text(const struct draft *draft)
+{
+    return !draft->ignored && draft->cell == CELL_TEXT && draft->given == NULL && draft->column.type == COLUMN_TOKENS;
+}
+
+unroll_status columns_choose_text(struct builder *b)
+{
+    const struct draft *text = NULL, *steps = NULL;
+    char why[200];
+    for (int i = 0; i < b->drafts; i++) {
+        const struct draft *draft = &b->draft[i];
+        if (is_found_text(draft) && (text == NULL || is_better_text(draft, text)))
+            text = draft;
+        if (!draft->ignored && draft->cell != CELL_TEXT && !draft->column.of_sequence && b->layout != ROWS_ARE_STEPS)
+            steps = draft;
+    }
+    const struct draft *kept = steps ? steps : text;
+    for (int i = 0; i < b->drafts; i++) {
+        struct draft *draft = &b->draft[i];
+        if (!is_found_text(draft) || draft == kept)
+            continue;
+        snprintf(why, sizeof why, "a row is one sequence, which is '%s'", kept->column.name);
+        TRY(leave_out(b, draft, why));
+    }
+    return UNROLL_OK;
+}

@@ -1,0 +1,295 @@
+/* Tests of what readers and the builder make of tables: a table of small files, each with what must become of it: the
+ * columns with their first entries, or the sentence with which it is refused. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/library.h"
+#include "base/memory.h"
+#include "check.h"
+#include "data/table_cell.h"
+#include "data/reader_table.h"
+
+enum { ENTRIES = 4, TEXT = 4096 };
+
+static void add(char *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(char *text, const char *format, ...)
+{
+    va_list arguments;
+    size_t at = strlen(text);
+    va_start(arguments, format);
+    vsnprintf(text + at, TEXT - at, format, arguments);
+    va_end(arguments);
+}
+
+static void add_entry(char *text, const struct column *c, size_t entry)
+{
+    char time[TIME_TEXT];
+    if (c->ids) {
+        int32_t id = column_id(c, entry);
+        add(text, " %s", id < 0 ? "?" : c->vocabulary[id]);
+    } else if (c->times)
+        add(text, " %s", isnan(c->times[entry]) ? "?" : time_text(c->times[entry], time));
+    else if (c->type == COLUMN_SET)
+        for (int v = 0; v < c->width; v++)
+            add(text, "%s%s", v ? "" : " ",
+                c->numbers[entry * (size_t)c->width + (size_t)v] > 0 ? c->vocabulary[v] : ".");
+    else
+        for (int v = 0; v < c->width; v++) {
+            float number = c->numbers[entry * (size_t)c->width + (size_t)v];
+            add(text, isnan(number) ? "%s?" : "%s%g", v ? "," : " ", (double)number);
+        }
+}
+
+/* "steps 1: x numbers 1 2 3; y category a b" */
+static void describe(const unroll_dataset *d, char *text)
+{
+    *text = 0;
+    add(text, "%s %zu:", d->rows_are_steps ? "steps" : "examples", d->sequences);
+    for (int i = 0; i < d->columns; i++) {
+        const struct column *c = &d->column[i];
+        size_t entries = column_entries(d, c);
+        add(text, "%s %s %s%s", i ? ";" : "", c->name, column_type_names[c->type],
+            c->of_sequence || d->rows_are_steps ? "" : "*");
+        for (size_t e = 0; e < entries && e < ENTRIES; e++) add_entry(text, c, e);
+    }
+    for (char *line = d->notes; *line; line = strchr(line, '\n') + 1)
+        add(text, "| %.*s", (int)strcspn(line, "\n"), line);
+}
+
+struct row {
+    const char *name, *bytes, *options, *expected; /* a part of the sentence if it is refused */
+};
+
+static void check_row(const struct row *row)
+{
+    char text[TEXT];
+    unroll_dataset *data = NULL;
+    uint64_t live = memory_live();
+    if (dataset_parse(row->bytes, strlen(row->bytes), row->name, NULL, row->options, NULL, &data) == UNROLL_OK)
+        describe(data, text);
+    else
+        snprintf(text, sizeof text, "%s", unroll_last_error());
+    bool right = data ? strcmp(text, row->expected) == 0 : strstr(text, row->expected) != NULL && strstr(text, "fix:");
+    CHECK(right, "%s %.40s: '%s' instead of '%s'", row->name, row->bytes, text, row->expected);
+    unroll_dataset_free(data);
+    CHECK(memory_live() == live, "%s: memory is left", row->name);
+}
+
+/* ---- csv ---- */
+
+static const struct row csv[] = {
+    {"a.csv", "x,y\n1,2\n3,4\n5,6\n", NULL, "steps 1: x numbers 1 3 5; y numbers 2 4 6"},
+    {"a.csv", "1,2\n3,4\n", NULL, "steps 1: c1 numbers 1 3; c2 numbers 2 4"},
+    {"a.csv", "x;y\r\n1,5;2\r\n3;4\r\n", NULL, "row 1, column 'x': '1,5' is no number"},
+    {"a.csv", "x;y\n1;2\n3;4\n", NULL, "steps 1: x numbers 1 3; y numbers 2 4"},
+    {"a.tsv", "x\ty\n1\t\n\t4\n", NULL, "steps 1: x numbers 1 ?; y numbers ? 4"},
+    {"a.csv", "x|y\n1|2\n3|4\n", NULL, "steps 1: x numbers 1 3; y numbers 2 4"},
+    {"a.csv", "\xef\xbb\xbfx,y\n1,2\n", NULL, "steps 1: x numbers 1; y numbers 2"},
+    {"a.csv", "x,y\n1,2", NULL, "steps 1: x numbers 1; y numbers 2"},
+    {"a.csv", "x,y\n\n1,2\n\n\n3,4\n\n", NULL, "steps 1: x numbers 1 3; y numbers 2 4"},
+    {"a.csv", ",x\n0,5\n1,6\n2,7\n", NULL,
+     "steps 1: x numbers 5 6 7| the column 'index' is left out: its numbers only name the rows; `columns` index=text or "
+     "another type keeps it"},
+    {"a.csv", "text,label\n\"good, \"\"very\"\" good\",pos\n\"bad\nline\",neg\n", NULL,
+     "examples 2: text tokens* g o o d; label category pos neg"},
+    {"a.csv", "x,y\n1,2\n3\n", NULL, "'a.csv', row 2 has 1 cells where the table has 2"},
+    {"a.csv", "x,y\n1,2\n3,4,5\n", NULL, "'a.csv', row 2 has 3 cells where the table has 2"},
+    {"a.csv", "x,y\n1,\"2\n3,4\n", NULL, "the row that begins in line 2 has a quote that never closes"},
+    {"a.csv", "x,x\n1,2\n", "header=yes", "two columns 'x'"},
+    {"a.csv", "x,y\n", NULL, "has no rows"},
+    {"a.csv", "", NULL, "has no rows"},
+    {"a.csv", "x,y\n1,2\n2,3\n3,a\n4,5\n", NULL, "'a.csv', row 3, column 'y': 'a' is no number, as 3 other cells"},
+    {"a.csv", "x,y\n1,2\n2,3\n3,a\n4,5\n", "columns=y=category", "steps 1: x numbers 1 2 3 4; y category 2 3 a 5"},
+    {"a.csv", "x,y\n1,a\n2,b\n", "columns=y=number", "row 1, column 'y': 'a' is no number"},
+    {"a.csv", "x,y\n1,a\n2,b\n", "columns=y=float", "can't be 'float'; fix: number, category"},
+    {"a.csv", "x,y\n1,a\n2,b\n", "columns=y", "'y' names no type"},
+    {"a.csv", "x,y\n1,2\n2,3\n", "columns=z=number",
+     "has no column 'z', which `columns` names; fix: its columns are x, y"},
+    {"a.csv", "x,y\n1,2\n2,3\n", "group=z", "no column 'z', which `group` names"},
+    {"a.csv", "x,y\n1,2\n2,3\n", "columns=x=ignore;y=ignore", "no column that can be used"},
+    {"a.csv", "x,y\n1,2\n2,3\n", "columns=x=ignore", "steps 1: y numbers 2 3"},
+    {"a.csv", "x,y\nNA,2\n?,NaN\nnull,\n", NULL,
+     "steps 1: y numbers 2 ? ?| the column 'x' is left out: it is empty; `columns` x=text or another type keeps it"},
+    {"a.csv", "x,y\n5,2\n5,3\n", NULL, "steps 1: x numbers 5 5; y numbers 2 3| the column 'x' is the same in all rows"},
+    {"a.csv", "x,label\n5,0\n6,1\n6,0\n", NULL, "steps 1: x numbers 5 6 6; label category 0 1 0"},
+    {"a.csv", "x,label\n5,10\n6,9\n6,10\n", "columns=label=number", "steps 1: x numbers 5 6 6; label numbers 10 9 10"},
+    {"a.csv", "city,x\nRome,1\nParis,2\nRome,3\nRome,4\n", NULL,
+     "steps 1: city category Rome Paris Rome Rome; x numbers 1 2 3 4"},
+    {"a.csv", "text,labels\nabc,a|b\nd,b\ne,\n", NULL, "examples 3: text tokens* a b c d; labels set ab .b .."},
+    {"a.csv", "text,labels\na,x\nb,y\n", "columns=labels=set", "examples 2: text tokens* a b; labels set x. .y"},
+    {"a.csv", "text,label\nthe cat,a\nthe dog,b\n", "tokens=words",
+     "examples 2: text tokens* the  cat the  dog; label category a b"},
+    {"a.csv", "text,label\nthe cat,a\nthe dog,b\n", "tokens=blanks,vocab=2",
+     "examples 2: text tokens* the <unk> the <unk>; label category a b"},
+    {"a.csv", "text,label\nab,a\n,b\n", NULL, "examples 2: text tokens* a b; label category a b"},
+    {"a.csv", "name,title,x\nab,a long title,1\ncd,another one,2\n", NULL,
+     "examples 2: title tokens* a   l o; x numbers 1 2| the column 'name' is left out: a row is one sequence, which is "
+     "'title'; `columns` name=text or another type keeps it"},
+    {"a.csv", "text,y\ncaf\xe9 x,1\nd,2\n", NULL, "row 1, column 'text' is not UTF-8"},
+    {"a.csv", "text;y\na,b;1\nc,d;2\n", NULL, "examples 2: text tokens* a , b c; y numbers 1 2"},
+    {"a.csv", "a,b\na,d\na,d\na,d\n", "header=no",
+     "steps 1: c1 category a a a a; c2 category b d d d| the column 'c1' is the same in all rows"},
+    {"noname", "1,2,3\n4,5,6\n", NULL, "steps 1: c1 numbers 1 4; c2 numbers 2 5; c3 numbers 3 6"},
+    {"noname", "Well, yes\nNo, why\n", NULL, "examples 1: text tokens* W e l l"},
+    {"a.csv", "1e400,2\n3,4\n", NULL, "'1e400' is no number"},
+    {"a.csv", "x\n0.1\n1e-3\n-2.5E2\n123456789012345678901234567890\n", NULL,
+     "steps 1: x numbers 0.1 0.001 -250 1.23457e+29"},
+};
+
+/* ---- times, groups, order ---- */
+
+static const struct row series[] = {
+    {"a.csv", "date,x\n2020-02-28,1\n2020-02-29,2\n2020-03-01T12:30:00Z,3\n", NULL,
+     "steps 1: date time 2020-02-28 2020-02-29 2020-03-01 12:30:00; x numbers 1 2 3"},
+    {"a.csv", "date,x\n2020-01-03,3\n2020-01-01,1\n2020-01-02,2\n", NULL,
+     "steps 1: date time 2020-01-01 2020-01-02 2020-01-03; x numbers 1 2 3| the rows were put in the order of 'date'"},
+    {"a.csv", "date,x\n2020-01-03,3\n2020-01-01,1\n2020-01-03,2\n", NULL,
+     "rows 1 and 3 have the same time, 2020-01-03, in 'date'"},
+    {"a.csv", "date,shop,x\n2020-01-01,a,1\n2020-01-01,b,2\n2020-01-02,a,3\n2020-01-02,b,4\n", NULL,
+     "with `group` shop"},
+    {"a.csv", "date,shop,x\n2020-01-02,b,1\n2020-01-01,a,2\n2020-01-01,b,3\n2020-01-02,a,4\n", "group=shop",
+     "steps 2: date time 2020-01-01 2020-01-02 2020-01-01 2020-01-02; shop category b b a a; x numbers 3 1 2 4| the rows "
+     "were put in the order of 'date'"},
+    {"a.csv", "shop,x\nb,1\na,2\n,3\n", "group=shop", "row 3 has no group in 'shop'"},
+    {"a.csv", "t,x\n3,1\n1,2\n2,3\n", "time=t",
+     "steps 1: t time 1970-01-01 00:00:01 1970-01-01 00:00:02 1970-01-01 00:00:03; x numbers 2 3 1| the rows were put in "
+     "the order of 't'"},
+    {"a.csv", "time,x\n1467331200,1\n1467334800,2\n", NULL,
+     "steps 1: time time 2016-07-01 2016-07-01 01:00:00; x numbers 1 2| the column 'time' is read as seconds since 1970"},
+    {"a.csv", "time,x\n1467331200000,1\n1467334800000,2\n", NULL,
+     "steps 1: time time 2016-07-01 2016-07-01 01:00:00; x numbers 1 2| the column 'time' is read as milliseconds since "
+     "1970"},
+    {"a.csv", "date,x\n2020-01-01,1\n2020-01-02,2\n2020-13-01,3\n", NULL,
+     "row 3, column 'date': '2020-13-01' is no time"},
+    {"a.csv", "date,x\n2020-02-30,1\n", "time=date", "'2020-02-30' is no time"},
+    {"a.csv", "date,x\n01/02/2020,1\n02/02/2020,2\n", NULL,
+     "steps 1: x numbers 1 2| the column 'date' is left out: '01/02/2020' is no time that is known (ISO 8601); `columns` "
+     "date=text or another type keeps it"},
+    {"a.csv", "date,x\n2020-01-01,1\n,2\n", "time=date", "row 2 has no time in 'date'"},
+};
+
+/* ---- jsonl ---- */
+
+static const struct row jsonl[] = {
+    {"a.jsonl", "{\"x\": 1, \"y\": \"a\"}\n{\"y\": \"b\", \"x\": null}\n{\"y\": \"a\"}\n", NULL,
+     "steps 1: x numbers 1 ? ?; y category a b a"},
+    {"a", "{\"x\": 1, \"label\": \"a\"}\n{\"x\": 2.5, \"label\": \"b\", \"z\": 7}\n", NULL,
+     "steps 1: x numbers 1 2.5; label category a b; z numbers ? 7"},
+    {"a.jsonl", "{\"x\": [1, 2], \"y\": 3}\n{\"x\": [4], \"y\": 5}\n", NULL,
+     "examples 2: x numbers* 1 2 4; y numbers 3 5"},
+    {"a.jsonl", "{\"x\": [[1, 2], [3, null]], \"y\": true}\n\n{\"x\": [], \"y\": false}\n", NULL,
+     "examples 2: x numbers* 1,2 3,?; y category true false"},
+    {"a.jsonl", "{\"words\": [\"a\", \"b\"], \"tags\": [\"N\", \"V\"]}\n{\"words\": [\"a\"], \"tags\": [\"N\"]}\n",
+     NULL, "examples 2: words category* a b a; tags category* N V N"},
+    {"a.jsonl", "{\"words\": [\"a\", \"b\"], \"tags\": [\"N\"]}\n", NULL,
+     "row 1 has 2 steps in 'words' and 1 in 'tags'"},
+    {"a.jsonl", "{\"x\": [1], \"labels\": [\"a\", \"b\"]}\n{\"x\": [2], \"labels\": [\"b\"]}\n{\"x\": [2]}\n", NULL,
+     "examples 3: x numbers* 1 2 2; labels set ab .b .."},
+    {"a.jsonl", "{\"x\": [1], \"t\": [\"a\", \"b\"]}\n", "columns=t=set", "examples 1: x numbers* 1; t set ab"},
+    {"a.jsonl", "{\"x\": {\"y\": 1}}\n", NULL, "'a.jsonl', row 1: 'x' is an object"},
+    {"a.jsonl", "{\"x\": 1}\n{\"x\": {\"y\": 1}}\n", NULL, "'a.jsonl', row 2: 'x' is an object"},
+    {"a.jsonl", "{\"x\": [{\"y\": 1}]}\n", NULL, "'x' is an object"},
+    {"a.jsonl", "{\"x\": 1}\n{\"x\": [1]}\n", NULL, "'x' is an array in some rows"},
+    {"a.jsonl", "{\"x\": [1, \"a\"]}\n", NULL, "'x' has an entry that is no number"},
+    {"a.jsonl", "{\"x\": [\"a\", 1]}\n", NULL, "'x' has strings and others"},
+    {"a.jsonl", "{\"x\": [[1, 2], [3]]}\n", NULL, "'x' has steps of different widths"},
+    {"a.jsonl", "{\"x\": [true]}\n", NULL, "neither numbers nor strings"},
+    {"a.jsonl", "{\"x\": 1}\n[1]\n", NULL, "'a.jsonl', line 2 is no JSON object: it is another value"},
+    {"a.jsonl", "{\"x\": 1}\n{\"x\": \n", NULL, "line 2 is no JSON object"},
+    {"a.jsonl", "{\"x\": 1, \"x\": 2}\n", NULL, "duplicate"},
+    {"a.jsonl", "{\"x\": 1}\n{\"x\": 2}\n{\"x\": \"a\"}\n", NULL, "row 3, column 'x': 'a' is no number"},
+};
+
+static const struct row sets[] = {
+    {"a.txt", "60 64\n-\n60 9\n\n9\n\n\n", "tokens=sets", "examples 2: sets set* .6064 ... 960. 9.."},
+    {"a.txt", "a b\nc", "tokens=sets", "examples 1: sets set* ab. ..c"},
+    {"a.txt", "a\n b  b\n", "tokens=blanks", "examples 1: text tokens* a \n b b"},
+};
+
+/* ---- by a schema ---- */
+
+static void check_again(const char *first, const char *options, const char *second, bool targets_optional,
+                        const char *expected)
+{
+    char text[TEXT];
+    unroll_dataset *data = NULL, *again = NULL;
+    struct schema *schema = NULL, *parsed = NULL;
+    if (!MUST(dataset_parse(first, strlen(first), "a.csv", NULL, options, NULL, &data)))
+        return;
+    MUST(schema_of_dataset(data, &schema));
+    if (schema_named(schema, "label"))
+        schema_named(schema, "label")->target = true;
+    json_t *json = schema_to_json(schema);
+    MUST(schema_from_json(json, "a schema", &parsed));
+    parsed->targets_optional = targets_optional;
+    if (dataset_parse(second, strlen(second), "b.csv", NULL, NULL, parsed, &again) == UNROLL_OK)
+        describe(again, text);
+    else
+        snprintf(text, sizeof text, "%s", unroll_last_error());
+    CHECK(again ? strcmp(text, expected) == 0 : strstr(text, expected) != NULL, "'%s' instead of '%s'", text, expected);
+    json_decref(json);
+    schema_free(parsed);
+    schema_free(schema);
+    unroll_dataset_free(again);
+    unroll_dataset_free(data);
+}
+
+static void test_schemas(void)
+{
+    static const char first[] = "city,x,label\nRome,1,p\nParis,2,q\nRome,3,p\n";
+    check_again(first, NULL, "label,x,city\nq,7,Paris\n", false,
+                "steps 1: city category Paris; x numbers 7; label category q");
+    check_again(first, NULL, "city,x,label\nOslo,7,q\nOslo,,q\n", false,
+                "steps 1: city category ? ?; x numbers 7 ?; label category q q| 2 values of 'city' are unknown to the "
+                "model and count as missing: the first is 'Oslo' in row 1");
+    check_again(first, NULL, "city,x,label\nRome,7,r\n", false, "row 1, column 'label': the model knows no 'r'");
+    check_again(first, NULL, "city,x,label\nRome,seven,p\n", false, "row 1, column 'x': 'seven' is no number");
+    check_again(first, NULL, "city,x\nRome,7\n", false, "has no column 'label', which the model was trained with");
+    check_again(first, NULL, "city,x\nRome,7\n", true, "steps 1: city category Rome; x numbers 7");
+    check_again(first, NULL, "x,other\n7,1\n", true, "has no column 'city'");
+    check_again("text,label\nabc,p\nab,q\n", NULL, "text,label\ncad,p\n", false,
+                "examples 1: text tokens* c a <unk>; label category p");
+    check_again("g,x\na,1\nb,2\n", "group=g", "g,x\nc,1\nb,2\nc,3\n", false,
+                "steps 2: g category c c b; x numbers 1 3 2");
+    check_again("1,2\n3,4\n", NULL, "5,6\n", false, "steps 1: c1 numbers 5; c2 numbers 6");
+    check_again("1,2\n3,4\n", NULL, "5\n6\n", false, "has no column 'c2'");
+}
+
+static void check_no_memory(const char *name, const char *bytes, const char *options)
+{
+    uint64_t live = memory_live();
+    unroll_dataset *data = NULL;
+    for (int n = 0;; n++) {
+        memory_fail_after(n);
+        unroll_status status = dataset_parse(bytes, strlen(bytes), name, NULL, options, NULL, &data);
+        memory_fail_after(-1);
+        if (status == UNROLL_OK)
+            break;
+        CHECK(memory_live() == live, "%s: allocation %d: '%s'", name, n, unroll_last_error());
+    }
+    unroll_dataset_free(data);
+    CHECK(memory_live() == live, "%s", name);
+}
+
+#define CHECK_ROWS(rows) \
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i])
+
+int main(void)
+{
+    char path[LIBRARY_PATH];
+    CHECK_ROWS(jsonl);
+    CHECK_ROWS(sets);
+    check_no_memory("a.jsonl", "{\"x\": [1, 2], \"y\": 3, \"labels\": [\"a\"]}\n", NULL);
+    if (library_find(LIBRARY_CSV, path)) {
+        CHECK_ROWS(csv);
+        CHECK_ROWS(series);
+        test_schemas();
+        check_no_memory("a.csv", "date,g,x\n2020-01-01,a,1\n2020-01-01,b,2\n", "group=g");
+    } else {
+        CHECK_REFUSED(dataset_parse("x,y\n1,2\n", 8, "a.csv", NULL, NULL, NULL, &(unroll_dataset *){NULL}),
+                      UNROLL_UNSUPPORTED, "apt install libcsv3");
+        check_skip("tables of csv: there is no libcsv");
+    }
+    return check_finish("test_tables");
+}
