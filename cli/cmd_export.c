@@ -44,7 +44,7 @@ unroll_status cmd_export(struct settings *settings)
     TRY(settings_need(settings, OPTION_TO));
     TRY(settings_need(settings, OPTION_SAVE));
     TRY(output_spares(file, text_of(settings, OPTION_CALIBRATE)));
-    TRY(network_open_for(text_of(settings, OPTION_MODEL), file, &model));
+    TRY(network_open_for(settings, file, &model));
     config.format = text_of(settings, OPTION_TO);
     config.prefix = text_of(settings, OPTION_PREFIX);
     config.dtype = text_of(settings, OPTION_DTYPE);

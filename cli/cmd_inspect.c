@@ -194,7 +194,7 @@ static unroll_status print_all(unroll_model *model, bool json)
 unroll_status cmd_inspect(struct settings *settings)
 {
     unroll_model *model;
-    TRY(network_open(text_of(settings, OPTION_MODEL), &model));
+    TRY(network_open(settings, &model));
     unroll_status status = print_all(model, is_on(settings, OPTION_JSON));
     unroll_model_free(model);
     return status;

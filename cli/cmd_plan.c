@@ -18,6 +18,9 @@ unroll_status cmd_plan(struct settings *settings)
     unroll_spec spec = network_spec(settings);
     unroll_plan_config config = unroll_plan_default();
     struct ranks ranks = {0};
+    if (integer_of(settings, OPTION_BATCH) < 1)
+        return complain(UNROLL_USAGE, "--batch %s: a plan is of so many rows; fix: give their number",
+                        text_of(settings, OPTION_BATCH));
     if (integer_of(settings, OPTION_BPTT) == 0)
         return complain(
             UNROLL_USAGE,

@@ -51,7 +51,7 @@ unroll_status cmd_run(struct settings *settings)
     if (!is_on(settings, OPTION_COMPARE))
         TRY(settings_need(settings, OPTION_SAVE));
     TRY(output_spares(text_of(settings, OPTION_SAVE), text_of(settings, OPTION_ARRAYS)));
-    TRY(network_open_for(text_of(settings, OPTION_MODEL), text_of(settings, OPTION_SAVE), &model));
+    TRY(network_open_for(settings, text_of(settings, OPTION_SAVE), &model));
     if (is_on(settings, OPTION_COMPARE))
         status = compare_results(settings, model);
     if (status == UNROLL_OK && is_given(settings, OPTION_SAVE))

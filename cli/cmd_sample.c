@@ -27,7 +27,7 @@ unroll_status cmd_sample(struct settings *settings)
     unroll_model *model;
     unroll_sample_config config = unroll_sample_default();
     struct writer writer = {.prompt = text_of(settings, OPTION_PROMPT)};
-    TRY(network_open(text_of(settings, OPTION_MODEL), &model));
+    TRY(network_open(settings, &model));
     config.prompt = writer.prompt;
     config.length = (int)integer_of(settings, OPTION_LENGTH);
     config.temperature = number_of(settings, OPTION_TEMPERATURE);

@@ -275,7 +275,7 @@ static unroll_status run(struct streamer *s)
 unroll_status cmd_stream(struct settings *settings)
 {
     struct streamer s = {.settings = settings};
-    TRY(network_open(text_of(settings, OPTION_MODEL), &s.model));
+    TRY(network_open(settings, &s.model));
     unroll_status status = open_stream(&s);
     if (status == UNROLL_OK)
         status = run(&s);

@@ -7,6 +7,7 @@
 
 #include "stopwatch.h"
 #include "console.h"
+#include "data.h"
 #include "network.h"
 #include "train.h"
 #include "unroll_advanced.h"
@@ -33,9 +34,6 @@ static unroll_status choose_limit(struct settings *s, enum option_id *chosen)
     return UNROLL_OK;
 }
 
-/* --val FILE. */
-static bool validates_on_file(const struct settings *s) { return isnan(number_of(s, OPTION_VALIDATION)); }
-
 static unroll_status check_request(struct settings *s)
 {
     if (is_given(s, OPTION_RESUME) && is_given(s, OPTION_OUT))
@@ -47,64 +45,169 @@ static unroll_status check_request(struct settings *s)
         return complain(UNROLL_USAGE,
                         "--overwrite without --out: nothing would be overwritten; fix: name the run to begin "
                         "anew with --out");
-    if (integer_of(s, OPTION_PATIENCE) > 0 && number_of(s, OPTION_VALIDATION) == 0)
+    if (is_on(s, OPTION_PATIENCE) && number_of(s, OPTION_VALIDATION) == 0)
         return complain(UNROLL_USAGE,
                         "--patience counts validations, and with --val 0 there are none; fix: leave out one of them");
     return settings_need(s, OPTION_DATA);
 }
 
-/* What depends on the optimizer: its hyperparameters are options behind those of the table. */
-static unroll_status derive_rates(struct settings *s)
+/* What depends on the optimizer: its hyperparameters are options behind those of the table. learning_rate: the task's,
+ * for the optimizer that trainings have by default. */
+static unroll_status derive_rates(struct settings *s, double learning_rate)
 {
     unroll_train_config standard = unroll_train_default();
     const char *optimizer = text_of(s, OPTION_OPTIMIZER);
     bool is_standard = strcmp(optimizer, standard.rates.optimizer) == 0;
-    unroll_hyperparameters rates = is_standard ? standard.rates : unroll_hyperparameters_default(optimizer);
+    unroll_hyperparameters rates = unroll_hyperparameters_default(optimizer);
     const unroll_hyperparameter *h;
     if (!is_given(s, OPTION_RATE))
-        TRY(settings_derive(s, OPTION_RATE, "%.15g", rates.learning_rate));
+        TRY(settings_derive(s, OPTION_RATE, "%.15g", is_standard ? learning_rate : rates.learning_rate));
     for (int i = 0; (h = unroll_optimizer_hyperparameter(optimizer, i)); i++)
         if (!is_given(s, option_find(h->name)))
             TRY(settings_derive(s, option_find(h->name), "%.15g", h->standard));
     return UNROLL_OK;
 }
 
+/* What the task says of a training, where nobody says otherwise. A number of updates or a time that was asked for is
+ * not cut short. */
+static unroll_status derive_training(struct training *t, const unroll_task_defaults *of_task)
+{
+    struct settings *s = t->settings;
+    const struct {
+        enum option_id id;
+        double value;
+    } derived[] = {
+        {OPTION_BATCH, of_task->batch},
+        {OPTION_BPTT, of_task->bptt},
+        {OPTION_WARMUP, (double)of_task->warmup},
+        {OPTION_PATIENCE, t->limit == OPTION_EPOCHS && number_of(s, OPTION_VALIDATION) != 0 ? of_task->patience : 0}};
+    for (size_t i = 0; i < sizeof derived / sizeof *derived; i++)
+        if (!is_given(s, derived[i].id))
+            TRY(settings_derive(s, derived[i].id, "%.15g", derived[i].value));
+    if (!is_given(s, OPTION_SCHEDULE))
+        TRY(settings_derive(s, OPTION_SCHEDULE, "%s", of_task->schedule));
+    if (t->limit == OPTION_EPOCHS && !is_given(s, OPTION_EPOCHS))
+        TRY(settings_derive(s, OPTION_EPOCHS, "%.15g", of_task->epochs));
+    return derive_rates(s, of_task->learning_rate);
+}
+
 /* ---- network and trainer ---- */
+
+/* The network of a model that is fine-tuned, where options do not say another. */
+static unroll_status spec_like(const unroll_model *model, unroll_spec *spec)
+{
+    unroll_spec like;
+    if (!unroll_model_spec(model, &like))
+        return complain(UNROLL_UNSUPPORTED,
+                        "--init: '%d layers' are no stack of one cell; fix: give a model that was trained with unroll",
+                        unroll_model_layers(model));
+    spec->cell = spec->cell ? spec->cell : like.cell;
+    spec->layers = spec->layers == UNROLL_AUTO ? like.layers : spec->layers;
+    spec->hidden = spec->hidden == UNROLL_AUTO ? like.hidden : spec->hidden;
+    spec->bidirectional = spec->bidirectional == UNROLL_AUTO ? like.bidirectional : spec->bidirectional;
+    if (spec->embed == UNROLL_AUTO && like.tokens)
+        spec->embed = like.embed;
+    spec->projection = spec->projection ? spec->projection : like.projection;
+    spec->peephole |= like.peephole;
+    spec->tied |= like.tied;
+    return UNROLL_OK;
+}
+
+static void say_line(void *arg, const char *line) { say("%s: %s", (const char *)arg, line); }
+
+/* A wrong guess is not made in silence. */
+static unroll_status choose_task(struct settings *s, const unroll_dataset *data)
+{
+    const char *why = "", *task = is_given(s, OPTION_TASK) ? text_of(s, OPTION_TASK) : "auto";
+    if (strcmp(task, "auto") != 0)
+        return UNROLL_OK;
+    task = unroll_task_suggest(data, &why);
+    if (task == NULL)
+        return complain(UNROLL_DATA,
+                        "%s suits no task; fix: choose one with --task, and see its columns with 'unroll inspect'",
+                        text_of(s, OPTION_DATA));
+    TRY(settings_derive(s, OPTION_TASK, "%s", task));
+    say("task %s: %s; --task chooses another", task, why);
+    return UNROLL_OK;
+}
+
+static unroll_status make_network(struct training *t, unroll_model *first)
+{
+    struct settings *s = t->settings;
+    unroll_spec spec = network_spec(s);
+    unroll_task_defaults of_task = unroll_task_defaults_default();
+    TRY(choose_task(s, t->data));
+    if (first)
+        TRY(spec_like(first, &spec));
+    TRY(complain_library(unroll_task_network(text_of(s, OPTION_TASK), NULL, t->data, &spec, &of_task)));
+    TRY(network_derive(s, &spec));
+    TRY(derive_training(t, &of_task));
+    TRY(complain_library(unroll_model_new(&spec, (uint64_t)integer_of(s, OPTION_SEED), &t->model)));
+    TRY(complain_library(unroll_model_set_schema(t->model, text_of(s, OPTION_TASK), NULL, t->data)));
+    if (first == NULL || t->run.newest >= 0)
+        return UNROLL_OK;
+    return complain_library(unroll_model_transfer(t->model, first, say_line, (char *)text_of(s, OPTION_INIT)));
+}
 
 static unroll_status make_model(struct training *t)
 {
-    struct settings *s = t->settings;
-    const char *task = is_given(s, OPTION_TASK) ? text_of(s, OPTION_TASK) : unroll_task_suggest(t->data, NULL);
-    unroll_task_defaults defaults = unroll_task_defaults_default();
-    unroll_spec spec = network_spec(s);
-    TRY(complain_library(unroll_task_network(task, NULL, t->data, &spec, &defaults)));
-    TRY(complain_library(unroll_model_new(&spec, (uint64_t)integer_of(s, OPTION_SEED), &t->model)));
-    TRY(complain_library(unroll_model_set_schema(t->model, task, NULL, t->data)));
-    return is_given(s, OPTION_EMBED) ? UNROLL_OK : settings_derive(s, OPTION_EMBED, "%d", spec.embed);
+    const char *init = text_of(t->settings, OPTION_INIT);
+    unroll_model *first = NULL;
+    char file[PATH_MAX];
+    if (init && t->run.newest < 0) { /* a run that goes on has its own weights, and its network in its settings */
+        TRY(run_weights(init, "best", file));
+        TRY(complain_library(unroll_model_load(file, &first)));
+    }
+    unroll_status status = make_network(t, first);
+    unroll_model_free(first);
+    return status;
+}
+
+static unroll_status configure(struct training *t, unroll_train_config *config)
+{
+    const struct settings *s = t->settings;
+    const unroll_hyperparameter *h;
+    *config = unroll_train_default();
+    config->task = text_of(s, OPTION_TASK);
+    config->batch = (int)integer_of(s, OPTION_BATCH);
+    if (config->batch == 0)
+        config->batch_tokens = (int64_t)number_of(s, OPTION_BATCH), config->batch = 1;
+    config->bptt = (int)integer_of(s, OPTION_BPTT);
+    config->accumulate = (int)integer_of(s, OPTION_ACCUMULATE);
+    config->stateful = is_on(s, OPTION_STATEFUL);
+    config->rates = unroll_hyperparameters_default(text_of(s, OPTION_OPTIMIZER));
+    config->rates.learning_rate = number_of(s, OPTION_RATE);
+    for (int i = 0; (h = unroll_optimizer_hyperparameter(config->rates.optimizer, i)); i++)
+        TRY(unroll_hyperparameters_set(&config->rates, h->name, number_of(s, option_find(h->name))));
+    config->rates.clip = number_of(s, OPTION_CLIP);
+    config->schedule = text_of(s, OPTION_SCHEDULE);
+    config->warmup = integer_of(s, OPTION_WARMUP);
+    config->total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
+    config->validation = t->validation;
+    config->test = t->test;
+    config->seed = (uint64_t)integer_of(s, OPTION_SEED);
+    config->machine = machine_of(s, &t->ranks);
+    config->log_interval = (int)integer_of(s, OPTION_LOG_INTERVAL);
+    return UNROLL_OK;
+}
+
+/* --batch auto. */
+static unroll_status choose_batch(struct training *t, unroll_train_config *config)
+{
+    char number[NUMBER_TEXT];
+    config->batch = 1;
+    TRY(complain_library(
+        unroll_trainer_batch(t->model, t->data, config, (int)options[OPTION_BATCH].max, &config->batch)));
+    say("--batch auto: %s", with_commas(number, config->batch));
+    return settings_derive(t->settings, OPTION_BATCH, "%d", config->batch);
 }
 
 static unroll_status make_trainer(struct training *t)
 {
-    const struct settings *s = t->settings;
-    unroll_train_config config = unroll_train_default();
-    const unroll_hyperparameter *h;
-    config.task = text_of(s, OPTION_TASK);
-    config.batch = (int)integer_of(s, OPTION_BATCH);
-    config.bptt = (int)integer_of(s, OPTION_BPTT);
-    config.stateful = is_on(s, OPTION_STATEFUL);
-    config.rates = unroll_hyperparameters_default(text_of(s, OPTION_OPTIMIZER));
-    config.rates.learning_rate = number_of(s, OPTION_RATE);
-    for (int i = 0; (h = unroll_optimizer_hyperparameter(config.rates.optimizer, i)); i++)
-        TRY(unroll_hyperparameters_set(&config.rates, h->name, number_of(s, option_find(h->name))));
-    config.rates.clip = number_of(s, OPTION_CLIP);
-    config.schedule = text_of(s, OPTION_SCHEDULE);
-    config.warmup = integer_of(s, OPTION_WARMUP);
-    config.total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
-    config.validation = validates_on_file(s) ? 0 : number_of(s, OPTION_VALIDATION);
-    config.validation_data = t->validation;
-    config.seed = (uint64_t)integer_of(s, OPTION_SEED);
-    config.machine = machine_of(s, &t->ranks);
-    config.log_interval = (int)integer_of(s, OPTION_LOG_INTERVAL);
+    unroll_train_config config;
+    TRY(configure(t, &config));
+    if (config.batch == UNROLL_AUTO)
+        TRY(choose_batch(t, &config));
     return complain_library(unroll_trainer_new(t->model, t->data, &config, &t->trainer));
 }
 
@@ -176,28 +279,16 @@ static unroll_status derive_path(struct settings *s, enum option_id id)
     return settings_set(s, id, path, s->of[id].source, options[id].name);
 }
 
-/* "tokens=words,vocab=500": those that are not as they are anyway, since each reader has its own. */
-static void reader_options(const struct settings *s, char *text, size_t size)
+static unroll_status open_data(struct training *t)
 {
-    size_t at = 0;
-    *text = '\0';
-    for (int id = 0; id < OPTION_COUNT; id++)
-        if (options[id].of_reader && strcmp(text_of(s, (enum option_id)id), options[id].fallback) && at < size)
-            at += (size_t)snprintf(text + at, size - at, "%s%s=%s", at ? "," : "", options[id].name,
-                                   text_of(s, (enum option_id)id));
+    TRY(data_open(t->settings, OPTION_DATA, NULL, &t->data));
+    return derive_path(t->settings, OPTION_DATA);
 }
 
-/* model: whose data they are to be; NULL: there is none yet. */
-static unroll_status open_data(struct settings *s, enum option_id id, const unroll_model *model, unroll_dataset **data)
+static unroll_status open_held_out(struct training *t, enum option_id id, unroll_dataset **file, unroll_held_out *part)
 {
-    unroll_dataset_config config = unroll_dataset_default();
-    char chosen[256];
-    reader_options(s, chosen, sizeof chosen);
-    config.reader = text_of(s, OPTION_READER);
-    config.options = model ? NULL : chosen;
-    config.model = model;
-    TRY(complain_library(unroll_dataset_open(text_of(s, id), &config, data)));
-    return derive_path(s, id);
+    TRY(data_held_out(t->settings, id, t->model, file, part));
+    return part->data ? derive_path(t->settings, id) : UNROLL_OK;
 }
 
 static unroll_status load_checkpoint(struct training *t)
@@ -229,11 +320,11 @@ static unroll_status prepare_alone(struct training *t)
     TRY(check_request(s));
     TRY(open_run(t));
     t->began = seconds_now() - t->run.seconds;
-    TRY(open_data(s, OPTION_DATA, NULL, &t->data));
-    TRY(derive_rates(s));
+    TRY(open_data(t));
     TRY(make_model(t));
     /* its vocabulary is that of the data that are trained on */
-    return validates_on_file(s) ? open_data(s, OPTION_VALIDATION, t->model, &t->validation) : UNROLL_OK;
+    TRY(open_held_out(t, OPTION_VALIDATION, &t->validation_file, &t->validation));
+    return open_held_out(t, OPTION_TEST, &t->test_file, &t->test);
 }
 
 /* Only rank 0 has seen the directory of the run. When to end, to validate and to save all must know alike. */
@@ -285,7 +376,7 @@ static unroll_status say_header(const struct training *t)
     char name[NAME_MAX], reads[NAME_MAX], parameters[NUMBER_TEXT], memory[NUMBER_TEXT];
     config.machine = machine_of(s, &t->ranks);
     config.machine.chunks = config.machine.checkpoint_time = config.machine.exact = 0;
-    config.rows = (int)integer_of(s, OPTION_BATCH);
+    config.rows = is_on(s, OPTION_BATCH) ? (int)integer_of(s, OPTION_BATCH) : 1;
     TRY(complain_library(unroll_session_new(t->model, &config, &session)));
     unroll_model_network(t->model, &network);
     network_name(t->model, name);
@@ -343,7 +434,8 @@ unroll_status cmd_train(struct settings *settings)
     ranks_close(&t.ranks, status, t.is_training && !is_common(status));
     unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);
-    unroll_dataset_free(t.validation);
+    unroll_dataset_free(t.test_file);
+    unroll_dataset_free(t.validation_file);
     unroll_dataset_free(t.data);
     run_close(&t.run);
     return status;

@@ -8,6 +8,7 @@
 #define COMMANDS(COMMAND) \
     COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on a text") \
     COMMAND(EVAL, "eval", cmd_eval, "evaluate a model on a text: its mean cross-entropy") \
+    COMMAND(PREDICT, "predict", cmd_predict, "answer data with a model, in the labels and units of its training") \
     COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \
     COMMAND(STREAM, "stream", cmd_stream, "answer frames or text with a model as they come") \
     COMMAND(PLOT, "plot", cmd_plot, "draw the curves of runs, on the terminal or as a picture") \

@@ -65,6 +65,8 @@ __attribute__((format(printf, 2, 3))) static void add_part(char note[NOTE_LONGES
     va_end(arguments);
 }
 
+static enum command shown = COMMAND_NONE; /* whose help is printed */
+
 /* The doc, then in brackets the unit, the default and what is allowed. */
 static void describe_option(const struct option *o, char note[NOTE_LONGEST])
 {
@@ -76,7 +78,10 @@ static void describe_option(const struct option *o, char note[NOTE_LONGEST])
     if (o->unit)
         add_part(note, "%s", o->unit);
     if (standard)
-        add_part(note, "default %s", standard);
+        add_part(note,
+                 o->by_task && (shown == COMMAND_TRAIN || shown == COMMAND_NONE) ? "default by --task: %s of lm"
+                                                                                 : "default %s",
+                 standard);
     if (option_counts(o) && isinf(o->max))
         add_part(note, "at least %.10g", o->min);
     else if (option_counts(o))
@@ -135,6 +140,7 @@ static void print_option(const struct option *o)
 
 void manual_help(enum command command)
 {
+    shown = command;
     manual_usage(command);
     printf("%s: %s.\n", commands[command].name, commands[command].does);
     if (next_option(command, true, 0) < option_count)

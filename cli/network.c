@@ -12,15 +12,36 @@ unroll_spec network_spec(const struct settings *s)
 {
     unroll_spec spec = unroll_spec_auto();
     spec.cell = text_of(s, OPTION_CELL);
-    spec.layers = (int)integer_of(s, OPTION_LAYERS);
-    spec.hidden = (int)integer_of(s, OPTION_HIDDEN);
-    spec.bidirectional = is_on(s, OPTION_BIDIRECTIONAL);
+    if (is_given(s, OPTION_LAYERS))
+        spec.layers = (int)integer_of(s, OPTION_LAYERS);
+    if (is_given(s, OPTION_HIDDEN))
+        spec.hidden = (int)integer_of(s, OPTION_HIDDEN);
+    if (is_given(s, OPTION_BIDIRECTIONAL))
+        spec.bidirectional = is_on(s, OPTION_BIDIRECTIONAL);
+    if (is_given(s, OPTION_DROPOUT))
+        spec.dropout = (float)number_of(s, OPTION_DROPOUT);
+    if (is_given(s, OPTION_EMBED))
+        spec.embed = (int)integer_of(s, OPTION_EMBED);
     spec.projection = (int)integer_of(s, OPTION_PROJECTION);
     spec.peephole = is_on(s, OPTION_PEEPHOLE);
-    spec.dropout = (float)number_of(s, OPTION_DROPOUT);
-    spec.embed = is_given(s, OPTION_EMBED) ? (int)integer_of(s, OPTION_EMBED) : UNROLL_AUTO;
     spec.tied = is_on(s, OPTION_TIED);
     return spec;
+}
+
+unroll_status network_derive(struct settings *s, const unroll_spec *spec)
+{
+    const struct {
+        enum option_id id;
+        int value;
+    } derived[] = {{OPTION_LAYERS, spec->layers}, {OPTION_HIDDEN, spec->hidden}, {OPTION_EMBED, spec->embed}};
+    if (!is_given(s, OPTION_CELL))
+        TRY(settings_derive(s, OPTION_CELL, "%s", spec->cell));
+    for (size_t i = 0; i < sizeof derived / sizeof *derived; i++)
+        if (!is_given(s, derived[i].id))
+            TRY(settings_derive(s, derived[i].id, "%d", derived[i].value));
+    if (!is_given(s, OPTION_BIDIRECTIONAL))
+        TRY(settings_derive(s, OPTION_BIDIRECTIONAL, spec->bidirectional ? "true" : "false"));
+    return is_given(s, OPTION_DROPOUT) ? UNROLL_OK : settings_derive(s, OPTION_DROPOUT, "%.7g", (double)spec->dropout);
 }
 
 static const char *find_loss(const char *loss, int *of_classes)
@@ -104,12 +125,13 @@ const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT])
     return text;
 }
 
-unroll_status network_open(const char *path, unroll_model **model) { return network_open_for(path, NULL, model); }
+unroll_status network_open(const struct settings *s, unroll_model **model) { return network_open_for(s, NULL, model); }
 
-unroll_status network_open_for(const char *path, const char *target, unroll_model **model)
+unroll_status network_open_for(const struct settings *s, const char *target, unroll_model **model)
 {
     char file[PATH_MAX], last[PATH_MAX];
-    TRY(run_weights(path, file));
+    const char *path = text_of(s, OPTION_MODEL);
+    TRY(run_weights(path, text_of(s, OPTION_CHECKPOINT), file));
     TRY(output_spares(target, file));
     if (snprintf(last, sizeof last, "%s/model.safetensors", path) < PATH_MAX)
         TRY(output_spares(target, last)); /* of a run whose newest checkpoint is read */

@@ -7,8 +7,10 @@
 #include "options.h"
 #include "unroll_train.h"
 
-/* What the options say of a network; the data and the task decide the rest. */
+/* What the options say of a network; the rest is left to the data and the task. */
 unroll_spec network_spec(const struct settings *settings);
+/* Options that the task has decided get their values. */
+unroll_status network_derive(struct settings *settings, const unroll_spec *spec);
 
 /* What a loss is called in full; "none". */
 const char *loss_about(const char *loss);
@@ -36,9 +38,9 @@ const char *symbols_name(unroll_token_kind kind);
 /* "2.310 bits per character", "perplexity 134.207". */
 const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT]);
 
-/* Opens a model file, a checkpoint, or the best weights of a run. Prints what is wrong. */
-unroll_status network_open(const char *path, unroll_model **model);
+/* Opens MODEL: a file, a checkpoint, or of a run the weights of --checkpoint. Prints what is wrong. */
+unroll_status network_open(const struct settings *settings, unroll_model **model);
 /* The same, if what will be written to `target` is not the file of the model; NULL: nothing is written. */
-unroll_status network_open_for(const char *path, const char *target, unroll_model **model);
+unroll_status network_open_for(const struct settings *settings, const char *target, unroll_model **model);
 
 #endif

@@ -46,7 +46,7 @@ static const char *listed_command(int index)
                                                              : NULL; /* those that are not come last */
 }
 
-static const char *task_name(int index) { return unroll_task_name(index, NULL); }
+static const char *task_name(int index) { return index == 0 ? "auto" : unroll_task_name(index - 1, NULL); }
 
 static const char *reader_name(int index) { return unroll_reader_name(index, NULL); }
 

@@ -4,10 +4,13 @@
 
 /* ---- what is worked on ---- */
 OPTION(MODEL, "model", PATH, .argument = "MODEL", .positional = 1, .scope = CALL,
-       .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
+       .commands = IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
        .doc = "model.safetensors, a checkpoint, or the directory of a run (its best weights)")
-OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE, .commands = IN(TRAIN) | IN(EVAL),
-       .doc = data_doc)
+OPTION(CHECKPOINT, "checkpoint", TEXT, .argument = "WHICH", .fallback = "best", .group = "Model", .scope = CALL,
+       .commands = IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
+       .doc = "which weights of a run: best, newest, or the number of an update whose checkpoint was kept")
+OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT), .doc = data_doc)
 OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
        .doc = "x.npy, or a .npz of x or tokens, lengths, h0, c0 (docs/formats.md)")
 OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL, .commands = IN(PLOT),
@@ -23,40 +26,45 @@ OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash zsh fish", 
 OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = task_names, .derived = "what suits the data",
        .group = "Data", .commands = IN(TRAIN), .doc = task_doc)
 OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file", .group = "Data",
-       .scope = FREE, .commands = IN(TRAIN) | IN(EVAL), .doc = "how DATA is read")
+       .scope = FREE, .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT), .doc = "how DATA is read")
 OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "chars words", .fallback = "chars", .of_reader = 1,
        .group = "Data", .commands = IN(TRAIN), .doc = "of a text: characters, or words")
 OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN), .with = OPTION_TOKENS, .with_values = "words",
        .doc = "vocabulary size with --tokens words: the most frequent words of the text; the others are <unk>")
-OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names, .fallback = "lstm", .group = "Network",
-       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names, .fallback = "lstm", .by_task = 1,
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it (the 2014 paper)")
-OPTION(LAYERS, "layers", INTEGER, .argument = "N", .unit = "layers", .fallback = "2", RANGE(1, 64), .group = "Network",
-       .commands = IN(TRAIN) | IN(PLAN), .doc = "number of stacked recurrent layers")
-OPTION(HIDDEN, "hidden", INTEGER, .argument = "N", .unit = "units", .fallback = "256", RANGE(1, 16384),
+OPTION(LAYERS, "layers", INTEGER, .argument = "N", .unit = "layers", .fallback = "2", .by_task = 1, RANGE(1, 64),
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "number of stacked recurrent layers")
+OPTION(HIDDEN, "hidden", INTEGER, .argument = "N", .unit = "units", .fallback = "256", .by_task = 1, RANGE(1, 16384),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "hidden size: units of each layer and direction")
 OPTION(EMBED, "embed", INTEGER, .argument = "N", .unit = "elements", .derived = "0, of words --hidden", RANGE(0, 16384),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "embedding size; 0: one-hot inputs")
 OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "tokens", .fallback = "65", RANGE(1, 1114112),
        .group = "Network", .scope = CALL, .commands = IN(PLAN), .doc = "vocabulary size")
-OPTION(BIDIRECTIONAL, "bidirectional", FLAG, .fallback = "false", .group = "Network",
+OPTION(BIDIRECTIONAL, "bidirectional", FLAG, .fallback = "false", .by_task = 1, .group = "Network",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH), .doc = "bidirectional layers; not for language models")
 OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "elements", .fallback = "0", RANGE(0, 16384),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "lstm: projection size of the hidden state; 0: none")
 OPTION(PEEPHOLE, "peephole", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "lstm: peephole connections from the cell state to the gates")
-OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .fallback = "0", RANGE(0, 0.95), .group = "Network",
+OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .fallback = "0", .by_task = 1, RANGE(0, 0.95), .group = "Network",
        .commands = IN(TRAIN) | IN(PLAN), .doc = "dropout probability between layers")
 OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "output layer shares its weights with the embedding")
 
 /* ---- training ---- */
-OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "sequences", .fallback = "32", RANGE(1, 65536),
-       .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "batch size")
-OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", RANGE(1, 65536), .word = "full",
-       .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
+OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "sequences", .fallback = "32", .by_task = 1, RANGE(1, 65536),
+       .word = "auto", .word_value = UNROLL_AUTO, .suffix = "-tokens", .group = "Training",
+       .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "batch size; auto: the largest power of two that fits into the memory; of tasks that read examples "
+              "also N-tokens, such as 8k-tokens: as many sequences as have so many steps")
+OPTION(ACCUMULATE, "accumulate", INTEGER, .argument = "N", .unit = "batches", .fallback = "1", RANGE(1, 65536),
+       .group = "Training", .commands = IN(TRAIN), .doc = "batches per update: the update of an N times larger batch")
+OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", .by_task = 1, RANGE(1, 65536),
+       .word = "full", .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "sequence length per update (truncated BPTT); states carry over between updates, gradients do not; "
               "full: the whole text of each row, one update per epoch")
 OPTION(STATEFUL, "stateful", FLAG, .fallback = "true", .group = "Training", .commands = IN(TRAIN),
@@ -65,31 +73,38 @@ OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names,
        .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100), .group = "Training",
        .commands = IN(TRAIN), .doc = "learning rate (peak of the schedule)")
-OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = schedule_names, .fallback = "cosine",
+OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = schedule_names, .fallback = "cosine", .by_task = 1,
        .group = "Training", .commands = IN(TRAIN), .doc = schedule_doc)
 OPTION(SCHEDULE_STEPS, "schedule-steps", INTEGER, .argument = "N", .unit = "updates",
        .derived = "the length of the run", RANGE(1, INFINITY), .scope = FREE, .group = "Training",
        .commands = IN(TRAIN), .with = OPTION_SCHEDULE, .with_values = long_schedules,
        .doc = "length of the cosine and step schedules; with --for they follow the clock unless it is given, and "
               "runs are not reproducible")
-OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", RANGE(0, INFINITY), .group = "Training",
-       .commands = IN(TRAIN), .doc = "updates of linear learning rate warmup")
+OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", .by_task = 1, RANGE(0, INFINITY),
+       .group = "Training", .commands = IN(TRAIN), .doc = "updates of linear learning rate warmup")
 OPTION(CLIP, "clip", NUMBER, .argument = "X", .fallback = "1", RANGE(0, 1e9), .group = "Training",
        .commands = IN(TRAIN), .doc = "clip the gradient norm to this value; 0: no clipping")
-OPTION(EPOCHS, "epochs", NUMBER, .argument = "N", .unit = "passes", .fallback = "10", RANGE(0.001, 1e6), .scope = FREE,
-       .group = "Training", .commands = IN(TRAIN), .doc = "number of epochs to train")
+OPTION(EPOCHS, "epochs", NUMBER, .argument = "N", .unit = "passes", .fallback = "10", .by_task = 1, RANGE(0.001, 1e6),
+       .scope = FREE, .group = "Training", .commands = IN(TRAIN), .doc = "number of epochs to train")
 OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INFINITY), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN), .doc = "number of updates to train, instead of --epochs")
 OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE, .group = "Training",
        .commands = IN(TRAIN),
        .doc = "training time, such as 60s, 5m or 2h, earlier runs of --resume included, instead of --epochs")
-OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RANGE(0, 0.5), .scope = FREE,
+OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RANGE(0, INFINITY), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN),
-       .doc = "validation data: a file, or the fraction of the text at its end that is held out; 0: none")
-
-OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", RANGE(0, 1000000),
-       .scope = FREE, .group = "Training", .commands = IN(TRAIN),
-       .doc = "early stopping: end after so many validations without improvement; 0: never")
+       .doc = "validation data: a file; up to 0.5: that share of the data (of a text or a series its end, else drawn); "
+              "a whole number: so many of its last examples or steps; 0: none")
+OPTION(TEST, "test", NUMBER_OR_PATH, .argument = "X", .fallback = "0", RANGE(0, INFINITY), .scope = FREE,
+       .group = "Training", .commands = IN(TRAIN),
+       .doc = "test data, like --val and behind it: measured once, at the end, with the best weights")
+OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", .by_task = 1,
+       RANGE(0, 1000000), .scope = FREE, .group = "Training", .commands = IN(TRAIN),
+       .doc = "early stopping: end after so many validations without improvement; 0: never, which is the default "
+              "with --steps and --for")
+OPTION(INIT, "init", PATH, .argument = "MODEL", .group = "Training", .commands = IN(TRAIN),
+       .doc = "fine-tune: begin with the weights of this model or run, and its network where options do not say "
+              "another; what belongs to tokens is taken by what they are, a head of another width begins anew")
 
 /* ---- writing text ---- */
 OPTION(PROMPT, "prompt", TEXT, .argument = "TEXT", .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
@@ -166,7 +181,7 @@ OPTION(SUM, "sum", CHOICE, .argument = "ALGORITHM", .choices = sum_names, .fallb
 OPTION(TIMEOUT, "timeout", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN), .doc = "how long a rank waits for another before the run fails")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
        .doc = "cpu; cuda: the first GPU, cuda:1: the second; xla: any device of XLA through a plugin that is found, "
               "xla:FILE: through this one; tpu: xla:tpu")
 OPTION(TOPOLOGY, "topology", TEXT, .argument = "CHIPS", .fallback = "", .scope = CALL, .group = "Machine",
@@ -179,7 +194,7 @@ OPTION(
     .doc =
         "read the loss every N updates, which synchronizes with the device; 0: each update on the cpu, else every 10")
 OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1024), .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(BENCH) | IN(RUN),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(BENCH) | IN(RUN),
        .doc = "maximum number of threads, 0: one per available processor; phases that run faster on one thread use one")
 OPTION(MEMORY, "memory", BYTES, .argument = "SIZE", .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
@@ -207,13 +222,14 @@ OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = isa_names, .derived = "
            "instruction set of the kernels: all give the same bits, but amx for two rows or more, and for wide layers "
            "in bf16")
 OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 int8", .fallback = "fp32", .scope = CALL,
-       .group = "Machine", .commands = IN(EVAL) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN) | IN(EXPORT),
+       .group = "Machine",
+       .commands = IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(STREAM) | IN(BENCH) | IN(RUN) | IN(EXPORT),
        .doc = "data type of the weights in matrix products, or in the file written (fp16: export only); bf16 and "
               "int8 are for inference only and change results a little")
 
 OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32 bf16 fp16", .fallback = "fp32",
        .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
        .doc = "data type of matrix products, on devices that have it; sums, states and trained weights stay fp32")
 
 /* ---- the run ---- */
@@ -273,8 +289,8 @@ OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(
 
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
-       .commands = IN(TRAIN) | IN(EVAL) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES) | IN(PLOT) | IN(BENCH) |
-                   IN(IMPORT) | IN(EXPORT),
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(PLAN) | IN(INSPECT) | IN(CHECK) | IN(DEVICES) | IN(PLOT) |
+                   IN(BENCH) | IN(IMPORT) | IN(EXPORT),
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")

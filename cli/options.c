@@ -81,6 +81,47 @@ static unroll_status parse_flag(const struct option *o, const char *where, struc
     return refuse_value(o, where, to->text, "is neither true nor false");
 }
 
+/* What a number is multiplied by when this follows it; 0: nothing of the kind is written so. */
+static double factor_of(enum option_kind kind, const char *suffix)
+{
+    static const struct {
+        enum option_kind kind;
+        const char *suffix;
+        double factor;
+    } known[] = {{SECONDS, "s", 1},  {SECONDS, "m", 60}, {SECONDS, "h", 3600}, {BYTES, "k", 1e3},
+                 {BYTES, "M", 1e6},  {BYTES, "G", 1e9},  {BYTES, "T", 1e12},   {BYTES, "kB", 1e3},
+                 {BYTES, "MB", 1e6}, {BYTES, "GB", 1e9}, {BYTES, "TB", 1e12}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].kind == kind && strcmp(known[i].suffix, suffix) == 0)
+            return known[i].factor;
+    return *suffix == '\0';
+}
+
+static bool ends_with(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), size = strlen(suffix);
+    return length > size && strcmp(text + length - size, suffix) == 0;
+}
+
+/* "8k-tokens" */
+static unroll_status parse_suffixed(const struct option *o, const char *where, struct setting *to)
+{
+    const char *end = to->text;
+    enum number_state state = number_real(&end, 1, 1e15, &to->number);
+    char multiple[8] = "";
+    size_t length = strlen(end) - (state == NUMBER_NONE ? 0 : strlen(o->suffix));
+    if (state != NUMBER_NONE && length < sizeof multiple)
+        memcpy(multiple, end, length);
+    double factor = state == NUMBER_NONE || length >= sizeof multiple ? 0 : factor_of(BYTES, multiple);
+    to->number *= factor;
+    to->integer = 0;
+    if (factor == 0)
+        return refuse_value(o, where, to->text, "is not a number");
+    bool is_whole = state == NUMBER_OK && to->number >= 1 && to->number == floor(to->number);
+    return is_whole ? UNROLL_OK : refuse_value(o, where, to->text, "is out of range");
+}
+
 static unroll_status parse_integer(const struct option *o, const char *where, struct setting *to)
 {
     const int64_t min = (int64_t)o->min, max = isinf(o->max) ? INT64_MAX : (int64_t)o->max;
@@ -88,6 +129,8 @@ static unroll_status parse_integer(const struct option *o, const char *where, st
         to->integer = o->word_value;
         return UNROLL_OK;
     }
+    if (o->suffix && ends_with(to->text, o->suffix))
+        return parse_suffixed(o, where, to);
     enum number_state state = number_whole_integer(to->text, min, max, &to->integer);
     to->number = (double)to->integer;
     return state == NUMBER_OK
@@ -113,23 +156,6 @@ static unroll_status parse_integers(const struct option *o, const char *where, s
     return state == NUMBER_OK
                ? UNROLL_OK
                : refuse_value(o, where, to->text, state == NUMBER_NONE ? "is not of this form" : "is out of range");
-}
-
-/* What a number is multiplied by when this follows it; 0: nothing of the kind is written so. */
-static double factor_of(enum option_kind kind, const char *suffix)
-{
-    static const struct {
-        enum option_kind kind;
-        const char *suffix;
-        double factor;
-    } known[] = {{SECONDS, "s", 1},  {SECONDS, "m", 60}, {SECONDS, "h", 3600}, {BYTES, "k", 1e3},
-                 {BYTES, "M", 1e6},  {BYTES, "G", 1e9},  {BYTES, "T", 1e12},   {BYTES, "kB", 1e3},
-                 {BYTES, "MB", 1e6}, {BYTES, "GB", 1e9}, {BYTES, "TB", 1e12}};
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (known[i].kind == kind && strcmp(known[i].suffix, suffix) == 0)
-            return known[i].factor;
-    return *suffix == '\0';
 }
 
 /* NUMBER, SECONDS, BYTES, and NUMBER_OR_PATH, which is a path where the others are refused. */
@@ -196,7 +222,7 @@ static bool same_value(const struct option *o, const struct setting *a, const st
 {
     switch (o->kind) {
     case FLAG:
-    case INTEGER: return a->integer == b->integer;
+    case INTEGER: return a->integer == b->integer && (!o->suffix || a->integer || a->number == b->number);
     case NUMBER:
     case SECONDS:
     case BYTES: return a->number == b->number;
@@ -518,7 +544,8 @@ static unroll_status read_run(struct settings *settings)
 static unroll_status fill_defaults(struct settings *settings)
 {
     for (int id = 0; id < option_count; id++)
-        if (option_is_of(&options[id], settings->command) && options[id].fallback)
+        if (option_is_of(&options[id], settings->command) && options[id].fallback &&
+            !(options[id].by_task && settings->command == COMMAND_TRAIN))
             TRY(settings_set(settings, id, options[id].fallback, SOURCE_DEFAULT, options[id].name));
     return UNROLL_OK;
 }

@@ -33,10 +33,13 @@ struct option {
     const char *argument; /* what its value is called */
     const char *unit;
     const char *fallback; /* the default as text; NULL: no value, or see derived */
+    bool by_task;         /* of train: the task's default; the fallback is that of lm */
     const char *derived;  /* where a default comes from that is not a constant, in words */
     double min, max;      /* both allowed */
     const char *word;     /* of an INTEGER: stands for word_value, which need not be in the range */
     int64_t word_value;
+    const char *suffix;      /* of an INTEGER: a number that ends so counts something else: setting.number, and .integer
+                                is 0; k and M may stand before it */
     const char *choices;     /* one space between them */
     unsigned commands;       /* IN(TRAIN) | ... */
     int with;                /* enum option_id: has an effect only where this CHOICE */

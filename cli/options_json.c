@@ -177,6 +177,8 @@ static json_t *json_of(const struct option *o, const struct setting *setting)
     case INTEGER:
         if (o->word && strcmp(setting->text, o->word) == 0)
             return json_string(o->word);
+        if (o->suffix && setting->integer == 0)
+            return json_string(setting->text);
         return json_integer(setting->integer);
     case BYTES: return json_integer((json_int_t)setting->number);
     case NUMBER:

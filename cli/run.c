@@ -262,7 +262,7 @@ static bool is_anything(const char *name) { return strcmp(name, ".") != 0 && str
 
 static bool is_of_a_run(const char *name)
 {
-    return strcmp(name, RUN_MODEL) == 0 || strcmp(name, "metrics.jsonl") == 0 ||
+    return strcmp(name, RUN_MODEL) == 0 || strcmp(name, RUN_DETAILS) == 0 || strcmp(name, "metrics.jsonl") == 0 ||
            strncmp(name, EVENTS_PREFIX, strlen(EVENTS_PREFIX)) == 0;
 }
 

@@ -24,7 +24,8 @@ struct run {
     bool had_checkpoint;     /* so the metrics say */
 };
 
-#define RUN_MODEL "model.safetensors"
+#define RUN_MODEL   "model.safetensors"
+#define RUN_DETAILS "details.json" /* what the task tells beside the metrics, for `unroll plot` */
 
 /* One line of metrics.jsonl, and one event. */
 struct report {
@@ -82,8 +83,9 @@ enum { RESUME_LONGEST = PATH_MAX + 64 };
 void run_resume(const struct run *run, char line[RESUME_LONGEST]);
 void run_say_resume(const struct run *run);
 
-/* The model file of a run (its best weights, or the newest where nothing was validated: which is said) or of a
- * checkpoint; other paths stay as they are. */
-unroll_status run_weights(const char *path, char file[PATH_MAX]);
+/* The model file of a run or of a checkpoint; other paths stay as they are. `which` weights of a run: "best", or the
+ * newest where nothing was validated, "newest", or the number of an update whose checkpoint was kept. Which they are is
+ * said. */
+unroll_status run_weights(const char *path, const char *which, char file[PATH_MAX]);
 
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "console.h"
 #include "options.h"
 #include "output.h"
@@ -125,13 +126,14 @@ unroll_status run_save_model(const struct run *run, const unroll_model *model)
 
 /* ---- using ---- */
 
-static unroll_status choose_weights(const struct run *run, const unroll_progress *newest, char file[PATH_MAX])
+static unroll_status choose_weights(const struct run *run, const char *which, const unroll_progress *newest,
+                                    char file[PATH_MAX])
 {
     char number[NUMBER_TEXT];
     unroll_progress best = {.size = sizeof best};
     unroll_status status = UNROLL_DATA;
     weights_of_checkpoint(run, newest->best_step, file);
-    if (has_best(run, newest))
+    if (strcmp(which, "best") == 0 && has_best(run, newest))
         status = check_checkpoint(run, newest->best_step, &best);
     if (status == UNROLL_OK)
         say("%s: the best weights, of step %s, validation loss %.4f", run->directory, with_commas(number, best.step),
@@ -143,13 +145,40 @@ static unroll_status choose_weights(const struct run *run, const unroll_progress
     return UNROLL_OK;
 }
 
-static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
+/* --checkpoint N. */
+static unroll_status weights_of_step(const struct run *run, const char *which, char file[PATH_MAX])
+{
+    char number[NUMBER_TEXT];
+    unroll_progress found = {.size = sizeof found};
+    int64_t step;
+    if (number_whole_integer(which, 0, INT64_MAX, &step) != NUMBER_OK)
+        return complain(UNROLL_USAGE,
+                        "--checkpoint: '%s' is no checkpoint; fix: give best, newest or the number of an "
+                        "update",
+                        which);
+    run_checkpoint(run, step, file);
+    if (!exists(file))
+        return complain(UNROLL_DATA,
+                        "--checkpoint: '%s' has none of step %s; fix: give best or newest; --keep of train "
+                        "says how many are kept",
+                        run->directory, which);
+    unroll_status status = check_checkpoint(run, step, &found);
+    if (status != UNROLL_OK)
+        return status == UNROLL_DATA ? run_refuse_damaged(run) : status;
+    weights_of_checkpoint(run, step, file);
+    say("%s: the weights of step %s", run->directory, with_commas(number, step));
+    return UNROLL_OK;
+}
+
+static unroll_status weights_of_run(const struct run *run, const char *which, char file[PATH_MAX])
 {
     unroll_progress newest = {.size = sizeof newest};
     int damaged;
+    if (strcmp(which, "best") != 0 && strcmp(which, "newest") != 0)
+        return weights_of_step(run, which, file);
     TRY(run_find_checkpoint(run, &newest, &damaged));
     if (newest.step >= 0)
-        return choose_weights(run, &newest, file);
+        return choose_weights(run, which, &newest, file);
     run_path(run, RUN_MODEL, file);
     if (exists(file)) {
         if (damaged > 0)
@@ -164,7 +193,7 @@ static unroll_status weights_of_run(const struct run *run, char file[PATH_MAX])
                     run->directory);
 }
 
-unroll_status run_weights(const char *path, char file[PATH_MAX])
+unroll_status run_weights(const char *path, const char *which, char file[PATH_MAX])
 {
     struct run run;
     TRY(run_name(&run, path));
@@ -172,7 +201,7 @@ unroll_status run_weights(const char *path, char file[PATH_MAX])
         return complain(UNROLL_DATA, "cannot open '%s': %s; fix: give a model file or the directory of a run", path,
                         strerror(errno));
     if (is_directory(run.directory))
-        return weights_of_run(&run, file);
+        return weights_of_run(&run, which, file);
     snprintf(file, PATH_MAX, "%s", run.directory);
     return UNROLL_OK;
 }

@@ -13,7 +13,8 @@ struct training {
     bool is_training; /* the loop has begun: what fails now may fail on one rank alone */
     struct run run;
     unroll_dataset *data;
-    unroll_dataset *validation; /* of --val FILE; NULL: a part of the data, or nothing */
+    unroll_dataset *validation_file, *test_file; /* of --val FILE, --test FILE; NULL: others */
+    unroll_held_out validation, test;
     unroll_model *model;
     unroll_trainer *trainer;
     enum option_id limit; /* --epochs, --steps or --for, whichever counts */

@@ -31,6 +31,8 @@ typedef enum unroll_mode {
     UNROLL_MODULE /* outputs, then gradients from the outputs' gradient, which the caller writes: any loss */
 } unroll_mode;
 
+typedef struct unroll_session unroll_session;
+
 /* Begin with unroll_session_default(). Results do not depend on threads, queues, chunks and checkpoints: not by a
  * bit. */
 typedef struct unroll_session_config {
@@ -52,12 +54,13 @@ typedef struct unroll_session_config {
     const float *class_weights; /* [output], 0 or more; copied. NULL: 1 of each */
     int shards;                 /* of the batch, whose gradients are summed in a tree; exact says it, too */
     int profile;                /* 1: the time of each operation is taken, for unroll_session_operation */
+    unroll_session *beside;     /* train: a session that trains the model with batches of another shape, and outlives
+                                   this one. Both go on from the same gradients, optimizer states and counters,
+                                   whichever of them ran last; NULL: this one trains alone */
     unroll_machine machine;
 } unroll_session_config;
 
 UNROLL_API unroll_session_config unroll_session_default(void); /* infer, 1 step, 1 row, adam */
-
-typedef struct unroll_session unroll_session;
 
 /* All memory is taken here: no later call allocates. Sessions of one model on one device share its
  * weights: what one trains the others use. The model must outlive the session. */
@@ -255,6 +258,12 @@ UNROLL_API unroll_status unroll_task_network(const char *task, const char *optio
 UNROLL_API unroll_status unroll_model_set_schema(unroll_model *model, const char *task, const char *options,
                                                  const unroll_dataset *dataset);
 
+/* The first weights of a model are another's (fine-tuning): parameters of the same name and shape, and what belongs to
+ * tokens by what these are; all else stays as it is, a head of other width say. report gets a line or two about it; or
+ * NULL. Refused where nothing fits. */
+UNROLL_API unroll_status unroll_model_transfer(unroll_model *model, const unroll_model *from,
+                                               void (*report)(void *arg, const char *line), void *arg);
+
 /* What was measured, by names that the task gives: "{before}{value with so many digits}{after}". */
 typedef struct unroll_metric {
     const char *name, *before, *after; /* "perplexity", "perplexity ", "" */
@@ -303,20 +312,32 @@ UNROLL_API unroll_status unroll_sampler_order(const unroll_sampler *sampler, int
  * whether it counts on the length of the run. */
 UNROLL_API const char *unroll_schedule_name(int index, const char **about, int *has_length);
 
+/* What is measured and not trained on: another data set, or a part of the data, of which the task says which it is: a
+ * count the last sequences (of a text or a series the last steps), the test's behind the validation's; a share the last
+ * part of each series, otherwise drawn, stratified by class. What comes first counts; all 0: nothing. */
+typedef struct unroll_held_out {
+    const unroll_dataset *data; /* read as the data are: opened with the model; outlives the trainer */
+    int64_t count;
+    double share; /* 0 .. 0.5 */
+} unroll_held_out;
+
 /* Begin with unroll_train_default(). */
 typedef struct unroll_train_config {
-    size_t size;                           /* sizeof(unroll_train_config) */
-    const char *task;                      /* a name of unroll_task_name; NULL: the model's, or what suits the data */
-    const char *task_options;              /* its own, as in unroll_task_network; NULL: none */
-    int batch;                             /* rows; lm: the text is cut into so many pieces that run at the same time */
-    int bptt;                              /* steps between updates; 0: lm: the whole piece, one update an epoch */
-    int stateful;                          /* 1: a row's states go on from update to update; 0: from zero each time */
-    unroll_hyperparameters rates;          /* of an optimizer, which they name */
-    const char *schedule;                  /* of the learning rate: a name of unroll_schedule_name */
-    int64_t warmup;                        /* steps of linear rise of the learning rate */
-    int64_t total_steps;                   /* what schedules count on */
-    double validation;                     /* the part of the data that is not trained on, 0 .. 0.5; lm: the last */
-    const unroll_dataset *validation_data; /* measured instead of a part of the data; NULL: none */
+    size_t size;                  /* sizeof(unroll_train_config) */
+    const char *task;             /* a name of unroll_task_name; NULL: the model's, or what suits the data */
+    const char *task_options;     /* its own, as in unroll_task_network; NULL: none */
+    int batch;                    /* rows; lm: the text is cut into so many pieces that run at the same time */
+    int64_t batch_tokens;         /* of tasks that read examples: steps of a batch in the place of rows; 0: rows */
+    int bptt;                     /* steps between updates; 0: lm: the whole piece, one update an epoch */
+    int accumulate;               /* batches whose gradients make one update */
+    int stateful;                 /* 1: a row's states go on from update to update; 0: from zero each time */
+    unroll_hyperparameters rates; /* of an optimizer, which they name */
+    const char *schedule;         /* of the learning rate: a name of unroll_schedule_name */
+    int64_t warmup;               /* steps of linear rise of the learning rate */
+    int64_t total_steps;          /* what schedules count on */
+    unroll_held_out validation, test;
+    int prefetch; /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
+                     time; 0: none. No bit depends on it. */
     uint64_t seed;
     unroll_machine machine;  /* memory: of all its sessions; rows of `batch` are divided among ranks */
     int log_interval;        /* steps between two readings of the loss; 0: 1 on the cpu, else 10, because reading
@@ -328,6 +349,10 @@ UNROLL_API unroll_train_config unroll_train_default(void);
 
 typedef struct unroll_trainer unroll_trainer;
 
+/* The largest power of two up to `max` that is a `batch` whose training fits into the memory, with at least 16 updates
+ * an epoch; else 1. */
+UNROLL_API unroll_status unroll_trainer_batch(unroll_model *model, const unroll_dataset *dataset,
+                                              const unroll_train_config *config, int max, int *batch);
 /* The model must read and answer what the data have (unroll_task_network). All outlive the trainer. */
 UNROLL_API unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset,
                                             const unroll_train_config *config, unroll_trainer **trainer);
@@ -342,8 +367,11 @@ typedef struct unroll_progress {
     double norm, learning_rate;
     int64_t items, steps_per_epoch; /* characters, words or steps of sequences trained on so far */
     const char *item;               /* what they are, in short: "char" */
-    double best_validation;         /* the lowest loss of a validation; infinite before the first */
+    double best_validation;         /* the loss of the best validation, by the metric that people compare, of equals
+                                       the lowest loss; infinite before the first */
+    double best_metric;             /* that metric then; NAN: not known */
     int64_t best_step, since_best;  /* updates done then, 0: not known; validations since, which patience counts */
+    double waited;                  /* the part of the time of steps that went into waiting for data, 0 .. 1 */
 } unroll_progress;
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
@@ -357,6 +385,12 @@ UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, unroll
  * schedule has heard nothing. On several ranks all must say the same. */
 UNROLL_API unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *data), void *data,
                                                        unroll_evaluation *found);
+/* Of the test part, with the weights as they are: after unroll_trainer_load of the best checkpoint those that are kept.
+ * *details, if not NULL: what the task tells beside the metrics, one JSON object to be freed by the caller; NULL:
+ * nothing. */
+UNROLL_API unroll_status unroll_trainer_test(unroll_trainer *trainer, unroll_evaluation *found, char **details);
+/* The same details, of the best validation that this trainer has made; NULL: none. The trainer's own. */
+UNROLL_API const char *unroll_trainer_details(const unroll_trainer *trainer);
 /* A mean loss of the validation in the task's metrics, those that follow from it. */
 UNROLL_API void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_evaluation *described);
 
@@ -376,9 +410,16 @@ unroll_trainer_memory_estimate(const unroll_trainer *trainer); /* bytes of its p
 
 /* ---- evaluating ------------------------------------------------------------------------- */
 
-/* Of all of a data set, in the task that the model was trained for. machine NULL: the default. */
+/* Of all of a data set, in the task that the model was trained for. machine NULL: the default. details: as of
+ * unroll_trainer_test, or NULL. */
 UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset,
-                                         const unroll_machine *machine, unroll_evaluation *found);
+                                         const unroll_machine *machine, unroll_evaluation *found, char **details);
+/* Answers in the user's labels and units, to each sequence or step of a data set in its order, which may lack the
+ * targets: as one JSON object, and as a line of text without its end. Both are good until take returns; what is not 0
+ * ends it. */
+UNROLL_API unroll_status unroll_predict(unroll_model *model, const unroll_dataset *dataset,
+                                        const unroll_machine *machine,
+                                        int (*take)(void *arg, const char *json, const char *line), void *arg);
 
 #ifdef __cplusplus
 }

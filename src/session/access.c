@@ -217,9 +217,17 @@ unroll_status unroll_session_push(unroll_session *s)
     return UNROLL_OK;
 }
 
+/* Of sessions that train beside each other the one that ran last: it has what the others go on from. */
+static unroll_session *at_work(const unroll_session *s)
+{
+    bool trains = s->config.mode == UNROLL_TRAIN && s->shared->trainer;
+    return trains ? s->shared->trainer : (unroll_session *)s;
+}
+
 void unroll_session_counters(const unroll_session *s, int64_t *forwards, int64_t *updates)
 {
     const bool good = session_check(s) == UNROLL_OK;
+    s = at_work(s);
     *forwards = good ? ((int64_t *)session_host(s, "run"))[1] : 0;
     *updates = good ? (int64_t)((double *)session_host(s, "rates"))[RATE_STEP] : 0;
 }
@@ -228,6 +236,7 @@ void unroll_session_set_counters(unroll_session *s, int64_t forwards, int64_t up
 {
     if (session_check(s) != UNROLL_OK)
         return;
+    s = at_work(s);
     ((int64_t *)session_host(s, "run"))[1] = forwards;
     ((double *)session_host(s, "rates"))[RATE_STEP] = (double)updates;
 }
@@ -235,14 +244,14 @@ void unroll_session_set_counters(unroll_session *s, int64_t forwards, int64_t up
 void unroll_session_loss_scale(const unroll_session *s, double *scale, int64_t *updates)
 {
     static const double none[RATE_OVERFLOW + 1];
-    const double *rates = session_check(s) == UNROLL_OK ? session_host(s, "rates") : none;
+    const double *rates = session_check(s) == UNROLL_OK ? session_host(at_work(s), "rates") : none;
     *scale = rates[RATE_SCALE];
     *updates = (int64_t)rates[RATE_GOOD];
 }
 
 void unroll_session_set_loss_scale(unroll_session *s, double scale, int64_t updates)
 {
-    double *rates = session_check(s) == UNROLL_OK ? session_host(s, "rates") : NULL;
+    double *rates = session_check(s) == UNROLL_OK ? session_host(at_work(s), "rates") : NULL;
     if (!rates || rates[RATE_SCALE] == 0)
         return;
     rates[RATE_SCALE] = scale;

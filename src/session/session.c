@@ -5,6 +5,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "comm/comm.h"
+#include "session/forecast.h"
 #include "session/mesh.h"
 #include "session/session.h"
 #include "session/weights.h"
@@ -80,10 +81,15 @@ unroll_status session_pack(unroll_session *s)
 /* All sessions of a model use one store: one device, one type of numbers. */
 static unroll_status check_shared(const struct unroll_session *s, const struct shared_weights *w)
 {
-    if (session_updates(s) && w->training)
+    const unroll_session *beside = s->config.beside;
+    if (session_updates(s) && w->trainer && !beside)
         return fail(
             UNROLL_UNSUPPORTED,
             "the model is being trained by another session: it has one optimizer at a time; free that session first");
+    if (beside && (s->config.mode != UNROLL_TRAIN || beside->config.mode != UNROLL_TRAIN || beside->shared != w))
+        return fail(UNROLL_USAGE, "`beside` must train the same model, and so must the session");
+    if (beside && beside->plan->config.optimizer != s->plan->config.optimizer)
+        return fail(UNROLL_USAGE, "`beside` trains with another optimizer; fix: give both the same");
     if (!w->device->forks && w->process != process_number())
         return refuse_forked(w->device->name);
     if (w->device != s->device || w->real != s->plan->config.real)
@@ -100,6 +106,8 @@ static unroll_status check_shared(const struct unroll_session *s, const struct s
 static unroll_status join_shared(struct unroll_session *s)
 {
     struct shared_weights *w = s->model->shared;
+    if (!w && s->config.beside)
+        return fail(UNROLL_USAGE, "`beside` must train the same model, and so must the session");
     if (w) {
         TRY(check_shared(s, w));
         s->shared = w;
@@ -131,19 +139,19 @@ static void leave_shared(struct unroll_session *s)
 static unroll_status open_executable(struct unroll_session *s, const struct device_options *options)
 {
     TRY(join_shared(s));
-    bool first = s->shared->sessions == 0;
+    bool first = s->shared->sessions == 0, begins = session_updates(s) && !s->config.beside;
     unroll_status status = s->device->executable_new(s->plan, s->shared->store, options, &s->executable);
     if (status == UNROLL_OK && first)
         status = weights_push(s->device, s->executable, s->plan, s->model->values);
-    if (status == UNROLL_OK && session_updates(s)) /* nothing of an earlier training */
+    if (status == UNROLL_OK && begins) /* nothing of an earlier training */
         status = session_clear(s, SEG_OPT);
-    if (status == UNROLL_OK && session_updates(s))
+    if (status == UNROLL_OK && begins)
         status = session_clear(s, SEG_GRAD);
     if (status == UNROLL_OK) {
         if (first)
             s->shared->pulled = ++s->shared->changes; /* packed when all ranks are here: some gather for that */
         s->shared->sessions++;
-        s->shared->training |= session_updates(s);
+        s->shared->trainer = begins ? s : s->shared->trainer;
         return UNROLL_OK;
     }
     if (s->executable)
@@ -154,13 +162,17 @@ static unroll_status open_executable(struct unroll_session *s, const struct devi
 }
 
 /* The weights' memory counts with the session that makes it. */
-static unroll_status check_memory(const struct unroll_session *s)
+static uint64_t count_needed(const struct unroll_session *s)
 {
     const uint64_t *bytes = s->plan->segment_bytes;
+    uint64_t weights = bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
+    return unroll_session_memory_estimate(s) + (s->model->shared ? 0 : weights);
+}
+
+static unroll_status check_memory(const struct unroll_session *s)
+{
     uint64_t limit = s->config.machine.memory ? s->config.machine.memory : unroll_memory_limit(),
-             needed = unroll_session_memory_estimate(s);
-    if (!s->model->shared)
-        needed += bytes[SEG_PARAM] + bytes[SEG_COPY] + bytes[SEG_OPT] + bytes[SEG_GRAD];
+             needed = count_needed(s);
     if (needed <= limit)
         return UNROLL_OK;
     return fail(UNROLL_RESOURCE,
@@ -222,30 +234,47 @@ static void give_loss_constants(const struct unroll_session *s)
                         (size_t)(loss->levels ? loss->levels : unroll_model_outputs(s->model)));
 }
 
-/* What this rank can find out by itself. */
-static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
+static unroll_status plan_session(struct unroll_session *s, struct plan_config *plan_config,
+                                  struct device_options *options)
 {
-    struct device_options options = {.threads = 0};
-    const char *used = s->model->shared ? s->model->shared->device->name : "cpu", *which;
+    const char *used = s->model->shared ? s->model->shared->device->name : "cpu";
     const char *name = s->config.machine.device ? s->config.machine.device : used;
-    TRY(keep_class_weights(s));
-    TRY(device_choose(name, &s->device, &which));
+    TRY(device_choose(name, &s->device, &options->which));
     if (s->config.machine.threads < 0 || s->config.machine.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)",
                     s->config.machine.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
     TRY(session_plan_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.machine.comm), plan_config));
-    TRY(give_to_device(s, plan_config, options.mesh));
+    TRY(give_to_device(s, plan_config, options->mesh));
     TRY(device_precision(s->device, s->config.machine.precision, &plan_config->precision));
-    const int threads = session_threads(s);
-    session_suit_device(s->device, s->config.machine.isa, threads, s->model, plan_config);
-    TRY(plan_new(s->model, plan_config, &s->plan));
+    options->threads = session_threads(s);
+    session_suit_device(s->device, s->config.machine.isa, options->threads, s->model, plan_config);
+    return plan_new(s->model, plan_config, &s->plan);
+}
+
+unroll_status session_forecast(unroll_model *model, const unroll_session_config *config, uint64_t *bytes)
+{
+    struct unroll_session s = {.model = model, .config = *config, .process = process_number()};
+    struct plan_config plan_config = plan_config_default();
+    struct device_options options = {.threads = 0};
+    TRY(plan_session(&s, &plan_config, &options));
+    *bytes = count_needed(&s);
+    plan_free(s.plan);
+    return UNROLL_OK;
+}
+
+/* What this rank can find out by itself. */
+static unroll_status prepare_session(struct unroll_session *s, struct plan_config *plan_config)
+{
+    struct device_options options = {.threads = 0};
+    TRY(keep_class_weights(s));
+    TRY(plan_session(s, plan_config, &options));
     if (is_one_of_many(s) &&
         unroll_comm_rank(s->config.machine.comm) == 0) /* of all ranks, for all: they agree below */
         TRY(check_mesh_of(s->model, plan_config));
     TRY(check_memory(s));
-    options.which = which, options.isa = s->config.machine.isa, options.threads = threads;
+    options.isa = s->config.machine.isa;
     options.comm = is_one_of_many(s) ? s->config.machine.comm : NULL, options.profile = s->config.profile != 0;
     TRY(open_executable(s, &options));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
@@ -282,12 +311,21 @@ unroll_status unroll_session_new(unroll_model *model, const unroll_session_confi
     return UNROLL_OK;
 }
 
+/* What this session left to do is for the one that it was beside. */
+static void leave_trainers(struct unroll_session *s)
+{
+    if (s->shared->trainer != s)
+        return;
+    if (!s->config.beside || session_take_over(s->config.beside) != UNROLL_OK)
+        s->shared->trainer = s->config.beside;
+}
+
 void unroll_session_free(unroll_session *s)
 {
     if (!s)
         return;
     if (s->executable) {
-        s->shared->training &= !session_updates(s);
+        leave_trainers(s);
         s->shared->sessions--;
         if (s->shared->pulled != s->shared->changes && !is_one_of_many(s)) /* which can't wait for the others here */
             unroll_session_pull(s);                                        /* what was learned stays in the model */

@@ -14,7 +14,7 @@ struct shared_weights {
     uint64_t changes;         /* how often the weights changed */
     uint64_t pulled;          /* the change that the model's own memory has */
     int sessions;
-    bool training; /* one of them trains */
+    struct unroll_session *trainer; /* of those that train, beside each other, the one that ran last; NULL: none does */
 };
 
 struct unroll_session {
@@ -69,6 +69,10 @@ unroll_status session_keep_up(unroll_session *);
 
 /* All bytes of a segment become zero. */
 unroll_status session_clear(unroll_session *, enum segment);
+
+/* Of sessions that train beside each other one is at work: what an update needs of the others, and what nobody asked
+ * for yet, comes to this one from the one that ran last. */
+unroll_status session_take_over(unroll_session *);
 
 /* After the weights changed in this session: the copies that products read are made anew. */
 unroll_status session_pack(unroll_session *);

@@ -50,6 +50,31 @@ static unroll_status collect(unroll_session *s)
     return UNROLL_OK;
 }
 
+unroll_status session_take_over(unroll_session *s)
+{
+    unroll_session *last = s->shared->trainer;
+    double *from, *to;
+    if (s->config.mode != UNROLL_TRAIN || last == s || last == NULL)
+        return UNROLL_OK;
+    static const char *const sums[] = {"loss_sum", "weight_sum"};
+    for (int i = 0; i < 2 && last->summing; i++) { /* the update divides by the weight of all that was summed */
+        TRY(look_at(last, sums[i], &from));
+        TRY(look_at(s, sums[i], &to));
+        *to += *from;
+        *from = 0;
+    }
+    TRY(collect(last));
+    s->summing |= last->summing;
+    s->loss += last->loss, s->weight += last->weight, s->norm = last->norm;
+    last->summing = last->forwarded = false;
+    last->loss = last->weight = last->norm = 0;
+    s->shared->trainer = s;
+    const double *rates = session_host(last, "rates");
+    unroll_session_set_counters(s, ((const int64_t *)session_host(last, "run"))[1], (int64_t)rates[RATE_STEP]);
+    unroll_session_set_loss_scale(s, rates[RATE_SCALE], (int64_t)rates[RATE_GOOD]);
+    return UNROLL_OK;
+}
+
 /* Is what was collected finite? Else nothing was updated. */
 static unroll_status check_collected(const unroll_session *s)
 {
@@ -80,6 +105,7 @@ static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
     if (!s || (!batch && !s->has_batch))
         return fail(UNROLL_USAGE, "a forward needs a session and a batch");
     TRY(session_check(s));
+    TRY(session_take_over(s));
     if (batch) {
         CHECK_BEGUN(batch, unroll_batch, "{ .size = sizeof(unroll_batch) }");
         TRY(batch_check(s, batch));
@@ -130,6 +156,7 @@ unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
         return fail(UNROLL_USAGE, "this session computes no loss (mode)");
     TRY(session_check(s));
+    TRY(session_take_over(s));
     if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0 && s->last_weight == 0)
         return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
     if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
@@ -172,8 +199,7 @@ static unroll_status check_rates(const unroll_session *s, const unroll_hyperpara
     return check_rate("clip", r->clip, 0, INFINITY);
 }
 
-static unroll_status check_training(const unroll_session *s, const unroll_hyperparameters *rates,
-                                    const unroll_result *result)
+static unroll_status check_training(unroll_session *s, const unroll_hyperparameters *rates, const unroll_result *result)
 {
     if (!session_updates(s))
         return fail(UNROLL_USAGE, "this session was not made to train (mode, or updates of a module)");
@@ -181,6 +207,7 @@ static unroll_status check_training(const unroll_session *s, const unroll_hyperp
     if (result)
         CHECK_BEGUN(result, unroll_result, "{ .size = sizeof(unroll_result) }");
     TRY(session_check(s));
+    TRY(session_take_over(s));
     return check_rates(s, rates);
 }
 

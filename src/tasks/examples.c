@@ -89,7 +89,7 @@ static unroll_status draw(const struct task_request *request, enum part_of which
 }
 
 /* A share of so many, at least one. */
-static size_t share_of(const struct held_out *part, size_t count)
+static size_t share_of(const unroll_held_out *part, size_t count)
 {
     const size_t wanted = (size_t)(part->share * (double)count + 0.5);
     return part->share > 0 && wanted == 0 ? 1 : wanted;
@@ -97,7 +97,7 @@ static size_t share_of(const struct held_out *part, size_t count)
 
 static unroll_status divide(const struct task_request *request, struct division *division)
 {
-    const struct held_out *validation = &request->validation, *test = &request->test;
+    const unroll_held_out *validation = &request->validation, *test = &request->test;
     const size_t all = request->data->sequences;
     const size_t last = test->data ? 0 : (size_t)test->count, before = validation->data ? 0 : (size_t)validation->count;
     *division = (struct division){.all = all,
@@ -183,7 +183,7 @@ static void held_steps(const struct members *members, size_t n, size_t held[2])
 
 unroll_status members_of_series(const struct task_request *request, enum part_of which, struct members *members)
 {
-    const struct held_out *held[2] = {&request->validation, &request->test};
+    const unroll_held_out *held[2] = {&request->validation, &request->test};
     const unroll_dataset *other = which == PART_VALIDATION ? held[0]->data
                                   : which == PART_TEST     ? held[1]->data
                                   : which == PART_ALL      ? request->data

@@ -26,7 +26,7 @@ static inline size_t member_at(const struct members *members, size_t i)
     return members->sequence ? members->sequence[i] : members->first + i;
 }
 
-/* As struct held_out says. classes: what is drawn in the same proportions, a class of a single sequence for the
+/* As unroll_held_out says. classes: what is drawn in the same proportions, a class of a single sequence for the
  * training part; an entry for each sequence or the same at all its steps; NULL, or no categories: nothing. count 0:
  * nothing is held out as `which`. */
 unroll_status members_find(const struct task_request *request, enum part_of which, const struct column *classes,

@@ -197,27 +197,39 @@ static void cut_evaluation(const struct task_request *request, struct lm_part *l
 
 /* ---- parts ---- */
 
-/* The validation's data, or the last part of the text: its tokens are predicted but for the first. */
+/* How many tokens of the data are held out. */
+static size_t count_held_out(const unroll_held_out *part, size_t all)
+{
+    if (part->data)
+        return 0;
+    size_t count = part->count > 0 ? (size_t)part->count : (size_t)((double)all * part->share);
+    return count < all ? count : all;
+}
+
+/* What was held out is the end of the text, training | validation | test, or other data: its tokens are predicted but
+ * for the first. */
 static unroll_status choose_tokens(const struct task_request *request, enum part_of which, struct lm_part *lm)
 {
-    size_t all = request->data->steps;
-    const struct held_out *validation = &request->validation;
-    size_t kept = validation->data || which == PART_ALL ? all : all - (size_t)((double)all * validation->share);
+    const bool tests = which == PART_TEST, all_of_it = which == PART_ALL;
+    const unroll_held_out *wanted = tests ? &request->test : &request->validation;
+    const char *name = tests ? "test" : "validation";
+    size_t all = request->data->steps, test = all_of_it ? 0 : count_held_out(&request->test, all);
+    size_t validation = all_of_it ? 0 : count_held_out(&request->validation, all - test);
+    size_t kept = all - test - validation;
     size_t *count = &lm->part.items;
     lm->text = text_of(request->data);
     *count = kept;
     if (which == PART_TRAINING)
         return UNROLL_OK;
-    if (which == PART_VALIDATION && validation->data) {
-        lm->text = text_of(validation->data);
-        *count = validation->data->steps;
-    } else if (which == PART_VALIDATION) {
-        lm->first = kept;
-        *count = all - kept;
-        if (validation->share > 0 && *count < 2)
-            return fail(UNROLL_DATA,
-                        "%g of %zu tokens is too little to validate on; fix: a longer text, or `validation` 0",
-                        validation->share, all);
+    if (!all_of_it && wanted->data) {
+        lm->text = text_of(wanted->data);
+        *count = wanted->data->steps;
+    } else if (!all_of_it) {
+        lm->first = tests ? all - test : kept;
+        *count = tests ? test : validation;
+        if ((wanted->share > 0 || wanted->count > 0) && *count < 2)
+            return fail(UNROLL_DATA, "%g of %zu tokens is too little for `%s`; fix: a longer text, or `%s` 0",
+                        wanted->count > 0 ? (double)wanted->count : wanted->share, all, name, name);
     }
     if (*count == 1)
         return fail(UNROLL_DATA, "a text of 1 token has nothing to predict; fix: give at least 2");

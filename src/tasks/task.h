@@ -48,18 +48,9 @@ struct part {
     void (*end)(struct part *); /* releases what it has beside itself; NULL: nothing */
 };
 
-/* What is not trained on: another data set, or the part of the data that share or count say. A count is of the last
- * sequences in file order, the test's behind the validation's; a share the last part of a series, otherwise drawn,
- * stratified by class. All 0: nothing. */
-struct held_out {
-    const unroll_dataset *data; /* goes before .. */
-    int64_t count;              /* .. this, and this before .. */
-    double share;               /* .. this, 0 .. 0.5 */
-};
-
 struct task_request {
     const unroll_dataset *data;
-    struct held_out validation, test;
+    unroll_held_out validation, test;
     int rows, steps; /* of a batch that is trained on; steps: at most, 0: as many as a row has */
     int64_t tokens;  /* of a batch that is trained on, at most, in the place of rows; 0: rows */
     uint64_t seed;

@@ -44,8 +44,11 @@ __attribute__((format(printf, 3, 4))) static void add_field(struct facts *fields
 }
 
 /* Their names are of a time when all data were texts and the one task was lm. */
-static const char training_items[] = "training_symbols", data_hash[] = "text_hash", task_key[] = "task",
-                  first_task[] = "lm";
+static const char training_items[] = "training_symbols", data_hash[] = "text_hash", task_key[] = "task";
+/* What checkpoints of before these were identities do not say. */
+static const struct {
+    const char *key, *value;
+} unsaid[] = {{task_key, "lm"}, {"accumulate", "1"}, {"batch_tokens", "0"}, {"task_options", "0000000000000000"}};
 
 /* Without these the next step could not be the same. The data come first: of others the network differs too,
  * which explains less. */
@@ -56,6 +59,9 @@ static void describe_identity(const unroll_trainer *trainer, struct facts *field
     add_field(fields, data_hash, "%016" PRIx64, trainer->data_hash);
     add_field(fields, "batch", "%d", trainer->config.batch);
     add_field(fields, "bptt", "%d", trainer->config.bptt);
+    add_field(fields, "batch_tokens", "%" PRId64, trainer->config.batch_tokens);
+    add_field(fields, "accumulate", "%d", trainer->config.accumulate);
+    add_field(fields, "task_options", "%016" PRIx64, trainer->options_hash);
     add_field(fields, "carry", "%d", trainer->config.stateful != 0);
     add_field(fields, "optimizer", "%s", trainer->config.rates.optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
@@ -93,6 +99,8 @@ struct saved_state {
 /* Checkpoints that are older lack them. */
 #define NEWER_STATE_INTEGERS(FIELD) FIELD("best_step", trainer.best_step) FIELD("since_best", trainer.since_best)
 #define NEWER_STATE_REALS(FIELD)    FIELD("learning_rate", trainer.learning_rate)
+#define NEWEST_STATE_REALS(FIELD) \
+    FIELD("best_validation_loss", trainer.best_loss) FIELD("best_metric", trainer.best_metric)
 static const char scale_key[] = "loss_scale", scale_updates_key[] = "loss_scale_updates";
 
 static void describe_state(const struct saved_state *state, struct facts *fields)
@@ -103,6 +111,7 @@ static void describe_state(const struct saved_state *state, struct facts *fields
     STATE_REALS(ADD_REAL)
     NEWER_STATE_INTEGERS(ADD_INTEGER)
     NEWER_STATE_REALS(ADD_REAL)
+    NEWEST_STATE_REALS(ADD_REAL)
     if (state->scale > 0) {
         add_field(fields, scale_key, "%.17g", state->scale);
         add_field(fields, scale_updates_key, "%" PRId64, state->scale_updates);
@@ -127,8 +136,8 @@ static unroll_status check_fields(const struct facts *expected, const struct saf
 {
     for (int i = 0; i < expected->count; i++) {
         const char *value = safetensors_metadata(file, expected->key[i]);
-        if (value == NULL && !strcmp(expected->key[i], task_key))
-            value = first_task;
+        for (size_t k = 0; value == NULL && k < sizeof unsaid / sizeof *unsaid; k++)
+            value = strcmp(expected->key[i], unsaid[k].key) == 0 ? unsaid[k].value : NULL;
         if (value == NULL)
             return fail(UNROLL_DATA, "'%s' does not say its '%s': it is not the file of a checkpoint", path,
                         expected->key[i]);
@@ -191,6 +200,11 @@ static unroll_status read_state(const struct safetensors *file, const char *path
     if (safetensors_metadata(file, "best_step")) {
         NEWER_STATE_INTEGERS(READ_INTEGER)
         NEWER_STATE_REALS(READ_REAL)
+    }
+    state->trainer.best_loss = state->trainer.plateau.best;
+    state->trainer.best_metric = INFINITY;
+    if (safetensors_metadata(file, "best_metric")) {
+        NEWEST_STATE_REALS(READ_REAL)
     }
     return read_scale(file, path, state);
 }
@@ -579,7 +593,9 @@ static unroll_status check_files(const char *path, const struct safetensors *fil
                                       .step = state.trainer.step,
                                       .items = state.trainer.items,
                                       .learning_rate = state.trainer.learning_rate,
-                                      .best_validation = state.trainer.plateau.best,
+                                      .best_validation = state.trainer.best_loss,
+                                      .best_metric =
+                                          isfinite(state.trainer.best_metric) ? state.trainer.best_metric : (double)NAN,
                                       .best_step = state.trainer.best_step,
                                       .since_best = state.trainer.since_best};
     return status;

@@ -7,58 +7,61 @@
 #include "base/memory.h"
 #include "model/model.h"
 #include "train/feed.h"
+#include "train/shapes.h"
 
 struct evaluator {
     const struct task *task;
     struct part *part;
     struct feed feed;
-    unroll_session *session;
-    const char *results; /* the session's buffer of them, and .. */
+    struct shaped sessions;
+    const char *results; /* the sessions' buffer of them, and .. */
     char name[32];
-    float *observed; /* .. a batch's: of tasks that look at them */
-    size_t count;
+    float *observed; /* .. a batch's, if somebody looks at them */
+    bool looks;
 };
 
 /* ---- the evaluator ---- */
 
 /* A pipeline of layers that read both directions is fed with chunks of rows, of which there may be fewer here than the
  * training has. */
-static int count_chunks(const struct evaluator *evaluator, const unroll_model *model, const unroll_machine *machine)
+static int count_chunks(const struct part *part, const unroll_model *model, const unroll_machine *machine)
 {
-    int rows = evaluator->part->shape->rows / (machine->split.batch > 1 ? machine->split.batch : 1);
+    int rows = part->shape->rows;
     bool turns = false;
+    for (int i = 1; i < part->shapes; i++) rows = part->shape[i].rows < rows ? part->shape[i].rows : rows;
+    rows /= machine->split.batch > 1 ? machine->split.batch : 1;
     for (int i = 0; i < model->layers; i++) turns |= model->layer[i].directions > 1;
     return turns && machine->split.layer > 1 && machine->chunks > rows ? rows : machine->chunks;
 }
 
-static unroll_status open_session(struct evaluator *evaluator, unroll_model *model, const unroll_machine *machine)
+static unroll_status open_sessions(struct evaluator *evaluator, unroll_model *model, const unroll_machine *machine)
 {
     unroll_session_config config = unroll_session_default();
     config.mode = UNROLL_EVAL;
-    config.steps = evaluator->part->shape->steps;
-    config.rows = evaluator->part->shape->rows;
-    config.lengths = evaluator->part->lengths;
-    config.resets = evaluator->part->resets;
-    config.results = evaluator->task->observe != NULL;
+    config.results = evaluator->looks;
     config.stateful = 1;
     config.machine = *machine;
-    config.machine.chunks = count_chunks(evaluator, model, machine);
+    config.machine.chunks = count_chunks(evaluator->part, model, machine);
     config.machine.checkpoint_time = config.machine.exact = 0; /* of gradients, of which there are none */
-    return unroll_session_new(model, &config, &evaluator->session);
+    return shaped_open(model, evaluator->part, config, &evaluator->sessions);
 }
 
 /* What the task looks at beside the loss. */
 static unroll_status take_results(struct evaluator *evaluator, const unroll_model *model)
 {
-    if (evaluator->task->observe == NULL)
+    if (!evaluator->looks)
         return UNROLL_OK;
+    size_t most = 0;
     evaluator->results = model_results(model, evaluator->name);
-    evaluator->count = unroll_count(evaluator->session, evaluator->results);
-    return ALLOCATE(evaluator->observed, evaluator->count, "for the results of a batch");
+    for (int i = 0; i < evaluator->sessions.shapes; i++) {
+        size_t count = unroll_count(evaluator->sessions.session[i], evaluator->results);
+        most = count > most ? count : most;
+    }
+    return ALLOCATE(evaluator->observed, most, "for the results of a batch");
 }
 
 unroll_status evaluator_new(unroll_model *model, const struct task *task, struct part *part,
-                            const unroll_machine *machine, struct evaluator **evaluator)
+                            const unroll_machine *machine, bool answers, struct evaluator **evaluator)
 {
     struct evaluator *made;
     unroll_status status = ALLOCATE(made, 1, "for an evaluation");
@@ -68,9 +71,10 @@ unroll_status evaluator_new(unroll_model *model, const struct task *task, struct
     }
     made->task = task;
     made->part = part;
-    status = feed_new(model, part, &made->feed);
+    made->looks = answers || task->observe;
+    status = feed_new(model, part, true, UNROLL_AUTO, &made->feed);
     if (status == UNROLL_OK)
-        status = open_session(made, model, machine);
+        status = open_sessions(made, model, machine);
     if (status == UNROLL_OK)
         status = take_results(made, model);
     if (status != UNROLL_OK) {
@@ -85,38 +89,76 @@ void evaluator_free(struct evaluator *evaluator)
 {
     if (evaluator == NULL)
         return;
-    unroll_session_free(evaluator->session);
+    shaped_close(&evaluator->sessions);
     release(evaluator->observed);
     feed_end(&evaluator->feed);
     part_free(evaluator->part);
     release(evaluator);
 }
 
-static unroll_status run_batch(struct evaluator *evaluator, int64_t number)
+static unroll_status run_batch(struct evaluator *evaluator, int64_t number, const struct filled **batch)
 {
-    struct feed *feed = &evaluator->feed;
-    feed_fill(feed, 0, number);
-    if (feed->arrays.begins)
-        TRY(unroll_clear_states(evaluator->session));
-    TRY(unroll_forward(evaluator->session, &feed->batch));
-    if (evaluator->observed == NULL)
+    const struct filled *filled = *batch = feed_take(&evaluator->feed, 0, number);
+    unroll_session *session = evaluator->sessions.session[filled->shape];
+    if (filled->arrays.begins)
+        TRY(unroll_clear_states(session));
+    TRY(unroll_forward(session, &filled->batch));
+    if (!evaluator->looks)
         return UNROLL_OK;
-    TRY(unroll_read(evaluator->session, evaluator->results, evaluator->observed, evaluator->count));
-    evaluator->task->observe(evaluator->part, number, &feed->arrays, evaluator->observed);
+    return unroll_read(session, evaluator->results, evaluator->observed, unroll_count(session, evaluator->results));
+}
+
+/* Over all sessions. Whether the run was stopped or not: the next begins from zero. */
+static unroll_status take_loss(struct evaluator *evaluator, double *loss)
+{
+    double sum = 0, weight = 0;
+    for (int i = 0; i < evaluator->sessions.shapes; i++) {
+        unroll_result result = {.size = sizeof result};
+        TRY(unroll_loss_result(evaluator->sessions.session[i], &result));
+        if (evaluator->sessions.shapes == 1) {
+            *loss = result.loss;
+            return UNROLL_OK;
+        }
+        sum += result.loss * result.weight;
+        weight += result.weight;
+    }
+    *loss = weight > 0 ? sum / weight : 0;
     return UNROLL_OK;
 }
 
 unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *), void *data, unroll_evaluation *found)
 {
-    unroll_result result = {.size = sizeof result};
+    const struct filled *filled;
+    double loss;
     bool whole = true;
     for (int64_t number = 0; whole && number < evaluator->part->batches; number++) {
-        TRY(run_batch(evaluator, number));
+        TRY(run_batch(evaluator, number, &filled));
+        if (evaluator->task->observe)
+            evaluator->task->observe(evaluator->part, number, &filled->arrays, evaluator->observed);
         whole = !goes_on || goes_on(data);
     }
-    TRY(unroll_loss_result(evaluator->session, &result)); /* stopped or not: the next begins from zero */
-    evaluator->task->score(evaluator->part, whole ? result.loss : (double)NAN, whole, found);
+    TRY(take_loss(evaluator, &loss));
+    evaluator->task->score(evaluator->part, whole ? loss : (double)NAN, whole, found);
     return UNROLL_OK;
+}
+
+unroll_status evaluator_answer(struct evaluator *evaluator, unroll_status (*take)(void *, json_t *), void *arg)
+{
+    const struct filled *filled;
+    for (int64_t number = 0; number < evaluator->part->batches; number++) {
+        TRY(run_batch(evaluator, number, &filled));
+        TRY(evaluator->task->answer(evaluator->part, number, &filled->arrays, evaluator->observed, take, arg));
+    }
+    return UNROLL_OK;
+}
+
+unroll_status evaluator_details(const struct evaluator *evaluator, char **details)
+{
+    json_t *object = evaluator->task->details ? evaluator->task->details(evaluator->part) : NULL;
+    *details = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(8)) : NULL;
+    bool failed = object && *details == NULL;
+    json_decref(object);
+    return failed ? fail(UNROLL_RESOURCE, "no memory for the details of an evaluation") : UNROLL_OK;
 }
 
 void evaluator_describe(const struct evaluator *evaluator, double loss, unroll_evaluation *described)
@@ -126,30 +168,5 @@ void evaluator_describe(const struct evaluator *evaluator, double loss, unroll_e
 
 uint64_t evaluator_memory_estimate(const struct evaluator *evaluator)
 {
-    return unroll_session_memory_estimate(evaluator->session);
-}
-
-/* ---- the public function ---- */
-
-unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset, const unroll_machine *machine,
-                              unroll_evaluation *found)
-{
-    const unroll_machine any = unroll_machine_default();
-    struct evaluator *evaluator;
-    const struct task *task;
-    struct part *part = NULL;
-    const unroll_machine *where = machine ? machine : &any;
-    struct task_request request = {
-        .data = dataset, .model = model, .ranks = where->split.batch > 1 ? where->split.batch : 1};
-    TRY(task_find(NULL, model, dataset, &task));
-    TRY(task->check(model, dataset));
-    TRY(task->open(&request, PART_ALL, &part));
-    if (part->examples == 0) {
-        part_free(part);
-        return fail(UNROLL_DATA, "the data have nothing to compare answers with; fix: data with the targets");
-    }
-    TRY(evaluator_new(model, task, part, where, &evaluator));
-    unroll_status status = evaluator_run(evaluator, NULL, NULL, found);
-    evaluator_free(evaluator);
-    return status;
+    return shaped_memory_estimate(&evaluator->sessions);
 }

@@ -1,45 +1,220 @@
-/* All memory is taken at the beginning. */
+/* All memory is taken at the beginning. The slots are a ring: behind the one that was taken last lie those that the
+ * thread has filled. */
 #include "train/feed.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
 #include "base/memory.h"
+#include "base/process.h"
 #include "losses/loss.h"
 #include "model/model.h"
 
-unroll_status feed_new(const unroll_model *model, const struct part *part, struct feed *feed)
+enum { BATCHES_TRIED = 8 };               /* before a thread is thought of */
+static const double noticeable = 1. / 50; /* of the time */
+
+struct feed_thread {
+    pthread_t thread;
+    bool runs;
+    unsigned process; /* in which it runs: not in a child of fork() */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int filled;            /* slots behind feed.first */
+    int64_t epoch, number; /* what is filled next */
+    bool fills, ends;      /* a batch is being filled now; it has to end */
+};
+
+/* ---- memory ---- */
+
+static unroll_status take_arrays(const unroll_model *model, const struct part *part, struct filled *filled)
 {
     const struct loss *loss = loss_at(model->loss.index);
     const bool classes = loss && loss->of_classes;
-    struct task_batch *a = &feed->arrays;
-    const struct shape shape = *part->shape;
-    size_t rows = (size_t)shape.rows, entries = (size_t)shape.steps * rows;
     const size_t columns = (size_t)model_token_columns(model), numbers = (size_t)model_numbers(model);
-
+    struct task_batch *a = &filled->arrays;
+    size_t rows = 0, entries = 0;
+    for (int i = 0; i < part->shapes; i++) {
+        size_t r = (size_t)part->shape[i].rows, n = (size_t)part->shape[i].steps * r;
+        rows = r > rows ? r : rows;
+        entries = n > entries ? n : entries;
+    }
+    size_t targets = part->pooled ? rows : entries;
 #define TAKE(member, count, wanted) \
     if (wanted)                     \
-        TRY(ALLOCATE(a->member, count, "for batches of %d x %d", shape.steps, shape.rows));
-    *feed = (struct feed){.part = part};
+        TRY(ALLOCATE(a->member, count, "for batches of %zu entries", entries));
     TAKE(tokens, entries * columns, columns > 0)
     TAKE(inputs, entries * numbers, numbers > 0)
-    TAKE(classes, entries, classes)
-    TAKE(values, entries * (size_t)unroll_model_targets(model), loss && !classes)
+    TAKE(classes, targets, classes)
+    TAKE(values, targets * (size_t)unroll_model_targets(model), loss && !classes)
     TAKE(lengths, rows, part->lengths)
     TAKE(reset, entries, part->resets)
-    feed->batch = (unroll_batch){sizeof(unroll_batch),  a->tokens,        a->inputs, a->classes, a->values,
-                                 .lengths = a->lengths, .reset = a->reset};
+#undef TAKE
+    filled->batch = (unroll_batch){sizeof(unroll_batch),  a->tokens,        a->inputs, a->classes, a->values,
+                                   .lengths = a->lengths, .reset = a->reset};
     return UNROLL_OK;
+}
+
+unroll_status feed_new(const unroll_model *model, const struct part *part, bool repeats, int ahead, struct feed *feed)
+{
+    *feed = (struct feed){.part = part, .repeats = repeats, .ahead = ahead, .slots = ahead ? 1 + FEED_AHEAD : 1};
+    feed->first = -1;
+    TRY(ALLOCATE(feed->slot, (size_t)feed->slots, "for batches"));
+    for (int i = 0; i < feed->slots; i++) TRY(take_arrays(model, part, &feed->slot[i]));
+    return ahead ? ALLOCATE(feed->thread, 1, "for a thread that fills batches") : UNROLL_OK;
+}
+
+static void release_arrays(struct task_batch *a)
+{
+    release(a->reset);
+    release(a->lengths);
+    release(a->values);
+    release(a->classes);
+    release(a->inputs);
+    release(a->tokens);
+}
+
+/* ---- filling ---- */
+
+static void fill(const struct feed *feed, int64_t epoch, int64_t number, struct filled *filled)
+{
+    const struct part *part = feed->part;
+    filled->epoch = epoch;
+    filled->number = number;
+    filled->shape = part->shape_of ? part->shape_of(part, epoch, number) : 0;
+    part->fill(part, epoch, number, &filled->arrays);
+}
+
+static void go_on(const struct feed *feed, int64_t *epoch, int64_t *number)
+{
+    if (++*number < feed->part->batches)
+        return;
+    *number = 0;
+    *epoch += !feed->repeats;
+}
+
+static double seconds_by(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double feed_seconds(void) { return seconds_by(CLOCK_MONOTONIC); }
+
+/* ---- the thread ---- */
+
+static void *fill_ahead(void *argument)
+{
+    struct feed *feed = argument;
+    struct feed_thread *t = feed->thread;
+    pthread_mutex_lock(&t->lock);
+    while (!t->ends) {
+        if (t->filled == FEED_AHEAD) {
+            pthread_cond_wait(&t->changed, &t->lock);
+            continue;
+        }
+        struct filled *filled = &feed->slot[(feed->first + 1 + t->filled) % feed->slots];
+        int64_t epoch = t->epoch, number = t->number;
+        t->fills = true;
+        pthread_mutex_unlock(&t->lock);
+        fill(feed, epoch, number, filled);
+        pthread_mutex_lock(&t->lock);
+        t->fills = false;
+        t->filled++;
+        go_on(feed, &t->epoch, &t->number);
+        pthread_cond_broadcast(&t->changed);
+    }
+    pthread_mutex_unlock(&t->lock);
+    return NULL;
+}
+
+/* Signals stay with the thread that trains. Without a thread batches come as well. */
+static void start_thread(struct feed *feed, int64_t epoch, int64_t number)
+{
+    sigset_t all, before;
+    struct feed_thread *t = feed->thread;
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    t->process = process_number();
+    t->epoch = epoch;
+    t->number = number;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    t->runs = pthread_create(&t->thread, NULL, fill_ahead, feed) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!t->runs)
+        feed->ahead = 0;
 }
 
 void feed_end(struct feed *feed)
 {
-    release(feed->arrays.reset);
-    release(feed->arrays.lengths);
-    release(feed->arrays.values);
-    release(feed->arrays.classes);
-    release(feed->arrays.inputs);
-    release(feed->arrays.tokens);
+    struct feed_thread *t = feed->thread;
+    if (t && t->runs && t->process == process_number()) {
+        pthread_mutex_lock(&t->lock);
+        t->ends = true;
+        pthread_cond_broadcast(&t->changed);
+        pthread_mutex_unlock(&t->lock);
+        pthread_join(t->thread, NULL);
+        pthread_cond_destroy(&t->changed);
+        pthread_mutex_destroy(&t->lock);
+    }
+    release(t);
+    for (int i = 0; feed->slot && i < feed->slots; i++) release_arrays(&feed->slot[i].arrays);
+    release(feed->slot);
 }
 
-void feed_fill(struct feed *feed, int64_t epoch, int64_t number)
+/* ---- taking ---- */
+
+/* Of the thread: what it fills next is what follows, unless a checkpoint was loaded or a part is read anew. */
+static const struct filled *take_ahead(struct feed *feed, int64_t epoch, int64_t number)
 {
-    feed->part->fill(feed->part, epoch, number, &feed->arrays);
+    struct feed_thread *t = feed->thread;
+    pthread_mutex_lock(&t->lock);
+    while (t->fills && t->filled == 0) pthread_cond_wait(&t->changed, &t->lock);
+    struct filled *next = &feed->slot[(feed->first + 1) % feed->slots];
+    bool follows =
+        t->filled ? next->epoch == epoch && next->number == number : t->epoch == epoch && t->number == number;
+    if (!follows) {
+        while (t->fills) pthread_cond_wait(&t->changed, &t->lock);
+        t->filled = 0;
+        t->epoch = epoch;
+        t->number = number;
+        pthread_cond_broadcast(&t->changed);
+    }
+    while (t->filled == 0) pthread_cond_wait(&t->changed, &t->lock);
+    feed->first = (feed->first + 1) % feed->slots;
+    t->filled--;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    return next;
+}
+
+/* The caller's own filling is measured, in its processor's time, whoever else is at work: a thread for a text would
+ * only cost. */
+static const struct filled *take_now(struct feed *feed, int64_t epoch, int64_t number)
+{
+    struct filled *next = &feed->slot[0];
+    double since = seconds_by(CLOCK_THREAD_CPUTIME_ID);
+    fill(feed, epoch, number, next);
+    feed->first = 0;
+    feed->filling += seconds_by(CLOCK_THREAD_CPUTIME_ID) - since;
+    bool is_slow = feed->filling > noticeable * (feed_seconds() - feed->began);
+    if (feed->thread && !feed->thread->runs &&
+        (feed->ahead > 0 || (feed->ahead < 0 && feed->taken >= BATCHES_TRIED && is_slow))) {
+        go_on(feed, &epoch, &number);
+        start_thread(feed, epoch, number);
+    }
+    return next;
+}
+
+const struct filled *feed_take(struct feed *feed, int64_t epoch, int64_t number)
+{
+    double since = feed_seconds();
+    if (feed->taken++ == 0)
+        feed->began = since;
+    bool ahead = feed->thread && feed->thread->runs && feed->thread->process == process_number();
+    const struct filled *next = ahead ? take_ahead(feed, epoch, number) : take_now(feed, epoch, number);
+    feed->waited += feed_seconds() - since;
+    return next;
 }

@@ -1,17 +1,36 @@
-/* The arrays of a part's batches: as its network and its task want them, filled by the task. */
+/* The batches of a part in their order: as its network and its task want them, filled by the task. A thread fills some
+ * ahead where that takes a noticeable part of the time. What is in a batch depends on its place alone, so no bit shows
+ * whether there is a thread, and a position is two integers. */
 #ifndef TRAIN_FEED_H
 #define TRAIN_FEED_H
 #include "tasks/task.h"
 
-struct feed {
-    const struct part *part;
+enum { FEED_AHEAD = 4 }; /* batches that a thread has filled, at most */
+
+/* A batch. */
+struct filled {
     struct task_batch arrays;
     unroll_batch batch; /* the same, as sessions take them */
+    int shape;          /* of the part's */
+    int64_t epoch, number;
 };
 
-unroll_status feed_new(const unroll_model *model, const struct part *part, struct feed *feed);
+struct feed {
+    const struct part *part;
+    bool repeats;               /* behind the last batch comes the first of the same epoch */
+    int ahead;                  /* batches, FEED_AHEAD; 0: never; UNROLL_AUTO: see above */
+    struct filled *slot;        /* [slots] */
+    int slots, first;           /* first: what was taken last, or -1 */
+    double filling, began;      /* seconds of the caller's processor; when the first batch was taken */
+    int64_t taken;              /* batches */
+    double waited;              /* seconds that the caller spent here */
+    struct feed_thread *thread; /* NULL: never one */
+};
+
+unroll_status feed_new(const unroll_model *model, const struct part *part, bool repeats, int ahead, struct feed *feed);
+double feed_seconds(void);        /* of the clock that waiting is measured with */
 void feed_end(struct feed *feed); /* also after a failure; zeros are allowed */
-/* Batch number `number` of an epoch. */
-void feed_fill(struct feed *feed, int64_t epoch, int64_t number);
+/* Batch number `number` of an epoch, good until the next one is taken. */
+const struct filled *feed_take(struct feed *feed, int64_t epoch, int64_t number);
 
 #endif

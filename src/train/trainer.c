@@ -1,29 +1,35 @@
-/* Training: a batch of the task, its gradients, an update; and the validation
- * beside it. When to validate, save, print or stop is the caller's business. */
+/* Making a trainer: its configuration, the parts of the data, sessions for their shapes, their memory. What it then
+ * does is in steps.c. */
 #include "train/trainer.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "model/model.h"
+#include "session/forecast.h"
 #include "tasks/schema.h"
 
 enum { DEFAULT_EPOCHS = 10 }; /* of a schedule whose total_steps is 0 */
+enum { FEWEST_UPDATES = 16 }; /* of an epoch with the largest batch */
 
 unroll_train_config unroll_train_default(void)
 {
     unroll_train_config config = {.size = sizeof(unroll_train_config),
                                   .batch = 32,
                                   .bptt = 64,
+                                  .accumulate = 1,
                                   .stateful = 1,
                                   .rates = unroll_hyperparameters_default("adam"),
                                   .schedule = "cosine",
                                   .warmup = 100,
-                                  .validation = 0.1,
+                                  .validation = {.share = 0.1},
+                                  .prefetch = UNROLL_AUTO,
                                   .seed = 1,
                                   .machine = unroll_machine_default()};
     config.rates.learning_rate = 2e-3;
@@ -33,6 +39,16 @@ unroll_train_config unroll_train_default(void)
 
 /* ---- making a trainer ---- */
 
+static bool is_held_out(const unroll_held_out *part) { return part->data || part->count > 0 || part->share > 0; }
+
+static unroll_status check_held_out(const char *name, const unroll_held_out *part)
+{
+    if (!(part->share >= 0 && part->share <= 0.5))
+        return fail(UNROLL_USAGE, "%s = %g is outside 0 .. 0.5", name, part->share);
+    return part->count >= 0 ? UNROLL_OK
+                            : fail(UNROLL_USAGE, "%s: a count of %" PRId64 " is negative", name, part->count);
+}
+
 static unroll_status check_config(const unroll_train_config *config)
 {
     enum { MAX = 1 << 20 };
@@ -41,8 +57,11 @@ static unroll_status check_config(const unroll_train_config *config)
     if (config->batch < 1 || config->batch > MAX || config->bptt < 0 || config->bptt > MAX)
         return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d", config->batch, MAX,
                     config->bptt, MAX);
-    if (!(config->validation >= 0 && config->validation <= 0.5))
-        return fail(UNROLL_USAGE, "validation = %g is outside 0 .. 0.5", config->validation);
+    if (config->accumulate < 1 || config->accumulate > MAX || config->batch_tokens < 0)
+        return fail(UNROLL_USAGE, "accumulate = %d must be 1 .. %d, and batch_tokens = %" PRId64 " not negative",
+                    config->accumulate, MAX, config->batch_tokens);
+    TRY(check_held_out("validation", &config->validation));
+    TRY(check_held_out("test", &config->test));
     if (config->machine.exact < 0 || config->machine.exact > config->batch)
         return fail(UNROLL_USAGE, "exact = %d shards of a batch of %d rows; fix: 1 to as many as there are rows",
                     config->machine.exact, config->batch);
@@ -52,7 +71,7 @@ static unroll_status check_config(const unroll_train_config *config)
         return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not be negative",
                     config->warmup, config->total_steps);
     TRY(schedule_find(config->schedule, &schedule));
-    if (schedule->needs_validation && config->validation == 0 && !config->validation_data)
+    if (schedule->needs_validation && !is_held_out(&config->validation))
         return fail(UNROLL_USAGE,
                     "the schedule '%s' follows the validation, and there is none; fix: validate on a part of "
                     "the data or on others (`validation`), or choose another schedule",
@@ -64,8 +83,10 @@ static struct task_request request_of(const unroll_trainer *trainer)
 {
     const unroll_train_config *config = &trainer->config;
     return (struct task_request){.data = trainer->data,
-                                 .validation = {.data = config->validation_data, .share = config->validation},
+                                 .validation = config->validation,
+                                 .test = config->test,
                                  .rows = config->batch,
+                                 .tokens = config->batch_tokens,
                                  .steps = config->bptt,
                                  .seed = config->seed,
                                  .ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1,
@@ -73,44 +94,121 @@ static struct task_request request_of(const unroll_trainer *trainer)
                                  .model = trainer->model};
 }
 
+/* What a checkpoint's cursor is of: all data, and how they were divided where that is not a share for validation, as it
+ * was in version 0.1. */
+static uint64_t hash_data_of(const unroll_trainer *trainer)
+{
+    const unroll_held_out *validation = &trainer->config.validation, *test = &trainer->config.test;
+    const double divided[] = {(double)validation->count, (double)test->count, test->share, test->data != NULL};
+    uint64_t hash = dataset_hash(trainer->data, HASH_BEGIN);
+    if (validation->data)
+        hash = dataset_hash(validation->data, hash);
+    if (validation->count || is_held_out(test))
+        hash = hash_bytes(hash, divided, sizeof divided);
+    return hash;
+}
+
+static unroll_status open_part(const unroll_trainer *trainer, enum part_of which, const unroll_held_out *held_out,
+                               struct part **part)
+{
+    const struct task_request request = request_of(trainer);
+    if (!is_held_out(held_out))
+        return UNROLL_OK;
+    if (held_out->data)
+        TRY(trainer->task->check(trainer->model, held_out->data));
+    return trainer->task->open(&request, which, part);
+}
+
 /* The validation's part is opened first: what is too little for it explains more. */
 static unroll_status open_parts(unroll_trainer *trainer, struct part **validation)
 {
-    const unroll_train_config *config = &trainer->config;
     const struct task_request request = request_of(trainer);
-    trainer->data_hash = dataset_hash(trainer->data, HASH_BEGIN);
-    if (config->validation_data) {
-        TRY(trainer->task->check(trainer->model, config->validation_data));
-        trainer->data_hash = dataset_hash(config->validation_data, trainer->data_hash);
-    }
-    if (config->validation > 0 || config->validation_data)
-        TRY(trainer->task->open(&request, PART_VALIDATION, validation));
+    const char *options = trainer->config.task_options;
+    trainer->data_hash = hash_data_of(trainer);
+    trainer->options_hash = options && *options ? hash_text(HASH_BEGIN, options) : 0;
+    TRY(open_part(trainer, PART_VALIDATION, &trainer->config.validation, validation));
+    TRY(open_part(trainer, PART_TEST, &trainer->config.test, &trainer->test));
     TRY(trainer->task->open(&request, PART_TRAINING, &trainer->part));
-    return feed_new(trainer->model, trainer->part, &trainer->feed);
+    return feed_new(trainer->model, trainer->part, false, trainer->config.prefetch, &trainer->feed);
+}
+
+static unroll_session_config session_of(const unroll_train_config *config)
+{
+    unroll_session_config session = unroll_session_default();
+    session.mode = UNROLL_TRAIN;
+    session.stateful = 1;
+    session.optimizer = config->rates.optimizer;
+    session.seed = config->seed;
+    session.machine = config->machine;
+    if (session.machine.memory == 0)
+        session.machine.memory = unroll_memory_limit();
+    return session;
+}
+
+/* Does a training with such batches fit into the memory, and has an epoch so many updates? */
+static bool batch_fits(const unroll_trainer *trainer, int64_t updates)
+{
+    struct task_request request = request_of(trainer);
+    unroll_session_config config = session_of(&trainer->config);
+    struct part *part = NULL;
+    uint64_t needed = 0, bytes;
+    if (trainer->task->open(&request, PART_TRAINING, &part) != UNROLL_OK)
+        return false;
+    bool fits = part->batches >= updates * trainer->config.accumulate;
+    config.lengths = part->lengths;
+    config.resets = part->resets;
+    for (int i = 0; i < part->shapes && fits; i++) {
+        config.steps = part->shape[i].steps;
+        config.rows = part->shape[i].rows;
+        fits = session_forecast(trainer->model, &config, &bytes) == UNROLL_OK;
+        needed += bytes;
+    }
+    part_free(part);
+    return fits && needed <= config.machine.memory;
+}
+
+/* A power of two, at most `max`; 0: none fits. */
+static int largest_batch(unroll_trainer trainer, int max, int64_t updates)
+{
+    int batch = 1;
+    while (batch <= max / 2) batch *= 2;
+    for (; batch > 0; batch /= 2) {
+        trainer.config.batch = batch;
+        if (batch_fits(&trainer, updates))
+            break;
+    }
+    return batch;
+}
+
+/* A batch that needs too much memory is refused with one that does not. */
+static unroll_status refuse_memory(const unroll_trainer *trainer)
+{
+    char sentence[512];
+    int below = trainer->config.batch / 2;
+    snprintf(sentence, sizeof sentence, "%s", unroll_last_error());
+    int batch = below > 0 ? largest_batch(*trainer, below, 1) : 0;
+    char *fix = strstr(sentence, "; fix: ");
+    if (batch == 0 || fix == NULL)
+        return fail(UNROLL_RESOURCE, "%s", sentence);
+    *fix = '\0';
+    return fail(UNROLL_RESOURCE, "%s; fix: `batch` %d would fit; or %s", sentence, batch, fix + strlen("; fix: "));
 }
 
 static unroll_status open_sessions(unroll_trainer *trainer, struct part *validation)
 {
-    unroll_session_config config = unroll_session_default();
-    uint64_t memory = trainer->config.machine.memory ? trainer->config.machine.memory : unroll_memory_limit();
-    config.mode = UNROLL_TRAIN;
-    config.steps = trainer->part->shape->steps;
-    config.rows = trainer->part->shape->rows;
-    config.lengths = trainer->part->lengths;
-    config.resets = trainer->part->resets;
-    config.stateful = 1;
-    config.optimizer = trainer->config.rates.optimizer;
-    config.seed = trainer->config.seed;
-    config.machine = trainer->config.machine;
-    config.machine.memory = memory;
-    unroll_status status = unroll_session_new(trainer->model, &config, &trainer->session);
+    unroll_session_config config = session_of(&trainer->config);
+    uint64_t memory = config.machine.memory;
+    unroll_status status = shaped_open(trainer->model, trainer->part, config, &trainer->sessions);
+    trainer->session = trainer->sessions.session[0];
+    if (status == UNROLL_RESOURCE && trainer->config.machine.comm == NULL)
+        status = refuse_memory(trainer);
     if (status != UNROLL_OK || validation == NULL) {
         part_free(validation);
         return status;
     }
-    uint64_t used = unroll_session_memory_estimate(trainer->session);
+    uint64_t used = shaped_memory_estimate(&trainer->sessions);
     config.machine.memory = memory > used ? memory - used : 1;
-    return evaluator_new(trainer->model, trainer->task, validation, &config.machine, &trainer->evaluator);
+    return evaluator_new(trainer->model, trainer->task, validation, &config.machine, false, &trainer->evaluator);
 }
 
 /* A model made without a schema takes the data's, so that its file can be used without them. */
@@ -140,9 +238,10 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
     TRY(schedule_find(config->schedule, &trainer->schedule));
     trainer->total_steps = config->total_steps;
     if (trainer->total_steps == 0)
-        trainer->total_steps = DEFAULT_EPOCHS * trainer->part->batches;
+        trainer->total_steps = DEFAULT_EPOCHS * trainer_steps_per_epoch(trainer);
     trainer->sync_interval = steps_between_syncs(config);
     trainer->state.plateau = plateau_new();
+    trainer->state.best_loss = trainer->state.best_metric = INFINITY;
     return UNROLL_OK;
 }
 
@@ -153,7 +252,7 @@ static uint64_t hash_course(const unroll_trainer *trainer)
     const unroll_hyperparameters *r = &config->rates;
     const double numbers[] = {r->learning_rate,
                               r->clip,
-                              config->validation,
+                              config->validation.share,
                               (double)config->warmup,
                               (double)trainer->total_steps,
                               config->stateful,
@@ -202,131 +301,35 @@ void unroll_trainer_free(unroll_trainer *trainer)
     if (trainer == NULL)
         return;
     snapshot_free(trainer->snapshot);
+    free(trainer->details);
     evaluator_free(trainer->evaluator);
-    unroll_session_free(trainer->session);
     feed_end(&trainer->feed);
+    shaped_close(&trainer->sessions);
+    part_free(trainer->test);
     part_free(trainer->part);
     release(trainer);
 }
 
-/* ---- stepping ---- */
-
-void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps)
+int64_t trainer_steps_per_epoch(const unroll_trainer *trainer)
 {
-    trainer->total_steps = total_steps;
-}
-
-static unroll_hyperparameters rates_now(const unroll_trainer *trainer)
-{
-    unroll_hyperparameters rates = trainer->config.rates;
-    struct schedule_moment moment = {trainer->state.step, trainer->config.warmup, trainer->total_steps,
-                                     &trainer->state.plateau};
-    rates.learning_rate *= schedule_factor(trainer->schedule, &moment);
-    return rates;
-}
-
-static unroll_status train_on_batch(unroll_trainer *trainer, const unroll_hyperparameters *rates, unroll_result *result)
-{
-    feed_fill(&trainer->feed, trainer->state.cursor.epoch, trainer->state.cursor.window);
-    if (trainer->feed.arrays.begins || !trainer->config.stateful)
-        TRY(unroll_clear_states(trainer->session));
-    return unroll_step(trainer->session, &trainer->feed.batch, rates, result);
-}
-
-/* The first step of a process, then each whose number is a multiple. */
-static bool is_time_to_sync(const unroll_trainer *trainer)
-{
-    return !trainer->synced || (trainer->state.step + 1) % trainer->sync_interval == 0;
-}
-
-unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
-{
-    const struct trainer_state *state = &trainer->state;
-    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
-    *progress = (unroll_progress){sizeof *progress,
-                                  .step = state->step,
-                                  .epoch = (double)state->cursor.epoch +
-                                           (double)state->cursor.window / (double)trainer->part->batches,
-                                  .loss = trainer->result.loss,
-                                  .norm = trainer->result.norm,
-                                  .learning_rate = state->learning_rate,
-                                  .items = state->items,
-                                  .item = trainer->task->item(trainer->data),
-                                  .steps_per_epoch = trainer->part->batches,
-                                  .best_validation = state->plateau.best,
-                                  .best_step = state->best_step,
-                                  .since_best = state->since_best};
-    return UNROLL_OK;
-}
-
-unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
-{
-    struct trainer_state *state = &trainer->state;
-    unroll_hyperparameters rates = rates_now(trainer);
-    bool looks = is_time_to_sync(trainer);
-    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
-    unroll_status status = train_on_batch(trainer, &rates, looks ? &trainer->result : NULL);
-
-    if (status != UNROLL_OK)
-        return fail(status, "step %" PRId64 ": %s", state->step + 1, unroll_last_error());
-    state->step++;
-    trainer->unseen++;
-    state->items += trainer->feed.arrays.items;
-    if (++state->cursor.window == trainer->part->batches)
-        state->cursor = (struct cursor){state->cursor.epoch + 1, 0};
-    state->learning_rate = rates.learning_rate;
-    TRY(unroll_trainer_progress(trainer, progress));
-    progress->synced = looks ? trainer->unseen : 0;
-    trainer->synced |= looks;
-    trainer->unseen = looks ? 0 : trainer->unseen;
-    return UNROLL_OK;
-}
-
-unroll_status trainer_sync(unroll_trainer *trainer)
-{
-    if (trainer->unseen == 0)
-        return UNROLL_OK;
-    double norm = trainer->result.norm;
-    TRY(unroll_loss_result(trainer->session, &trainer->result));
-    if (trainer->result.norm == 0) /* of devices that don't keep it */
-        trainer->result.norm = norm;
-    trainer->unseen = 0;
-    return UNROLL_OK;
-}
-
-unroll_status unroll_trainer_validate(unroll_trainer *trainer, unroll_evaluation *found)
-{
-    return unroll_trainer_validate_while(trainer, NULL, NULL, found);
-}
-
-static void take_validation(struct trainer_state *state, double loss)
-{
-    bool is_best = loss < state->plateau.best;
-    state->best_step = is_best ? state->step : state->best_step;
-    state->since_best = is_best ? 0 : state->since_best + 1;
-    plateau_report(&state->plateau, loss);
-}
-
-unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *), void *data,
-                                            unroll_evaluation *found)
-{
-    if (trainer->evaluator == NULL)
-        return fail(UNROLL_USAGE, "there is nothing to validate on: the trainer was made with validation 0");
-    TRY(evaluator_run(trainer->evaluator, goes_on, data, found));
-    if (!isnan(found->loss))
-        take_validation(&trainer->state, found->loss);
-    return UNROLL_OK;
-}
-
-void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_evaluation *described)
-{
-    *described = (unroll_evaluation){.loss = loss};
-    if (trainer->evaluator)
-        evaluator_describe(trainer->evaluator, loss, described);
+    return (trainer->part->batches + trainer->config.accumulate - 1) / trainer->config.accumulate;
 }
 
 uint64_t unroll_trainer_memory_estimate(const unroll_trainer *trainer)
 {
-    uint64_t bytes = unroll_session_memory_estimate(trainer->session) + snapshot_bytes(trainer);
+    uint64_t bytes = shaped_memory_estimate(&trainer->sessions) + snapshot_bytes(trainer);
     return trainer->evaluator ? bytes + evaluator_memory_estimate(trainer->evaluator) : bytes;
+}
+
+unroll_status unroll_trainer_batch(unroll_model *model, const unroll_dataset *dataset,
+                                   const unroll_train_config *config, int max, int *batch)
+{
+    unroll_trainer trial = {.model = model, .data = dataset, .config = *config};
+    TRY(check_config(config));
+    TRY(task_find(config->task, model, dataset, &trial.task));
+    TRY(trial.task->check(model, dataset));
+    TRY(give_schema(&trial));
+    *batch = largest_batch(trial, max, FEWEST_UPDATES);
+    *batch = *batch > 0 ? *batch : 1;
+    return UNROLL_OK;
 }

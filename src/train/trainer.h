@@ -1,4 +1,4 @@
-/* What a trainer is made of, for trainer.c, which steps it, and checkpoint.c, which keeps it.
+/* What a trainer is made of, for trainer.c, which makes it, steps.c, which runs it, and checkpoint.c, which keeps it.
  * Not the public interface: that is unroll.h. */
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
@@ -8,6 +8,7 @@
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/schedule.h"
+#include "train/shapes.h"
 
 /* The next batch. */
 struct cursor {
@@ -20,7 +21,9 @@ struct trainer_state {
     int64_t items;        /* trained on so far */
     struct cursor cursor; /* the next batch */
     struct plateau plateau;
-    int64_t best_step;    /* at plateau.best; 0: before the first, or of a checkpoint that does not say it */
+    int64_t best_step;    /* of the best validation; 0: before the first, or of a checkpoint that does not say it */
+    double best_loss;     /* its loss; infinite before the first */
+    double best_metric;   /* its compared metric; infinite: not known */
     int64_t since_best;   /* validations */
     double learning_rate; /* of the last update; 0: as best_step */
 };
@@ -32,11 +35,16 @@ struct unroll_trainer {
     unroll_train_config config; /* its strings belong to the caller and are not used after new */
     const struct schedule *schedule;
     int64_t total_steps;
-    uint64_t data_hash; /* of all data, those to validate on too: a cursor is of these */
-    struct part *part;  /* that is trained on */
+    uint64_t data_hash;    /* of all data, those to validate on too: a cursor is of these */
+    uint64_t options_hash; /* of the task's options; 0: there are none */
+    struct part *part;     /* that is trained on */
     struct feed feed;
-    unroll_session *session;
+    struct shaped sessions;
+    unroll_session *session;          /* the first of them: what optimizers and carried states are asked of */
     struct evaluator *evaluator;      /* NULL: nothing is validated on */
+    struct part *test;                /* NULL: there is none */
+    char *details;                    /* of the best validation; NULL: the task tells none */
+    double stepping, waited;          /* seconds of all steps; of these waiting for batches */
     struct unroll_snapshot *snapshot; /* NULL before the first checkpoint */
     struct trainer_state state;
     unroll_result result; /* of the last look */
@@ -47,6 +55,8 @@ struct unroll_trainer {
 
 /* Are the steps that nobody looked at sound? Before a checkpoint. */
 unroll_status trainer_sync(unroll_trainer *trainer);
+
+int64_t trainer_steps_per_epoch(const unroll_trainer *trainer);
 
 void snapshot_free(struct unroll_snapshot *snapshot);
 uint64_t snapshot_bytes(const unroll_trainer *trainer); /* that its first checkpoint takes */

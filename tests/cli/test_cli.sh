@@ -284,7 +284,7 @@ holds "standard input, numbered out" cmp -s runs/stdin/model.safetensors runs/st
 unroll eval run text.txt > output
 holds "eval" grep -Eq '^[0-9.]+ nats \(unigrams [0-9.]+\), [0-9.]+ bits per character, perplexity [0-9.]+, [0-9]+ characters$' output
 unroll eval run/model.safetensors - --json < text.txt > output
-holds "eval --json" grep -q '^{"nats":.*"floor":.*"bits_per_character":.*"perplexity":.*"characters":' output
+holds "eval --json" grep -q '^{"loss":.*"floor":.*"nats":.*"bits_per_character":.*"perplexity":.*"characters":' output
 # So many rows and units that products are made another way (of bf16x3 splits, of steps whose weights have copies of their own).
 head -c 3000 text.txt > valid.txt
 unroll train text.txt --val valid.txt --hidden 256 --layers 2 --batch 32 --bptt 4 --steps 4 --validate-every 2 --threads 1 \
@@ -334,7 +334,7 @@ holds "a validation file is kept by its path" grep -q "\"val\": \"$place/part.tx
 unroll eval words part.txt > output
 holds "eval of words" grep -Eq '^[0-9.]+ nats \(unigrams [0-9.]+\), [0-9.]+ bits per word, perplexity [0-9.]+, [0-9]+ words$' output
 unroll eval words part.txt --json > output
-holds "eval of words --json" grep -q '^{"nats":.*"floor":.*"bits_per_word":.*"perplexity":.*"words":' output
+holds "eval of words --json" grep -q '^{"loss":.*"floor":.*"nats":.*"bits_per_word":.*"perplexity":.*"words":' output
 unroll sample words --prompt "the zebra" --length 200 > output
 holds "no unknown word is written" test "$(grep -c '<unk>' output)" -eq 0
 holds "words are separated" grep -q '^the zebra .* .*' <(tr '\n' ' ' < output)

@@ -282,7 +282,7 @@ static unroll_trainer *trainer_of(unroll_model *model, const unroll_dataset *tex
 {
     unroll_train_config config = unroll_train_default();
     unroll_trainer *trainer = NULL;
-    config.batch = 2, config.bptt = 4, config.validation = 0;
+    config.batch = 2, config.bptt = 4, config.validation.share = 0;
     config.machine.device = "cuda", config.machine.precision = "fp16";
     CHECK(unroll_trainer_new(model, text, &config, &trainer) == UNROLL_OK, "%s", unroll_last_error());
     return trainer;

@@ -155,20 +155,20 @@ static void test_counts(void)
     CHECK(divide(&request, &data->column[1], count, owner) && count[0] == 38 && owner[37] == PART_TRAINING &&
               owner[38] == PART_VALIDATION && owner[44] == PART_VALIDATION && owner[45] == PART_TEST,
           "train | validation | test");
-    request.validation = (struct held_out){.share = 0.2};
+    request.validation = (unroll_held_out){.share = 0.2};
     CHECK(divide(&request, &data->column[1], count, owner) && count[1] == 9 && count[2] == 5 && owner[45] == PART_TEST,
           "a share of what a count leaves: %zu", count[1]);
     CHECK(divide(&request, &data->column[1], count, again) && memcmp(owner, again, sizeof owner) == 0,
           "again the same");
     request.seed = 2;
     CHECK(divide(&request, &data->column[1], count, again) && memcmp(owner, again, sizeof owner) != 0, "by the seed");
-    request.test = (struct held_out){.data = data, .count = 3};
+    request.test = (unroll_held_out){.data = data, .count = 3};
     CHECK(members_find(&request, PART_TEST, NULL, &members) == UNROLL_OK && members.count == 50 && !members.sequence,
           "other data go before a count");
     CHECK(members_find(&request, PART_ALL, NULL, &members) == UNROLL_OK && members.count == 50, "all");
-    request.test = (struct held_out){.count = 50};
+    request.test = (unroll_held_out){.count = 50};
     CHECK_REFUSED(members_find(&request, PART_TEST, NULL, &members), UNROLL_DATA, "none is left to train on; fix");
-    request.test = (struct held_out){.share = 0.5}, request.validation = (struct held_out){.share = 0.5};
+    request.test = (unroll_held_out){.share = 0.5}, request.validation = (unroll_held_out){.share = 0.5};
     CHECK_REFUSED(members_find(&request, PART_TRAINING, NULL, &members), UNROLL_DATA, "is left to train on beside");
 }
 

@@ -134,7 +134,7 @@ static unroll_train_config config_of(const char *task, const char *options)
     config.batch = 16;
     config.rates.learning_rate = 1e-2;
     config.warmup = 10;
-    config.validation = 0.2;
+    config.validation.share = 0.2;
     config.machine.threads = 1;
     return config;
 }
@@ -249,11 +249,11 @@ static void check_file(unroll_model **model, const unroll_dataset *data)
 {
     unroll_evaluation here, there;
     unroll_model *loaded = NULL;
-    MUST(unroll_evaluate(*model, data, NULL, &here));
+    MUST(unroll_evaluate(*model, data, NULL, &here, NULL));
     MUST(unroll_model_save(*model, inside("model.safetensors")));
     if (!MUST(unroll_model_load(inside("model.safetensors"), &loaded)))
         return;
-    MUST(unroll_evaluate(loaded, data, NULL, &there));
+    MUST(unroll_evaluate(loaded, data, NULL, &there, NULL));
     CHECK(here.loss == there.loss && here.metric[0].value == there.metric[0].value && here.examples == there.examples,
           "%g and %g from the file", here.metric[0].value, there.metric[0].value);
     unroll_model_free(*model);
@@ -334,7 +334,7 @@ static void test_refused(void)
     data->columns = 1;
     CHECK_REFUSED(unroll_task_network("classify", NULL, data, &spec, NULL), UNROLL_DATA,
                   "no column of the data has it");
-    CHECK_REFUSED(unroll_evaluate(model, data, NULL, &(unroll_evaluation){0}), UNROLL_DATA,
+    CHECK_REFUSED(unroll_evaluate(model, data, NULL, &(unroll_evaluation){0}, NULL), UNROLL_DATA,
                   "nothing to compare answers with");
     unroll_model_free(model);
 }

@@ -171,7 +171,7 @@ static unroll_status toy_part(const struct task_request *request, enum part_of w
                               .shapes = 1,
                               .lengths = true,
                               .fill = toy_fill};
-    toy->part.items = toy->data->begin[toy->first + toy->sequences] - toy->data->begin[toy->first];
+    toy->part.items = toy->part.examples = toy->data->begin[toy->first + toy->sequences] - toy->data->begin[toy->first];
     toy->part.batches = (int64_t)(toy->sequences - 1) / toy->part.shape->rows + 1;
     find_floor(toy);
     *part = &toy->part;
@@ -326,9 +326,10 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
     unroll_evaluation before, after, again, validated, described;
     unroll_trainer *trainer = NULL;
     unroll_progress progress = {.size = sizeof progress};
-    config.batch = 4, config.bptt = 12, config.rates.learning_rate = 2e-2, config.validation = 0.2, config.warmup = 2;
+    config.batch = 4, config.bptt = 12, config.rates.learning_rate = 2e-2, config.validation.share = 0.2,
+    config.warmup = 2;
     config.machine.device = machine.device = device;
-    MUST(unroll_evaluate(m[0], data, &machine, &before));
+    MUST(unroll_evaluate(m[0], data, &machine, &before, NULL));
     for (int turn = 0; turn < 3; turn++) {
         MUST(unroll_trainer_new(m[turn > 0], data, &config, &trainer));
         if (turn == 2)
@@ -345,9 +346,9 @@ static unroll_model *check_training(const unroll_dataset *data, const char *devi
     CHECK(progress.items == 7 * (int64_t)data->begin[40], "%d steps", (int)progress.items);
     CHECK(!memcmp(m[0]->values, m[1]->values, m[0]->count * sizeof(float)), "%s: resumed, it has other weights",
           device);
-    MUST(unroll_evaluate(m[0], data, &machine, &after));
+    MUST(unroll_evaluate(m[0], data, &machine, &after, NULL));
     if (MUST(unroll_model_load(inside("ckpt/model.safetensors"), &loaded)))
-        MUST(unroll_evaluate(loaded, data, &machine, &again));
+        MUST(unroll_evaluate(loaded, data, &machine, &again, NULL));
     CHECK(loaded && strcmp(loaded->task, "toy") == 0, "the model's file has forgotten the task");
     CHECK(!memcmp(&after, &again, sizeof after), "%s: %g, loaded %g", device, after.loss, again.loss);
     CHECK(after.loss < 0.5 * after.floor && after.loss < 0.5 * before.loss &&
@@ -371,7 +372,7 @@ static void check_identity(const unroll_dataset *data)
     unroll_trainer *trainer = NULL;
     other = toy_task, other.name = "game";
     MUST(task_add(&other));
-    config.batch = 4, config.bptt = 12, config.validation = 0.2, config.task = "game";
+    config.batch = 4, config.bptt = 12, config.validation.share = 0.2, config.task = "game";
     if (MUST(unroll_trainer_new(model, data, &config, &trainer)))
         CHECK_REFUSED(unroll_trainer_load(trainer, inside("ckpt")), UNROLL_USAGE,
                       "made with task = toy, this training has game");

@@ -183,7 +183,7 @@ static void check_training(const unroll_dataset *text, const char *device, const
     config.machine.device = machine.device = device;
     config.schedule = "sawtooth", config.warmup = 0;
     MUST(unroll_hyperparameters_set(&config.rates, "pull", 0.7));
-    MUST(unroll_evaluate(m[0], text, &machine, &before));
+    MUST(unroll_evaluate(m[0], text, &machine, &before, NULL));
     for (int turn = 0; turn < 3; turn++) { /* straight on; then in two trainings */
         MUST(unroll_trainer_new(m[turn > 0], text, &config, &trainer));
         if (turn == 2)
@@ -203,9 +203,9 @@ static void check_training(const unroll_dataset *text, const char *device, const
     unroll_trainer_free(trainer);
     char path[300];
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
-    MUST(unroll_evaluate(m[0], text, &machine, &after));
+    MUST(unroll_evaluate(m[0], text, &machine, &after, NULL));
     if (MUST(unroll_model_load(path, &loaded)))
-        MUST(unroll_evaluate(loaded, text, &machine, &again));
+        MUST(unroll_evaluate(loaded, text, &machine, &again, NULL));
     CHECK(after.loss == again.loss && after.loss < before.loss - 0.1, "%s: %g nats before, %g after, %g loaded", device,
           before.loss, after.loss, again.loss);
     unroll_model_free(loaded);

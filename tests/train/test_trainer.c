@@ -138,7 +138,7 @@ static void test_epochs_begin_with_zero_states(void)
     unroll_train_config config = small_config();
     unroll_spec spec = small_spec(text);
     struct training training;
-    config.validation = 0;
+    config.validation.share = 0;
     config.rates.learning_rate = 0;
     spec.dropout = 0;
     MUST(unroll_model_new(&spec, 3, &training.model));
@@ -232,14 +232,15 @@ static void test_refused_configurations(const unroll_dataset *text)
     REFUSED(config.batch = 0, UNROLL_USAGE, "batch = 0");
     REFUSED(config.bptt = -1, UNROLL_USAGE, "bptt = -1");
     REFUSED(config.bptt = 100000, UNROLL_DATA, "too few for batch 4");
-    REFUSED(config.validation = 0.6, UNROLL_USAGE, "validation = 0.6");
-    REFUSED(config.validation = 1e-9, UNROLL_DATA, "too little to validate on");
+    REFUSED(config.validation.share = 0.6, UNROLL_USAGE, "validation = 0.6");
+    REFUSED(config.validation.share = 1e-9, UNROLL_DATA, "too little for `validation`");
     REFUSED(config.schedule = "linear", UNROLL_USAGE, "no schedule 'linear'");
-    REFUSED((config.schedule = "plateau", config.validation = 0), UNROLL_USAGE, "'plateau' follows the validation");
+    REFUSED((config.schedule = "plateau", config.validation.share = 0), UNROLL_USAGE,
+            "'plateau' follows the validation");
     REFUSED(config.warmup = -1, UNROLL_USAGE, "warmup = -1");
     REFUSED(config.rates = unroll_hyperparameters_default("adamax"), UNROLL_USAGE, "there is no optimizer");
     config = small_config();
-    config.validation = 0;
+    config.validation.share = 0;
     if (MUST(unroll_trainer_new(model, text, &config, &trainer)))
         CHECK_REFUSED(unroll_trainer_validate(trainer, &found), UNROLL_USAGE, "nothing to validate on");
     unroll_trainer_free(trainer);
@@ -285,7 +286,7 @@ static void test_evaluation(bool quick)
         unroll_dataset *text = make_text(sizes[i], 2);
         double expected = evaluate_slowly(training.model, text);
         unroll_evaluation found = {0};
-        MUST(unroll_evaluate(training.model, text, NULL, &found));
+        MUST(unroll_evaluate(training.model, text, NULL, &found, NULL));
         CHECK(found.metric[3].value == (double)sizes[i] - 1, "%g characters", found.metric[3].value);
         CHECK(fabs(found.loss - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i],
               found.loss, expected);
@@ -509,7 +510,7 @@ static void test_mismatches_are_refused(const unroll_dataset *text)
     OTHER(config.rates = unroll_hyperparameters_default("sgd"), text,
           "made with optimizer = adam, this training has sgd");
     OTHER(config.seed = 8, text, "made with seed = 7, this training has 8");
-    OTHER(config.validation = 0.2, text, "items to train on, this training has ");
+    OTHER(config.validation.share = 0.2, text, "items to train on, this training has ");
     OTHER(config.rates.learning_rate = 2e-2, text, "made with base_learning_rate = 0.01, this training has 0.02");
     OTHER(config.rates.clip = 2, text, "made with clip_norm = 1, this training has 2");
     OTHER(config.schedule = "constant", text, "made with schedule = cosine, this training has constant");

@@ -36,7 +36,7 @@ static void train(unroll_model *model, const unroll_dataset *text)
     config.bptt = 32;
     config.rates.learning_rate = 0.01;
     config.schedule = "constant";
-    config.validation = 0;
+    config.validation.share = 0;
     if (!MUST(unroll_trainer_new(model, text, &config, &trainer)))
         exit(check_finish("weights_loss"));
     for (int i = 0; i < UPDATES; i++) MUST(unroll_trainer_step(trainer, &progress));
@@ -49,7 +49,7 @@ static double loss_with(unroll_model *model, const unroll_dataset *text, const c
     unroll_machine machine = unroll_machine_default();
     machine.threads = 1;
     machine.dtype = weights;
-    MUST(unroll_evaluate(model, text, &machine, &found));
+    MUST(unroll_evaluate(model, text, &machine, &found, NULL));
     return found.loss;
 }
 

@@ -232,7 +232,7 @@ static void test_model_file(const unroll_dataset *text)
     MUST(model_set_vocabulary(model, text->column->vocabulary, text->column->vocabulary_size));
     CHECK(unroll_model_token_kind(model) == UNROLL_CHARACTERS, "set_symbols is for characters");
     unroll_evaluation found;
-    CHECK_REFUSED(unroll_evaluate(model, text, NULL, &found), UNROLL_DATA, "reads characters");
+    CHECK_REFUSED(unroll_evaluate(model, text, NULL, &found, NULL), UNROLL_DATA, "reads characters");
     unroll_model_free(model);
 }
 
@@ -271,7 +271,7 @@ static unroll_train_config small_config(void)
     config.batch = 4;
     config.bptt = 10;
     config.machine.threads = 1;
-    config.validation = 0.25;
+    config.validation.share = 0.25;
     return config;
 }
 
@@ -299,8 +299,8 @@ static void test_validation_data(const unroll_dataset *text)
         unroll_model *model = new_model(text);
         unroll_trainer *trainer = NULL;
         unroll_progress progress = {.size = sizeof progress};
-        config.validation_data = with_data ? &last : NULL;
-        config.validation = with_data ? 0 : 0.25;
+        config.validation.data = with_data ? &last : NULL;
+        config.validation.share = with_data ? 0 : 0.25;
         if (MUST(unroll_trainer_new(model, with_data ? &first : text, &config, &trainer))) {
             MUST(unroll_trainer_step(trainer, &progress));
             MUST(unroll_trainer_validate(trainer, &found[with_data]));
@@ -318,9 +318,9 @@ static void test_bad_validation_data(const unroll_dataset *text)
     unroll_train_config config = small_config();
     unroll_model *model = new_model(text);
     unroll_trainer *trainer;
-    config.validation_data = &one;
+    config.validation.data = &one;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "nothing to predict");
-    config.validation_data = other;
+    config.validation.data = other;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "tokens and the text");
     unroll_dataset_free(other);
     unroll_model_free(model);

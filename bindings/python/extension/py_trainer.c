@@ -146,7 +146,11 @@ static const struct field config_fields[] = {
     C(schedule, FIELD_TEXT),
     C(warmup, FIELD_LONG),
     C(total_steps, FIELD_LONG),
-    C(validation, FIELD_DOUBLE),
+    C(accumulate, FIELD_INT),
+    C(batch_tokens, FIELD_LONG),
+    C(prefetch, FIELD_INT),
+    {"validation", FIELD_DOUBLE, offsetof(unroll_train_config, validation.share), NULL},
+    {"test", FIELD_DOUBLE, offsetof(unroll_train_config, test.share), NULL},
     C(seed, FIELD_UNSIGNED),
     C(log_interval, FIELD_INT),
     C(new_hyperparameters, FIELD_INT),
@@ -167,6 +171,8 @@ static const struct field progress_fields[] = {
     P(steps_per_epoch, FIELD_LONG),
     P(synced, FIELD_INT),
     P(best_validation, FIELD_DOUBLE),
+    P(best_metric, FIELD_DOUBLE),
+    P(waited, FIELD_DOUBLE),
     P(best_step, FIELD_LONG),
     P(since_best, FIELD_LONG),
     {NULL, 0, 0, NULL},
@@ -224,7 +230,7 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     }
     if (taken) {
         model_object *m = (model_object *)model;
-        config.validation_data = validation ? ((dataset_object *)validation)->dataset : NULL;
+        config.validation.data = validation ? ((dataset_object *)validation)->dataset : NULL;
         UNLOCKED(&m->lock,
                  status = unroll_trainer_new(m->model, ((dataset_object *)dataset)->dataset, &config, &trainer));
         made = status == UNROLL_OK ? wrap_trainer(type, trainer, model, dataset, validation) : raise_status(status);
@@ -363,7 +369,8 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
         !fields_take("an evaluation", fields, keywords, &on))
         return NULL;
     model_object *m = (model_object *)model;
-    UNLOCKED(&m->lock, status = unroll_evaluate(m->model, ((dataset_object *)dataset)->dataset, &on.machine, &found));
+    UNLOCKED(&m->lock,
+             status = unroll_evaluate(m->model, ((dataset_object *)dataset)->dataset, &on.machine, &found, NULL));
     return status == UNROLL_OK ? measured(&found) : raise_status(status);
 }
 

@@ -1,0 +1,49 @@
+#include "data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "console.h"
+
+/* "tokens=words,vocab=500": those that are not as they are anyway, since each reader has its own. */
+static void reader_options(const struct settings *s, char *text, size_t size)
+{
+    size_t at = 0;
+    *text = '\0';
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (options[id].of_reader && strcmp(text_of(s, (enum option_id)id), options[id].fallback) && at < size)
+            at += (size_t)snprintf(text + at, size - at, "%s%s=%s", at ? "," : "", options[id].name,
+                                   text_of(s, (enum option_id)id));
+}
+
+unroll_status data_open(const struct settings *s, enum option_id id, const unroll_model *model, unroll_dataset **data)
+{
+    unroll_dataset_config config = unroll_dataset_default();
+    char chosen[256] = "";
+    if (model == NULL)
+        reader_options(s, chosen, sizeof chosen);
+    config.reader = text_of(s, OPTION_READER);
+    config.options = model ? NULL : chosen;
+    config.model = model;
+    return complain_library(unroll_dataset_open(text_of(s, id), &config, data));
+}
+
+unroll_status data_held_out(const struct settings *s, enum option_id id, const unroll_model *model,
+                            unroll_dataset **file, unroll_held_out *part)
+{
+    double number = number_of(s, id);
+    *part = (unroll_held_out){.share = number < 1 ? number : 0};
+    if (isnan(number)) {
+        TRY(data_open(s, id, model, file));
+        *part = (unroll_held_out){.data = *file};
+    } else if (number >= 1 && number == floor(number)) {
+        part->count = (int64_t)number;
+    } else if (number > 0.5) {
+        return complain(UNROLL_USAGE,
+                        "--%s: '%s' is neither a share nor a count; fix: give up to 0.5 of the data, a whole number of "
+                        "its last examples or steps, or a file",
+                        options[id].name, text_of(s, id));
+    }
+    return UNROLL_OK;
+}

@@ -1,0 +1,181 @@
+/* The end of a training: the weights that are kept are measured, and what came of it is told. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "console.h"
+#include "evaluation.h"
+#include "network.h"
+#include "output.h"
+#include "train_loop.h"
+#include "unroll_advanced.h"
+
+bool loop_validates(const struct loop *loop) { return number_of(loop->t->settings, OPTION_VALIDATION) != 0; }
+
+bool loop_is_out_of_patience(const struct loop *loop)
+{
+    int64_t patience = integer_of(loop->t->settings, OPTION_PATIENCE);
+    return patience > 0 && loop->progress.since_best >= patience;
+}
+
+/* ---- the weights that are kept ---- */
+
+/* Only rank 0 knows the files. -1: there is no best, or it is the newest. */
+static unroll_status agree_on_best(const struct loop *loop, int64_t *step)
+{
+    const struct run *run = &loop->t->run;
+    double best = ranks_lead(&loop->t->ranks) && run->best != run->newest ? (double)run->best : 0;
+    unroll_status status = unroll_comm_sum(loop->t->ranks.comm, &best, 1);
+    *step = best > 0 ? (int64_t)best : -1;
+    return complain_library(status);
+}
+
+/* What a plot draws beside curves. */
+static unroll_status keep_details(const struct loop *loop, const char *details)
+{
+    char path[PATH_MAX];
+    if (details == NULL || loop->t->run.watches)
+        return UNROLL_OK;
+    run_path(&loop->t->run, RUN_DETAILS, path);
+    return replace_file(path, details, strlen(details));
+}
+
+static unroll_status test(struct loop *loop)
+{
+    char *details = NULL;
+    TRY(complain_library(unroll_trainer_test(loop->t->trainer, &loop->test, &details)));
+    unroll_status status = keep_details(loop, details);
+    free(details);
+    return status;
+}
+
+unroll_status loop_measure_kept(struct loop *loop)
+{
+    const struct training *t = loop->t;
+    bool measures = loop_validates(loop) && loop->best.metrics == 0, tests = number_of(t->settings, OPTION_TEST) != 0;
+    const char *details = unroll_trainer_details(t->trainer);
+    char path[PATH_MAX];
+    int64_t best;
+    if (!tests)
+        TRY(keep_details(loop, details));
+    if (!measures && !tests)
+        return UNROLL_OK;
+    TRY(agree_on_best(loop, &best));
+    if (best >= 0) {
+        run_checkpoint(&t->run, best, path);
+        TRY(complain_library(unroll_trainer_load(t->trainer, path)));
+    }
+    if (measures)
+        TRY(complain_library(unroll_trainer_validate(t->trainer, &loop->best)));
+    return tests ? test(loop) : UNROLL_OK;
+}
+
+/* ---- telling ---- */
+
+static unroll_status print_result(const struct loop *loop)
+{
+    bool has_validation = loop->best.metrics > 0, has_test = loop->test.metrics > 0;
+    const struct run *run = &loop->t->run;
+    const double value[] = {loop_loss(loop), run->validation, loop->progress.best_validation,
+                            loop_speed(loop, loop->steps_here, loop->stepping)};
+    json_t *number[4], *ranks = ranks_to_json(&loop->t->ranks, loop->all);
+    for (int i = 0; i < 4; i++) number[i] = isfinite(value[i]) ? json_real(value[i]) : json_null();
+    return print_json(json_pack("{sI sf so so so so sf ss so* so* so*}", "steps", (json_int_t)loop->progress.step,
+                                "epochs", loop->progress.epoch, "train_loss", number[0], "val_loss", number[1],
+                                "best_val_loss", number[2], "items_per_second", number[3], "seconds",
+                                loop_seconds(loop), "out", run->directory, "val",
+                                has_validation ? evaluation_to_json(&loop->best) : NULL, "test",
+                                has_test ? evaluation_to_json(&loop->test) : NULL, "ranks", ranks));
+}
+
+/* What a newcomer would want to do now, as commands to copy. */
+static void say_next(const struct loop *loop)
+{
+    static const struct {
+        const char *name, *does;
+    } commands[] = {{"sample", "write text"}, {"plot", "draw the curves"}};
+    const struct settings *s = loop->t->settings;
+    const struct run *run = &loop->t->run;
+    const char *limit = loop_is_out_of_patience(loop) ? "patience 0"
+                        : is_given(s, OPTION_FOR)     ? "for TIME"
+                        : is_given(s, OPTION_STEPS)   ? "steps N"
+                                                      : "epochs N";
+    char word[PATH_MAX];
+    as_word(word, sizeof word, run->directory);
+    const int width = (int)(strlen("unroll train --resume  --") + strlen(word) + strlen(limit));
+    say("saved %s%s; next:", run->directory, run->best >= 0 ? " with the best weights" : "");
+    for (size_t i = !unroll_can_sample(loop->t->model); i < sizeof commands / sizeof *commands; i++)
+        say("  unroll %s %-*s  %s", commands[i].name, width - (int)strlen("unroll  ") - (int)strlen(commands[i].name),
+            word, commands[i].does);
+    say("  unroll train --resume %s --%s  go on", word, limit);
+}
+
+/* ", 2.310 bits per character": what people compare. */
+static void describe_best(const struct loop *loop, char text[ROOM])
+{
+    char metric[NUMBER_TEXT];
+    unroll_evaluation best = loop->best;
+    if (best.metrics == 0)
+        unroll_trainer_describe(loop->t->trainer, loop->progress.best_validation, &best);
+    if (best.metrics > 0 && !isnan(best.metric[best.compared].value))
+        snprintf(text, ROOM, ", %s", metric_text(&best.metric[best.compared], metric));
+}
+
+/* A part of the time above a tenth, of a training that is long enough for it to matter. */
+static void say_input_bound(const struct loop *loop)
+{
+    if (loop->progress.waited > 0.1 && loop->stepping > 2)
+        say("input-bound: %.0f%% of the time waits for %s; fix: a faster disk for it, or more work a step (--hidden, "
+            "--batch)",
+            100 * loop->progress.waited, text_of(loop->t->settings, OPTION_DATA));
+}
+
+static void say_result(const struct loop *loop)
+{
+    const struct run *run = &loop->t->run;
+    const unroll_progress *progress = &loop->progress;
+    char steps[NUMBER_TEXT], number[NUMBER_TEXT], clock[NUMBER_TEXT];
+    char validation[2 * ROOM] = "", speed[ROOM] = "", best[ROOM] = "", line[4 * ROOM];
+    double items = loop_speed(loop, loop->steps_here, loop->stepping);
+    if (isfinite(items)) /* a run that was done already has none */
+        snprintf(speed, sizeof speed, " at %s %s/s", with_prefix(number, items), loop->progress.item);
+    if (loop_is_out_of_patience(loop))
+        say("%" PRId64 " validations since the best: that is enough (--patience)", progress->since_best);
+    say("done: %s steps, %.2f epochs, %s%s", with_commas(steps, progress->step), progress->epoch,
+        as_clock(clock, loop_seconds(loop)), speed);
+    if (isfinite(progress->best_validation)) {
+        describe_best(loop, best);
+        snprintf(validation, sizeof validation, ", val %.4f (best %.4f at step %s%s)", run->validation,
+                 progress->best_validation, with_commas(steps, progress->best_step), best);
+    }
+    say("  loss %.4f%s", loop_loss(loop), validation);
+    if (loop->test.metrics > 0) {
+        evaluation_to_text(&loop->test, line, sizeof line);
+        say("  test %s", line);
+    }
+    say_input_bound(loop);
+    say_next(loop);
+}
+
+unroll_status loop_explain_divergence(const struct loop *loop)
+{
+    const struct run *run = &loop->t->run;
+    const struct settings *s = loop->t->settings;
+    double clip = number_of(s, OPTION_CLIP);
+    char path[PATH_MAX] = "none", word[PATH_MAX];
+    complain(UNROLL_DIVERGED, "%s; fix: train again with --lr %.2g%s --out %s --overwrite",
+             loop->saver.status == UNROLL_DIVERGED ? loop->saver.error : as_options(unroll_last_error()),
+             number_of(s, OPTION_RATE) / 4, clip == 0 || clip > 1 ? " --clip 1" : "",
+             as_word(word, sizeof word, run->directory));
+    if (run->newest >= 0)
+        run_checkpoint(run, run->newest, path);
+    say_always("  last good checkpoint: %s", path);
+    return UNROLL_DIVERGED;
+}
+
+unroll_status loop_tell(const struct loop *loop)
+{
+    say_result(loop);
+    return is_on(loop->t->settings, OPTION_JSON) && !loop->t->run.watches ? print_result(loop) : UNROLL_OK;
+}

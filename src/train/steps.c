@@ -1,0 +1,183 @@
+/* Running a trainer: an update from a batch or several, the validation beside it, the test at the end. When to
+ * validate, save, print or stop is the caller's business. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "train/trainer.h"
+
+/* ---- stepping ---- */
+
+void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps)
+{
+    trainer->total_steps = total_steps;
+}
+
+static unroll_hyperparameters rates_now(const unroll_trainer *trainer)
+{
+    unroll_hyperparameters rates = trainer->config.rates;
+    struct schedule_moment moment = {trainer->state.step, trainer->config.warmup, trainer->total_steps,
+                                     &trainer->state.plateau};
+    rates.learning_rate *= schedule_factor(trainer->schedule, &moment);
+    return rates;
+}
+
+/* One batch, and with `rates` the update that it completes. */
+static unroll_status train_on_batch(unroll_trainer *trainer, struct cursor *cursor, int64_t *items,
+                                    const unroll_hyperparameters *rates, unroll_result *result)
+{
+    const struct filled *filled = feed_take(&trainer->feed, cursor->epoch, cursor->window);
+    unroll_session *session = trainer->sessions.session[filled->shape];
+    if (filled->arrays.begins || !trainer->config.stateful)
+        TRY(unroll_clear_states(session));
+    *items += filled->arrays.items;
+    if (++cursor->window == trainer->part->batches)
+        *cursor = (struct cursor){cursor->epoch + 1, 0};
+    if (rates)
+        return unroll_step(session, &filled->batch, rates, result);
+    TRY(unroll_forward(session, &filled->batch));
+    return unroll_backward(session);
+}
+
+/* An update does not go beyond the end of an epoch. */
+static unroll_status train_on_batches(unroll_trainer *trainer, const unroll_hyperparameters *rates,
+                                      unroll_result *result)
+{
+    struct trainer_state *state = &trainer->state;
+    struct cursor cursor = state->cursor;
+    int64_t items = 0, left = trainer->part->batches - cursor.window;
+    for (left = left < trainer->config.accumulate ? left : trainer->config.accumulate; left > 0; left--)
+        TRY(train_on_batch(trainer, &cursor, &items, left == 1 ? rates : NULL, result));
+    state->cursor = cursor;
+    state->items += items;
+    return UNROLL_OK;
+}
+
+/* The first step of a process, then each whose number is a multiple. */
+static bool is_time_to_sync(const unroll_trainer *trainer)
+{
+    return !trainer->synced || (trainer->state.step + 1) % trainer->sync_interval == 0;
+}
+
+unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
+{
+    const struct trainer_state *state = &trainer->state;
+    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
+    *progress = (unroll_progress){sizeof *progress,
+                                  .step = state->step,
+                                  .epoch = (double)state->cursor.epoch +
+                                           (double)state->cursor.window / (double)trainer->part->batches,
+                                  .loss = trainer->result.loss,
+                                  .norm = trainer->result.norm,
+                                  .learning_rate = state->learning_rate,
+                                  .items = state->items,
+                                  .item = trainer->task->item(trainer->data),
+                                  .steps_per_epoch = trainer_steps_per_epoch(trainer),
+                                  .best_validation = state->best_loss,
+                                  .best_metric = isfinite(state->best_metric) ? state->best_metric : (double)NAN,
+                                  .best_step = state->best_step,
+                                  .since_best = state->since_best,
+                                  .waited = trainer->stepping > 0 ? trainer->waited / trainer->stepping : 0};
+    return UNROLL_OK;
+}
+
+unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
+{
+    struct trainer_state *state = &trainer->state;
+    unroll_hyperparameters rates = rates_now(trainer);
+    bool looks = is_time_to_sync(trainer);
+    double began = feed_seconds(), waited = trainer->feed.waited;
+    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
+    unroll_status status = train_on_batches(trainer, &rates, looks ? &trainer->result : NULL);
+
+    if (status != UNROLL_OK)
+        return fail(status, "step %" PRId64 ": %s", state->step + 1, unroll_last_error());
+    state->step++;
+    trainer->unseen++;
+    trainer->stepping += feed_seconds() - began;
+    trainer->waited += trainer->feed.waited - waited;
+    state->learning_rate = rates.learning_rate;
+    TRY(unroll_trainer_progress(trainer, progress));
+    progress->synced = looks ? trainer->unseen : 0;
+    trainer->synced |= looks;
+    trainer->unseen = looks ? 0 : trainer->unseen;
+    return UNROLL_OK;
+}
+
+unroll_status trainer_sync(unroll_trainer *trainer)
+{
+    if (trainer->unseen == 0)
+        return UNROLL_OK;
+    double norm = trainer->result.norm;
+    TRY(unroll_loss_result(trainer->session, &trainer->result));
+    if (trainer->result.norm == 0) /* of devices that don't keep it */
+        trainer->result.norm = norm;
+    trainer->unseen = 0;
+    return UNROLL_OK;
+}
+
+unroll_status unroll_trainer_validate(unroll_trainer *trainer, unroll_evaluation *found)
+{
+    return unroll_trainer_validate_while(trainer, NULL, NULL, found);
+}
+
+/* By the metric that people compare, of equals by the loss. Of a checkpoint that knows no metric by the loss alone. */
+static bool is_better(const struct trainer_state *state, const unroll_evaluation *found, double metric)
+{
+    double gain = found->higher ? metric - state->best_metric : state->best_metric - metric;
+    if (!isfinite(state->best_metric) || !isfinite(metric) || gain == 0)
+        return found->loss < state->best_loss;
+    return gain > 0;
+}
+
+static void take_validation(struct trainer_state *state, const unroll_evaluation *found)
+{
+    double metric = found->metrics > 0 ? found->metric[found->compared].value : found->loss;
+    bool is_best = is_better(state, found, metric);
+    if (is_best) {
+        state->best_step = state->step;
+        state->best_loss = found->loss;
+        state->best_metric = isfinite(metric) ? metric : INFINITY;
+    }
+    state->since_best = is_best ? 0 : state->since_best + 1;
+    plateau_report(&state->plateau, found->loss);
+}
+
+unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *), void *data,
+                                            unroll_evaluation *found)
+{
+    if (trainer->evaluator == NULL)
+        return fail(UNROLL_USAGE, "there is nothing to validate on: the trainer was made with validation 0");
+    TRY(evaluator_run(trainer->evaluator, goes_on, data, found));
+    if (isnan(found->loss))
+        return UNROLL_OK;
+    take_validation(&trainer->state, found);
+    if (trainer->state.since_best > 0)
+        return UNROLL_OK;
+    free(trainer->details);
+    return evaluator_details(trainer->evaluator, &trainer->details);
+}
+
+const char *unroll_trainer_details(const unroll_trainer *trainer) { return trainer->details; }
+
+unroll_status unroll_trainer_test(unroll_trainer *trainer, unroll_evaluation *found, char **details)
+{
+    struct evaluator *evaluator;
+    struct part *test = trainer->test;
+    if (test == NULL)
+        return fail(UNROLL_USAGE, "there is nothing to test on: the trainer was made without `test`, or has tested");
+    trainer->test = NULL;
+    TRY(evaluator_new(trainer->model, trainer->task, test, &trainer->config.machine, false, &evaluator));
+    unroll_status status = evaluator_run(evaluator, NULL, NULL, found);
+    if (status == UNROLL_OK && details)
+        status = evaluator_details(evaluator, details);
+    evaluator_free(evaluator);
+    return status;
+}
+
+void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_evaluation *described)
+{
+    *described = (unroll_evaluation){.loss = loss};
+    if (trainer->evaluator)
+        evaluator_describe(trainer->evaluator, loss, described);
+}
