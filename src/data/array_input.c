@@ -8,7 +8,7 @@
 #include "base/dtype.h"
 #include "base/memory.h"
 
-enum { CHUNK = 1 << 13, ELEMENTS = CHUNK / 8, LARGEST_ELEMENT = 4 * 1024 };
+enum { CHUNK = 1 << 13, ELEMENTS = CHUNK / 8 };
 
 unroll_status array_bytes(struct input *input, void *to, size_t bytes)
 {
@@ -108,7 +108,7 @@ unroll_status array_whole(struct input *input, const struct array *array, unsign
     uint64_t count;
     unsigned char *bytes = NULL;
     size_t used = 0, room = 0, got = 1;
-    TRY(array_count(input, array, 0, PTRDIFF_MAX / LARGEST_ELEMENT, &count));
+    TRY(array_count(input, array, 0, PTRDIFF_MAX / ARRAY_ELEMENT, &count));
     unroll_status status = UNROLL_OK;
     for (size_t wanted = (size_t)count * (size_t)array->bytes; status == UNROLL_OK && used < wanted; used += got) {
         size_t more = room ? 2 * room : CHUNK;

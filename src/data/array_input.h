@@ -1,11 +1,12 @@
-/* Arrays of numbers in binary files, read as they come: what NumPy's files and IDX share behind their headers. Not the
- * headers: each format reads its own. Not arrays in memory (file/npy.h). */
+/* Arrays of numbers in binary files, read as they come: what NumPy's files and IDX share behind their headers. Not
+ * arrays in memory (file/npy.h). */
 #ifndef DATA_ARRAY_INPUT_H
 #define DATA_ARRAY_INPUT_H
 #include "data/input.h"
 
 enum {
     ARRAY_RANK = 8,
+    ARRAY_ELEMENT = 4 * 4096,     /* bytes of one, at most */
     ARRAY_TEXT = 64,              /* bytes of an element as text */
     MAX_EXAMPLE_NUMBERS = 1 << 28 /* of one example, which is held in memory */
 };
@@ -20,6 +21,9 @@ struct array {
 
 static inline bool array_is_text(const struct array *a) { return a->kind == 'U' || a->kind == 'S'; }
 static inline bool array_is_whole(const struct array *a) { return a->kind != 'f' && !array_is_text(a); }
+
+/* The header of an .npy. Other elements than those above are refused, and arrays in Fortran's order. */
+unroll_status array_npy_header(struct input *input, struct array *array);
 
 /* Exactly so many bytes; fewer are refused. */
 unroll_status array_bytes(struct input *input, void *to, size_t bytes);

@@ -1,13 +1,14 @@
-/* A folder, or an archive of one, as texts with classes: a folder for each class with a file an example, or a file for
- * each class with a line an example. What is hidden or empty, or tells about the data (README, LICENSE, SOURCE), is
- * left out, and that is said. Other files than texts have readers of their own. */
+/* A folder, or an archive of one, as examples with classes: a folder for each class with a file an example, a text or a
+ * series (series_file.h), or a file for each class with a line an example. What is hidden or empty, or tells about the
+ * data (README, LICENSE, SOURCE), is left out, and that is said. Of other files than texts and series, or without
+ * classes, other readers are in charge. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "data/builder.h"
 #include "data/reader_table.h"
+#include "data/series_file.h"
 
 enum { MAX_CLASSES = 1 << 16, MAX_PATH = 4096, MAX_TEXT = 64 << 20, SHOWN = 80 };
 
@@ -18,21 +19,17 @@ struct folder {
     size_t used, room;
     int folders, files;
     bool by_file; /* a file is a class */
+    bool are_series;
+    size_t width; /* of series */
+    struct series_line series;
     size_t examples;
-    int text, label;
+    int x, label; /* columns */
 };
 
 static bool is_folder(const char *path, const char *head, size_t bytes)
 {
-    static const char *const suffixes[] = {".tar", ".tar.gz",  ".tgz",     ".tar.xz",
-                                           ".txz", ".tar.zst", ".tar.bz2", ".zip"};
-    struct stat info;
-    size_t length = strlen(path);
     (void)head, (void)bytes;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (length > strlen(suffixes[i]) && strcmp(path + length - strlen(suffixes[i]), suffixes[i]) == 0)
-            return true;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    return input_is_of_files(path);
 }
 
 static const char *base_name(const char *path)
@@ -119,7 +116,8 @@ static unroll_status find_folders(struct folder *f)
         if (is_hidden(member) || is_about(member))
             continue;
         TRY(folder_of(member, folder));
-        f->files++;
+        if (f->files++ == 0 && (f->are_series = series_file_is(member)))
+            TRY(series_file_read(f->in, &f->series, &f->width));
         if (strcmp(folder, last) != 0 && !is_known(f, folder))
             TRY(add_folder(f, folder));
         memcpy(last, folder, sizeof last);
@@ -153,6 +151,11 @@ static unroll_status choose_classes(struct folder *f)
                     "'%s' has no classes: it holds one file; fix: a folder for each class, or a file for each with a "
                     "line an example, or give the file itself",
                     input_path(f->in));
+    if (f->by_file && f->are_series)
+        return fail(UNROLL_DATA,
+                    "'%s' holds series and no folder for each class; fix: divide them among folders, or read "
+                    "them one after the other as a table, with the reader csv",
+                    input_path(f->in));
     return f->by_file ? UNROLL_OK : refuse_twins(f);
 }
 
@@ -170,7 +173,7 @@ static unroll_status take_lines(struct folder *f, const char *member)
             break;
         if (length == 0)
             continue;
-        TRY(builder_text(f->builder, f->text, line, length));
+        TRY(builder_text(f->builder, f->x, line, length));
         TRY(builder_text(f->builder, f->label, class, strcspn(class, ".")));
         TRY(builder_end_row(f->builder));
         lines++;
@@ -179,25 +182,43 @@ static unroll_status take_lines(struct folder *f, const char *member)
     return lines ? UNROLL_OK : builder_note(f->builder, "left out: '%.*s', which is empty", SHOWN, base_name(member));
 }
 
-static unroll_status take_file(struct folder *f, const char *member, const char *folder)
+static unroll_status take_text(struct folder *f, const char *member, bool *is_empty)
 {
     void *bytes;
     size_t size;
+    TRY(input_whole(f->in, MAX_TEXT, &bytes, &size));
+    while (size > 0 && (((char *)bytes)[size - 1] == '\n' || ((char *)bytes)[size - 1] == '\r')) size--;
+    *is_empty = size == 0;
+    unroll_status status =
+        size ? builder_text(f->builder, f->x, bytes, size)
+             : builder_note(f->builder, "left out: '%.*s' and what else is empty", SHOWN, base_name(member));
+    release(bytes);
+    return status;
+}
+
+static unroll_status take_series(struct folder *f)
+{
+    size_t width;
+    TRY(series_file_read(f->in, &f->series, &width));
+    if (width != f->width)
+        return fail(UNROLL_DATA, "'%s' has %zu numbers at each step, those before %zu; fix: give series of one width",
+                    input_name(f->in), width, f->width);
+    return builder_numbers(f->builder, f->x, f->series.number, f->series.count / width);
+}
+
+static unroll_status take_file(struct folder *f, const char *member, const char *folder)
+{
+    const char *class = base_name(folder);
+    bool is_empty = false;
     if (holds_folders(f, folder))
         return builder_note(f->builder, "left out: '%.*s', which lies in none of the folders of classes", SHOWN,
                             base_name(member));
-    TRY(input_whole(f->in, MAX_TEXT, &bytes, &size));
-    while (size > 0 && (((char *)bytes)[size - 1] == '\n' || ((char *)bytes)[size - 1] == '\r')) size--;
-    unroll_status status = UNROLL_OK;
-    const char *class = base_name(folder);
-    if (size == 0)
-        status = builder_note(f->builder, "left out: '%.*s' and what else is empty", SHOWN, base_name(member));
-    else if ((status = builder_text(f->builder, f->text, bytes, size)) == UNROLL_OK &&
-             (status = builder_text(f->builder, f->label, class, strlen(class))) == UNROLL_OK)
-        status = builder_end_row(f->builder);
-    f->examples += size > 0;
-    release(bytes);
-    return status;
+    TRY(f->are_series ? take_series(f) : take_text(f, member, &is_empty));
+    if (is_empty)
+        return UNROLL_OK;
+    f->examples++;
+    TRY(builder_text(f->builder, f->label, class, strlen(class)));
+    return builder_end_row(f->builder);
 }
 
 static unroll_status read_members(struct folder *f)
@@ -207,7 +228,10 @@ static unroll_status read_members(struct folder *f)
     TRY(find_folders(f));
     TRY(choose_classes(f));
     TRY(builder_columns(f->builder, ROWS_ARE_EXAMPLES));
-    TRY(builder_column(f->builder, "text", CELL_TOKENS, false, 0, &f->text));
+    if (f->are_series)
+        TRY(builder_column(f->builder, "x", CELL_NUMBERS, false, (int)f->width, &f->x));
+    else
+        TRY(builder_column(f->builder, "text", CELL_TOKENS, false, 0, &f->x));
     TRY(builder_column(f->builder, "label", CELL_LABEL, true, 0, &f->label));
     for (;;) {
         TRY(input_next(f->in, &member));
@@ -231,6 +255,7 @@ static unroll_status read_folder(struct input *in, const void *options, struct b
     struct folder f = {.in = in, .builder = b};
     (void)options;
     unroll_status status = read_members(&f);
+    release(f.series.number);
     release(f.names);
     return status;
 }

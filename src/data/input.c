@@ -331,3 +331,15 @@ const char *input_path(const struct input *input) { return input->path; }
 const char *input_name(const struct input *input) { return input->name; }
 int64_t input_lines(const struct input *input) { return input->lines; }
 bool input_is_folder(const struct input *input) { return input->is_folder; }
+
+bool input_is_of_files(const char *path)
+{
+    static const char *const suffixes[] = {".tar", ".tar.gz",  ".tgz",     ".tar.xz",
+                                           ".txz", ".tar.zst", ".tar.bz2", ".zip"};
+    struct stat info;
+    size_t length = strlen(path);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (length > strlen(suffixes[i]) && strcmp(path + length - strlen(suffixes[i]), suffixes[i]) == 0)
+            return true;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}

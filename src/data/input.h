@@ -37,6 +37,7 @@ unroll_status input_head(struct input *input, char *head, size_t room, size_t *g
 const char *input_path(const struct input *input); /* as it was given */
 const char *input_name(const struct input *input); /* of the member, for messages: "train.tar.gz: a/b.txt" */
 int64_t input_lines(const struct input *input);    /* of this member that input_line has read so far */
+bool input_is_of_files(const char *path);          /* a folder, or by its name an archive of one */
 bool input_is_folder(const struct input *input);
 void input_close(struct input *input); /* NULL is allowed */
 

@@ -9,15 +9,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/bytes.h"
 #include "base/memory.h"
 #include "base/npy_header.h"
-#include "base/number.h"
 #include "data/array_input.h"
 #include "data/builder.h"
 #include "data/reader_table.h"
 
-enum { NPY_PREFIX = 8, NPY_LONGEST = 4096, MAX_TEXT = 4096 /* characters */ };
 enum part { ANY_PART, TRAIN, TEST };
 enum rows { AUTO, STEPS, EXAMPLES };
 enum role { X, Y, LENGTHS, ROLES };
@@ -58,59 +55,10 @@ struct npz_file {
 
 static bool is_npz(const char *path, const char *head, size_t bytes)
 {
-    (void)path;
-    return bytes > 6 && memcmp(head, NPY_MAGIC, 6) == 0;
+    return !input_is_of_files(path) && bytes > 6 && memcmp(head, NPY_MAGIC, 6) == 0;
 }
 
-/* ---- headers ---- */
-
-static unroll_status find_type(struct input *in, const struct npy_header *h, struct array *a)
-{
-    const char *type = h->type + (h->type[0] && strchr("<>|=", h->type[0]));
-    int64_t bytes = 0;
-    *a = (struct array){.kind = type[0], .big_endian = h->type[0] == '>', .rank = h->rank};
-    memcpy(a->shape, h->shape, sizeof a->shape);
-    bool good = type[0] && number_whole_integer(type + 1, 1, MAX_TEXT, &bytes) == NUMBER_OK &&
-                (array_is_text(a) || (type[0] == 'b' && bytes == 1) || (type[0] == 'f' && bytes > 1 && bytes <= 8) ||
-                 (strchr("iu", type[0]) && bytes <= 8)) &&
-                (array_is_text(a) || (bytes & (bytes - 1)) == 0);
-    a->bytes = (int)bytes * (type[0] == 'U' ? 4 : 1);
-    if (!good)
-        return fail(UNROLL_UNSUPPORTED,
-                    "'%s' holds elements '%s', no numbers; fix: .astype('float32'), or .astype(str) of "
-                    "names, before it is saved",
-                    input_name(in), h->type);
-    if (h->fortran && h->rank > 1)
-        return fail(UNROLL_UNSUPPORTED, "'%s' lies in Fortran's order; fix: numpy.ascontiguousarray before it is saved",
-                    input_name(in));
-    if (h->rank == 0)
-        return fail(UNROLL_DATA, "'%s' is one number, no array; fix: save an array with an axis", input_name(in));
-    return UNROLL_OK;
-}
-
-static unroll_status read_header(struct input *in, struct array *a)
-{
-    unsigned char at[NPY_PREFIX + 4];
-    char text[NPY_LONGEST];
-    struct npy_header h;
-    TRY(array_bytes(in, at, NPY_PREFIX));
-    if (memcmp(at, NPY_MAGIC, 6) != 0 || at[6] < 1 || at[6] > 3)
-        return fail(UNROLL_DATA, "'%s' is no array of NumPy; fix: write it with numpy.save, several with numpy.savez",
-                    input_name(in));
-    size_t bytes = at[6] == 1 ? 2 : 4;
-    TRY(array_bytes(in, at + NPY_PREFIX, bytes));
-    size_t length = (size_t)get_number(at + NPY_PREFIX, bytes);
-    if (length > sizeof text)
-        return fail(UNROLL_DATA, "'%s': its header has %zu bytes, more than %d; fix: write it anew with numpy.save",
-                    input_name(in), length, NPY_LONGEST);
-    TRY(array_bytes(in, text, length));
-    if (!npy_read_header(text, text + length, &h))
-        return fail(UNROLL_DATA,
-                    "'%s': its header is not the dict of descr, fortran_order and shape that NumPy writes; fix: "
-                    "write it anew with numpy.save",
-                    input_name(in));
-    return find_type(in, &h, a);
-}
+/* ---- which arrays ---- */
 
 /* x.npy, X.npy or tokens.npy and, of the part that is wanted, x_train.npy. ROLES: none of these. */
 static int role_of(const char *member, enum part part, bool *are_tokens)
@@ -161,7 +109,7 @@ static unroll_status find_arrays(struct npz_file *f)
         if (member == NULL)
             break;
         int role = role_of(member, f->part, &are_tokens);
-        TRY(read_header(f->in, &array));
+        TRY(array_npy_header(f->in, &array));
         if (role == ROLES)
             continue;
         if (f->of[role].found)
@@ -269,7 +217,7 @@ static unroll_status declare(struct npz_file *f)
 static unroll_status give_x(struct npz_file *f, uint64_t steps)
 {
     const struct array *a = &f->of[X].array;
-    unsigned char element[4 * MAX_TEXT];
+    unsigned char element[ARRAY_ELEMENT];
     char text[ARRAY_TEXT];
     if (!f->are_tokens) {
         TRY(array_floats(f->in, a, f->numbers, (size_t)(f->steps * f->width)));
@@ -322,7 +270,7 @@ static unroll_status go_to_x(struct npz_file *f)
         TRY(input_next(f->in, &member));
         if (member == NULL)
             return fail(UNROLL_DATA, "'%s' has changed while it was read; fix: read it again", input_path(f->in));
-        TRY(read_header(f->in, &again));
+        TRY(array_npy_header(f->in, &again));
         found = f->is_single || role_of(member, f->part, &are_tokens) == X;
     } while (!found);
     return UNROLL_OK;

@@ -29,6 +29,18 @@ static bool read_value(const char *at, size_t length, float *value)
 
 static bool is_space(char c) { return c == ' ' || c == '\t'; }
 
+unroll_status series_line_reserve(struct series_line *series, const struct input *input, size_t count)
+{
+    size_t room = series->room ? series->room : FIRST_ROOM;
+    while (room < count) room *= 2;
+    if (room == series->room)
+        return UNROLL_OK;
+    if (!enlarge(&series->number, series->room * sizeof(float), room * sizeof(float)))
+        return fail(UNROLL_RESOURCE, "no memory for the numbers of a series of '%s'", input_name(input));
+    series->room = room;
+    return UNROLL_OK;
+}
+
 unroll_status series_line_add(struct series_line *series, const struct input *input, const char *at, const char *end,
                               char separator)
 {
@@ -40,12 +52,7 @@ unroll_status series_line_add(struct series_line *series, const struct input *in
         while (length > 0 && is_space(begin[length - 1])) length--;
         if (separator == ' ' && length == 0) /* blanks at the end */
             break;
-        if (series->count == series->room) {
-            size_t room = series->room ? 2 * series->room : FIRST_ROOM;
-            if (!enlarge(&series->number, series->room * sizeof(float), room * sizeof(float)))
-                return fail(UNROLL_RESOURCE, "no memory for the numbers of a line of '%s'", input_name(input));
-            series->room = room;
-        }
+        TRY(series_line_reserve(series, input, series->count + 1));
         if (!read_value(begin, length, &series->number[series->count]))
             return fail(UNROLL_DATA,
                         "'%s', line %lld: value %zu, '%.*s', is no number; fix: mend the line, a missing value is ?",

@@ -186,13 +186,18 @@ static void write_text(const char *name, const char *text)
     write_bytes(name, &b);
 }
 
-static void check_file(const char *name, const char *options, const char *expected)
+static void check_file_with(const char *reader, const char *name, const char *options, const char *expected)
 {
     char path[512];
     unroll_dataset *d = NULL;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    unroll_status status = dataset_open(path, NULL, options, NULL, &d);
+    unroll_status status = dataset_open(path, reader, options, NULL, &d);
     check_outcome(status, d, name, options, expected);
+}
+
+static void check_file(const char *name, const char *options, const char *expected)
+{
+    check_file_with(NULL, name, options, expected);
 }
 
 /* ---- arrays ---- */
@@ -259,13 +264,13 @@ static void check_test_part(void)
     put_npy(&test, "<f4", "1, 2, 2", numbers + 4, 16);
     write_bytes("keras/x_train.npy", &x);
     write_bytes("keras/x_test.npy", &test);
-    check_file("keras", "", "x: [1 2, 3 4]");
-    check_file("keras", "part=test", "x: [5 6, 7 8]");
+    check_file_with("npz", "keras", "", "x: [1 2, 3 4]");
+    check_file_with("npz", "keras", "part=test", "x: [5 6, 7 8]");
     snprintf(path, sizeof path, "%s/keras", folder);
-    MUST(dataset_open(path, NULL, "", NULL, &d));
+    MUST(dataset_open(path, "npz", "", NULL, &d));
     MUST(schema_of_dataset(d, &schema));
     unroll_dataset_free(d);
-    unroll_status status = dataset_open(path, NULL, NULL, schema, &d);
+    unroll_status status = dataset_open(path, "npz", NULL, schema, &d);
     check_outcome(status, d, "keras", "for a model", "x: [5 6, 7 8]");
     schema_free(schema);
 }
@@ -280,15 +285,15 @@ static void check_npz(void)
     put_npy(&names, "<U2", "2,", "a\0\0\0b\0\0\0\344\0\0\0\0\0\0", 16);
     put_npy(&odd, "<f4", "3,", numbers, 12);
     write_bytes("npz/x.npy", &x);
-    check_file("npz", "", "x: [1 2, 3 4]; [5 6, 7 8]");
+    check_file_with("npz", "npz", "", "x: [1 2, 3 4]; [5 6, 7 8]");
     write_bytes("npz/y.npy", &y);
-    check_file("npz", "", "x y: [1 2, 3 4] 1; [5 6, 7 8] 3");
+    check_file_with("npz", "npz", "", "x y: [1 2, 3 4] 1; [5 6, 7 8] 3");
     write_bytes("npz/lengths.npy", &lengths);
     write_bytes("npz/y.npy", &names);
-    check_file("npz", "", "x y: [1 2, 3 4] ab; [5 6] \303\244");
+    check_file_with("npz", "npz", "", "x y: [1 2, 3 4] ab; [5 6] \303\244");
     write_bytes("npz/y.npy", &odd);
-    check_file("npz", "", "!y has 3 entries, x 2; fix: ");
-    check_file("npz", "part=test", "!has no array x_test; fix: ");
+    check_file_with("npz", "npz", "", "!y has 3 entries, x 2; fix: ");
+    check_file_with("npz", "npz", "part=test", "!has no array x_test; fix: ");
     check_test_part();
 }
 
@@ -364,6 +369,25 @@ static void check_folders(void)
     write_text("empty/a.txt", "");
     write_text("empty/b.txt", "\n");
     check_file("empty", "", "!all its files are empty");
+    write_text("series/sit/1.csv", "x,y\n1,2\n3,4\n");
+    write_text("series/run/1.csv", "5\t?\n");
+    check_file("series", "", "x label: [5 ?] run; [1 2, 3 4] sit");
+    write_text("series/run/1.csv", "5\n");
+    check_file("series", "", "!/sit/1.csv' has 2 numbers at each step, those before 1");
+    write_text("series/run/1.csv", "5,6\n7\n");
+    check_file("series", "", "!/run/1.csv', line 2: 1 numbers, the lines before have 2");
+    write_text("series/run/1.csv", "5,6\n7,z\n");
+    check_file("series", "", "!line 2: value 2, 'z', is no number");
+    write_text("series/run/1.csv", "x,y\n");
+    check_file("series", "", "!/run/1.csv' has no steps");
+    write_text("tables/1.csv", "5,6\n");
+    write_text("tables/2.csv", "5,6\n");
+    check_file("tables", "", "!holds series and no folder for each class");
+    struct bytes array = {.size = 0};
+    put_npy(&array, "<f4", "2, 2", numbers, 16);
+    write_bytes("arrays/sit/1.npy", &array);
+    write_bytes("arrays/run/1.npy", &array);
+    check_file("arrays", "", "x label: [1 2, 3 4] run; [1 2, 3 4] sit");
     write_text("latin/a.txt", "caf\xe9\n");
     write_text("latin/b.txt", "b\n");
     check_file("latin", "", "!is not UTF-8");
