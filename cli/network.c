@@ -25,6 +25,8 @@ unroll_spec network_spec(const struct settings *s)
     spec.projection = (int)integer_of(s, OPTION_PROJECTION);
     spec.peephole = is_on(s, OPTION_PEEPHOLE);
     spec.tied = is_on(s, OPTION_TIED);
+    spec.init = text_of(s, OPTION_INIT_WEIGHTS);
+    spec.forget_bias = (float)number_of(s, OPTION_FORGET_BIAS);
     return spec;
 }
 

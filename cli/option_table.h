@@ -54,6 +54,11 @@ OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .fallback = "0", .by_task = 
        .commands = IN(TRAIN) | IN(PLAN), .doc = "dropout probability between layers")
 OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "output layer shares its weights with the embedding")
+OPTION(INIT_WEIGHTS, "init-weights", CHOICE, .argument = "HOW", .choices = "uniform xavier orthogonal",
+       .fallback = "uniform", .group = "Network", .commands = IN(TRAIN),
+       .doc = "initial weights; orthogonal: of the recurrent matrices, the others as xavier")
+OPTION(FORGET_BIAS, "forget-bias", NUMBER, .argument = "X", .fallback = "0", RANGE(-100, 100), .group = "Network",
+       .commands = IN(TRAIN), .doc = "lstm: added to the initial biases of the forget gate")
 
 /* ---- training ---- */
 OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "sequences", .fallback = "32", .by_task = 1, RANGE(1, 65536),

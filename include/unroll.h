@@ -99,6 +99,8 @@ typedef struct unroll_spec {
     const unroll_input *inputs;
     int n_inputs;
     float input_dropout; /* of what the first layer reads, in training; not of one-hot tokens */
+    const char *init;    /* as in unroll_network, these two; a model that is described does not know them */
+    float forget_bias;
 } unroll_spec;
 
 /* The cells and the optimizers by name, in order; NULL after the last. */
@@ -160,6 +162,10 @@ typedef struct unroll_network {
     const unroll_input *inputs; /* as in unroll_spec */
     int n_inputs;
     float input_dropout; /* of the input, wherever it is read */
+    const char *init;  /* of new weights: "uniform", PyTorch's, "xavier": in +-sqrt(6 / (inputs + units)), of each gate
+                          by  itself, or "orthogonal": that, and orthogonal recurrent matrices; both have biases 0 and
+                          leave  embeddings and peepholes uniform. NULL: uniform */
+    float forget_bias; /* lstm: added to the forget gate's new biases of x (bias_ih) */
 } unroll_network;
 
 UNROLL_API unroll_layer unroll_layer_default(void); /* dense, bias */
@@ -167,7 +173,7 @@ UNROLL_API unroll_network unroll_network_default(void);
 
 typedef struct unroll_model unroll_model;
 
-/* A model with random weights: uniform in +-1/sqrt(hidden) as in PyTorch, a function of the seed
+/* A model with random weights: uniform in +-1/sqrt(hidden) as in PyTorch (`init`), a function of the seed
  * alone. The caller frees it, after all sessions of it. */
 UNROLL_API unroll_status unroll_model_new(const unroll_spec *spec, uint64_t seed, unroll_model **model);
 UNROLL_API void unroll_model_free(unroll_model *model);

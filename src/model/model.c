@@ -1,11 +1,10 @@
-/* Models: made of layers (layers.c), the list of parameters with PyTorch's names, their initial values.
+/* Models: made of layers (layers.c), the list of parameters with PyTorch's names.
  * Files of models are in file/model_file.c. */
+#include "model/initial.h"
 #include "model/layer_kind.h"
 #include "base/memory.h"
-#include "base/philox.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,31 +84,6 @@ static void add_parameters(struct unroll_model *m)
     for (int layer = 0; layer < m->layers; layer++) m->layer[layer].kind->add_parameters(m, layer);
 }
 
-/* PyTorch's bounds for recurrent layers; a linear layer's follow from its own width; an embedding that is
- * also the head starts as a head does, else with a spread near 1. */
-static float initial_bound(const struct unroll_model *m, const struct parameter *q)
-{
-    switch (q->role) {
-    case PARAM_EMBEDDING: return m->tied ? 1 / sqrtf((float)m->layer[m->layers - 1].input) : 1;
-    case PARAM_W_DENSE:
-    case PARAM_B_DENSE: return 1 / sqrtf((float)m->layer[q->layer].input);
-    default: return 1 / sqrtf((float)m->layer[q->layer].hidden);
-    }
-}
-
-/* Number i of parameter q depends on the seed, q and i alone. */
-static void fill_parameter(struct unroll_model *m, int index, uint64_t seed)
-{
-    const struct parameter *q = &m->parameter[index];
-    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
-    float bound = initial_bound(m, q), *value = m->values + q->first;
-    for (size_t i = 0; i < q->count; i += 4) {
-        uint32_t bits[4];
-        philox(key, (const uint32_t[4]){(uint32_t)(i / 4), (uint32_t)(i / 4 >> 32), (uint32_t)index, 0x696e6974}, bits);
-        for (size_t k = 0; k < 4 && i + k < q->count; k++) value[i + k] = (2 * philox_unit(bits[k]) - 1) * bound;
-    }
-}
-
 /* ---- making and freeing ---------------------------------------------------------------- */
 
 /* A system that promises more memory than it has would end the process while they are filled. */
@@ -181,11 +155,12 @@ unroll_status network_build(const unroll_network *n, const struct cell_declarati
     struct unroll_model *m;
     TRY(network_outline(n, cell, &m));
     unroll_status status = allocate_weights(m);
+    if (status == UNROLL_OK)
+        status = initial_weights(m, n, seed);
     if (status != UNROLL_OK) {
         unroll_model_free(m);
         return status;
     }
-    for (int i = 0; i < m->parameters; i++) fill_parameter(m, i, seed);
     *model = m;
     return UNROLL_OK;
 }

@@ -105,6 +105,8 @@ unroll_status network_of_spec(const unroll_spec *s, unroll_layer layer[MODEL_LAY
     n->inputs = s->inputs;
     n->n_inputs = s->n_inputs;
     n->input_dropout = s->input_dropout;
+    n->init = s->init;
+    n->forget_bias = s->forget_bias;
     n->layer = layer;
     const int count = pools_of(s)->count;
     for (int i = 0; i < s->layers + count + (s->output > 0); i++) layer[i] = unroll_layer_default();

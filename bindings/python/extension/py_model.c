@@ -23,14 +23,17 @@ static const struct field spec_fields[] = {
     S(output, FIELD_INT),
     S(loss, FIELD_TEXT),
     S(input_dropout, FIELD_FLOAT),
+    S(init, FIELD_TEXT),
+    S(forget_bias, FIELD_FLOAT),
     {NULL, 0, 0, NULL},
 #undef S
 };
 
 static const struct field network_fields[] = {
 #define N(member, kind) FIELD(unroll_network, member, kind)
-    N(tokens, FIELD_INT),     N(input, FIELD_INT), N(embed, FIELD_INT),           N(tied, FIELD_INT),
-    N(embedding, FIELD_TEXT), N(loss, FIELD_TEXT), N(input_dropout, FIELD_FLOAT), {NULL, 0, 0, NULL},
+    N(tokens, FIELD_INT),        N(input, FIELD_INT), N(embed, FIELD_INT),           N(tied, FIELD_INT),
+    N(embedding, FIELD_TEXT),    N(loss, FIELD_TEXT), N(input_dropout, FIELD_FLOAT), N(init, FIELD_TEXT),
+    N(forget_bias, FIELD_FLOAT), {NULL, 0, 0, NULL},
 #undef N
 };
 

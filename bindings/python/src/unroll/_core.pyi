@@ -58,6 +58,8 @@ class Model:
         loss: str = "none",
         inputs: Optional[Sequence[Mapping[str, Any]]] = None,
         input_dropout: float = 0,
+        init: Optional[str] = None,
+        forget_bias: float = 0,
         seed: int = 1,
     ) -> Self: ...
     @classmethod
@@ -73,6 +75,8 @@ class Model:
         inputs: Optional[Sequence[Mapping[str, Any]]] = None,
         input_dropout: float = 0,
         loss: str = "none",
+        init: Optional[str] = None,
+        forget_bias: float = 0,
         seed: int = 1,
     ) -> Self: ...
     @classmethod
