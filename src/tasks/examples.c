@@ -152,7 +152,7 @@ unroll_status members_find(const struct task_request *request, enum part_of whic
 {
     const unroll_dataset *other = which == PART_VALIDATION ? request->validation.data
                                   : which == PART_TEST     ? request->test.data
-                                  : which == PART_ALL      ? request->data
+                                  : part_is_all(which)     ? request->data
                                                            : NULL;
     struct division division;
     if (classes && classes->type != COLUMN_CATEGORY)
@@ -186,7 +186,7 @@ unroll_status members_of_series(const struct task_request *request, enum part_of
     const unroll_held_out *held[2] = {&request->validation, &request->test};
     const unroll_dataset *other = which == PART_VALIDATION ? held[0]->data
                                   : which == PART_TEST     ? held[1]->data
-                                  : which == PART_ALL      ? request->data
+                                  : part_is_all(which)     ? request->data
                                                            : NULL;
     size_t steps = 0;
     *members = (struct members){.data = other ? other : request->data, .is_cut = !other, .which = which};

@@ -210,7 +210,7 @@ static size_t count_held_out(const unroll_held_out *part, size_t all)
  * for the first. */
 static unroll_status choose_tokens(const struct task_request *request, enum part_of which, struct lm_part *lm)
 {
-    const bool tests = which == PART_TEST, all_of_it = which == PART_ALL;
+    const bool tests = which == PART_TEST, all_of_it = part_is_all(which);
     const unroll_held_out *wanted = tests ? &request->test : &request->validation;
     const char *name = tests ? "test" : "validation";
     size_t all = request->data->steps, test = all_of_it ? 0 : count_held_out(&request->test, all);

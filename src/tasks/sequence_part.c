@@ -130,7 +130,7 @@ static unroll_status read_schema(const unroll_model *model, struct sequence_part
 static unroll_status find_target(struct sequence_part *p, enum part_of which)
 {
     p->target = dataset_named(p->members.data, p->name);
-    if (p->target == NULL && which != PART_ALL)
+    if (p->target == NULL && !part_is_all(which))
         return fail(UNROLL_DATA, "the data have no column '%s', which is learned; fix: add it", p->name);
     if (p->target && p->classes && p->target->vocabulary_size != p->classes)
         return fail(UNROLL_DATA, "column '%s' has %d labels and the model %d; fix: open the data for the model",

@@ -59,8 +59,10 @@ struct task_request {
     const unroll_model *model; /* for open: its schema says what fit found */
 };
 
-/* All: all of request.data, in the order of the file: what is evaluated, or predicted. */
-enum part_of { PART_TRAINING, PART_VALIDATION, PART_TEST, PART_ALL };
+/* All: all of request.data, in the order of the file, to be evaluated. Predicted: what is to be answered, of most tasks
+ * all of it, of a forecast the end of each series. */
+enum part_of { PART_TRAINING, PART_VALIDATION, PART_TEST, PART_ALL, PART_PREDICTED };
+static inline bool part_is_all(enum part_of which) { return which == PART_ALL || which == PART_PREDICTED; }
 
 enum { TASK_WHY = 256 };
 
@@ -92,9 +94,9 @@ struct task {
     /* Of what observe saw of a whole part, for people and plots: a confusion matrix, scores of each class; the
      * caller's. NULL: there is nothing. */
     json_t *(*details)(const struct part *);
-    /* Of PART_ALL, batch by batch from 0 on: calls take with the answer to each example, in the order of the file, the
-     * user's labels and units in a JSON object that take borrows. take ends it by a status that is not UNROLL_OK. NULL:
-     * the task has no answers. */
+    /* Of PART_PREDICTED, batch by batch from 0 on: calls take with the answer to each example, in the order of the
+     * file, the user's labels and units in a JSON object that take borrows. take ends it by a status that is not
+     * UNROLL_OK. NULL: the task has no answers. */
     unroll_status (*answer)(struct part *, int64_t batch, const struct task_batch *, const float *results,
                             unroll_status (*take)(void *arg, json_t *answer), void *arg);
     /* The same answer as text, with its line end. */

@@ -21,7 +21,7 @@ static unroll_status open_all(unroll_model *model, const unroll_dataset *dataset
                     "(sample, evaluate, stream)",
                     (*task)->name);
     TRY((*task)->check(model, dataset));
-    TRY((*task)->open(&request, PART_ALL, &part));
+    TRY((*task)->open(&request, answers ? PART_PREDICTED : PART_ALL, &part));
     if (!answers && part->examples == 0) {
         part_free(part);
         return fail(UNROLL_DATA, "the data have nothing to compare answers with; fix: data with the targets");
@@ -64,7 +64,7 @@ static unroll_status take_answer(void *arg, json_t *answer)
         free(json);
         return fail(UNROLL_RESOURCE, "no memory for an answer");
     }
-    taker->text[strcspn(taker->text, "\n")] = '\0';
+    taker->text[strlen(taker->text) - (taker->text[0] && taker->text[strlen(taker->text) - 1] == '\n')] = '\0';
     taker->ended = taker->take(taker->arg, json, taker->text) != 0;
     free(json);
     return taker->ended ? UNROLL_FAILURE : UNROLL_OK;

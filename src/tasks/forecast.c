@@ -1,0 +1,513 @@
+/* The task forecast: the next steps of one or many series. What is read and in what scale is recipe.h's, which windows
+ * are trained on and measured windows.h's; here is what is measured, and how answers look.
+ * Errors are of the median of quantiles, the mean of a distribution, or the result itself. mse and mae are of numbers
+ * scaled by the training part, so that series and other papers compare. MASE (Hyndman and Koehler, 2006): absolute
+ * errors in the mean absolute error of repeating the last season in the training part. CRPS of scaled numbers: twice
+ * the mean pinball loss over the quantiles. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "tasks/quantiles.h"
+#include "tasks/task_table.h"
+#include "tasks/windows.h"
+
+enum { SHOWN = 16, LEVELS = LOSS_LEVELS_MAX };
+
+const struct key forecast_keys[] = {
+    {.name = "horizon", .min = 1, .max = 1 << 16, .offset = offsetof(struct recipe_options, horizon)},
+    {.name = "context", .min = 1, .max = 1 << 20, .offset = offsetof(struct recipe_options, context)},
+    {.name = "season", .min = 1, .max = 1 << 16, .offset = offsetof(struct recipe_options, season)},
+    {.name = "target",
+     .text = sizeof(((struct recipe_options *)0)->target),
+     .offset = offsetof(struct recipe_options, target)},
+    {.name = "known",
+     .text = sizeof(((struct recipe_options *)0)->known),
+     .offset = offsetof(struct recipe_options, known)},
+    {0}};
+
+/* Sums over all windows that were observed. */
+struct errors {
+    int64_t count, counted_mase, covered;
+    double squared, absolute, squared_raw, absolute_raw, mase, crps;
+};
+
+struct forecast {
+    struct windows w;
+    struct errors errors;
+    double floor;         /* mse of repeating the last season at the same windows */
+    double level[LEVELS]; /* of the quantiles that are measured and answered */
+    int levels;           /* 0: the loss learns none */
+    double *by_step;      /* [2, horizon] absolute errors at each step ahead: their sum, their count */
+    float *shown;         /* [SHOWN, horizon, 3] of the last origins of the first series: estimate, low, high */
+    json_t *pending;      /* of answers: that of a series some of whose targets are in later rows */
+};
+
+static int suits_forecast(const unroll_dataset *data, char why[TASK_WHY])
+{
+    const struct column *number = dataset_column(data, COLUMN_NUMBERS, NULL);
+    if (!data->rows_are_steps || number == NULL)
+        return 0;
+    if (data->time >= 0)
+        snprintf(why, TASK_WHY, "rows in the order of '%s', numbers in '%s'", data->column[data->time].name,
+                 number->name);
+    else
+        snprintf(why, TASK_WHY, "rows of numbers in '%s'", number->name);
+    return data->time >= 0 ? SUITS_USUALLY : SUITS_ANY;
+}
+
+static const char *forecast_item(const unroll_dataset *data)
+{
+    (void)data;
+    return "steps";
+}
+
+static unroll_status choose(const unroll_dataset *data, const char *options, struct recipe_options *read,
+                            struct recipe *recipe)
+{
+    *read = (struct recipe_options){0};
+    TRY(key_values_read(options, "the task forecast", forecast_keys, read));
+    return recipe_choose(data, read, recipe);
+}
+
+static unroll_status forecast_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+                                      unroll_task_defaults *defaults)
+{
+    struct recipe_options read;
+    struct recipe recipe;
+    TRY(choose(data, options, &read, &recipe));
+    unroll_status status = windows_network(&recipe, spec, defaults);
+    recipe_end(&recipe);
+    return status;
+}
+
+static unroll_status forecast_fit(const struct task_request *request, json_t **schema)
+{
+    struct recipe_options read;
+    struct recipe recipe;
+    TRY(choose(request->data, request->options, &read, &recipe));
+    unroll_status status = recipe_measure(request, &read, &recipe);
+    if (status == UNROLL_OK)
+        *schema = recipe_to_json(&recipe);
+    recipe_end(&recipe);
+    return status != UNROLL_OK || *schema ? status : fail(UNROLL_RESOURCE, "no memory for a schema");
+}
+
+static unroll_status forecast_check(const unroll_model *model, const unroll_dataset *data)
+{
+    (void)data; /* windows_open looks for its columns */
+    if (model->tokens || model->loss.index < 0)
+        return fail(UNROLL_USAGE, "the model forecasts no numbers; fix: a model of this task (unroll_task_network)");
+    return UNROLL_OK;
+}
+
+/* ---- parts ---- */
+
+/* Repeating the last season: its mse over all windows. */
+static double find_floor(const struct forecast *f)
+{
+    const struct recipe *recipe = &f->w.recipe;
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < windows_count(&f->w); i++) {
+        struct window window = windows_item(&f->w, i);
+        const struct channel *channel = &recipe->channel[window.target].in;
+        const struct scale *scale = recipe_scale(recipe, window.sequence, window.target);
+        size_t begin = recipe->data->begin[window.sequence];
+        for (int k = 0; k < recipe->horizon; k++) {
+            int64_t from = seasonal_step(channel, recipe->data, window.sequence, window.origin, k, recipe->season);
+            double truth = (double)channel_at(channel, window.sequence, begin + window.origin + (size_t)k);
+            if (from < 0 || isnan(truth))
+                continue;
+            double error = (truth - (double)channel_at(channel, window.sequence, (size_t)from)) / scale->deviation;
+            sum += error * error;
+            count++;
+        }
+    }
+    return count > 0 ? sum / count : (double)NAN;
+}
+
+static void choose_levels(struct forecast *f)
+{
+    const struct loss_choice *loss = &f->w.loss;
+    if (!loss_at(loss->index)->quantile)
+        return;
+    f->levels = loss->levels ? loss->levels : 9;
+    for (int i = 0; i < f->levels; i++) f->level[i] = loss->levels ? (double)loss->level[i] : (i + 1) / 10.0;
+}
+
+static void forecast_end(struct part *part)
+{
+    struct forecast *f = (struct forecast *)part;
+    release(f->by_step);
+    release(f->shown);
+    json_decref(f->pending);
+    windows_end(part);
+}
+
+static unroll_status forecast_open(const struct task_request *request, enum part_of which, struct part **part)
+{
+    struct windows *windows = NULL;
+    TRY(windows_open(request, which, sizeof(struct forecast), &windows));
+    if (windows == NULL)
+        return UNROLL_OK;
+    struct forecast *f = (struct forecast *)windows;
+    size_t horizon = (size_t)windows->recipe.horizon;
+    f->w.part.end = forecast_end;
+    choose_levels(f);
+    unroll_status status = ALLOCATE(f->by_step, 2 * horizon, "for errors");
+    if (status == UNROLL_OK)
+        status = ALLOCATE(f->shown, SHOWN * 3 * horizon, "for forecasts");
+    if (status != UNROLL_OK) {
+        part_free(&f->w.part);
+        return status;
+    }
+    if (which != PART_TRAINING && which != PART_PREDICTED)
+        f->floor = find_floor(f);
+    *part = &f->w.part;
+    return UNROLL_OK;
+}
+
+/* ---- measuring ---- */
+
+double crps_of_quantiles(const double *quantile, const double *level, int levels, double truth)
+{
+    double sum = 0;
+    for (int i = 0; i < levels; i++) {
+        double below = truth - quantile[i];
+        sum += below > 0 ? level[i] * below : (level[i] - 1) * below;
+    }
+    return 2 * sum / levels;
+}
+
+/* What the network says of one step ahead, in the scale of the target: its results and the window's level. */
+struct said {
+    double estimate, quantile[LEVELS];
+};
+
+/* Levels rise, what was learned for them may not: they are taken in order. */
+static void sort_results(const float *results, int count, double level, double *sorted)
+{
+    for (int i = 0, at; i < count; i++) {
+        double number = (double)results[i] + level;
+        for (at = i; at > 0 && sorted[at - 1] > number; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = number;
+    }
+}
+
+static struct said read_results(const struct forecast *f, const float *results, double level)
+{
+    const struct loss_choice *loss = &f->w.loss;
+    struct said said;
+    bool has_median = loss->levels % 2 == 1 && loss->level[loss->levels / 2] == 0.5f;
+    if (loss->levels)
+        sort_results(results, loss->levels, level, said.quantile);
+    for (int i = 0; loss->levels == 0 && i < f->levels; i++)
+        said.quantile[i] = loss_quantile(loss, results, f->level[i]) + level;
+    said.estimate = has_median ? said.quantile[loss->levels / 2] : loss_estimate(loss, results) + level;
+    return said;
+}
+
+static void add_error(struct forecast *f, const struct scale *scale, const struct said *said, double truth, int k)
+{
+    struct errors *e = &f->errors;
+    double error = fabs(said->estimate - truth), raw = error * scale->deviation;
+    e->count++;
+    e->squared += error * error;
+    e->absolute += error;
+    e->squared_raw += raw * raw;
+    e->absolute_raw += raw;
+    if (scale->naive > 0)
+        e->counted_mase++, e->mase += raw / scale->naive;
+    if (f->levels) {
+        e->crps += crps_of_quantiles(said->quantile, f->level, f->levels, truth);
+        e->covered += truth >= said->quantile[0] && truth <= said->quantile[f->levels - 1];
+    }
+    f->by_step[k] += error;
+    f->by_step[f->w.recipe.horizon + k]++;
+}
+
+static double in_units(const struct scale *scale, double number) { return number * scale->deviation + scale->mean; }
+
+/* The last forecasts of the first series are kept for plots. */
+static float *shown_at(struct forecast *f, const struct window *window, int k)
+{
+    size_t s = window->sequence, targets = (size_t)f->w.recipe.targets, place = s * targets + (size_t)window->target;
+    bool is_last = window->origin == f->w.first[s] + f->w.before[s + 1] - f->w.before[s] - 1;
+    return is_last && place < SHOWN ? f->shown + (place * (size_t)f->w.recipe.horizon + (size_t)k) * 3 : NULL;
+}
+
+/* The results of the last step of a row. */
+static const float *last_results(const struct forecast *f, const float *results, const struct window *window, int row)
+{
+    size_t rows = (size_t)f->w.part.shape->rows, wide = (size_t)(f->w.recipe.horizon * f->w.loss.results);
+    return results + ((size_t)(window->steps - 1) * rows + (size_t)row) * wide;
+}
+
+static void forecast_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
+{
+    struct forecast *f = (struct forecast *)part;
+    const struct recipe *recipe = &f->w.recipe;
+    struct window window;
+    (void)batch;
+    if (number == 0) {
+        f->errors = (struct errors){0};
+        memset(f->by_step, 0, 2 * (size_t)recipe->horizon * sizeof *f->by_step);
+    }
+    for (int row = 0; row < part->shape->rows && windows_at(&f->w, 0, number, row, &window); row++) {
+        const struct scale *scale = recipe_scale(recipe, window.sequence, window.target);
+        const struct channel *channel = &recipe->channel[window.target].in;
+        const float *z = last_results(f, results, &window, row);
+        double level = recipe_level(recipe, &window);
+        size_t at = recipe->data->begin[window.sequence] + window.origin;
+        for (int k = 0; k < recipe->horizon; k++, at++) {
+            struct said said = read_results(f, z + k * f->w.loss.results, level);
+            double truth = scaled(scale, channel_at(channel, window.sequence, at));
+            float *shown = shown_at(f, &window, k);
+            if (!isnan(truth))
+                add_error(f, scale, &said, truth, k);
+            if (shown) {
+                shown[0] = (float)in_units(scale, said.estimate);
+                shown[1] = f->levels ? (float)in_units(scale, said.quantile[0]) : NAN;
+                shown[2] = f->levels ? (float)in_units(scale, said.quantile[f->levels - 1]) : NAN;
+            }
+        }
+    }
+}
+
+static void forecast_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
+{
+    const struct forecast *f = (const struct forecast *)part;
+    const struct errors *e = &f->errors;
+    double count = observed && e->count ? (double)e->count : (double)NAN;
+    *evaluation = (unroll_evaluation){
+        .loss = loss,
+        .floor = f->floor,
+        .naive = f->w.recipe.season > 1 ? "seasonal naive" : "persistence",
+        .examples = (int64_t)windows_count(&f->w),
+        .metrics = 5,
+        .metric = {{"mse", "mse ", "", 4, e->squared / count},
+                   {"mae", "mae ", "", 4, e->absolute / count},
+                   {"mse_raw", "mse ", " in units", 4, e->squared_raw / count},
+                   {"mae_raw", "mae ", " in units", 4, e->absolute_raw / count},
+                   {"mase", "mase ", "", 3,
+                    observed && e->counted_mase ? e->mase / (double)e->counted_mase : (double)NAN}},
+    };
+    if (f->levels == 0)
+        return;
+    evaluation->metric[evaluation->metrics++] = (unroll_metric){"crps", "crps ", "", 4, e->crps / count};
+    evaluation->metric[evaluation->metrics++] =
+        (unroll_metric){"coverage", "", " of the truth within the interval", 3, (double)e->covered / count};
+}
+
+/* ---- answers ---- */
+
+static json_t *numbers_to_json(const float *number, int count, int stride)
+{
+    json_t *array = json_array();
+    for (int k = 0; k < count; k++) {
+        float x = number[k * stride];
+        json_array_append_new(array, isnan(x) ? json_null() : json_real((double)x));
+    }
+    return array;
+}
+
+/* Of the horizon behind an origin: those of the data as far as they go, then the interval again and again. */
+static json_t *times_to_json(const struct recipe *recipe, size_t sequence, size_t origin)
+{
+    const unroll_dataset *data = recipe->data;
+    size_t begin = data->begin[sequence], length = data->begin[sequence + 1] - begin;
+    const double *times = data->time < 0 ? NULL : data->column[data->time].times + begin;
+    json_t *array = json_array();
+    for (int k = 0; k < recipe->horizon; k++) {
+        size_t at = origin + (size_t)k;
+        char text[32] = "";
+        if (times && length)
+            interval_format(&recipe->interval,
+                            at < length ? times[at]
+                                        : interval_after(&recipe->interval, times[length - 1], (int)(at - length) + 1),
+                            text);
+        json_array_append_new(array, times && length ? json_string(text) : json_integer((json_int_t)at + 1));
+    }
+    return array;
+}
+
+static json_t *begin_answer(const struct forecast *f, const struct window *window)
+{
+    const unroll_dataset *data = f->w.recipe.data;
+    json_t *levels = json_array();
+    json_t *answer = json_pack("{s:i, s:s, s:o, s:{}, s:{}}", "series", (int)window->sequence, "time_name",
+                               data->time < 0 ? "step" : data->column[data->time].name, "time",
+                               times_to_json(&f->w.recipe, window->sequence, window->origin), "forecast", "quantiles");
+    if (data->group >= 0) {
+        json_object_set_new(answer, "group_name", json_string(data->column[data->group].name));
+        json_object_set_new(answer, "group", json_string(windows_series(&f->w, window->sequence)));
+    }
+    for (int i = 0; i < f->levels; i++) json_array_append_new(levels, json_real(f->level[i]));
+    json_object_set_new(answer, "levels", levels);
+    return answer;
+}
+
+/* One target's: its forecast, and the quantiles, an array for each level. */
+static void add_target(const struct forecast *f, const struct window *window, const float *z, json_t *answer)
+{
+    const struct recipe *recipe = &f->w.recipe;
+    const struct scale *scale = recipe_scale(recipe, window->sequence, window->target);
+    const char *name = recipe->channel[window->target].name;
+    double level = recipe_level(recipe, window);
+    json_t *estimates = json_array(), *quantiles = json_array();
+    for (int i = 0; i < f->levels; i++) json_array_append_new(quantiles, json_array());
+    for (int k = 0; k < recipe->horizon; k++) {
+        struct said said = read_results(f, z + k * f->w.loss.results, level);
+        json_array_append_new(estimates, json_real(in_units(scale, said.estimate)));
+        for (int i = 0; i < f->levels; i++)
+            json_array_append_new(json_array_get(quantiles, (size_t)i), json_real(in_units(scale, said.quantile[i])));
+    }
+    json_object_set_new(json_object_get(answer, "forecast"), name, estimates);
+    json_object_set_new(json_object_get(answer, "quantiles"), name, quantiles);
+}
+
+static unroll_status forecast_answer(struct part *part, int64_t number, const struct task_batch *batch,
+                                     const float *results, unroll_status (*take)(void *arg, json_t *answer), void *arg)
+{
+    struct forecast *f = (struct forecast *)part;
+    struct window window;
+    (void)batch;
+    for (int row = 0; row < part->shape->rows && windows_at(&f->w, 0, number, row, &window); row++) {
+        if (window.target == 0) {
+            json_decref(f->pending);
+            f->pending = begin_answer(f, &window);
+        }
+        if (f->pending == NULL)
+            return fail(UNROLL_RESOURCE, "no memory for an answer");
+        add_target(f, &window, last_results(f, results, &window, row), f->pending);
+        if (window.target == f->w.recipe.targets - 1)
+            TRY(take(arg, f->pending));
+    }
+    return UNROLL_OK;
+}
+
+static void print_cell(const json_t *value, FILE *to)
+{
+    if (json_is_string(value))
+        fprintf(to, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        fprintf(to, "%lld", (long long)json_integer_value(value));
+    else
+        fprintf(to, "%.6g", json_number_value(value));
+}
+
+/* A name, then those of its interval's ends: load,load_0.1,load_0.9. */
+static void print_header(const json_t *answer, FILE *to)
+{
+    const json_t *levels = json_object_get(answer, "levels");
+    size_t count = json_array_size(levels);
+    const char *name;
+    json_t *value;
+    fprintf(to, "%s", json_string_value(json_object_get(answer, "time_name")));
+    if (json_object_get(answer, "group"))
+        fprintf(to, ",%s", json_string_value(json_object_get(answer, "group_name")));
+    json_object_foreach(json_object_get(answer, "forecast"), name, value)
+    {
+        fprintf(to, ",%s", name);
+        if (count > 1)
+            fprintf(to, ",%s_%g,%s_%g", name, json_real_value(json_array_get(levels, 0)), name,
+                    json_real_value(json_array_get(levels, count - 1)));
+    }
+    fputc('\n', to);
+}
+
+/* As rows that could stand behind those of the file; above the first series' the names. */
+static void forecast_line(const json_t *answer, FILE *to)
+{
+    const json_t *times = json_object_get(answer, "time"), *group = json_object_get(answer, "group");
+    const char *name;
+    json_t *estimates;
+    if (json_integer_value(json_object_get(answer, "series")) == 0)
+        print_header(answer, to);
+    for (size_t k = 0; k < json_array_size(times); k++) {
+        print_cell(json_array_get(times, k), to);
+        if (group)
+            fprintf(to, ",%s", json_string_value(group));
+        json_object_foreach(json_object_get(answer, "forecast"), name, estimates)
+        {
+            const json_t *quantiles = json_object_get(json_object_get(answer, "quantiles"), name);
+            size_t levels = json_array_size(quantiles);
+            fputc(',', to);
+            print_cell(json_array_get(estimates, k), to);
+            for (size_t i = 0; levels > 1 && i < levels; i += levels - 1) {
+                fputc(',', to);
+                print_cell(json_array_get(json_array_get(quantiles, i), k), to);
+            }
+        }
+        fputc('\n', to);
+    }
+}
+
+/* ---- for people and plots ---- */
+
+/* A target's numbers from a step on, in units; behind the end of the sequence there are none. */
+static json_t *truth_to_json(const struct recipe *recipe, const struct window *window, size_t from, size_t count)
+{
+    size_t begin = recipe->data->begin[window->sequence], end = recipe->data->begin[window->sequence + 1];
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        size_t at = begin + from + i;
+        float number = at < end ? channel_at(&recipe->channel[window->target].in, window->sequence, at) : NAN;
+        json_array_append_new(array, isnan(number) ? json_null() : json_real((double)number));
+    }
+    return array;
+}
+
+/* The last forecast of a target of a series: what was before, what came, what was said. */
+static json_t *shown_to_json(const struct forecast *f, size_t sequence, int target)
+{
+    const struct recipe *recipe = &f->w.recipe;
+    size_t origins = f->w.before[sequence + 1] - f->w.before[sequence];
+    struct window window = {.sequence = sequence, .target = target};
+    if (origins == 0)
+        return NULL;
+    window.origin = f->w.first[sequence] + origins - 1;
+    size_t past = window.origin < (size_t)recipe->horizon * 3 ? window.origin : (size_t)recipe->horizon * 3;
+    const float *shown = f->shown + (sequence * (size_t)recipe->targets + (size_t)target) * (size_t)recipe->horizon * 3;
+    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "series", windows_series(&f->w, sequence), "target",
+                             recipe->channel[target].name, "time", times_to_json(recipe, sequence, window.origin),
+                             "past", truth_to_json(recipe, &window, window.origin - past, past), "truth",
+                             truth_to_json(recipe, &window, window.origin, (size_t)recipe->horizon), "forecast",
+                             numbers_to_json(shown, recipe->horizon, 3));
+    if (f->levels > 1) {
+        json_object_set_new(json, "low", numbers_to_json(shown + 1, recipe->horizon, 3));
+        json_object_set_new(json, "high", numbers_to_json(shown + 2, recipe->horizon, 3));
+        json_object_set_new(json, "interval", json_real(f->level[f->levels - 1] - f->level[0]));
+    }
+    return json;
+}
+
+static json_t *forecast_details(const struct part *part)
+{
+    const struct forecast *f = (const struct forecast *)part;
+    const struct recipe *recipe = &f->w.recipe;
+    json_t *forecasts = json_array(), *by_step = json_array();
+    for (size_t i = 0; i < SHOWN && i < recipe->data->sequences * (size_t)recipe->targets; i++) {
+        json_t *one = shown_to_json(f, i / (size_t)recipe->targets, (int)(i % (size_t)recipe->targets));
+        if (one)
+            json_array_append_new(forecasts, one);
+    }
+    for (int k = 0; k < recipe->horizon; k++)
+        json_array_append_new(by_step, json_real(f->by_step[k] / fmax(1, f->by_step[recipe->horizon + k])));
+    return json_pack("{s:o, s:o}", "forecasts", forecasts, "mae_by_step", by_step);
+}
+
+const struct task task_forecast = {.name = "forecast",
+                                   .about = "the next steps of series",
+                                   .keys = forecast_keys,
+                                   .item = forecast_item,
+                                   .suits = suits_forecast,
+                                   .network = forecast_network,
+                                   .fit = forecast_fit,
+                                   .check = forecast_check,
+                                   .open = forecast_open,
+                                   .observe = forecast_observe,
+                                   .score = forecast_score,
+                                   .details = forecast_details,
+                                   .answer = forecast_answer,
+                                   .line = forecast_line};

@@ -1,0 +1,277 @@
+/* Windows of series as batches. Training draws them from all origins at random: a quarter of them in an epoch, because
+ * each is trained at many origins by its steps, but at least SMALL_EPOCH batches, so that short series have epochs
+ * worth a validation. What is evaluated has every origin whose horizon lies in the part; its context reaches into the
+ * part before. */
+#include "tasks/windows.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "data/shuffle.h"
+#include "tasks/schema.h"
+
+enum { ORDER_STREAM = 0x77696e64 }; /* "wind" */
+enum { ONE_OF = 4, SMALL_EPOCH = 32, EVALUATED_ROWS = 256 };
+
+const char *windows_series(const struct windows *windows, size_t sequence)
+{
+    const unroll_dataset *data = windows->recipe.data;
+    if (data->group < 0)
+        return "";
+    const struct column *group = &data->column[data->group];
+    int32_t id = column_id(group, group->of_sequence ? sequence : data->begin[sequence]);
+    return id < 0 ? "" : group->vocabulary[id];
+}
+
+/* ---- which ---- */
+
+size_t windows_count(const struct windows *windows) { return windows->origins * (size_t)windows->recipe.targets; }
+
+struct window windows_item(const struct windows *w, size_t item)
+{
+    size_t targets = (size_t)w->recipe.targets, origin = item / targets, low = 0, high = w->recipe.data->sequences;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (w->before[middle] <= origin)
+            low = middle;
+        else
+            high = middle;
+    }
+    struct window window = {.sequence = low, .target = (int)(item % targets)};
+    window.origin = w->first[low] + origin - w->before[low];
+    size_t steps = window.origin / (size_t)w->recipe.patch, most = (size_t)w->recipe.patches;
+    window.steps = (int)(steps < most ? steps : most);
+    return window;
+}
+
+bool windows_at(const struct windows *w, int64_t epoch, int64_t batch, int row, struct window *window)
+{
+    uint64_t item = (uint64_t)(batch * w->part.shape->rows + row), count = windows_count(w);
+    if (w->which == PART_TRAINING) {
+        uint64_t rounds = (uint64_t)(w->part.batches * w->part.shape->rows - 1) / count + 1;
+        item = shuffle_at(w->seed, ORDER_STREAM, (uint64_t)epoch * rounds + item / count, count, item % count);
+    }
+    if (item >= count)
+        return false;
+    *window = windows_item(w, (size_t)item);
+    return true;
+}
+
+static void fill_windows(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+{
+    const struct windows *w = (const struct windows *)part;
+    size_t rows = (size_t)part->shape->rows, wide = (size_t)recipe_inputs(&w->recipe), most = (size_t)w->recipe.horizon;
+    batch->begins = true;
+    batch->items = 0;
+    for (size_t row = 0; row < rows; row++) {
+        struct window window = {0};
+        batch->lengths[row] = 0;
+        if (!windows_at(w, epoch, number, (int)row, &window))
+            continue;
+        batch->lengths[row] = window.steps;
+        batch->items += window.steps;
+        recipe_fill(&w->recipe, &window, w->limit[window.sequence], w->which != PART_TRAINING,
+                    batch->inputs + row * wide, batch->values + row * most, rows);
+    }
+}
+
+/* ---- opening ---- */
+
+/* The origins of a sequence: with a full context if it is long enough for that, else with a patch at least. */
+static size_t find_origins(struct windows *w, size_t sequence, struct range range)
+{
+    size_t patch = (size_t)w->recipe.patch, horizon = (size_t)w->recipe.horizon,
+           whole = patch * (size_t)w->recipe.patches;
+    size_t least = range.to >= whole + horizon ? whole : patch;
+    size_t first = range.from > least ? range.from : least;
+    if (w->which == PART_PREDICTED)
+        first = range.to;
+    w->first[sequence] = first;
+    w->limit[sequence] = range.to;
+    if (w->which == PART_PREDICTED)
+        return range.to >= patch;
+    return range.to >= first + horizon ? range.to - horizon - first + 1 : 0;
+}
+
+static unroll_status refuse_future(const struct windows *w, size_t sequence)
+{
+    const unroll_dataset *data = w->recipe.data;
+    size_t length = data->begin[sequence + 1] - data->begin[sequence], past = w->limit[sequence];
+    if (past < (size_t)w->recipe.patch)
+        return fail(UNROLL_DATA,
+                    "'%s': series '%s' has %zu steps, fewer than the %d that a forecast reads at least; fix: "
+                    "give more of its past",
+                    data->name, windows_series(w, sequence), past, w->recipe.patch);
+    if (w->recipe.known && length - past < (size_t)w->recipe.horizon)
+        return fail(UNROLL_DATA,
+                    "'%s': series '%s' has %zu rows behind its last target, and the column '%s' is needed for %d; fix: "
+                    "add rows with empty targets",
+                    data->name, windows_series(w, sequence), length - past,
+                    w->recipe.channel[w->recipe.targets + w->recipe.past].name, w->recipe.horizon);
+    return UNROLL_OK;
+}
+
+static unroll_status refuse_empty(const struct windows *w, const struct task_request *request)
+{
+    static const char *const part[] = {"training part", "validation", "test", "data", "data"};
+    size_t longest = 0;
+    for (size_t s = 0; s < w->recipe.data->sequences; s++) {
+        struct range range = recipe_range(&w->recipe, request, w->which, s);
+        longest = range.to - range.from > longest ? range.to - range.from : longest;
+    }
+    return fail(UNROLL_DATA,
+                "'%s': the %s: no series has a horizon of %d steps behind a period of %d (the longest has %zu steps); "
+                "fix: a longer part, or a smaller horizon or season",
+                w->recipe.data->name, part[w->which], w->recipe.horizon, w->recipe.patch, longest);
+}
+
+static unroll_status take_origins(const struct task_request *request, struct windows *w)
+{
+    size_t sequences = w->recipe.data->sequences;
+    TRY(ALLOCATE(w->before, sequences + 1, "for the origins of %zu series", sequences));
+    TRY(ALLOCATE(w->first, sequences + 1, "for the origins of %zu series", sequences));
+    TRY(ALLOCATE(w->limit, sequences + 1, "for the origins of %zu series", sequences));
+    for (size_t s = 0; s < sequences; s++) {
+        w->before[s] = w->origins;
+        w->origins += find_origins(w, s, recipe_range(&w->recipe, request, w->which, s));
+        if (w->which == PART_PREDICTED)
+            TRY(refuse_future(w, s));
+    }
+    w->before[sequences] = w->origins;
+    return w->origins ? UNROLL_OK : refuse_empty(w, request);
+}
+
+static void plan_batches(const struct task_request *request, struct windows *w)
+{
+    size_t count = windows_count(w), ranks = (size_t)(request->ranks > 1 ? request->ranks : 1);
+    size_t rows = (size_t)request->rows;
+    bool training = w->which == PART_TRAINING;
+    if (training)
+        w->part.batches = (int64_t)(count / ONE_OF / rows);
+    else
+        rows = (EVALUATED_ROWS + ranks - 1) / ranks * ranks;
+    if (training && w->part.batches < SMALL_EPOCH)
+        w->part.batches = SMALL_EPOCH;
+    if (!training)
+        w->part.batches = (int64_t)((count + rows - 1) / rows);
+    bool cut = training && request->steps > 0 && request->steps < w->recipe.patches;
+    w->recipe.patches = cut ? request->steps : w->recipe.patches;
+    w->part.shape[0] = (struct shape){w->recipe.patches, (int)rows};
+    w->part.shapes = 1;
+    w->part.items = w->part.examples = count;
+    w->part.lengths = true;
+    w->part.fill = fill_windows;
+    w->part.end = windows_end;
+}
+
+void windows_end(struct part *part)
+{
+    struct windows *w = (struct windows *)part;
+    release(w->before);
+    release(w->first);
+    release(w->limit);
+    recipe_end(&w->recipe);
+}
+
+static unroll_status fill_in(const struct task_request *request, enum part_of which, struct windows *w)
+{
+    bool validated = which == PART_VALIDATION && request->validation.data;
+    bool tested = which == PART_TEST && request->test.data;
+    json_t *json;
+    TRY(schema_task(request->model, &json));
+    w->which = which;
+    w->seed = request->seed;
+    w->loss = request->model->loss;
+    unroll_status status = recipe_from_json(json,
+                                            validated ? request->validation.data
+                                            : tested  ? request->test.data
+                                                      : request->data,
+                                            &w->recipe);
+    json_decref(json);
+    if (status == UNROLL_OK)
+        status = windows_check(request->model, &w->recipe);
+    if (status == UNROLL_OK)
+        status = take_origins(request, w);
+    if (status == UNROLL_OK)
+        plan_batches(request, w);
+    return status;
+}
+
+unroll_status windows_open(const struct task_request *request, enum part_of which, size_t bytes,
+                           struct windows **windows)
+{
+    if (which == PART_TEST && !request->test.data && request->test.count == 0 && !(request->test.share > 0))
+        return UNROLL_OK;
+    if (which == PART_VALIDATION && !request->validation.data && request->validation.count == 0 &&
+        !(request->validation.share > 0))
+        return UNROLL_OK;
+    struct windows *made = allocate_zeroed(1, bytes);
+    if (made == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for a part of a forecast");
+    unroll_status status = fill_in(request, which, made);
+    if (status != UNROLL_OK) {
+        windows_end(&made->part);
+        release(made);
+        return status;
+    }
+    *windows = made;
+    return UNROLL_OK;
+}
+
+/* ---- networks ---- */
+
+unroll_status windows_check(const unroll_model *model, const struct recipe *recipe)
+{
+    if (model->tokens || model->input != recipe_inputs(recipe))
+        return fail(UNROLL_USAGE,
+                    "the model reads %d numbers a step, and a forecast as its schema describes it %d; fix: "
+                    "a model of this task (unroll_task_network)",
+                    model->input, recipe_inputs(recipe));
+    if (unroll_model_outputs(model) != recipe->horizon * model->loss.results)
+        return fail(UNROLL_USAGE,
+                    "the model gives %d numbers a step in the place of %d for %d steps ahead; fix: a model "
+                    "of this task (unroll_task_network)",
+                    unroll_model_outputs(model), recipe->horizon * model->loss.results, recipe->horizon);
+    return UNROLL_OK;
+}
+
+static unroll_status choose_loss(const char *name, struct loss_choice *loss)
+{
+    static const char *const allowed[] = {"quantile", "mse", "mae", "huber", "gaussian", "student-t"};
+    TRY(loss_choose(name, loss));
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        if (loss->index >= 0 && strcmp(loss_at(loss->index)->name, allowed[i]) == 0)
+            return UNROLL_OK;
+    return fail(UNROLL_USAGE,
+                "loss = '%s' is none of a forecast; fix: one of quantile, mse, mae, huber, gaussian, "
+                "student-t",
+                name);
+}
+
+unroll_status windows_network(const struct recipe *recipe, unroll_spec *spec, unroll_task_defaults *defaults)
+{
+    enum { BATCH = 64, UPDATES = 1000, MIN_EPOCHS = 8, MAX_EPOCHS = 30 };
+    static const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 64};
+    struct loss_choice loss;
+    spec_settle(spec, &standard);
+    if (spec->bidirectional)
+        return fail(UNROLL_UNSUPPORTED,
+                    "`bidirectional`: each step of a forecast predicts what a bidirectional network "
+                    "has already seen; fix: leave it out");
+    if (spec->loss == NULL)
+        spec->loss = "quantile:0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9";
+    TRY(choose_loss(spec->loss, &loss));
+    spec->tokens = spec->embed = 0;
+    spec->input = recipe_inputs(recipe);
+    spec->output = recipe->horizon * loss.results;
+    double windows = (double)recipe->data->steps * recipe->targets / ONE_OF;
+    double updates = windows / BATCH < SMALL_EPOCH ? SMALL_EPOCH : windows / BATCH;
+    *defaults = unroll_task_defaults_default();
+    defaults->batch = BATCH;
+    defaults->bptt = 0;
+    defaults->warmup = 50;
+    defaults->epochs = fmin(MAX_EPOCHS, fmax(MIN_EPOCHS, floor(UPDATES / updates)));
+    defaults->patience = 5;
+    return UNROLL_OK;
+}
