@@ -21,11 +21,11 @@ static json_t *short_real(float value)
 
 static json_t *stack(const unroll_spec *spec)
 {
-    return json_pack("{ss si si sb si sb so sb so sb si si sb si ss}", "cell", spec->cell, "layers", spec->layers,
+    return json_pack("{ss si si sb si sb so sb so sb si si sb ss* si ss}", "cell", spec->cell, "layers", spec->layers,
                      "hidden", spec->hidden, "bidirectional", spec->bidirectional, "projection", spec->projection,
                      "peephole", spec->peephole, "clip", short_real(spec->clip), "bias", spec->bias, "dropout",
                      short_real(spec->dropout), "tokens", spec->tokens, "input", spec->input, "embed", spec->embed,
-                     "tied", spec->tied, "output", spec->output, "loss", loss_about(spec->loss));
+                     "tied", spec->tied, "pool", spec->pool, "output", spec->output, "loss", loss_about(spec->loss));
 }
 
 /* Several columns as "word, 120 tokens, embedding 16", in the place of what says one. */
@@ -56,7 +56,9 @@ static json_t *layers(const unroll_model *model, const unroll_network *network)
     for (int i = 0; i < network->layers && unroll_model_layer(model, i, &layer) == UNROLL_OK; i++) {
         char key[32];
         snprintf(key, sizeof key, "layer %d", i);
-        json_object_set_new(json, key, json_sprintf("%s %s, %d units", layer.kind, layer.name, layer.width));
+        json_object_set_new(json, key,
+                            json_sprintf("%s %s%s%s, %d units", layer.kind, layer.name, layer.pool ? ": " : "",
+                                         layer.pool ? layer.pool : "", layer.width));
     }
     return json;
 }

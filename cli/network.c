@@ -93,6 +93,8 @@ void network_name(const unroll_model *model, char text[NAME_MAX])
         at += snprintf(text + at, NAME_MAX - (size_t)at, ", projection %d", spec.projection);
     if (spec.peephole)
         at += snprintf(text + at, NAME_MAX - (size_t)at, ", peephole");
+    if (spec.pool)
+        at += snprintf(text + at, NAME_MAX - (size_t)at, ", pool %s", spec.pool);
     if (spec.embed)
         snprintf(text + at, NAME_MAX - (size_t)at, ", %s %d", spec.tied ? "tied embedding" : "embedding", spec.embed);
 }

@@ -78,6 +78,8 @@ static unroll_status lm_check(const unroll_model *model, const unroll_dataset *d
     const struct column *text = text_of(data);
     if (!model->tokens || !loss || !loss->of_classes || unroll_model_outputs(model) != model->input)
         return fail(UNROLL_USAGE, "the model does not predict tokens; fix: tokens = 1, output = input, loss = xent");
+    if (model_is_pooled(model))
+        return fail(UNROLL_USAGE, "the model has one answer for a whole sequence, not one for each step; fix: no pool");
     if (text == NULL)
         return fail(UNROLL_DATA, "the data have no tokens to predict; fix: give a text");
     return check_vocabulary(model, text);

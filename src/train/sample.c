@@ -45,6 +45,9 @@ static unroll_status check_model(const unroll_model *model)
 {
     if (!model->tokens || unroll_model_outputs(model) != model->input || unroll_model_vocabulary(model) == NULL)
         return fail(UNROLL_USAGE, "the model does not write text: it has no vocabulary, or outputs of another number");
+    if (model_is_pooled(model))
+        return fail(UNROLL_UNSUPPORTED,
+                    "a model with a pool answers for whole sequences, so it cannot write; fix: no pool");
     if (model_looks_ahead(model))
         return fail(
             UNROLL_UNSUPPORTED,

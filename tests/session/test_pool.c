@@ -179,6 +179,21 @@ static void test_stateful(void)
 
 /* ---- descriptions ---------------------------------------------------------------------- */
 
+/* Files of other tools: ONNX has them (its numbers: tests/file/check_onnx_live.py), a state_dict has nothing of them.
+ */
+static void check_exports(unroll_model *m, const char *folder, const char *pool)
+{
+    static const char *const formats[] = {"onnx", "torch"};
+    char path[300];
+    for (int i = 0; i < 2; i++) {
+        unroll_export_config config = unroll_export_default();
+        config.format = formats[i];
+        snprintf(path, sizeof path, "%s/x.%s", folder, i ? "safetensors" : "onnx");
+        CHECK(unroll_export(m, path, &config) == UNROLL_OK, "%s, %s: %s", pool ? pool : "none", formats[i],
+              unroll_last_error());
+    }
+}
+
 static void test_specs(const char *folder)
 {
     static const char *const all[] = {"last", "mean", "max", "mean+max", NULL};
@@ -197,6 +212,7 @@ static void test_specs(const char *folder)
             }
             m = new_model(spec);
             MUST(unroll_model_save(m, path));
+            check_exports(m, folder, all[i]);
             MUST(unroll_model_load(path, &loaded));
             for (int k = 0; k < 2; k++)
                 CHECK(unroll_model_spec(k ? loaded : m, &found) && found.output == spec.output && found.layers == 2 &&
@@ -281,11 +297,38 @@ static void test_refusals(void)
     CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "no pool 'median'; fix: last, mean, max or mean+max");
     spec.pool = "mean+max", spec.layers = 64;
     CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "this one 67 with its pool and head; fix: layers = 62");
+    unroll_stream_config stream = unroll_stream_default();
     m = pooled_network();
+    CHECK(!unroll_stream_bytes(m, &stream) && strstr(unroll_last_error(), "bidirectional"), "'%s'",
+          unroll_last_error());
     unroll_session_config c = config_of(UNROLL_INFER, T, B);
     c.resets = 1;
     CHECK_REFUSED(unroll_session_new(m, &c, &s), UNROLL_UNSUPPORTED, "fix: a row for each sequence, with `lengths`");
     unroll_model_free(m);
+}
+
+/* What wants an answer for each step. */
+static void test_texts(const char *folder)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_dataset *text = NULL;
+    unroll_model *m = NULL;
+    unroll_evaluation found;
+    char path[300];
+    snprintf(path, sizeof path, "%s/text.txt", folder);
+    FILE *file = fopen(path, "w");
+    for (int i = 0; file && i < 50; i++) fputs("one answer for all of it\n", file);
+    if (!CHECK(file && !fclose(file), "%s", path) || !MUST(unroll_dataset_open(path, NULL, &text)))
+        return;
+    spec.hidden = UNITS, spec.pool = "max";
+    MUST(unroll_task_network("lm", NULL, text, &spec, NULL));
+    m = new_model(spec);
+    MUST(unroll_model_set_schema(m, "lm", NULL, text));
+    CHECK_REFUSED(unroll_evaluate(m, text, NULL, &found, NULL), UNROLL_USAGE,
+                  "one answer for a whole sequence, not one for each");
+    CHECK(!unroll_can_sample(m) && strstr(unroll_last_error(), "a model with a pool"), "'%s'", unroll_last_error());
+    unroll_model_free(m);
+    unroll_dataset_free(text);
 }
 
 int main(void)
@@ -300,6 +343,7 @@ int main(void)
     test_specs(folder);
     test_arrays(folder);
     test_refusals();
+    test_texts(folder);
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK(system(command) == 0, "%s", command);
     return check_finish("pool");
