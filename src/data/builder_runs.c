@@ -43,7 +43,8 @@ unroll_status draft_begin_vocabulary(struct builder *b, struct draft *draft)
     vocabulary_free(draft->vocabulary);
     draft->vocabulary = NULL;
     draft->unknown = VOCABULARY_NONE;
-    draft->grows = given == NULL || strcmp(b->schema->group, draft->column.name) == 0;
+    const bool open = given && draft->column.type == COLUMN_CATEGORY && !given->target && given->vocabulary_size == 0;
+    draft->grows = given == NULL || open || strcmp(b->schema->group, draft->column.name) == 0;
     if (!draft->grows)
         TRY(vocabulary_of(given->vocabulary, given->vocabulary_size,
                           tokens ? pieces_of_kind[given->kind].name : "category", &draft->vocabulary));

@@ -11,7 +11,7 @@ struct schema_column {
     bool of_sequence;
     bool target; /* a category that the vocabulary lacks is an error; in inputs it is missing */
     unroll_token_kind kind;
-    const char *const *vocabulary; /* [vocabulary_size] */
+    const char *const *vocabulary; /* [vocabulary_size]; of a category that is no target 0: it is found in the data */
     int vocabulary_size;
     int width;
     int place; /* in the file: what a column is found by where the data have no names */

@@ -70,7 +70,7 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
     if (target->vocabulary_size < 2)
         return fail(UNROLL_DATA, "column '%s' has only the label '%s'; fix: give data of at least two", target->name,
                     target->vocabulary_size ? target->vocabulary[0] : "");
-    TRY(features_find(data, &target, 1, &features));
+    TRY(features_find(data, &target, 1, NULL, &features));
     spec_settle(spec, &standard);
     unroll_status status = features_network(&features, spec);
     features_end(&features);
@@ -92,7 +92,7 @@ static unroll_status classify_fit(const struct task_request *request, json_t **s
     struct members members;
     TRY(find_target(request->data, request->options, &target));
     TRY(members_find(request, PART_TRAINING, target, &members));
-    unroll_status status = sequence_schema(&members, target, schema);
+    unroll_status status = sequence_schema(&members, target, NULL, schema);
     members_end(&members);
     if (status == UNROLL_OK)
         json_object_set_new(*schema, "several", json_boolean(target->type == COLUMN_SET));

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/philox.h"
 #include "model/model.h"
 
 /* ---- which columns ---- */
@@ -68,16 +69,27 @@ static unroll_status take_column(const unroll_dataset *data, const struct column
     return UNROLL_OK;
 }
 
+static unroll_status take_spelling(const struct column *column, const struct spelling *how, struct feature *f)
+{
+    strcpy(f->name, column->name);
+    f->column = column;
+    TRY(spelled_find(column, how, &f->spelled));
+    f->ids = f->spelled.unknown + 1;
+    return UNROLL_OK;
+}
+
 unroll_status features_find(const unroll_dataset *data, const struct column *const *targets, int count,
-                            struct features *features)
+                            const struct column *spelled, struct features *features)
 {
     unroll_status status;
     *features = (struct features){0};
-    TRY(ALLOCATE(features->feature, (size_t)data->columns, "for %d columns", data->columns));
+    TRY(ALLOCATE(features->feature, (size_t)data->columns + SPELLINGS, "for %d columns", data->columns));
     status = UNROLL_OK;
     for (int i = 0; status == UNROLL_OK && i < data->columns; i++)
-        if (is_read(data, i, targets, count))
+        if (is_read(data, i, targets, count) && &data->column[i] != spelled)
             status = take_column(data, &data->column[i], &features->feature[features->count++]);
+    for (int i = 0; status == UNROLL_OK && spelled && i < SPELLINGS; i++)
+        status = take_spelling(spelled, &spellings[i], &features->feature[features->count++]);
     count_inputs(features);
     if (status == UNROLL_OK && features->count == 0)
         status = fail(UNROLL_DATA, "the data have no column beside the target to learn it from; fix: add some");
@@ -92,6 +104,7 @@ void features_end(struct features *features)
         release(features->feature[i].shift);
         release(features->feature[i].scale);
         release(features->feature[i].masked);
+        spelled_end(&features->feature[i].spelled);
     }
     release(features->feature);
     *features = (struct features){0};
@@ -153,9 +166,13 @@ static unroll_status fit_feature(struct feature *f, const struct members *member
 
 unroll_status features_fit(struct features *features, const struct members *members)
 {
-    for (int i = 0; i < features->count; i++)
-        if (features->feature[i].column->type == COLUMN_NUMBERS)
-            TRY(fit_feature(&features->feature[i], members));
+    for (int i = 0; i < features->count; i++) {
+        struct feature *f = &features->feature[i];
+        if (f->spelled.how)
+            TRY(spelled_fit(&f->spelled, f->column, members));
+        else if (f->column->type == COLUMN_NUMBERS)
+            TRY(fit_feature(f, members));
+    }
     return UNROLL_OK;
 }
 
@@ -167,6 +184,8 @@ json_t *features_to_json(const struct features *features)
     for (int i = 0; i < features->count; i++) {
         const struct feature *f = &features->feature[i];
         json_t *one = json_pack("{s:s}", "column", f->name);
+        if (f->spelled.how)
+            spelled_to_json(&f->spelled, one);
         if (f->ids)
             json_object_set_new(one, "ids", json_integer(f->ids));
         else {
@@ -225,6 +244,8 @@ static unroll_status read_feature(const json_t *one, const unroll_dataset *data,
     }
     TRY(json_field_integer(one, where, "ids", 1, INT32_MAX, &ids));
     f->ids = (int)ids;
+    if (json_object_get(one, "spelling") && f->column->type == COLUMN_CATEGORY)
+        return spelled_from_json(one, where, f->column, f->ids - 1, &f->spelled);
     if (!has_ids(f->column) || f->column->vocabulary_size + 1 != f->ids)
         return fail(UNROLL_DATA, "column '%s' is not read as the model reads it; fix: open the data for the model",
                     f->name);
@@ -261,6 +282,8 @@ int embedding_width(int ids)
 static int width_of(const struct feature *f)
 {
     enum { OF_CHARACTER = 32, OF_WORD = 64 };
+    if (f->spelled.how)
+        return f->spelled.how->width;
     if (f->column->type != COLUMN_TOKENS)
         return embedding_width(f->ids);
     return f->column->kind == UNROLL_CHARACTERS ? OF_CHARACTER : OF_WORD;
@@ -268,14 +291,33 @@ static int width_of(const struct feature *f)
 
 static unroll_status list_inputs(const struct features *features, unroll_spec *spec)
 {
-    (void)spec;
-    return fail(UNROLL_UNSUPPORTED,
-                "%d columns of categories can't be read beside %d numbers; fix: ignore some columns", features->tokens,
-                features->numbers);
+    static _Thread_local unroll_input input[UNROLL_INPUTS_MAX];
+    static _Thread_local char name[UNROLL_INPUTS_MAX][32];
+    const int wanted = features->tokens + (features->numbers > 0);
+    int n = 0;
+    if (wanted > UNROLL_INPUTS_MAX)
+        return fail(UNROLL_UNSUPPORTED, "%d columns of categories are more than %d; fix: ignore some of them",
+                    features->tokens, UNROLL_INPUTS_MAX - (features->numbers > 0));
+    for (int i = 0; i < features->count; i++) {
+        const struct feature *f = &features->feature[i];
+        if (f->ids == 0)
+            continue;
+        snprintf(name[n], sizeof name[n], "c%d", n); /* names of columns may be anything */
+        input[n] = (unroll_input){.size = sizeof *input, .name = name[n], .tokens = f->ids, .width = width_of(f)};
+        n++;
+    }
+    if (features->numbers)
+        input[n++] = (unroll_input){.size = sizeof *input, .width = features->numbers};
+    spec->tokens = spec->input = spec->embed = 0;
+    spec->inputs = input;
+    spec->n_inputs = n;
+    return UNROLL_OK;
 }
 
 unroll_status features_network(const struct features *features, unroll_spec *spec)
 {
+    spec->inputs = NULL;
+    spec->n_inputs = 0;
     if (features->tokens > 1 || (features->tokens && features->numbers))
         return list_inputs(features, spec);
     spec->tokens = features->tokens;
@@ -290,8 +332,13 @@ unroll_status features_network(const struct features *features, unroll_spec *spe
 
 unroll_status features_check(const struct features *features, const unroll_model *model)
 {
-    (void)features, (void)model;
-    return UNROLL_OK;
+    const int tokens = model_token_columns(model), numbers = model_numbers(model);
+    if (tokens == features->tokens && numbers == features->numbers)
+        return UNROLL_OK;
+    return fail(UNROLL_USAGE,
+                "the model reads %d categories and %d numbers a step, and its data have %d and %d; fix: "
+                "a network as unroll_task_network makes it",
+                tokens, numbers, features->tokens, features->numbers);
 }
 
 /* ---- batches ---- */
@@ -300,7 +347,8 @@ static void fill_ids(const struct features *features, const struct feature *f, s
                      int length, int row, int rows, struct task_batch *batch)
 {
     for (int t = 0; t < length; t++) {
-        const int32_t id = column_id(f->column, repeats ? entry : entry + (size_t)t);
+        const int32_t own = column_id(f->column, repeats ? entry : entry + (size_t)t);
+        const int32_t id = own >= 0 && f->spelled.how ? f->spelled.map[own] : own;
         const size_t at = ((size_t)t * (size_t)rows + (size_t)row) * (size_t)features->tokens + (size_t)place;
         batch->tokens[at] = id < 0 ? f->ids - 1 : id;
     }
@@ -335,6 +383,26 @@ void features_fill(const struct features *features, const unroll_dataset *data, 
         else
             fill_numbers(features, f, entry, repeats, numbers, length, row, rows, batch);
         numbers += f->width + f->masks;
+    }
+}
+
+void features_forget(const struct features *features, uint64_t seed, int64_t epoch, size_t step, int length, int row,
+                     int rows, struct task_batch *batch)
+{
+    enum { FORGET_STREAM = 0x666f7267 }; /* "forg" */
+    const uint32_t key[2] = {(uint32_t)seed ^ FORGET_STREAM, (uint32_t)(seed >> 32)};
+    int place = 0;
+    for (int i = 0; i < features->count; i++) {
+        const struct feature *f = &features->feature[i];
+        for (int t = 0; t < length && f->spelled.how; t++) {
+            const uint64_t at = step + (uint64_t)t;
+            const uint32_t counter[4] = {(uint32_t)at, (uint32_t)(at >> 32), (uint32_t)epoch, (uint32_t)place};
+            const size_t entry = ((size_t)t * (size_t)rows + (size_t)row) * (size_t)features->tokens + (size_t)place;
+            uint32_t out[4];
+            philox(key, counter, out);
+            batch->tokens[entry] = spelled_forget(&f->spelled, batch->tokens[entry], philox_unit(out[0]));
+        }
+        place += f->ids > 0;
     }
 }
 

@@ -5,6 +5,7 @@
 #ifndef TASKS_FEATURES_H
 #define TASKS_FEATURES_H
 #include "tasks/examples.h"
+#include "tasks/spelling.h"
 
 struct feature {
     char name[COLUMN_NAME];
@@ -14,6 +15,7 @@ struct feature {
     int masks;                   /* .. how many of them may be missing */
     float *shift, *scale;        /* [width] x = (number - shift) * scale */
     uint8_t *masked;             /* [width] 1: it may be missing */
+    struct spelled spelled;      /* of a feature that is made of the column's strings; how NULL: it is not */
 };
 
 struct features {
@@ -22,11 +24,12 @@ struct features {
     int tokens, numbers; /* of a step: ids, and numbers with masks */
 };
 
-/* All columns but targets [count], those that divide and order rows, and times. Scales are 1. */
+/* All columns but targets [count], those that divide and order rows, and times. Scales are 1. spelled: the
+ * category of which features are made as spelling.h has them; NULL: none. */
 unroll_status features_find(const unroll_dataset *data, const struct column *const *targets, int count,
-                            struct features *features);
-/* Each number's mean over the members is 0, its variance 1; of those that hardly vary beside the others of their column
- * it is less. */
+                            const struct column *spelled, struct features *features);
+/* Of strings those of the members are known. Each number's mean over the members is 0, its variance 1; of those that
+ * hardly vary beside the others of their column it is less. */
 unroll_status features_fit(struct features *features, const struct members *members);
 void features_end(struct features *features);
 
@@ -42,6 +45,9 @@ unroll_status features_check(const struct features *features, const unroll_model
 /* The steps first .. first + length - 1 of a sequence become those of a row of a batch. */
 void features_fill(const struct features *features, const unroll_dataset *data, size_t sequence, size_t first,
                    int length, int row, int rows, struct task_batch *batch);
+/* In training, some strings of the row become unknown: a function of seed, epoch and step, which is one of the data. */
+void features_forget(const struct features *features, uint64_t seed, int64_t epoch, size_t step, int length, int row,
+                     int rows, struct task_batch *batch);
 /* A step of which all is missing, for sequences that have none. */
 void features_fill_missing(const struct features *features, int row, int rows, struct task_batch *batch);
 

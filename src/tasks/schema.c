@@ -41,10 +41,12 @@ enum { SCHEMA_VERSION = 1 };
 
 static const char where[] = "the model's schema";
 
-/* The columns of the data, with those marked that the task calls targets. */
+/* The columns of the data, with those marked that the task calls targets; the one whose strings it reads itself has
+ * any.
+ */
 static unroll_status describe_data(const unroll_dataset *data, const json_t *found, json_t **described)
 {
-    const json_t *targets = json_object_get(found, "targets");
+    const json_t *targets = json_object_get(found, "targets"), *spelled = json_object_get(found, "spelled");
     struct schema *schema;
     TRY(schema_of_dataset(data, &schema));
     for (size_t i = 0; i < json_array_size(targets); i++) {
@@ -52,6 +54,9 @@ static unroll_status describe_data(const unroll_dataset *data, const json_t *fou
         if (column)
             column->target = true;
     }
+    struct schema_column *open = spelled ? schema_named(schema, json_string_value(spelled)) : NULL;
+    if (open)
+        open->vocabulary_size = 0;
     *described = schema_to_json(schema);
     schema_free(schema);
     return *described ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a schema");

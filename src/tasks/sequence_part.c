@@ -73,12 +73,13 @@ bool is_constant(const unroll_dataset *data, const struct column *column)
     return true;
 }
 
-unroll_status sequence_schema(const struct members *members, const struct column *target, json_t **schema)
+unroll_status sequence_schema(const struct members *members, const struct column *target, const struct column *spelled,
+                              json_t **schema)
 {
     struct features features;
     json_t *labels = json_array();
     for (int i = 0; i < target->vocabulary_size; i++) json_array_append_new(labels, json_string(target->vocabulary[i]));
-    unroll_status status = features_find(members->data, &target, 1, &features);
+    unroll_status status = features_find(members->data, &target, 1, spelled, &features);
     if (status == UNROLL_OK)
         status = features_fit(&features, members);
     if (status == UNROLL_OK) {
@@ -86,6 +87,8 @@ unroll_status sequence_schema(const struct members *members, const struct column
                             features_to_json(&features));
         status = *schema ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for a schema");
     }
+    if (status == UNROLL_OK && spelled)
+        json_object_set_new(*schema, "spelled", json_string(spelled->name));
     json_decref(labels);
     features_end(&features);
     return status;
@@ -198,7 +201,10 @@ static unroll_status open_items(const struct task_request *request, enum part_of
         lengths[i] = lengths[i] < 1 ? 1 : lengths[i];
         p->part.items += (size_t)lengths[i];
     }
-    unroll_status status = batches_plan(request, which, lengths, 0, items, &p->batches, &p->part);
+    struct task_request whole = *request;
+    if (p->window)
+        whole.steps = 0; /* windows are cut already */
+    unroll_status status = batches_plan(&whole, which, lengths, 0, items, &p->batches, &p->part);
     release(lengths);
     return status;
 }
@@ -264,10 +270,14 @@ void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number,
         const bool is_there = sequence_row(p, epoch, number, row, &at);
         if (batch->lengths)
             batch->lengths[row] = !is_there ? 0 : at.length ? at.length : 1;
-        if (is_there && at.length)
-            features_fill(&p->features, p->members.data, at.sequence, at.first, at.length, row, rows, batch);
-        else
+        if (!is_there || at.length == 0) {
             features_fill_missing(&p->features, row, rows, batch);
-        batch->items += is_there ? at.length : 0;
+            continue;
+        }
+        features_fill(&p->features, p->members.data, at.sequence, at.first, at.length, row, rows, batch);
+        if (p->batches.shuffled)
+            features_forget(&p->features, p->batches.seed, epoch, p->members.data->begin[at.sequence] + at.first,
+                            at.length, row, rows, batch);
+        batch->items += at.length;
     }
 }

@@ -20,8 +20,10 @@ const struct column *target_of(const unroll_dataset *data, is_target *fits);
 /* A category of each step that is the same at all steps of each of several sequences. */
 bool is_constant(const unroll_dataset *data, const struct column *column);
 
-/* {"targets": [name], "labels": [..], "inputs": [..]}: what the part to train on says of target and inputs. */
-unroll_status sequence_schema(const struct members *members, const struct column *target, json_t **schema);
+/* {"targets": [name], "labels": [..], "inputs": [..]}: what the part to train on says of target and inputs; "spelled":
+ * the column of whose strings features are made, if not NULL. */
+unroll_status sequence_schema(const struct members *members, const struct column *target, const struct column *spelled,
+                              json_t **schema);
 
 /* How long, by how much there is to learn from. */
 void sequence_defaults(const unroll_dataset *data, unroll_task_defaults *defaults);

@@ -59,7 +59,8 @@ static const unroll_dataset *make(size_t sequences, int classes, int longest)
     static const char *const names[8] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     memset(&made, 0, sizeof made);
     for (size_t i = 0; i < sequences; i++) {
-        made.label[i] = (uint8_t)(i + 1 == sequences ? classes - 1 : (i * i) % (size_t)(classes > 1 ? classes - 1 : 1));
+        made.label[i] =
+            (uint8_t)(i + 1 == sequences ? (size_t)classes - 1 : (i * i) % (size_t)(classes > 1 ? classes - 1 : 1));
         made.begin[i + 1] = made.begin[i] + 1 + (i * 7) % (size_t)longest;
     }
     for (size_t i = 0; i < 2 * made.begin[sequences]; i++) made.x[i] = (float)((i * 37) % 101) + (i % 2 ? 1000.f : 0);
@@ -256,7 +257,7 @@ static void test_features(void)
     float inputs[8 * 3] = {0};
     struct task_batch batch = {.inputs = inputs};
     made.x[3] = NAN; /* the second number of step 1 */
-    MUST(features_find(data, &target, 1, &features));
+    MUST(features_find(data, &target, 1, NULL, &features));
     MUST(members_find(&request, PART_TRAINING, target, &members));
     MUST(features_fit(&features, &members));
     CHECK(features.count == 1 && features.tokens == 0 && features.numbers == 3, "two numbers and a mask: %d",
@@ -278,7 +279,7 @@ static void test_features(void)
     features_end(&again);
     made.data.columns = 1;
     target = &made.column[0];
-    CHECK_REFUSED(features_find(data, &target, 1, &features), UNROLL_DATA, "no column beside the target");
+    CHECK_REFUSED(features_find(data, &target, 1, NULL, &features), UNROLL_DATA, "no column beside the target");
 }
 
 /* ---- scores ---- */

@@ -24,7 +24,7 @@ static const char *inside(const char *name)
 
 /* ---- data ---- */
 
-enum { SEQUENCES = 240, LONGEST = 12, STEPS = SEQUENCES * LONGEST };
+enum { SEQUENCES = 240, LONGEST = 12, STEPS = SEQUENCES * LONGEST, WORDS = 200 };
 
 static struct {
     unroll_dataset data;
@@ -32,11 +32,32 @@ static struct {
     size_t begin[SEQUENCES + 1];
     uint8_t label[STEPS], token[STEPS];
     float x[STEPS * 2], set[SEQUENCES * 3];
+    uint8_t word[STEPS], tag[STEPS];
+    float mean[SEQUENCES], so_far[STEPS];
+    char spelled[WORDS][8];
+    const char *words[WORDS];
 } made;
 
+static const char *const tags[] = {"O", "B-X", "I-X"};
 static const char *const labels[] = {"low", "middle", "high"}, *const letters[] = {"a", "b", "c", "d"};
 
-/* Sequences of numbers and letters: the label says how large the first number is, or which letter is the first, .. */
+/* A word ends in o, x or y. Tags: O; B-X of an x behind no x; I-X of an x behind an x; y is what the word before is. */
+static void make_words(struct rng *rng, size_t first, size_t length)
+{
+    static const char ends[] = "oxy";
+    for (int i = 0; i < WORDS; i++) {
+        snprintf(made.spelled[i], sizeof made.spelled[i], "%c%c%c", 'a' + i % 26, 'a' + i / 26, ends[i % 3]);
+        made.words[i] = made.spelled[i];
+    }
+    for (size_t t = 0; t < length; t++) {
+        const size_t at = first + t;
+        made.word[at] = (uint8_t)rng_below(rng, WORDS);
+        const int end = made.word[at] % 3, before = t ? made.tag[at - 1] : 0;
+        made.tag[at] = (uint8_t)(end == 0 ? 0 : end == 1 ? (before ? 2 : 1) : before ? 2 : 0);
+    }
+}
+
+/* Sequences of numbers and letters: the label says how large the first number is, the set which letters there are. */
 static unroll_dataset *make(void)
 {
     struct rng rng = rng_new(5, 1);
@@ -50,9 +71,15 @@ static unroll_dataset *make(void)
             made.token[first + t] = (uint8_t)rng_below(&rng, 4);
         }
         made.label[s] = (uint8_t)(made.x[2 * first + 1] * 0.0299999f);
-        for (size_t t = 0; t < length; t++)
+        make_words(&rng, first, length);
+        double sum = 0;
+        for (size_t t = 0; t < length; t++) {
             if (made.token[first + t] < 3)
-                made.set[3 * s + made.token[first + t]] = 1; /* .. and the set which letters it has */
+                made.set[3 * s + made.token[first + t]] = 1;
+            sum += (double)made.x[2 * (first + t)];
+            made.so_far[first + t] = 1000 + 50 * (float)(sum / (double)(t + 1));
+        }
+        made.mean[s] = made.so_far[first + length - 1];
     }
     return &made.data;
 }
@@ -95,6 +122,37 @@ static struct column set(void)
                            .vocabulary_size = 3};
 }
 
+static struct column words(void)
+{
+    return (struct column){.name = "word",
+                           .type = COLUMN_CATEGORY,
+                           .ids = made.word,
+                           .id_bytes = 1,
+                           .vocabulary = made.words,
+                           .vocabulary_size = WORDS};
+}
+
+static struct column tag(void)
+{
+    return (struct column){.name = "tag",
+                           .type = COLUMN_CATEGORY,
+                           .ids = made.tag,
+                           .id_bytes = 1,
+                           .vocabulary = (const char **)tags,
+                           .vocabulary_size = 3};
+}
+
+static struct column mean(void)
+{
+    return (struct column){
+        .name = "target", .type = COLUMN_NUMBERS, .of_sequence = true, .numbers = made.mean, .width = 1};
+}
+
+static struct column so_far(void)
+{
+    return (struct column){.name = "load", .type = COLUMN_NUMBERS, .numbers = made.so_far, .width = 1};
+}
+
 static unroll_dataset *data_of(struct column input, struct column target)
 {
     unroll_dataset *data = make();
@@ -120,6 +178,7 @@ static unroll_model *new_model(const char *task, const char *options, const unro
     spec.hidden = 16;
     MUST(unroll_task_network(task, options, data, &spec, &defaults));
     CHECK(defaults.bptt == 0 && defaults.epochs >= 10, "sequences are read whole");
+    CHECK(spec.hidden == 16 && spec.layers == 1 && spec.cell, "what is chosen stays, what is not is found");
     if (!MUST(unroll_model_new(&spec, 3, &model)))
         abort();
     return model;
@@ -220,7 +279,7 @@ static struct answers answers_of(unroll_model *model, const unroll_dataset *data
     config.lengths = part->lengths;
     MUST(unroll_session_new(model, &config, &session));
     const size_t entries = (size_t)config.steps * (size_t)config.rows, z = unroll_count(session, "z");
-    struct task_batch batch = {.tokens = allocate_zeroed(entries * 4, sizeof(int32_t)),
+    struct task_batch batch = {.tokens = allocate_zeroed(entries * 8, sizeof(int32_t)),
                                .inputs = allocate_zeroed(entries * 8, sizeof(float)),
                                .classes = allocate_zeroed(entries, sizeof(int32_t)),
                                .values = allocate_zeroed(entries * 4, sizeof(float)),
@@ -229,8 +288,8 @@ static struct answers answers_of(unroll_model *model, const unroll_dataset *data
     for (int64_t number = 0; number < part->batches; number++) {
         part->fill(part, 0, number, &batch);
         const unroll_batch given = {.size = sizeof given,
-                                    .tokens = model->tokens ? batch.tokens : NULL,
-                                    .inputs = model->tokens ? NULL : batch.inputs,
+                                    .tokens = model_token_columns(model) ? batch.tokens : NULL,
+                                    .inputs = model_numbers(model) ? batch.inputs : NULL,
                                     .lengths = batch.lengths};
         MUST(unroll_forward(session, &given));
         MUST(unroll_read(session, "z", results, z));
@@ -309,6 +368,66 @@ static void test_several_labels(void)
     unroll_model_free(model);
 }
 
+/* ---- tag ---- */
+
+/* Words that are in the validation part alone are known by how they end. */
+static void test_tag(void)
+{
+    const char *why = "";
+    unroll_evaluation found = {0};
+    unroll_dataset *data = data_of(words(), tag());
+    const char *name = unroll_task_suggest(data, &why);
+    CHECK(name && strcmp(name, "tag") == 0 && strstr(why, "'word'"), "%s: %s", name, why);
+    unroll_model *model = train("tag", NULL, data, 120, &found);
+    CHECK(metric(&found, "accuracy")->value > 0.97 && metric(&found, "span_f1")->value > 0.95 && found.compared == 1 &&
+              found.floor < 0.8 && found.floor > 0.5,
+          "accuracy %g, span F1 %g, floor %g", metric(&found, "accuracy")->value, metric(&found, "span_f1")->value,
+          found.floor);
+    check_file(&model, data);
+    struct answers answers = answers_of(model, data);
+    char line[64];
+    const size_t first = made.begin[1];
+    int right = 0, all = 0;
+    for (size_t s = 0; s < SEQUENCES; s++) {
+        const json_t *said = json_object_get(json_array_get(answers.list, s), "tags");
+        for (size_t t = 0; t < json_array_size(said); t++, all++)
+            right += strcmp(json_string_value(json_array_get(said, t)), tags[made.tag[made.begin[s] + t]]) == 0;
+    }
+    CHECK(all == (int)data->steps && right > all * 95 / 100, "%d of %d", right, all);
+    snprintf(line, sizeof line, "\n\n%s\t%s\n", made.words[made.word[first]], tags[made.tag[first]]);
+    CHECK(strstr(answers.text, line), "'%s' in '%.60s'", line, answers.text);
+    json_decref(answers.list);
+    free(answers.text);
+    for (int i = 0; i < WORDS; i++) made.spelled[i][0] = '!'; /* other words with the same ends */
+    MUST(unroll_evaluate(model, data, NULL, &found, NULL));
+    CHECK(metric(&found, "accuracy")->value > 0.95, "unknown words: %g", metric(&found, "accuracy")->value);
+    unroll_model_free(model);
+}
+
+/* ---- regress ---- */
+
+static void test_regress(const char *options, struct column target, bool of_rows)
+{
+    unroll_evaluation found = {0};
+    unroll_dataset *data = data_of(numbers(), target);
+    data->rows_are_steps = of_rows;
+    unroll_model *model = train("regress", options, data, 250, &found);
+    CHECK(metric(&found, "r2")->value > 0.9 && metric(&found, "mae")->value < 0.4 * found.floor && !found.higher,
+          "R2 %g, MAE %g, of the mean %g", metric(&found, "r2")->value, metric(&found, "mae")->value, found.floor);
+    check_file(&model, data);
+    struct answers answers = answers_of(model, data);
+    const json_t *last = json_array_get(answers.list, json_array_size(answers.list) - 1);
+    const double said = json_real_value(json_object_get(last, target.name));
+    const size_t entries = target.of_sequence ? SEQUENCES : data->steps;
+    CHECK(json_array_size(answers.list) == entries &&
+              json_real_value(json_object_get(last, "truth")) == (double)target.numbers[entries - 1] &&
+              fabs(said - (double)target.numbers[entries - 1]) < 10 && fabs(atof(answers.text) - 1500) < 200,
+          "%zu answers, the last %g, in the target's unit: %.10s", json_array_size(answers.list), said, answers.text);
+    json_decref(answers.list);
+    free(answers.text);
+    unroll_model_free(model);
+}
+
 static void test_refused(void)
 {
     unroll_train_config config = config_of("classify", NULL);
@@ -345,6 +464,9 @@ int main(void)
         return 1;
     test_classify();
     test_several_labels();
+    test_tag();
+    test_regress(NULL, mean(), false);
+    test_regress("target=load", so_far(), true);
     test_refused();
     char remove[64];
     snprintf(remove, sizeof remove, "rm -r %s", folder);

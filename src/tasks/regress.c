@@ -1,0 +1,414 @@
+/* The task regress: numbers from a sequence: one for all of it, or, of a table whose rows are steps, one for each row
+ * from its other columns and the rows before. Not a forecast, which reads what the target was. The network learns the
+ * target with mean 0 and variance 1; answers are in its unit. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "losses/loss.h"
+#include "model/model.h"
+#include "tasks/scores.h"
+#include "tasks/sequence_part.h"
+#include "tasks/task_table.h"
+
+enum { WINDOW = 128, CONTEXT = 128 }; /* steps of a series in a row of a batch, and those that set the states */
+
+struct regress_options {
+    char target[COLUMN_NAME];
+};
+
+static const struct key regress_keys[] = {
+    {.name = "target", .text = COLUMN_NAME, .offset = offsetof(struct regress_options, target)}, {0}};
+
+struct regress_part {
+    struct sequence_part base;
+    int width;
+    double *mean, *deviation; /* [width] of the target, in the training part */
+    struct errors *errors;    /* [width] */
+    double floor;
+};
+
+/* ---- the target ---- */
+
+static bool is_number(const unroll_dataset *data, const struct column *column)
+{
+    (void)data;
+    return column->type == COLUMN_NUMBERS;
+}
+
+static bool is_named(const struct column *column)
+{
+    return strcmp(column->name, "target") == 0 || strcmp(column->name, "y") == 0;
+}
+
+static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
+{
+    struct regress_options chosen = {0};
+    TRY(key_values_read(options, "the task regress", regress_keys, &chosen));
+    return target_find(data, "regress", "a column of numbers", chosen.target, is_number, target);
+}
+
+/* Numbers of steps may be anything, one for a whole sequence is hardly an input. */
+static int suits_regress(const unroll_dataset *data, char why[TASK_WHY])
+{
+    const struct column *target = target_of(data, is_number);
+    if (target == NULL || data->columns < 2 || !(target->of_sequence || is_named(target)))
+        return 0;
+    snprintf(why, TASK_WHY,
+             target->of_sequence ? "a number for each sequence in '%s'" : "a number for each step in '%s'",
+             target->name);
+    return target->of_sequence ? SUITS_USUALLY : SUITS_ANY;
+}
+
+static const char *item_steps(const unroll_dataset *data)
+{
+    const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
+    return text == NULL ? "steps" : text->kind == UNROLL_CHARACTERS ? "char" : "words";
+}
+
+/* ---- the network ---- */
+
+/* What depends on the rest of a sequence would know the future of a series. */
+static unroll_status regress_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+                                     unroll_task_defaults *defaults)
+{
+    const struct column *target;
+    struct features features;
+    TRY(find_target(data, options, &target));
+    TRY(features_find(data, &target, 1, NULL, &features));
+    const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = target->of_sequence};
+    spec_settle(spec, &standard);
+    unroll_status status = features_network(&features, spec);
+    features_end(&features);
+    TRY(status);
+    if (!target->of_sequence && spec->pool)
+        return fail(UNROLL_USAGE,
+                    "`pool` = '%s' makes one answer of a sequence, and column '%s' has a number for each "
+                    "step; fix: leave it out",
+                    spec->pool, target->name);
+    if (target->of_sequence && spec->pool == NULL)
+        spec->pool = "mean+max";
+    spec->output = target->width;
+    if (spec->loss == NULL)
+        spec->loss = "mse";
+    sequence_defaults(data, defaults);
+    return UNROLL_OK;
+}
+
+/* ---- what the model keeps ---- */
+
+static unroll_status members_of(const struct task_request *request, enum part_of which, const struct column *target,
+                                struct members *members)
+{
+    return target->of_sequence ? members_find(request, which, NULL, members)
+                               : members_of_series(request, which, members);
+}
+
+/* The entries of the target that a member has. */
+static struct range entries_of(const struct members *members, size_t i, const struct column *target)
+{
+    const size_t s = member_at(members, i);
+    return target->of_sequence ? (struct range){s, s + 1} : member_steps(members, i);
+}
+
+static unroll_status find_scale(const struct members *members, const struct column *target, int k, json_t *mean,
+                                json_t *deviation)
+{
+    struct errors found = {0};
+    for (size_t i = 0; i < members->count; i++) {
+        const struct range entries = entries_of(members, i, target);
+        for (size_t e = entries.from; e < entries.to; e++) {
+            const float truth = target->numbers[e * (size_t)target->width + (size_t)k];
+            if (!isnan(truth))
+                errors_add(&found, (double)truth, (double)truth);
+        }
+    }
+    if (found.count == 0)
+        return fail(UNROLL_DATA, "column '%s' has no number in the part that is trained on; fix: another `target`",
+                    target->name);
+    const double spread = sqrt(found.spread / (double)found.count);
+    json_array_append_new(mean, json_real(found.mean));
+    json_array_append_new(deviation, json_real(spread > DBL_MIN ? spread : 1));
+    return UNROLL_OK;
+}
+
+static unroll_status regress_fit(const struct task_request *request, json_t **schema)
+{
+    const struct column *target;
+    struct members members;
+    json_t *mean = json_array(), *deviation = json_array();
+    TRY(find_target(request->data, request->options, &target));
+    TRY(members_of(request, PART_TRAINING, target, &members));
+    unroll_status status = sequence_schema(&members, target, NULL, schema);
+    for (int k = 0; status == UNROLL_OK && k < target->width; k++)
+        status = find_scale(&members, target, k, mean, deviation);
+    if (status == UNROLL_OK)
+        json_object_update_new(
+            *schema, json_pack("{s:O, s:O, s:b}", "mean", mean, "deviation", deviation, "pooled", target->of_sequence));
+    json_decref(mean);
+    json_decref(deviation);
+    members_end(&members);
+    return status;
+}
+
+static unroll_status regress_check(const unroll_model *model, const unroll_dataset *data)
+{
+    const struct loss *loss = loss_at(model->loss.index);
+    (void)data;
+    if (loss == NULL || loss->of_classes || unroll_model_targets(model) != unroll_model_outputs(model))
+        return fail(UNROLL_USAGE,
+                    "the model does not answer with a number for each target; fix: loss = mse, mae or huber");
+    return UNROLL_OK;
+}
+
+/* ---- batches ---- */
+
+/* The truth of an answer in the target's unit, NaN: missing. */
+static float truth_of(const struct regress_part *p, const struct sequence_row *at, int t, int k)
+{
+    const struct column *target = p->base.target;
+    if (target == NULL)
+        return NAN;
+    const size_t entry =
+        target->of_sequence ? at->sequence : p->base.members.data->begin[at->sequence] + at->first + (size_t)t;
+    return target->numbers[entry * (size_t)p->width + (size_t)k];
+}
+
+/* The steps of a row that have an answer. */
+static struct range answers_of(const struct regress_part *p, const struct sequence_row *at)
+{
+    return p->base.part.pooled ? (struct range){0, 1} : (struct range){(size_t)at->context, (size_t)at->length};
+}
+
+static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+{
+    const struct regress_part *p = (const struct regress_part *)part;
+    const struct shape shape = sequence_shape(&p->base, epoch, number);
+    const size_t width = (size_t)p->width, steps = part->pooled ? 1 : (size_t)shape.steps, rows = (size_t)shape.rows;
+    sequence_fill(&p->base, epoch, number, batch);
+    for (size_t row = 0; row < rows; row++) {
+        struct sequence_row at = {0};
+        const bool is_there = sequence_row(&p->base, epoch, number, (int)row, &at);
+        const struct range counted = answers_of(p, &at);
+        for (size_t t = 0; t < steps; t++)
+            for (size_t k = 0; k < width; k++) {
+                const bool counts = is_there && t >= counted.from && t < counted.to;
+                const float truth = counts ? truth_of(p, &at, (int)t, (int)k) : NAN;
+                batch->values[(t * rows + row) * width + k] =
+                    (float)(((double)truth - p->mean[k]) / p->deviation[k]); /* NaN stays, and is not counted */
+            }
+    }
+}
+
+static void end(struct part *part)
+{
+    struct regress_part *p = (struct regress_part *)part;
+    release(p->mean);
+    release(p->deviation);
+    release(p->errors);
+    sequence_part_end(&p->base);
+}
+
+/* The mean absolute error of always the training part's mean; counts what has a target. */
+static double floor_of(struct regress_part *p)
+{
+    double sum = 0, counted = 0;
+    for (size_t i = 0; i < p->base.members.count; i++) {
+        const struct range entries = entries_of(&p->base.members, i, p->base.target);
+        for (size_t e = entries.from * (size_t)p->width; e < entries.to * (size_t)p->width; e++) {
+            const double truth = (double)p->base.target->numbers[e];
+            counted += !isnan(truth);
+            sum += isnan(truth) ? 0 : fabs(truth - p->mean[e % (size_t)p->width]);
+        }
+    }
+    p->base.part.examples = (size_t)counted;
+    return counted > 0 ? sum / counted : (double)NAN;
+}
+
+static unroll_status read_scales(struct regress_part *p)
+{
+    static const char where[] = "the model's schema: task";
+    json_t *mean, *deviation;
+    TRY(json_field_array(p->base.schema, where, "mean", &mean));
+    TRY(json_field_array(p->base.schema, where, "deviation", &deviation));
+    p->width = (int)json_array_size(mean);
+    TRY(ALLOCATE(p->mean, (size_t)p->width, "for %d targets", p->width));
+    TRY(ALLOCATE(p->deviation, (size_t)p->width, "for %d targets", p->width));
+    TRY(ALLOCATE(p->errors, (size_t)p->width, "for %d targets", p->width));
+    for (int k = 0; k < p->width; k++) {
+        p->mean[k] = json_number_value(json_array_get(mean, (size_t)k));
+        p->deviation[k] = json_number_value(json_array_get(deviation, (size_t)k));
+    }
+    if (p->base.target && p->base.target->width != p->width)
+        return fail(UNROLL_DATA,
+                    "column '%s' has %d numbers and the model learned %d; fix: open the data for the model",
+                    p->base.name, p->base.target->width, p->width);
+    return UNROLL_OK;
+}
+
+static unroll_status open_into(const struct task_request *request, enum part_of which, struct regress_part *p)
+{
+    const bool pooled = model_is_pooled(request->model);
+    TRY(sequence_part_open(request, which, false, pooled ? 0 : WINDOW, pooled ? 0 : CONTEXT, &p->base));
+    if (p->base.members.count == 0)
+        return UNROLL_OK;
+    TRY(read_scales(p));
+    p->base.part.pooled = pooled;
+    p->base.part.fill = fill;
+    p->floor = p->base.target ? floor_of(p) : (double)NAN;
+    return UNROLL_OK;
+}
+
+static unroll_status regress_open(const struct task_request *request, enum part_of which, struct part **part)
+{
+    struct regress_part *p;
+    TRY(ALLOCATE(p, 1, "for a part of the data"));
+    p->base.part.end = end;
+    unroll_status status = open_into(request, which, p);
+    if (status != UNROLL_OK || p->base.members.count == 0)
+        part_free(&p->base.part);
+    else
+        *part = &p->base.part;
+    return status;
+}
+
+/* ---- scores ---- */
+
+/* In the target's unit. */
+static double answer_at(const struct regress_part *p, const float *results, int rows, size_t t, int row, int k)
+{
+    const size_t entry = (t * (size_t)rows + (size_t)row) * (size_t)p->width + (size_t)k;
+    return (double)results[entry] * p->deviation[k] + p->mean[k];
+}
+
+static void regress_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
+{
+    struct regress_part *p = (struct regress_part *)part;
+    const int rows = sequence_shape(&p->base, 0, number).rows;
+    (void)batch;
+    if (number == 0)
+        memset(p->errors, 0, (size_t)p->width * sizeof *p->errors);
+    for (int row = 0; row < rows; row++) {
+        struct sequence_row at;
+        if (!sequence_row(&p->base, 0, number, row, &at))
+            continue;
+        const struct range counted = answers_of(p, &at);
+        for (size_t t = counted.from; t < counted.to; t++)
+            for (int k = 0; k < p->width; k++) {
+                const double truth = (double)truth_of(p, &at, (int)t, k);
+                if (!isnan(truth))
+                    errors_add(&p->errors[k], truth, answer_at(p, results, rows, t, row, k));
+            }
+    }
+}
+
+static void regress_score(const struct part *part, double loss, bool observed, unroll_evaluation *e)
+{
+    const struct regress_part *p = (const struct regress_part *)part;
+    double absolute = 0, squares = 0, count = 0, r2 = 0;
+    for (int k = 0; k < p->width; k++) {
+        absolute += p->errors[k].absolute;
+        squares += p->errors[k].squares;
+        count += (double)p->errors[k].count;
+        r2 += errors_r2(&p->errors[k]) / p->width;
+    }
+    const double none = (double)NAN, found = observed && count > 0 ? 1 : none;
+    *e = (unroll_evaluation){.loss = loss,
+                             .floor = p->floor,
+                             .naive = "mean",
+                             .examples = (int64_t)part->examples,
+                             .metrics = 5,
+                             .metric = {{"mae", "MAE ", "", 4, found * absolute / count},
+                                        {"mse", "MSE ", "", 4, found * squares / count},
+                                        {"r2", "R2 ", "", 4, found * r2},
+                                        {"loss", "loss ", "", 4, loss},
+                                        {"examples", "", " examples", 0, (double)part->examples}}};
+}
+
+static json_t *regress_details(const struct part *part)
+{
+    const struct regress_part *p = (const struct regress_part *)part;
+    json_t *targets = json_array();
+    for (int k = 0; k < p->width; k++) {
+        const struct errors *e = &p->errors[k];
+        json_array_append_new(targets, json_pack("{s:f, s:f, s:f, s:f, s:f}", "mean", p->mean[k], "deviation",
+                                                 p->deviation[k], "mae", e->absolute / (double)e->count, "mse",
+                                                 e->squares / (double)e->count, "r2", errors_r2(e)));
+    }
+    return json_pack("{s:s, s:o}", "target", p->base.name, "targets", targets);
+}
+
+/* ---- answers ---- */
+
+static json_t *answer_step(const struct regress_part *p, const float *results, int rows, const struct sequence_row *at,
+                           size_t t, int row)
+{
+    json_t *values = json_array(), *truths = json_array(), *answer;
+    for (int k = 0; k < p->width; k++) {
+        const double truth = (double)truth_of(p, at, (int)t, k);
+        json_array_append_new(values, json_real(answer_at(p, results, rows, t, row, k)));
+        json_array_append_new(truths, isnan(truth) ? json_null() : json_real(truth));
+    }
+    answer = json_object();
+    json_object_set(answer, p->base.name, p->width == 1 ? json_array_get(values, 0) : values);
+    if (p->base.target)
+        json_object_set(answer, "truth", p->width == 1 ? json_array_get(truths, 0) : truths);
+    json_decref(values);
+    json_decref(truths);
+    return answer;
+}
+
+static unroll_status regress_answer(struct part *part, int64_t number, const struct task_batch *batch,
+                                    const float *results, unroll_status (*take)(void *, json_t *), void *arg)
+{
+    const struct regress_part *p = (const struct regress_part *)part;
+    const int rows = sequence_shape(&p->base, 0, number).rows;
+    (void)batch;
+    for (int row = 0; row < rows; row++) {
+        struct sequence_row at;
+        if (!sequence_row(&p->base, 0, number, row, &at))
+            continue;
+        const struct range counted = answers_of(p, &at);
+        for (size_t t = counted.from; t < counted.to; t++) {
+            json_t *answer = answer_step(p, results, rows, &at, t, row);
+            unroll_status status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
+            json_decref(answer);
+            TRY(status);
+        }
+    }
+    return UNROLL_OK;
+}
+
+/* "12.5"; of several numbers "12.5 3.25". */
+static void regress_line(const json_t *answer, FILE *file)
+{
+    const char *name;
+    const json_t *value, *number;
+    json_object_foreach((json_t *)answer, name, value)
+    {
+        size_t i;
+        if (strcmp(name, "truth") == 0)
+            continue;
+        if (json_is_real(value))
+            fprintf(file, "%.6g", json_real_value(value));
+        json_array_foreach(value, i, number) fprintf(file, "%s%.6g", i ? " " : "", json_real_value(number));
+    }
+    fputc('\n', file);
+}
+
+const struct task task_regress = {.name = "regress",
+                                  .about = "a number for each sequence, or for each row of a series",
+                                  .keys = regress_keys,
+                                  .item = item_steps,
+                                  .suits = suits_regress,
+                                  .network = regress_network,
+                                  .fit = regress_fit,
+                                  .check = regress_check,
+                                  .open = regress_open,
+                                  .observe = regress_observe,
+                                  .score = regress_score,
+                                  .details = regress_details,
+                                  .answer = regress_answer,
+                                  .line = regress_line};

@@ -1,0 +1,398 @@
+/* The task tag: a label for each step: the part of speech of each word, the state of a machine at each sample. Of words
+ * the network reads how they are spelled beside which they are. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "losses/loss.h"
+#include "model/model.h"
+#include "tasks/scores.h"
+#include "tasks/sequence_part.h"
+#include "tasks/task_table.h"
+
+enum { WINDOW = 128, CONTEXT = 32 }; /* steps of long series, and those that set the states */
+
+struct tag_options {
+    char target[COLUMN_NAME];
+};
+
+static const struct key tag_keys[] = {
+    {.name = "target", .text = COLUMN_NAME, .offset = offsetof(struct tag_options, target)}, {0}};
+
+struct tag_part {
+    struct sequence_part base;
+    bool has_spans;
+    const struct column *words; /* NULL: the steps are no words */
+    struct confusion confusion;
+    struct spans spans;
+    int32_t *truth, *answer; /* [steps] of a row */
+    double floor;
+};
+
+/* ---- the columns ---- */
+
+static bool is_tag(const unroll_dataset *data, const struct column *column)
+{
+    return column->type == COLUMN_CATEGORY && !column->of_sequence && column->vocabulary_size > 1 &&
+           !is_constant(data, column);
+}
+
+/* The category that is spelled: of sentences the first that is not the target. */
+static const struct column *words_of(const unroll_dataset *data, const struct column *target)
+{
+    for (int i = 0; i < data->columns && !data->rows_are_steps; i++) {
+        const struct column *column = &data->column[i];
+        if (column != target && column->type == COLUMN_CATEGORY && !column->of_sequence)
+            return column;
+    }
+    return NULL;
+}
+
+static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
+{
+    struct tag_options chosen = {0};
+    TRY(key_values_read(options, "the task tag", tag_keys, &chosen));
+    return target_find(data, "tag", "a label for each step", chosen.target, is_tag, target);
+}
+
+static int suits_tag(const unroll_dataset *data, char why[TASK_WHY])
+{
+    const struct column *target = target_of(data, is_tag), *words = target ? words_of(data, target) : NULL;
+    if (target == NULL || data->columns < 2)
+        return 0;
+    if (words)
+        snprintf(why, TASK_WHY, "words in '%s', a tag for each in '%s'", words->name, target->name);
+    else
+        snprintf(why, TASK_WHY, "a label for each step in '%s'", target->name);
+    return words ? SUITS_SURELY : SUITS_ANY;
+}
+
+static const char *item_steps(const unroll_dataset *data)
+{
+    const struct column *target = target_of(data, is_tag);
+    return target && words_of(data, target) ? "words" : "steps";
+}
+
+/* ---- the network ---- */
+
+static unroll_status tag_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+                                 unroll_task_defaults *defaults)
+{
+    static const unroll_spec standard = {.cell = "lstm", .layers = 1, .hidden = 128, .bidirectional = 1};
+    const struct column *target;
+    struct features features;
+    TRY(find_target(data, options, &target));
+    TRY(features_find(data, &target, 1, words_of(data, target), &features));
+    spec_settle(spec, &standard);
+    unroll_status status = features_network(&features, spec);
+    features_end(&features);
+    TRY(status);
+    if (spec->pool)
+        return fail(UNROLL_USAGE,
+                    "`pool` = '%s' makes one answer of a sequence, and the task tag has one for each step; "
+                    "fix: leave it out, or the task classify",
+                    spec->pool);
+    spec->output = target->vocabulary_size;
+    if (spec->loss == NULL)
+        spec->loss = "xent";
+    sequence_defaults(data, defaults);
+    return UNROLL_OK;
+}
+
+/* ---- what the model keeps ---- */
+
+/* The most frequent tag of each known word, and behind them that of all: the naive answer. */
+static unroll_status find_usual(const struct members *members, const struct column *words, const struct column *target,
+                                const struct spelled *spelled, json_t **usual)
+{
+    const size_t tags = (size_t)target->vocabulary_size, known = spelled ? (size_t)spelled->known : 0;
+    uint32_t *count;
+    *usual = json_array();
+    TRY(ALLOCATE(count, (known + 1) * tags, "for the tags of %zu words", known));
+    for (size_t i = 0; i < members->count; i++) {
+        const struct range steps = member_steps(members, i);
+        for (size_t step = steps.from; step < steps.to; step++) {
+            const int32_t tag = column_id(target, step), word = spelled ? column_id(words, step) : -1;
+            const size_t id = word >= 0 ? (size_t)spelled->map[word] : known;
+            if (tag >= 0 && id < known)
+                count[id * tags + (size_t)tag]++;
+            if (tag >= 0)
+                count[known * tags + (size_t)tag]++;
+        }
+    }
+    for (size_t id = 0; id <= known; id++) {
+        size_t best = 0;
+        for (size_t tag = 1; tag < tags; tag++)
+            if (count[id * tags + tag] > count[id * tags + best])
+                best = tag;
+        json_array_append_new(*usual, json_integer((json_int_t)best));
+    }
+    release(count);
+    return UNROLL_OK;
+}
+
+/* Of the schema's features the first that is made of words. */
+static const struct spelled *first_spelled(const struct features *features)
+{
+    for (int i = 0; i < features->count; i++)
+        if (features->feature[i].spelled.how)
+            return &features->feature[i].spelled;
+    return NULL;
+}
+
+static unroll_status members_of(const struct task_request *request, enum part_of which, struct members *members)
+{
+    return request->data->rows_are_steps ? members_of_series(request, which, members)
+                                         : members_find(request, which, NULL, members);
+}
+
+static unroll_status tag_fit(const struct task_request *request, json_t **schema)
+{
+    const struct column *target, *words;
+    struct features features = {0};
+    struct members members;
+    json_t *usual = NULL;
+    TRY(find_target(request->data, request->options, &target));
+    words = words_of(request->data, target);
+    TRY(members_of(request, PART_TRAINING, &members));
+    unroll_status status = sequence_schema(&members, target, words, schema);
+    if (status == UNROLL_OK)
+        status = features_from_json(json_object_get(*schema, "inputs"), request->data, &features);
+    if (status == UNROLL_OK)
+        status = find_usual(&members, words, target, first_spelled(&features), &usual);
+    if (status == UNROLL_OK)
+        json_object_set_new(*schema, "usual", usual);
+    features_end(&features);
+    members_end(&members);
+    return status;
+}
+
+static unroll_status tag_check(const unroll_model *model, const unroll_dataset *data)
+{
+    const struct loss *loss = loss_at(model->loss.index);
+    (void)data;
+    if (model_is_pooled(model) || loss == NULL || !loss->of_classes)
+        return fail(UNROLL_USAGE, "the model has no class for each step; fix: a network without a pool, loss = xent");
+    return UNROLL_OK;
+}
+
+/* ---- batches ---- */
+
+static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+{
+    const struct tag_part *p = (const struct tag_part *)part;
+    const struct shape shape = sequence_shape(&p->base, epoch, number);
+    const unroll_dataset *data = p->base.members.data;
+    sequence_fill(&p->base, epoch, number, batch);
+    for (int row = 0; row < shape.rows; row++) {
+        struct sequence_row at = {0};
+        const bool is_there = sequence_row(&p->base, epoch, number, row, &at) && p->base.target;
+        for (int t = 0; t < shape.steps; t++) {
+            const bool counts = is_there && t >= at.context && t < at.length;
+            batch->classes[(size_t)t * (size_t)shape.rows + (size_t)row] =
+                counts ? column_id(p->base.target, data->begin[at.sequence] + at.first + (size_t)t) : -1;
+        }
+    }
+}
+
+static void end(struct part *part)
+{
+    struct tag_part *p = (struct tag_part *)part;
+    confusion_end(&p->confusion);
+    release(p->truth);
+    release(p->answer);
+    sequence_part_end(&p->base);
+}
+
+/* The accuracy of the usual tags; counts what has a tag. */
+static double floor_of(struct tag_part *p)
+{
+    const struct spelled *spelled = first_spelled(&p->base.features);
+    const json_t *usual = json_object_get(p->base.schema, "usual");
+    const size_t last = json_array_size(usual) - 1;
+    int64_t counted = 0, right = 0;
+    for (size_t i = 0; i < p->base.members.count; i++) {
+        const struct range steps = member_steps(&p->base.members, i);
+        for (size_t step = steps.from; step < steps.to; step++) {
+            const int32_t tag = column_id(p->base.target, step), word = p->words ? column_id(p->words, step) : -1;
+            const size_t id = word >= 0 && spelled->map[word] < spelled->known ? (size_t)spelled->map[word] : last;
+            counted += tag >= 0;
+            right += tag >= 0 && json_integer_value(json_array_get(usual, id)) == tag;
+        }
+    }
+    p->base.part.examples = (size_t)counted;
+    return counted ? (double)right / (double)counted : (double)NAN;
+}
+
+static unroll_status open_into(const struct task_request *request, enum part_of which, struct tag_part *p)
+{
+    const bool is_series = request->data->rows_are_steps;
+    size_t longest = 1;
+    TRY(sequence_part_open(request, which, false, is_series ? WINDOW : 0, is_series ? CONTEXT : 0, &p->base));
+    if (p->base.members.count == 0)
+        return UNROLL_OK;
+    const json_t *words = json_object_get(p->base.schema, "spelled");
+    p->words = words ? dataset_named(p->base.members.data, json_string_value(words)) : NULL;
+    p->has_spans = tags_are_spans(p->base.label, p->base.classes);
+    for (int s = 0; s < p->base.part.shapes; s++)
+        longest = (size_t)p->base.part.shape[s].steps > longest ? (size_t)p->base.part.shape[s].steps : longest;
+    TRY(ALLOCATE(p->truth, longest, "for the tags of %zu steps", longest));
+    TRY(ALLOCATE(p->answer, longest, "for the tags of %zu steps", longest));
+    TRY(confusion_new(p->base.classes, &p->confusion));
+    p->base.part.fill = fill;
+    p->floor = p->base.target ? floor_of(p) : (double)NAN;
+    return UNROLL_OK;
+}
+
+static unroll_status tag_open(const struct task_request *request, enum part_of which, struct part **part)
+{
+    struct tag_part *p;
+    TRY(ALLOCATE(p, 1, "for a part of the data"));
+    p->base.part.end = end;
+    unroll_status status = open_into(request, which, p);
+    if (status != UNROLL_OK || p->base.members.count == 0)
+        part_free(&p->base.part);
+    else
+        *part = &p->base.part;
+    return status;
+}
+
+/* ---- scores ---- */
+
+static const float *result_at(const struct tag_part *p, const float *results, int rows, int t, int row)
+{
+    return results + ((size_t)t * (size_t)rows + (size_t)row) * (size_t)p->base.classes;
+}
+
+static void tag_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
+{
+    struct tag_part *p = (struct tag_part *)part;
+    const int rows = sequence_shape(&p->base, 0, number).rows;
+    if (number == 0) {
+        confusion_clear(&p->confusion);
+        p->spans = (struct spans){0};
+    }
+    for (int row = 0; row < rows; row++) {
+        struct sequence_row at;
+        if (!sequence_row(&p->base, 0, number, row, &at))
+            continue;
+        for (int t = at.context; t < at.length; t++) {
+            const int32_t truth = batch->classes[(size_t)t * (size_t)rows + (size_t)row];
+            const int32_t answer = largest_of(result_at(p, results, rows, t, row), p->base.classes);
+            p->truth[t] = truth;
+            p->answer[t] = answer;
+            if (truth >= 0)
+                confusion_add(&p->confusion, truth, answer);
+        }
+        if (p->has_spans)
+            spans_add(&p->spans, p->base.label, p->truth + at.context, p->answer + at.context, at.length - at.context);
+    }
+}
+
+static void tag_score(const struct part *part, double loss, bool observed, unroll_evaluation *e)
+{
+    const struct tag_part *p = (const struct tag_part *)part;
+    const double none = (double)NAN, count = (double)part->examples;
+    const double f1 = f1_of(p->spans.right, p->spans.answered, p->spans.support);
+    *e = (unroll_evaluation){
+        .loss = loss,
+        .floor = p->floor,
+        .naive = p->words ? "most frequent tag of each word" : "most frequent tag",
+        .compared = p->has_spans ? 1 : 0,
+        .higher = 1,
+        .examples = (int64_t)part->examples,
+        .metric = {{"accuracy", "accuracy ", "", 4, observed ? confusion_accuracy(&p->confusion) : none}}};
+    e->metrics = 1;
+    if (p->has_spans)
+        e->metric[e->metrics++] = (unroll_metric){"span_f1", "span F1 ", "", 4, observed ? f1 : none};
+    e->metric[e->metrics++] =
+        (unroll_metric){"macro_f1", "macro F1 ", "", 4, observed ? confusion_macro_f1(&p->confusion) : none};
+    e->metric[e->metrics++] = (unroll_metric){"loss", "loss ", "", 4, loss};
+    e->metric[e->metrics++] =
+        p->words ? (unroll_metric){"words", "", " words", 0, count} : (unroll_metric){"steps", "", " steps", 0, count};
+}
+
+static json_t *tag_details(const struct part *part)
+{
+    const struct tag_part *p = (const struct tag_part *)part;
+    return confusion_to_json(&p->confusion, p->base.label);
+}
+
+/* ---- answers ---- */
+
+/* {"words": [..], "tags": [..], "probabilities": [..]}, with "truth" if the data have it. */
+static json_t *answer_row(const struct tag_part *p, const struct task_batch *batch, const float *results, int rows,
+                          int row, const struct sequence_row *at, double *probability)
+{
+    json_t *words = json_array(), *tags = json_array(), *likely = json_array(), *truth = json_array();
+    for (int t = at->context; t < at->length; t++) {
+        const float *z = result_at(p, results, rows, t, row);
+        const int32_t best = largest_of(z, p->base.classes),
+                      is = batch->classes[(size_t)t * (size_t)rows + (size_t)row];
+        const size_t step = p->base.members.data->begin[at->sequence] + at->first + (size_t)t;
+        const int32_t word = p->words ? column_id(p->words, step) : -1;
+        softmax_of(z, p->base.classes, probability);
+        json_array_append_new(tags, json_string(p->base.label[best]));
+        json_array_append_new(likely, json_real(probability[best]));
+        json_array_append_new(truth, is >= 0 ? json_string(p->base.label[is]) : json_null());
+        if (p->words)
+            json_array_append_new(words, word >= 0 ? json_string(p->words->vocabulary[word]) : json_null());
+    }
+    json_t *answer = json_pack("{s:o, s:o}", "tags", tags, "probabilities", likely);
+    if (p->words)
+        json_object_set(answer, "words", words);
+    if (p->base.target)
+        json_object_set(answer, "truth", truth);
+    json_decref(words);
+    json_decref(truth);
+    return answer;
+}
+
+static unroll_status tag_answer(struct part *part, int64_t number, const struct task_batch *batch, const float *results,
+                                unroll_status (*take)(void *, json_t *), void *arg)
+{
+    const struct tag_part *p = (const struct tag_part *)part;
+    const int rows = sequence_shape(&p->base, 0, number).rows;
+    double *probability;
+    unroll_status status = UNROLL_OK;
+    TRY(ALLOCATE(probability, (size_t)p->base.classes, "for an answer"));
+    for (int row = 0; status == UNROLL_OK && row < rows; row++) {
+        struct sequence_row at;
+        if (!sequence_row(&p->base, 0, number, row, &at))
+            continue;
+        json_t *answer = answer_row(p, batch, results, rows, row, &at, probability);
+        status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
+        json_decref(answer);
+    }
+    release(probability);
+    return status;
+}
+
+/* "word<TAB>tag" in a line, an empty line behind a sentence; of steps that are no words the tag alone. */
+static void tag_line(const json_t *answer, FILE *file)
+{
+    const json_t *words = json_object_get(answer, "words"), *tags = json_object_get(answer, "tags");
+    for (size_t i = 0; i < json_array_size(tags); i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+        fprintf(file, "%s%s%s\n", word ? word : "", words ? "\t" : "", json_string_value(json_array_get(tags, i)));
+    }
+    if (words)
+        fputc('\n', file);
+}
+
+const struct task task_tag = {.name = "tag",
+                              .about = "a label for each step, such as the part of speech of each word",
+                              .keys = tag_keys,
+                              .item = item_steps,
+                              .suits = suits_tag,
+                              .network = tag_network,
+                              .fit = tag_fit,
+                              .check = tag_check,
+                              .open = tag_open,
+                              .observe = tag_observe,
+                              .score = tag_score,
+                              .details = tag_details,
+                              .answer = tag_answer,
+                              .line = tag_line};
