@@ -172,6 +172,7 @@ lines:
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_small_stack.sh $B/unroll'
 	@echo '60 tests/cli/test_damage.sh $B/unroll'
+	@echo '60 tests/data/test_bad_input.sh $B/unroll'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'

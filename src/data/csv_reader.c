@@ -185,6 +185,9 @@ static unroll_status look(struct input *input, const struct csv_options *options
     unroll_status status = ALLOCATE(head, HEAD, "to look at '%s'", input_name(input));
     if (status == UNROLL_OK)
         status = input_head(input, head, HEAD, &bytes);
+    if (status == UNROLL_OK && bytes > 1 && (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0))
+        status = fail(UNROLL_DATA, "'%s' is in UTF-16; fix: convert it, for example with 'iconv -f UTF-16 -t UTF-8'",
+                      input_name(input));
     if (status == UNROLL_OK) {
         if (delimiter == BY_CONTENT)
             delimiter = find_delimiter(head, bytes, bytes < HEAD, g, &cells);
