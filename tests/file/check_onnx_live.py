@@ -5,6 +5,7 @@ random graphs, for as many seconds as the second word says (onnx_random.py).
 Models of all cells are imported from tests/vectors/onnx, saved, exported, run by ONNX Runtime with random first states,
 and compared with what `unroll run` computes of the saved model.
 """
+import json
 import os
 import subprocess
 import sys
@@ -77,10 +78,36 @@ def compare_model(unroll, folder, name, model, exported):
         check(difference < 1e-5, f"{name}: y differs by {difference}, shapes {y.shape} {outputs['y'].shape}")
 
 
+def write_columns(path):
+    """A model that reads two columns of categories and three numbers, as a file of format version 1: no checksum."""
+    import numpy as np
+    layer = {"kind": "gru", "name": "rnn", "sources": [-1], "level": 0, "width": 4, "bidirectional": 0, "reverse": 0,
+             "coupled": 0, "projection": 0, "peephole": 0, "bias": 1, "output": 1, "clip": 0, "dropout": 0, "alpha": 0,
+             "beta": 0}
+    inputs = [{"name": "word", "tokens": 9, "width": 2}, {"name": "numbers", "tokens": 0, "width": 3},
+              {"name": "day", "tokens": 7, "width": 1}]
+    network = {"embedding": "embedding", "loss": "none", "layers": [layer], "tokens": 0, "input": 0, "embed": 0, "tied": 0,
+               "inputs": inputs}
+    header = {"__metadata__": {"format": "unroll", "format_version": "1", "network": json.dumps(network)}}
+    data = b""
+    rng = np.random.default_rng(3)
+    for name, shape in {"embedding.word.weight": (9, 2), "embedding.day.weight": (7, 1), "rnn.weight_ih_l0": (12, 6),
+                        "rnn.weight_hh_l0": (12, 4), "rnn.bias_ih_l0": (12,), "rnn.bias_hh_l0": (12,)}.items():
+        more = rng.uniform(-1, 1, shape).astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(more)]}
+        data += more
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + data)
+
+
 def main():
     unroll = os.path.abspath(sys.argv[1])
     vectors = "tests/vectors/onnx"
     with tempfile.TemporaryDirectory() as folder:
+        columns = os.path.join(folder, "columns.safetensors")
+        write_columns(columns)
+        compare_model(unroll, folder, "columns", columns, os.path.join(folder, "columns.onnx"))
         for file in sorted(os.listdir(vectors)):
             if file.endswith(".onnx"):
                 compare(unroll, folder, file[:-5], os.path.join(vectors, file))

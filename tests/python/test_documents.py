@@ -85,7 +85,7 @@ class Documents(unittest.TestCase):
         calls = {
             "Model.__new__": (unroll._core.Model, {"seed", "inputs"}),
             "Model.network": (lambda **k: unroll.Model.network([], **k), {"seed", "inputs"}),
-            "Session.__new__": (lambda **k: unroll.Session(model, **k), set()),
+            "Session.__new__": (lambda **k: unroll.Session(model, **k), {"class_weights"}),
             "Session.update": (lambda **k: train.update("adam", **k), set()),
             "Session.step": (lambda **k: train.step("adam", **k),
                              {"inputs", "tokens", "targets", "target_values", "lengths", "reset", "sync"}),

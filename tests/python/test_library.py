@@ -553,10 +553,7 @@ class Texts(unittest.TestCase):
 
     def test_text(self):
         self.assertEqual("".join(self.text.vocabulary[i] for i in self.text.tokens.tolist()), TEXT)
-        self.assertTrue(memoryview(self.text.tokens).readonly)
-        with self.assertRaises(BufferError):
-            self.text.tokens.__dlpack__()               # old capsules can't say read-only
-        self.text.tokens.__dlpack__(max_version=(1, 0))
+        self.assertFalse(memoryview(self.text.tokens).readonly)        # a copy of narrower ids
         words = unroll.Dataset(self.path, tokens="words", vocab=50)
         self.assertEqual("".join(words.vocabulary[i] for i in words.tokens.tolist()), TEXT)
         with self.assertRaises(unroll.DataError):

@@ -87,6 +87,40 @@ static void test_files(void)
     unroll_model_free(m);
 }
 
+/* What a file says of its columns is looked at like the rest. */
+static void refuse_file(const char *inputs, const char *words)
+{
+    char path[64], network[512];
+    const struct metadata metadata[] = {{"format", "unroll"}, {"format_version", "1"}, {"network", network}};
+    unroll_model *m = NULL;
+    snprintf(path, sizeof path, "/tmp/unroll_columns_%d.safetensors", (int)getpid());
+    snprintf(network, sizeof network,
+             "{\"embedding\": \"embedding\", \"loss\": \"none\", \"layers\": [], \"tokens\": 0, \"input\": 0, "
+             "\"embed\": 0, \"tied\": 0, %s}",
+             inputs);
+    if (MUST(safetensors_write(path, NULL, 0, metadata, 3)))
+        CHECK_REFUSED(unroll_model_load(path, &m), UNROLL_DATA, words);
+    unlink(path);
+}
+
+static void test_damaged_files(void)
+{
+    static const char word[] = "{\"name\": \"word\", \"tokens\": 9, \"width\": 4}";
+    char text[256];
+    refuse_file("\"inputs\": 3", "its inputs are not an array of 2 to 16");
+    snprintf(text, sizeof text, "\"inputs\": [%s]", word);
+    refuse_file(text, "its inputs are not an array of 2 to 16");
+    snprintf(text, sizeof text, "\"inputs\": [%s, {\"name\": \"day\", \"tokens\": 7}]", word);
+    refuse_file(text, "input 1");
+    snprintf(text, sizeof text, "\"inputs\": [%s, {\"name\": 3, \"tokens\": 7, \"width\": 2}]", word);
+    refuse_file(text, "input 1");
+    snprintf(text, sizeof text, "\"inputs\": [%s, {\"name\": \"day\", \"tokens\": -7, \"width\": 2}]", word);
+    refuse_file(text, "input 1");
+    snprintf(text, sizeof text, "\"inputs\": [%s, {\"name\": \"day\", \"columns\": 7, \"width\": 2}]", word);
+    refuse_file(text, "columns");
+    refuse_file("\"input_dropout\": \"much\"", "input_dropout");
+}
+
 /* A list of one is the short form: the same names and weights. */
 static void test_list_of_one(void)
 {
@@ -280,6 +314,7 @@ static void test_arrays(void)
 int main(void)
 {
     test_files();
+    test_damaged_files();
     test_list_of_one();
     test_refusals();
     test_batches();

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEPS = 6, ROWS = 8, UNITS = 8, PROJECTION = 5, SYMBOLS = 7, WIDTH = 9, UPDATES = 3 };
+enum { STEPS = 6, ROWS = 8, UNITS = 8, PROJECTION = 5, SYMBOLS = 7, DAYS = 5, WIDTH = 9, UPDATES = 3 };
 enum { RANKS_MAX = 8, MAX_WEIGHTS = 8192 };
 
 /* ---- options --------------------------------------------------------------------------- */
@@ -33,11 +33,12 @@ enum option {
     REGRESSION,
     ACCUMULATE,
     PROJECTED,
+    COLUMNS,
     OPTIONS
 };
-static const char *const names[OPTIONS] = {"bidirectional", "tied",       "dropout",     "carry",     "ragged",
-                                           "resets",        "chunks",     "checkpoints", "lanes",     "gru-before",
-                                           "3 layers",      "regression", "2 backwards", "projection"};
+static const char *const names[OPTIONS] = {"bidirectional", "tied",       "dropout",     "carry",      "ragged",
+                                           "resets",        "chunks",     "checkpoints", "lanes",      "gru-before",
+                                           "3 layers",      "regression", "2 backwards", "projection", "columns"};
 static const unroll_split meshes[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {3, 1, 1}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2},
                                       {5, 1, 1}, {3, 2, 1}, {1, 2, 3}, {2, 2, 2}, {8, 1, 1}, {4, 2, 1}, {1, 1, 8}};
 enum { MESHES = sizeof meshes / sizeof *meshes };
@@ -55,6 +56,9 @@ struct way {
 
 static int has(const struct way *w, enum option option) { return w->options >> option & 1; }
 
+static const unroll_input columns[] = {
+    {sizeof *columns, "word", SYMBOLS, 3}, {sizeof *columns, NULL, 0, WIDTH}, {sizeof *columns, "day", DAYS, 4}};
+
 static unroll_spec spec_of(const struct way *w)
 {
     unroll_spec s = unroll_spec_default();
@@ -64,12 +68,15 @@ static unroll_spec spec_of(const struct way *w)
     s.hidden = UNITS;
     s.bidirectional = has(w, BIDIRECTIONAL);
     s.dropout = has(w, DROPOUT) ? 0.3f : 0;
-    s.tokens = !has(w, REGRESSION);
-    s.input = s.tokens ? SYMBOLS : WIDTH;
-    s.output = s.tokens ? SYMBOLS : WIDTH;
+    s.tokens = !has(w, REGRESSION) && !has(w, COLUMNS);
+    s.input = has(w, COLUMNS) ? 0 : s.tokens ? SYMBOLS : WIDTH;
+    s.output = has(w, REGRESSION) ? WIDTH : SYMBOLS;
     s.tied = s.tokens && has(w, TIED);
     s.embed = s.tied ? (s.projection ? PROJECTION : UNITS) * (s.bidirectional + 1) : 0;
-    s.loss = s.tokens ? "xent" : "mse";
+    s.loss = has(w, REGRESSION) ? "mse" : "xent";
+    s.inputs = columns;
+    s.n_inputs = has(w, COLUMNS) ? 3 : 0;
+    s.input_dropout = has(w, COLUMNS) && has(w, DROPOUT) ? 0.2f : 0;
     return s;
 }
 
@@ -100,7 +107,7 @@ static unroll_session_config config_of(const struct way *w)
 /* ---- batches, the same on every rank --------------------------------------------------- */
 
 struct numbers {
-    int32_t tokens[STEPS * ROWS], classes[STEPS * ROWS], lengths[ROWS];
+    int32_t tokens[STEPS * ROWS], of_columns[STEPS * ROWS * 2], classes[STEPS * ROWS], lengths[ROWS];
     float inputs[STEPS * ROWS * WIDTH], values[STEPS * ROWS * WIDTH];
     uint8_t reset[STEPS * ROWS];
 };
@@ -118,6 +125,8 @@ static unroll_batch make_batch(const struct way *w, struct numbers *n, unsigned 
         n->tokens[i] = (int32_t)(draw(&state) % SYMBOLS);
         n->classes[i] = (int32_t)(draw(&state) % (SYMBOLS + 1)) - 1;
         n->reset[i] = draw(&state) % 5 == 0;
+        n->of_columns[2 * i] = n->tokens[i];
+        n->of_columns[2 * i + 1] = (n->tokens[i] * 3 + i) % DAYS;
     }
     for (int i = 0; i < STEPS * ROWS * WIDTH; i++) {
         n->inputs[i] = (float)(draw(&state) % 2001) / 1000 - 1;
@@ -125,12 +134,14 @@ static unroll_batch make_batch(const struct way *w, struct numbers *n, unsigned 
     }
     for (int row = 0; row < ROWS; row++)
         n->lengths[row] = row == 1 ? 0 : row == 2 ? STEPS : (int32_t)(draw(&state) % (STEPS + 1));
-    bool tokens = !has(w, REGRESSION);
+    const bool of_classes = !has(w, REGRESSION), mixed = has(w, COLUMNS);
     return (unroll_batch){.size = sizeof(unroll_batch),
-                          .tokens = tokens ? n->tokens : NULL,
-                          .targets = tokens ? n->classes : NULL,
-                          .inputs = tokens ? NULL : n->inputs,
-                          .target_values = tokens ? NULL : n->values,
+                          .tokens = mixed        ? n->of_columns
+                                    : of_classes ? n->tokens
+                                                 : NULL,
+                          .targets = of_classes ? n->classes : NULL,
+                          .inputs = mixed || !of_classes ? n->inputs : NULL,
+                          .target_values = of_classes ? NULL : n->values,
                           .lengths = has(w, RAGGED) ? n->lengths : NULL,
                           .reset = has(w, RESETS) ? n->reset : NULL};
 }
@@ -343,7 +354,7 @@ static void check_way(const struct way *w)
 /* Regression has no embedding to tie, and of the cells here the LSTM alone a projection. */
 static bool makes_sense(enum option a, enum option b)
 {
-    return !(a == TIED && b == REGRESSION) && !(a == GRU && b == PROJECTED);
+    return !(a == TIED && (b == REGRESSION || b == COLUMNS)) && !(a == GRU && b == PROJECTED);
 }
 
 /* Every pair on some meshes, taken in turn, or on all; exact wherever it can be. */
