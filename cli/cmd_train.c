@@ -78,12 +78,15 @@ static unroll_status derive_training(struct training *t, const unroll_task_defau
         double value;
     } derived[] = {
         {OPTION_BATCH, of_task->batch},
-        {OPTION_BPTT, of_task->bptt},
         {OPTION_WARMUP, (double)of_task->warmup},
         {OPTION_PATIENCE, t->limit == OPTION_EPOCHS && number_of(s, OPTION_VALIDATION) != 0 ? of_task->patience : 0}};
     for (size_t i = 0; i < sizeof derived / sizeof *derived; i++)
         if (!is_given(s, derived[i].id))
             TRY(settings_derive(s, derived[i].id, "%.15g", derived[i].value));
+    if (!is_given(s, OPTION_BPTT))
+        TRY(settings_derive(s, OPTION_BPTT, of_task->bptt ? "%d" : "full", of_task->bptt));
+    if (!is_given(s, OPTION_VALIDATION))
+        TRY(settings_derive(s, OPTION_VALIDATION, "%.15g", of_task->validation));
     if (!is_given(s, OPTION_SCHEDULE))
         TRY(settings_derive(s, OPTION_SCHEDULE, "%s", of_task->schedule));
     if (t->limit == OPTION_EPOCHS && !is_given(s, OPTION_EPOCHS))

@@ -12,7 +12,7 @@
 static char command_names[160], cell_names[160], optimizer_names[160], export_names[160], task_names[160],
     reader_names[160], schedule_names[160], long_schedules[160], sum_names[160],
     isa_names[160]; /* one space between them */
-static char task_doc[256] = "what is learned: ", data_doc[512], schedule_doc[512] = "learning rate schedule; ",
+static char task_doc[640] = "what is learned: ", data_doc[512], schedule_doc[512] = "learning rate schedule; ",
             sum_doc[512] = "all-reduce algorithm of the gradients; ";
 static struct option table[OPTION_MAX] = {
 #include "option_table.h"

@@ -342,7 +342,7 @@ static void classify_line(const json_t *answer, FILE *file)
 }
 
 const struct task task_classify = {.name = "classify",
-                                   .about = "one label, or several, for each sequence",
+                                   .about = "a label, or several, for each sequence",
                                    .keys = classify_keys,
                                    .item = item_steps,
                                    .suits = suits_classify,

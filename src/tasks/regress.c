@@ -399,7 +399,7 @@ static void regress_line(const json_t *answer, FILE *file)
 }
 
 const struct task task_regress = {.name = "regress",
-                                  .about = "a number for each sequence, or for each row of a series",
+                                  .about = "numbers for each sequence or row",
                                   .keys = regress_keys,
                                   .item = item_steps,
                                   .suits = suits_regress,

@@ -383,7 +383,7 @@ static void tag_line(const json_t *answer, FILE *file)
 }
 
 const struct task task_tag = {.name = "tag",
-                              .about = "a label for each step, such as the part of speech of each word",
+                              .about = "a label for each step",
                               .keys = tag_keys,
                               .item = item_steps,
                               .suits = suits_tag,
