@@ -177,6 +177,8 @@ static unroll_status configure(struct training *t, unroll_train_config *config)
         config->batch_tokens = (int64_t)number_of(s, OPTION_BATCH), config->batch = 1;
     config->bptt = (int)integer_of(s, OPTION_BPTT);
     config->accumulate = (int)integer_of(s, OPTION_ACCUMULATE);
+    config->label_smoothing = (float)number_of(s, OPTION_LABEL_SMOOTHING);
+    config->balanced_classes = !strcmp(text_of(s, OPTION_CLASS_WEIGHTS), "auto");
     config->stateful = is_on(s, OPTION_STATEFUL);
     config->rates = unroll_hyperparameters_default(text_of(s, OPTION_OPTIMIZER));
     config->rates.learning_rate = number_of(s, OPTION_RATE);

@@ -68,6 +68,12 @@ OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "sequences", .fallback 
               "also N-tokens, such as 8k-tokens: as many sequences as have so many steps")
 OPTION(ACCUMULATE, "accumulate", INTEGER, .argument = "N", .unit = "batches", .fallback = "1", RANGE(1, 65536),
        .group = "Training", .commands = IN(TRAIN), .doc = "batches per update: the update of an N times larger batch")
+OPTION(LABEL_SMOOTHING, "label-smoothing", NUMBER, .argument = "P", .fallback = "0", RANGE(0, 0.99),
+       .group = "Training", .commands = IN(TRAIN),
+       .doc = "of classes and tokens: the part of each target that is spread over all classes")
+OPTION(CLASS_WEIGHTS, "class-weights", CHOICE, .argument = "HOW", .choices = "none auto", .fallback = "none",
+       .group = "Training", .commands = IN(TRAIN),
+       .doc = "auto: rare classes count as much as frequent ones, each example by how rare its class is")
 OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", .by_task = 1, RANGE(1, 65536),
        .word = "full", .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "sequence length per update (truncated BPTT); states carry over between updates, gradients do not; "

@@ -323,14 +323,19 @@ typedef struct unroll_held_out {
 
 /* Begin with unroll_train_default(). */
 typedef struct unroll_train_config {
-    size_t size;                  /* sizeof(unroll_train_config) */
-    const char *task;             /* a name of unroll_task_name; NULL: the model's, or what suits the data */
-    const char *task_options;     /* its own, as in unroll_task_network; NULL: none */
-    int batch;                    /* rows; lm: the text is cut into so many pieces that run at the same time */
-    int64_t batch_tokens;         /* of tasks that read examples: steps of a batch in the place of rows; 0: rows */
-    int bptt;                     /* steps between updates; 0: lm: the whole piece, one update an epoch */
-    int accumulate;               /* batches whose gradients make one update */
-    int stateful;                 /* 1: a row's states go on from update to update; 0: from zero each time */
+    size_t size;                /* sizeof(unroll_train_config) */
+    const char *task;           /* a name of unroll_task_name; NULL: the model's, or what suits the data */
+    const char *task_options;   /* its own, as in unroll_task_network; NULL: none */
+    int batch;                  /* rows; lm: the text is cut into so many pieces that run at the same time */
+    int64_t batch_tokens;       /* of tasks that read examples: steps of a batch in the place of rows; 0: rows */
+    int bptt;                   /* steps between updates; 0: lm: the whole piece, one update an epoch */
+    int accumulate;             /* batches whose gradients make one update, as those of a batch with all their rows: the
+                                   mean over all that counts, but for rounding, also with exact, because they are added
+                                   one after the other. Updates are counted; none goes beyond an epoch's end. */
+    float label_smoothing;      /* of losses of classes: see unroll_session_config */
+    const float *class_weights; /* likewise, [output]; copied. NULL: balanced_classes says which */
+    int balanced_classes;       /* 1: counted / (classes x those of a class) in the training part, 0: 1 of each */
+    int stateful;               /* 1: a row's states go on from update to update; 0: from zero each time */
     unroll_hyperparameters rates; /* of an optimizer, which they name */
     const char *schedule;         /* of the learning rate: a name of unroll_schedule_name */
     int64_t warmup;               /* steps of linear rise of the learning rate */

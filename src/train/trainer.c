@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "session/forecast.h"
 #include "tasks/schema.h"
+#include "train/class_weights.h"
 
 enum { DEFAULT_EPOCHS = 10 }; /* of a schedule whose total_steps is 0 */
 enum { FEWEST_UPDATES = 16 }; /* of an epoch with the largest batch */
@@ -119,6 +120,22 @@ static unroll_status open_part(const unroll_trainer *trainer, enum part_of which
     return trainer->task->open(&request, which, part);
 }
 
+/* They stay the caller's until the sessions have their own. */
+static unroll_status weigh_classes(unroll_trainer *trainer)
+{
+    unroll_train_config *config = &trainer->config;
+    if (config->balanced_classes && config->class_weights)
+        return fail(UNROLL_USAGE, "class_weights and balanced_classes are given; fix: one of them");
+    if (config->balanced_classes) {
+        TRY(class_weights_new(trainer->model, trainer->part, &trainer->class_weights));
+        config->class_weights = trainer->class_weights;
+    }
+    if (config->class_weights)
+        trainer->weights_hash =
+            hash_bytes(HASH_BEGIN, config->class_weights, (size_t)unroll_model_outputs(trainer->model) * sizeof(float));
+    return UNROLL_OK;
+}
+
 /* The validation's part is opened first: what is too little for it explains more. */
 static unroll_status open_parts(unroll_trainer *trainer, struct part **validation)
 {
@@ -129,6 +146,7 @@ static unroll_status open_parts(unroll_trainer *trainer, struct part **validatio
     TRY(open_part(trainer, PART_VALIDATION, &trainer->config.validation, validation));
     TRY(open_part(trainer, PART_TEST, &trainer->config.test, &trainer->test));
     TRY(trainer->task->open(&request, PART_TRAINING, &trainer->part));
+    TRY(weigh_classes(trainer));
     return feed_new(trainer->model, trainer->part, false, trainer->config.prefetch, &trainer->feed);
 }
 
@@ -139,6 +157,8 @@ static unroll_session_config session_of(const unroll_train_config *config)
     session.stateful = 1;
     session.optimizer = config->rates.optimizer;
     session.seed = config->seed;
+    session.label_smoothing = config->label_smoothing;
+    session.class_weights = config->class_weights;
     session.machine = config->machine;
     if (session.machine.memory == 0)
         session.machine.memory = unroll_memory_limit();
@@ -256,9 +276,10 @@ static uint64_t hash_course(const unroll_trainer *trainer)
                               (double)config->warmup,
                               (double)trainer->total_steps,
                               config->stateful,
+                              (double)config->label_smoothing,
                               trainer->sync_interval,
                               (double)trainer->part->batches};
-    uint64_t hash = hash_bytes(HASH_BEGIN, numbers, sizeof numbers);
+    uint64_t hash = hash_bytes(HASH_BEGIN ^ trainer->weights_hash, numbers, sizeof numbers);
     return hash_text(hash_bytes(hash, r->hyperparameter, sizeof r->hyperparameter), trainer->schedule->name);
 }
 
@@ -307,6 +328,7 @@ void unroll_trainer_free(unroll_trainer *trainer)
     shaped_close(&trainer->sessions);
     part_free(trainer->test);
     part_free(trainer->part);
+    release(trainer->class_weights);
     release(trainer);
 }
 

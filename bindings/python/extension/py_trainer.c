@@ -147,6 +147,8 @@ static const struct field config_fields[] = {
     C(warmup, FIELD_LONG),
     C(total_steps, FIELD_LONG),
     C(accumulate, FIELD_INT),
+    C(label_smoothing, FIELD_FLOAT),
+    C(balanced_classes, FIELD_INT),
     C(batch_tokens, FIELD_LONG),
     C(prefetch, FIELD_INT),
     {"validation", FIELD_DOUBLE, offsetof(unroll_train_config, validation.share), NULL},
