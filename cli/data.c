@@ -17,16 +17,27 @@ static void reader_options(const struct settings *s, char *text, size_t size)
                                    text_of(s, (enum option_id)id));
 }
 
+static void say_notes(const unroll_dataset *data)
+{
+    char line[1024];
+    for (const char *note = unroll_dataset_notes(data); *note; note += strcspn(note, "\n"), note += *note == '\n') {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(note, "\n"), note);
+        say("note: %s", as_options(line));
+    }
+}
+
 unroll_status data_open(const struct settings *s, enum option_id id, const unroll_model *model, unroll_dataset **data)
 {
     unroll_dataset_config config = unroll_dataset_default();
-    char chosen[256] = "";
+    char chosen[2048] = "";
     if (model == NULL)
         reader_options(s, chosen, sizeof chosen);
     config.reader = text_of(s, OPTION_READER);
     config.options = model ? NULL : chosen;
     config.model = model;
-    return complain_library(unroll_dataset_open(text_of(s, id), &config, data));
+    TRY(complain_library(unroll_dataset_open(text_of(s, id), &config, data)));
+    say_notes(*data);
+    return UNROLL_OK;
 }
 
 unroll_status data_held_out(const struct settings *s, enum option_id id, const unroll_model *model,

@@ -223,6 +223,14 @@ UNROLL_API size_t unroll_dataset_tokens(const unroll_dataset *dataset, size_t fi
 /* What their numbers stand for; the array belongs to the data set. NULL: there is none. */
 UNROLL_API const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size);
 
+/* What it is, as the text of a JSON object: "rows" ("steps" or "examples"), "sequences", "steps", "lengths", "group",
+ * "time", "columns" (each with "name", "type", "of", "missing" and ranges or the most frequent entries), "notes",
+ * "first" rows. The caller gives *json to free(). */
+UNROLL_API unroll_status unroll_dataset_describe(const unroll_dataset *dataset, char **json);
+/* What was decided about the data that you may want otherwise: a sentence a line, "" if there is none. Fields of
+ * configs stand in backquotes. It belongs to the data set. */
+UNROLL_API const char *unroll_dataset_notes(const unroll_dataset *dataset);
+
 /* ---- tasks ------------------------------------------------------------------------------ */
 
 /* What can be learned from data: "lm", predict the next token. What is not NULL is set: a few words. NULL ends. */

@@ -1,5 +1,5 @@
 /* One descriptor at a time and a buffer for lines. What can be read once only is copied to a file without a name, so
- * that every input can be read again. */
+ * that every input can be read again. What is packed goes through archive.c. */
 #include "data/input.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "data/archive.h"
 
 enum { NAME_SHOWN = 160, BUFFER = 1 << 16, LINE_MAX_BYTES = 64 << 20 };
 
@@ -19,8 +20,10 @@ struct input {
     char path[4096], name[NAME_SHOWN + 40];
     int descriptor; /* of the member that is read; -1: none */
     int spool;      /* what came from a pipe; -1: it is a file */
-    bool is_folder, began;
-    char **file; /* [files] of a folder, sorted; of others the one */
+    bool is_folder;
+    bool packed_alone;            /* the last member was packed data that have no name inside */
+    struct archive_file *archive; /* whose members come; NULL: none is open */
+    char **file;                  /* [files] of a folder, sorted; of others the one */
     int files, files_room, next;
     const char *memory; /* in the place of files */
     size_t memory_size, memory_at;
@@ -157,19 +160,27 @@ unroll_status input_of_memory(const void *bytes, size_t size, const char *name, 
 
 static void close_member(struct input *input)
 {
+    input->begin = input->end = 0;
+    input->lines = 0;
+    input->ended = false;
+}
+
+static void close_file(struct input *input)
+{
+    close_member(input);
+    archive_close(input->archive);
+    input->archive = NULL;
     if (input->descriptor >= 0 && input->descriptor != input->spool)
         close(input->descriptor);
     input->descriptor = -1;
-    input->begin = input->end = input->memory_at = 0;
-    input->lines = 0;
-    input->ended = false;
+    input->memory_at = 0;
 }
 
 void input_close(struct input *input)
 {
     if (input == NULL)
         return;
-    close_member(input);
+    close_file(input);
     if (input->spool >= 0)
         close(input->spool);
     for (int i = 0; i < input->files; i++) release(input->file[i]);
@@ -180,8 +191,10 @@ void input_close(struct input *input)
 
 /* ---- members ---- */
 
-static unroll_status open_member(struct input *input, const char *path)
+static unroll_status open_file(struct input *input, const char *path)
 {
+    if (input->memory)
+        return UNROLL_OK;
     if (input->spool >= 0) {
         input->descriptor = input->spool;
         return lseek(input->spool, 0, SEEK_SET) == 0 ? UNROLL_OK : cannot_read(input);
@@ -193,25 +206,77 @@ static unroll_status open_member(struct input *input, const char *path)
                                   : fail(UNROLL_DATA, "cannot open '%.*s': %s", NAME_SHOWN, path, strerror(errno));
 }
 
+/* Opens it as an archive if its bytes are one. */
+static unroll_status look_inside(struct input *input)
+{
+    unsigned char head[ARCHIVE_HEAD];
+    const void *bytes = input->memory ? (const void *)input->memory : head;
+    size_t size = input->memory_size;
+    bool has_members;
+    if (input->memory == NULL) {
+        ssize_t got = pread(input->descriptor, head, sizeof head, 0);
+        if (got < 0)
+            return cannot_read(input);
+        size = (size_t)got;
+    }
+    if (!archive_is(bytes, size, &has_members))
+        return UNROLL_OK;
+    return archive_open(input->memory ? -1 : input->descriptor, input->memory, input->memory_size, input->name,
+                        &input->archive);
+}
+
+/* *member NULL: the archive has no more. */
+static unroll_status next_of_archive(struct input *input, const char *file, const char **member)
+{
+    TRY(archive_next(input->archive, member));
+    if (*member == NULL)
+        return UNROLL_OK;
+    input->packed_alone = **member == 0;
+    if (input->packed_alone)
+        *member = file;
+    else
+        snprintf(input->name, sizeof input->name, "%.*s: %.*s", NAME_SHOWN / 2, input->path, NAME_SHOWN / 2, *member);
+    return UNROLL_OK;
+}
+
+/* How a file is called where it is one of several. */
+static const char *name_in_folder(const struct input *input, const char *path)
+{
+    size_t length = strlen(input->path);
+    return input->is_folder ? path + length + (path[length] == '/') : input->name;
+}
+
 unroll_status input_next(struct input *input, const char **member)
 {
-    int members = input->memory || input->spool >= 0 ? 1 : input->files;
-    close_member(input);
+    const int files = input->memory || input->spool >= 0 ? 1 : input->files;
+    const char *path = input->next && input->files ? input->file[input->next - 1] : input->path;
     *member = NULL;
-    if (input->next == members)
-        return UNROLL_OK;
-    const char *path = input->files ? input->file[input->next] : input->path;
-    input->next++;
-    if (input->memory == NULL)
-        TRY(open_member(input, path));
-    *member = input->is_folder ? path + strlen(input->path) + (path[strlen(input->path)] == '/') : input->name;
+    close_member(input);
+    if (input->archive)
+        TRY(next_of_archive(input, name_in_folder(input, path), member));
+    while (*member == NULL && input->next < files) {
+        close_file(input);
+        path = input->files ? input->file[input->next] : input->path;
+        input->next++;
+        input->packed_alone = false;
+        TRY(open_file(input, path));
+        TRY(look_inside(input));
+        if (input->archive)
+            TRY(next_of_archive(input, name_in_folder(input, path), member));
+        else
+            *member = name_in_folder(input, path);
+    }
+    if (*member == NULL)
+        close_file(input);
     return UNROLL_OK;
 }
 
 unroll_status input_rewind(struct input *input)
 {
-    close_member(input);
+    close_file(input);
     input->next = 0;
+    if (!input->is_folder)
+        snprintf(input->name, sizeof input->name, "%.*s", NAME_SHOWN, input->path);
     return UNROLL_OK;
 }
 
@@ -219,6 +284,8 @@ unroll_status input_rewind(struct input *input)
 
 static unroll_status read_member(struct input *input, void *to, size_t wanted, size_t *got)
 {
+    if (input->archive)
+        return archive_read(input->archive, to, wanted, got);
     if (input->memory) {
         size_t left = input->memory_size - input->memory_at;
         *got = wanted < left ? wanted : left;
@@ -325,6 +392,18 @@ unroll_status input_head(struct input *input, char *head, size_t room, size_t *g
         *got += more;
     }
     return input_rewind(input);
+}
+
+const char *input_unpacked_path(const struct input *input, char *path, size_t size)
+{
+    static const char *const ends[] = {".gz", ".xz", ".zst", ".bz2"};
+    size_t length = (size_t)snprintf(path, size, "%s", input->path);
+    for (size_t i = 0; input->packed_alone && i < sizeof ends / sizeof *ends && length < size; i++)
+        if (length > strlen(ends[i]) && strcmp(path + length - strlen(ends[i]), ends[i]) == 0) {
+            path[length - strlen(ends[i])] = 0;
+            break;
+        }
+    return path;
 }
 
 const char *input_path(const struct input *input) { return input->path; }

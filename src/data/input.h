@@ -35,6 +35,8 @@ unroll_status input_rewind(struct input *input); /* before the first member agai
 unroll_status input_head(struct input *input, char *head, size_t room, size_t *got);
 
 const char *input_path(const struct input *input); /* as it was given */
+/* The path without .gz and the like, if the last member was packed alone. Returns path. */
+const char *input_unpacked_path(const struct input *input, char *path, size_t size);
 const char *input_name(const struct input *input); /* of the member, for messages: "train.tar.gz: a/b.txt" */
 int64_t input_lines(const struct input *input);    /* of this member that input_line has read so far */
 bool input_is_of_files(const char *path);          /* a folder, or by its name an archive of one */

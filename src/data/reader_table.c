@@ -58,12 +58,13 @@ static unroll_status read_options(const struct reader *reader, const char *text,
 static unroll_status find_by_content(struct input *input, const struct reader **found)
 {
     const struct reader *reader;
-    char head[READER_HEAD];
+    char head[READER_HEAD], path[4096];
     size_t bytes;
     TRY(input_head(input, head, sizeof head, &bytes));
+    input_unpacked_path(input, path, sizeof path);
     *found = NULL;
     for (int i = 0; (reader = table_at(&readers, i)); i++)
-        if (reader->recognises ? reader->recognises(input_path(input), head, bytes) : *found == NULL)
+        if (reader->recognises ? reader->recognises(path, head, bytes) : *found == NULL)
             *found = reader;
     return UNROLL_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "check.h"
 #include "data/table_cell.h"
+#include "packed.h"
 #include "data/reader_table.h"
 
 enum { ENTRIES = 4, TEXT = 4096 };
@@ -207,6 +208,44 @@ static const struct row sets[] = {
     {"a.txt", "a\n b  b\n", "tokens=blanks", "examples 1: text tokens* a \n b b"},
 };
 
+/* ---- what is packed ---- */
+
+static void check_packed(const char *name, const unsigned char *bytes, size_t size, const char *expected)
+{
+    char text[TEXT];
+    unroll_dataset *data = NULL;
+    uint64_t live = memory_live();
+    if (dataset_parse(bytes, size, name, NULL, NULL, NULL, &data) == UNROLL_OK)
+        describe(data, text);
+    else
+        snprintf(text, sizeof text, "%s", unroll_last_error());
+    bool right = data ? strcmp(text, expected) == 0 : strstr(text, expected) != NULL && strstr(text, "fix:");
+    CHECK(right, "%s: '%s' instead of '%s'", name, text, expected);
+    unroll_dataset_free(data);
+    CHECK(memory_live() == live, "%s: memory is left", name);
+}
+
+static void test_packed(void)
+{
+    static const char table[] = "steps 1: x numbers 1 3; y numbers 2 4", cut[] = "is damaged or cut short";
+    check_packed("t.csv.gz", packed_gz, sizeof packed_gz, table);
+    check_packed("t.csv.xz", packed_xz, sizeof packed_xz, table);
+    check_packed("t.csv.zst", packed_zst, sizeof packed_zst, table);
+    check_packed("t.csv.bz2", packed_bz2, sizeof packed_bz2, table);
+    check_packed("a.csv", packed_tgz, sizeof packed_tgz, "steps 1: x numbers 1 3 5; y numbers 2 4 6");
+    check_packed("t.csv", packed_zip, sizeof packed_zip, table);
+    check_packed("t.csv.gz", packed_gz, sizeof packed_gz - 12, cut);
+    check_packed("t.csv.xz", packed_xz, sizeof packed_xz - 40, cut);
+    check_packed("t.csv.bz2", packed_bz2, sizeof packed_bz2 - 12, cut);
+    check_packed("a.csv", packed_tgz, sizeof packed_tgz - 30, cut);
+    check_packed("t.csv", packed_zip, 30, cut);
+    check_packed("a.csv", packed_nested, sizeof packed_nested, "'a.csv: in.csv.gz' is an archive inside an archive");
+    check_packed("a.csv", packed_twice, sizeof packed_twice, "is an archive inside an archive");
+    check_packed("a.csv", packed_empty_tar, sizeof packed_empty_tar, "holds no files");
+    check_packed("a.csv", packed_encrypted, sizeof packed_encrypted, "is encrypted; fix: unpack it first");
+    check_packed("a.csv", packed_bomb, sizeof packed_bomb, "as if without end");
+}
+
 /* ---- by a schema ---- */
 
 static void check_again(const char *first, const char *options, const char *second, bool targets_optional,
@@ -285,6 +324,10 @@ int main(void)
         CHECK_ROWS(csv);
         CHECK_ROWS(series);
         test_schemas();
+        if (library_find(LIBRARY_ARCHIVE, path))
+            test_packed();
+        else
+            check_skip("packed tables: there is no libarchive");
         check_no_memory("a.csv", "date,g,x\n2020-01-01,a,1\n2020-01-01,b,2\n", "group=g");
     } else {
         CHECK_REFUSED(dataset_parse("x,y\n1,2\n", 8, "a.csv", NULL, NULL, NULL, &(unroll_dataset *){NULL}),

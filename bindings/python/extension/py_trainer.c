@@ -96,9 +96,41 @@ static PyObject *dataset_vocabulary(PyObject *self, void *unused)
     return list;
 }
 
+static PyObject *dataset_notes(PyObject *self, void *unused)
+{
+    PyObject *text = PyUnicode_FromString(unroll_dataset_notes(((dataset_object *)self)->dataset));
+    PyObject *lines = text ? PyUnicode_Splitlines(text, 0) : NULL;
+    (void)unused;
+    Py_XDECREF(text);
+    return lines;
+}
+
+static PyObject *dataset_describe(PyObject *self, PyObject *unused)
+{
+    char *text;
+    unroll_status status;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    status = unroll_dataset_describe(((dataset_object *)self)->dataset, &text);
+    Py_END_ALLOW_THREADS
+    if (status != UNROLL_OK)
+        return raise_status(status);
+    PyObject *json = PyImport_ImportModule("json");
+    PyObject *described = json ? PyObject_CallMethod(json, "loads", "s", text) : NULL;
+    Py_XDECREF(json);
+    free(text);
+    return described;
+}
+
+static PyMethodDef dataset_methods[] = {
+    {"describe", dataset_describe, METH_NOARGS,
+     "What it is, as a dict: columns, their types, what is missing, ranges, lengths, first rows."},
+    {NULL, NULL, 0, NULL}};
+
 static PyGetSetDef dataset_members[] = {
     {"tokens", dataset_tokens, NULL, "The numbers of its tokens, a new Array of int32, or None.", NULL},
     {"vocabulary", dataset_vocabulary, NULL, "What the numbers stand for: a list of str.", NULL},
+    {"notes", dataset_notes, NULL, "What was decided about the data: a list of sentences.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot dataset_slots[] = {
@@ -108,6 +140,7 @@ static PyType_Slot dataset_slots[] = {
      "model reads, with its vocabulary."},
     {Py_tp_new, dataset_new},
     {Py_tp_dealloc, dataset_dealloc},
+    {Py_tp_methods, dataset_methods},
     {Py_tp_getset, dataset_members},
     {0, NULL}};
 
