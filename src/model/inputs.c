@@ -110,6 +110,9 @@ static unroll_status check_list(const unroll_network *n)
     TRY(check_range("n_inputs", n->n_inputs, 1, UNROLL_INPUTS_MAX));
     if (!n->inputs || n->tokens || n->input || n->embed)
         return fail(UNROLL_USAGE, "inputs stand for tokens, input and embed; fix: give those or a list of inputs");
+    if (n->n_inputs > 1 && n->embedding && strlen(n->embedding) >= sizeof((struct unroll_model *)0)->input_name[0])
+        return fail(UNROLL_USAGE, "embedding = '%.63s': before the names of columns it has at most %zu bytes",
+                    n->embedding, sizeof((struct unroll_model *)0)->input_name[0] - 1);
     for (int i = 0; i < n->n_inputs; i++) TRY(check_column(n->inputs, i, n->n_inputs));
     if (n->tied && (n->n_inputs > 1 || !n->inputs[0].tokens))
         return fail(UNROLL_USAGE, "tied is for networks of one column of tokens");

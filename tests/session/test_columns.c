@@ -195,6 +195,8 @@ static void test_refusals(void)
     layer.name = "embedding.day", layer.width = 2;
     network.inputs = columns, network.n_inputs = 3, network.layer = &layer, network.layers = 1;
     CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "not an embedding's");
+    network.embedding = "a name that is longer than 31 bytes";
+    CHECK_REFUSED(unroll_network_new(&network, 1, &m), UNROLL_USAGE, "before the names of columns it has at most 31");
 }
 
 static void test_batches(void)
