@@ -225,6 +225,8 @@ class Trainer:
         batch: int = 32,
         batch_tokens: int = 0,
         accumulate: int = 1,
+        label_smoothing: float = 0,
+        balanced_classes: int = 0,
         prefetch: int = -1,
         test: float = 0,
         bptt: int = 64,
