@@ -1,0 +1,218 @@
+# Everyday tasks, one `unroll train` each from the raw file with its defaults but for what the row shows: the score of held
+# out data beside the naive floor and what is to be reached, and the CPU seconds of the whole command. Then whole epochs
+# beside PyTorch with its DataLoader (peer_tasks.py), the same network and batch, in turns, on 1 and 2 threads. What has no
+# data here is skipped and said. A table, or with --json a line of JSON for each result. Not the speed of kernels (run.py).
+import argparse
+import json
+import os
+import random
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+
+
+def ucr(name, goal):
+    folder = f"ucr_uea_small/{name}"
+    return dict(name=name, data=f"{folder}/{name}_TRAIN.ts", options=["--test", f"DATA/{folder}/{name}_TEST.ts"],
+                metric="accuracy", at_least=goal, seeds=5)
+
+
+SCORES = [
+    dict(name="ETTh1", data="ett/ETTh1.csv", rows=14401, metric="mse", at_most=0.32, cpu=10,
+         options="--task forecast --target all --horizon 24 --val 2880 --test 2880".split()),
+    dict(name="MNIST-rows", data="mnist_gz/train-images-idx3-ubyte.gz", options=["--test", "5000"],
+         metric="accuracy", at_least=0.983),
+    ucr("GunPoint", 0.91),
+    ucr("ItalyPowerDemand", 0.955),
+    ucr("BasicMotions", 0.95),
+    dict(name="names18", data="names18", without="SOURCE.txt", options=["--test", "0.2"], metric="accuracy", at_least=0.80),
+    dict(name="EWT", data="ud_english_ewt_tsv/train.tsv", metric="accuracy", at_least=0.925,
+         options=["--task", "tag", "--test", "DATA/ud_english_ewt_tsv/dev.tsv"]),
+    dict(name="JSB", data="polymusic_txt/JSB_Chorales.train.txt", part="val", metric="loss", at_most=8.6,
+         options="--task lm --tokens sets --val DATA/polymusic_txt/JSB_Chorales.valid.txt".split()),
+    dict(name="tinyshakespeare", data="tinyshakespeare/input.txt", part="val", metric="loss", at_most=1.50,
+         options=["--epochs", "10"]),
+    dict(name="adding-200", make="adding", metric="mse", at_most=1e-3, options=["--task", "regress", "--test", "2000"]),
+    dict(name="adding-200-orthogonal", make="adding", metric="mse", at_most=1e-3,
+         options="--task regress --test 2000 --init-weights orthogonal".split()),
+    dict(name="recommend", make="markov", metric="recall@20", of_optimum=0.98, options="--task recommend --test 0.1".split()),
+]
+
+EPOCHS = [
+    dict(name="MNIST-rows", data="mnist_gz/train-images-idx3-ubyte.gz", peer="mnist", at_least=2, options=[]),
+    dict(name="ETTh1", data="ett/ETTh1.csv", rows=14401, peer="forecast", at_least=2,
+         options="--task forecast --target all --horizon 24".split()),
+    dict(name="EWT", data="ud_english_ewt_tsv/train.tsv", peer="tag", at_least=4, options=["--task", "tag"]),
+    dict(name="names18", data="names18", without="SOURCE.txt", peer="names", at_least=4, options=[]),
+]
+
+
+# ---- generated data, from a seed
+
+
+def write_npy(archive, name, values, shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    archive.writestr(name, b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + values)
+
+
+def make_adding(folder, examples=20000, steps=200):
+    """The adding problem: x [T, 2] of uniform numbers and two marks; y is the sum of those marked. Returns no optimum."""
+    import array
+    import zipfile
+
+    rng, x, y = random.Random(1), array.array("f"), array.array("f")
+    for _ in range(examples):
+        values = [rng.random() for _ in range(steps)]
+        marks = {rng.randrange(steps // 2), steps // 2 + rng.randrange(steps // 2)}
+        for t, value in enumerate(values):
+            x.extend((value, float(t in marks)))
+        y.append(sum(values[t] for t in marks))
+    path = os.path.join(folder, "adding.npz")
+    with zipfile.ZipFile(path, "w") as archive:
+        write_npy(archive, "x.npy", x.tobytes(), (examples, steps, 2))
+        write_npy(archive, "y.npy", y.tobytes(), (examples,))
+    return path, None
+
+
+def make_markov(folder, items=200, choices=40, sessions=5000, length=20):
+    """Sessions of a Markov chain: after each item `choices` others, the k-th likeliest with a weight of 1 / k. The
+    optimum of recall@20 is the part of the 20 likeliest."""
+    rng = random.Random(1)
+    follow = [rng.sample(range(items), choices) for _ in range(items)]
+    weights = [1 / (k + 1) for k in range(choices)]
+    path = os.path.join(folder, "sessions.csv")
+    with open(path, "w") as file:
+        file.write("session,item\n")
+        for session in range(sessions):
+            item = rng.randrange(items)
+            for _ in range(length):
+                file.write(f"{session},item{item}\n")
+                item = rng.choices(follow[item], weights)[0]
+    return path, sum(weights[:20]) / sum(weights)
+
+
+MAKERS = {"adding": make_adding, "markov": make_markov}
+
+
+class Missing(Exception):
+    pass
+
+
+def find_data(row, given, folder):
+    """The path of a row's data, and the optimum where it is known."""
+    if "make" in row:
+        return MAKERS[row["make"]](folder)
+    path = os.path.join(given.data, row["data"])
+    if not os.path.exists(path):
+        raise Missing(f"no {path}")
+    if "without" in row:
+        files = shutil.ignore_patterns(row["without"])
+        path = shutil.copytree(path, os.path.join(folder, os.path.basename(path)), ignore=files)
+    if "rows" in row:
+        short = os.path.join(folder, os.path.basename(path))
+        with open(path) as source, open(short, "w") as file:
+            file.writelines(line for line, _ in zip(source, range(row["rows"])))
+        path = short
+    return path, None
+
+
+# ---- runs
+
+
+def run_json(command, environment=None):
+    """The last line of standard output as JSON, and the CPU seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(environment or {})})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stderr[-2000:]}")
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return json.loads(done.stdout.strip().split("\n")[-1]), seconds
+
+
+def train(given, folder, path, row, more):
+    options = [option.replace("DATA", given.data) for option in row["options"]]
+    command = [given.unroll, "train", path, *options, *more, "--json", "--quiet"]
+    return run_json([*command, "--out", os.path.join(folder, f"run-{time.monotonic_ns()}")])
+
+
+def score(given, folder, row):
+    path, optimum = find_data(row, given, folder)
+    values, cpu, floor = [], 0, None
+    for seed in range(1, row.get("seeds", 1) + 1):
+        result, seconds = train(given, folder, path, row, ["--seed", str(seed)])
+        part = result[row.get("part", "test")]
+        values.append(part[row["metric"]])
+        floor, cpu = part.get("floor"), cpu + seconds
+    value = sum(values) / len(values)
+    goal = row.get("at_least", row.get("at_most", optimum and optimum * row["of_optimum"]))
+    reached = value <= goal if "at_most" in row else value >= goal
+    return dict(name=row["name"], metric=row["metric"], value=value, floor=floor, goal=goal,
+                cpu_seconds=cpu / len(values), cpu_goal=row.get("cpu"), values=values,
+                reached=reached and cpu / len(values) <= row.get("cpu", cpu))
+
+
+def epochs(given, folder, row, threads):
+    """Seconds of an epoch, the best of turns: other load only ever adds time."""
+    path, _ = find_data(row, given, folder)
+    environment = {"OMP_NUM_THREADS": str(threads)}
+    ours, theirs = [], []
+    for _ in range(given.turns):
+        more = ["--val", "0", "--epochs", "1", "--threads", str(threads), "--batch", str(given.batch)]
+        ours.append(train(given, folder, path, row, more)[0]["seconds"])
+        peer = [given.python, os.path.join(HERE, "peer_tasks.py"), row["peer"], path, "--batch", str(given.batch)]
+        theirs.append(min(run_json(peer, environment)[0]["epochs"]))
+    ratio = min(theirs) / min(ours)
+    return dict(name=row["name"], threads=threads, seconds=min(ours), pytorch_seconds=min(theirs), ratio=ratio,
+                goal=row["at_least"], reached=ratio >= row["at_least"])
+
+
+# ---- what is printed
+
+
+def print_score(r):
+    floor = "" if r["floor"] is None else f"floor {r['floor']:.4g}"
+    print(f"{r['name']:24} {r['metric']:>10} {r['value']:.4f}  {floor:14} to reach {r['goal']:<7.4g} "
+          f"{r['cpu_seconds']:7.1f} CPU s  {'' if r['reached'] else 'missed'}", flush=True)
+
+
+def print_epochs(r):
+    print(f"{r['name']:24} {r['threads']} thread{'s' * (r['threads'] > 1):1}  {r['seconds']:7.2f} s an epoch, PyTorch "
+          f"{r['pytorch_seconds']:7.2f} s: {r['ratio']:.2f} times  to reach {r['goal']}  {'' if r['reached'] else 'missed'}",
+          flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", help="the folder of the data sets")
+    parser.add_argument("--only", default="", help="names of rows, by commas; 'scores' or 'epochs': all of these")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--unroll", default=os.path.join(HERE, "../build/unroll"))
+    parser.add_argument("--python", default=sys.executable, help="one that has PyTorch")
+    parser.add_argument("--batch", type=int, default=64, help="of the epochs")
+    parser.add_argument("--turns", type=int, default=2, help="of the epochs")
+    given = parser.parse_args()
+    wanted = [name for name in given.only.split(",") if name]
+    jobs = [("scores", row, score, print_score, ()) for row in SCORES]
+    jobs += [("epochs", row, epochs, print_epochs, (threads,)) for row in EPOCHS for threads in (1, 2)]
+    for kind, row, measure, show, more in jobs:
+        if wanted and kind not in wanted and row["name"] not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                result = measure(given, folder, row, *more)
+            except Missing as missing:
+                print(f"{row['name']}: skipped: {missing}", file=sys.stderr)
+                continue
+        print(json.dumps({"kind": kind, **result})) if given.json else show(result)
+
+
+if __name__ == "__main__":
+    main()
