@@ -173,6 +173,30 @@ npy nox/y.npy '|u1' '2,' '\1\2'
 npy nox/z.npy '|u1' '2,' '\1\2'
 data "arrays without x" nox "no array x|numpy.savez" --reader npz
 
+# ---- what is packed ----
+
+seq 20000 | gzip >numbers.gz
+head -c 20000 numbers.gz >cut.txt.gz
+data "a gz file that is cut short" cut.txt.gz "'cut.txt.gz' is damaged or cut short|anew"
+if command -v xz >/dev/null; then
+    seq 20000 | xz >numbers.xz
+    { head -c 2000 numbers.xz; printf damaged; tail -c +2008 numbers.xz; } >damaged.txt.xz
+    data "an xz file that is damaged" damaged.txt.xz "'damaged.txt.xz' is damaged or cut short|anew"
+else
+    echo "skipped: an xz file that is damaged: there is no xz"; skipped=$((skipped + 1))
+fi
+mkdir classes; seq 9000 >classes/a.txt; seq 9000 >classes/b.txt
+tar -czf classes.tgz classes
+head -c 9000 classes.tgz >cut.tgz
+data "an archive that is cut short" cut.tgz "'cut.tgz|is damaged or cut short|anew"
+yes | head -c 70000000 | gzip >bomb.txt.gz
+data "an archive that unpacks as if without end" bomb.txt.gz "'bomb.txt.gz'|times its size|unpack it first"
+mkdir inside; cp classes.tgz inside/a.tgz; cp classes.tgz inside/b.tgz
+tar -cf inside.tar inside
+data "archives in an archive" inside.tar "an archive inside an archive|unpack the outer one"
+tar -cf nothing.tar -T /dev/null
+data "an archive without files" nothing.tar "'nothing.tar'"
+
 # ---- images ----
 
 file t-images-idx3-ubyte '\0\0\010\003\0\0\0\002\0\0\0\001\0\0\0\002\001\002\003\004'

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "check.h"
 #include "data/reader_table.h"
@@ -393,6 +394,28 @@ static void check_folders(void)
     check_file("latin", "", "!is not UTF-8");
 }
 
+/* What lies in an archive is read as what lies in a folder. */
+static void check_archives(void)
+{
+    char command[1024], path[LIBRARY_PATH];
+    if (!library_find(LIBRARY_ARCHIVE, path)) {
+        check_skip("there is no libarchive");
+        return;
+    }
+    snprintf(
+        command, sizeof command,
+        "cd %s && tar --sort=name -czf by_file.tar.gz by_file && tar --sort=name -cf by_folder.tar by_folder && tar -cf npz.tar npz && gzip "
+        "-k t-images-idx3-ubyte one.npy && gzip t-labels-idx1-ubyte",
+        folder);
+    write_idx("t-labels-idx1-ubyte", 8, 1, (unsigned[]){2}, "\7\3", 2);
+    CHECK(system(command) == 0, "tar or gzip");
+    check_file("by_file.tar.gz", "", "text label: [Ares] Greek; [Zeus] Greek; [Daly] Irish; [Keane] Irish");
+    check_file("by_folder.tar", "", "text label: [bad\nfilm] neg; [good] pos");
+    check_file_with("npz", "npz.tar", "part=test", "!has no array x_test");
+    check_file("t-images-idx3-ubyte.gz", "", "x label: [1 2, 3 4] 7; [5 6, 7 255] 3");
+    check_file("t-images-idx3-ubyte", "", "x label: [1 2, 3 4] 7; [5 6, 7 255] 3");
+}
+
 int main(void)
 {
     char command[128];
@@ -403,6 +426,7 @@ int main(void)
     check_npz();
     check_idx();
     check_folders();
+    check_archives();
     CHECK(memory_live() == 0, "%llu allocations are left", (unsigned long long)memory_live());
     snprintf(command, sizeof command, "rm -rf %s", folder);
     return system(command) || check_finish("test_formats");
