@@ -1,10 +1,11 @@
-/* unroll inspect: what a model file holds: its specification, vocabulary and tensors. */
+/* unroll inspect: what a model file holds: its specification, vocabulary and tensors. Of data: inspect_data.c. */
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/number.h"
 #include "console.h"
+#include "inspect.h"
 #include "network.h"
 #include "options.h"
 #include "output.h"
@@ -196,6 +197,8 @@ static unroll_status print_all(unroll_model *model, bool json)
 unroll_status cmd_inspect(struct settings *settings)
 {
     unroll_model *model;
+    if (!inspect_is_model(text_of(settings, OPTION_MODEL)))
+        return inspect_data(settings);
     TRY(network_open(settings, &model));
     unroll_status status = print_all(model, is_on(settings, OPTION_JSON));
     unroll_model_free(model);

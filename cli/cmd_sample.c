@@ -32,6 +32,8 @@ unroll_status cmd_sample(struct settings *settings)
     config.length = (int)integer_of(settings, OPTION_LENGTH);
     config.temperature = number_of(settings, OPTION_TEMPERATURE);
     config.top_k = (int)integer_of(settings, OPTION_TOP_K);
+    config.top_p = number_of(settings, OPTION_TOP_P);
+    config.beam = (int)integer_of(settings, OPTION_BEAM);
     config.seed = (uint64_t)integer_of(settings, OPTION_SEED);
     config.machine = machine_of(settings, &(struct ranks){0});
     unroll_status status = unroll_sample(model, &config, write_symbol, &writer);

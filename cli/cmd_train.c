@@ -140,13 +140,14 @@ static unroll_status make_network(struct training *t, unroll_model *first)
     unroll_spec spec = network_spec(s);
     unroll_task_defaults of_task = unroll_task_defaults_default();
     TRY(choose_task(s, t->data));
+    data_options(s, true, t->task_options);
     if (first)
         TRY(spec_like(first, &spec));
-    TRY(complain_library(unroll_task_network(text_of(s, OPTION_TASK), NULL, t->data, &spec, &of_task)));
+    TRY(complain_library(unroll_task_network(text_of(s, OPTION_TASK), t->task_options, t->data, &spec, &of_task)));
     TRY(network_derive(s, &spec));
     TRY(derive_training(t, &of_task));
     TRY(complain_library(unroll_model_new(&spec, (uint64_t)integer_of(s, OPTION_SEED), &t->model)));
-    TRY(complain_library(unroll_model_set_schema(t->model, text_of(s, OPTION_TASK), NULL, t->data)));
+    TRY(complain_library(unroll_model_set_schema(t->model, text_of(s, OPTION_TASK), t->task_options, t->data)));
     if (first == NULL || t->run.newest >= 0)
         return UNROLL_OK;
     return complain_library(unroll_model_transfer(t->model, first, say_line, (char *)text_of(s, OPTION_INIT)));
@@ -172,6 +173,7 @@ static unroll_status configure(struct training *t, unroll_train_config *config)
     const unroll_hyperparameter *h;
     *config = unroll_train_default();
     config->task = text_of(s, OPTION_TASK);
+    config->task_options = t->task_options;
     config->batch = (int)integer_of(s, OPTION_BATCH);
     if (config->batch == 0)
         config->batch_tokens = (int64_t)number_of(s, OPTION_BATCH), config->batch = 1;

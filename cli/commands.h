@@ -6,8 +6,8 @@
 
 /*      id, name, function, what it does (the sentence of the help) */
 #define COMMANDS(COMMAND) \
-    COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on a text") \
-    COMMAND(EVAL, "eval", cmd_eval, "evaluate a model on a text: its mean cross-entropy") \
+    COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on data") \
+    COMMAND(EVAL, "eval", cmd_eval, "evaluate a model on data, beside a naive answer") \
     COMMAND(PREDICT, "predict", cmd_predict, "answer data with a model, in the labels and units of its training") \
     COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \
     COMMAND(STREAM, "stream", cmd_stream, "answer frames or text with a model as they come") \
@@ -16,7 +16,7 @@
     COMMAND(IMPORT, "import", cmd_import, "read a model of another tool and compare it with what that tool computed") \
     COMMAND(EXPORT, "export", cmd_export, "write a model for another tool") \
     COMMAND(PLAN, "plan", cmd_plan, "print the operations, the cost and the memory of a training step") \
-    COMMAND(INSPECT, "inspect", cmd_inspect, "print what a model file holds") \
+    COMMAND(INSPECT, "inspect", cmd_inspect, "print what data or a model file hold") \
     COMMAND(CHECK, "check", cmd_check, "compare the instruction sets and the gradients with the reference") \
     COMMAND(BENCH, "bench", cmd_bench, "measure how fast a network is, and what part of the machine's peak") \
     COMMAND(DEVICES, "devices", cmd_devices, "list what this machine can run on") \

@@ -6,15 +6,19 @@
 
 #include "console.h"
 
-/* "tokens=words,vocab=500": those that are not as they are anyway, since each reader has its own. */
-static void reader_options(const struct settings *s, char *text, size_t size)
+void data_options(const struct settings *s, bool of_task, char text[OPTIONS_TEXT])
 {
     size_t at = 0;
     *text = '\0';
-    for (int id = 0; id < OPTION_COUNT; id++)
-        if (options[id].of_reader && strcmp(text_of(s, (enum option_id)id), options[id].fallback) && at < size)
-            at += (size_t)snprintf(text + at, size - at, "%s%s=%s", at ? "," : "", options[id].name,
-                                   text_of(s, (enum option_id)id));
+    for (int id = 0; id < option_count; id++) {
+        const struct option *o = &options[id];
+        const char *value = text_of(s, (enum option_id)id);
+        bool wanted = of_task ? o->of_task : o->of_reader;
+        if (!wanted || !value || (o->fallback && strcmp(value, o->fallback) == 0) || at >= OPTIONS_TEXT)
+            continue;
+        const char *name = id == OPTION_COLUMN ? "columns" : o->name;
+        at += (size_t)snprintf(text + at, OPTIONS_TEXT - at, "%s%s=%s", at ? "," : "", name, value);
+    }
 }
 
 static void say_notes(const unroll_dataset *data)
@@ -29,14 +33,15 @@ static void say_notes(const unroll_dataset *data)
 unroll_status data_open(const struct settings *s, enum option_id id, const unroll_model *model, unroll_dataset **data)
 {
     unroll_dataset_config config = unroll_dataset_default();
-    char chosen[2048] = "";
+    char chosen[OPTIONS_TEXT] = "";
     if (model == NULL)
-        reader_options(s, chosen, sizeof chosen);
+        data_options(s, false, chosen);
     config.reader = text_of(s, OPTION_READER);
     config.options = model ? NULL : chosen;
     config.model = model;
     TRY(complain_library(unroll_dataset_open(text_of(s, id), &config, data)));
-    say_notes(*data);
+    if (s->command != COMMAND_INSPECT) /* which lists them */
+        say_notes(*data);
     return UNROLL_OK;
 }
 

@@ -22,6 +22,11 @@ unroll_spec network_spec(const struct settings *s)
         spec.dropout = (float)number_of(s, OPTION_DROPOUT);
     if (is_given(s, OPTION_EMBED))
         spec.embed = (int)integer_of(s, OPTION_EMBED);
+    if (is_on(s, OPTION_STREAMING))
+        spec.bidirectional = 0;
+    spec.pool = text_of(s, OPTION_POOL);
+    if (is_given(s, OPTION_LOSS))
+        spec.loss = text_of(s, OPTION_LOSS);
     spec.projection = (int)integer_of(s, OPTION_PROJECTION);
     spec.peephole = is_on(s, OPTION_PEEPHOLE);
     spec.tied = is_on(s, OPTION_TIED);

@@ -1,5 +1,6 @@
 /* The table of options, and what the library knows of itself put into it: names of cells, optimizers, tasks, ...; their
  * few words; an option for each hyperparameter. Reading them is options.c's. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ static char command_names[160], cell_names[160], optimizer_names[160], export_na
     reader_names[160], schedule_names[160], long_schedules[160], sum_names[160],
     isa_names[160]; /* one space between them */
 static char task_doc[640] = "what is learned: ", data_doc[512], schedule_doc[512] = "learning rate schedule; ",
-            sum_doc[512] = "all-reduce algorithm of the gradients; ";
+            sum_doc[512] = "all-reduce algorithm of the gradients; ", loss_doc[1024] = "what is minimised; ";
 static struct option table[OPTION_MAX] = {
 #include "option_table.h"
 };
@@ -125,12 +126,58 @@ static void add_hyperparameters(void)
         for (int k = 0; (h = unroll_optimizer_hyperparameter(name, k)); k++) add_hyperparameter(h, name);
 }
 
+/* One option for all tasks and readers that have one of this name; options of the table that are theirs stay. */
+static void add_library_option(const unroll_option *o, const char *owner, bool of_task)
+{
+    static char doc[OPTION_MAX][512];
+    int id = 0;
+    while (id < option_count && strcmp(table[id].name, o->name) != 0) id++;
+    if (id == OPTION_MAX || (id < option_count && !table[id].of_task && !table[id].of_reader))
+        return;
+    if (id < OPTION_COUNT)
+        return;
+    size_t used = strlen(doc[id]);
+    if (strstr(doc[id], o->about) == NULL)
+        snprintf(doc[id] + used, sizeof *doc - used, "%s%s: %s", used ? "; " : "", owner, o->about);
+    bool whole = floor(o->min) == o->min && floor(o->max) == o->max;
+    table[id] = (struct option){.name = o->name,
+                                .kind = o->choices   ? CHOICE
+                                        : o->is_text ? TEXT
+                                        : whole      ? INTEGER
+                                                     : NUMBER,
+                                .argument = o->choices   ? "HOW"
+                                            : o->is_text ? "NAME"
+                                            : whole      ? "N"
+                                                         : "X",
+                                .group = of_task ? "Task" : "Data",
+                                .of_task = of_task,
+                                .of_reader = !of_task,
+                                .choices = o->choices,
+                                RANGE(o->min, o->max),
+                                .commands = of_task ? IN(TRAIN) : IN(TRAIN) | IN(INSPECT),
+                                .doc = doc[id]};
+    option_count += id == option_count;
+}
+
+static void add_library_options(void)
+{
+    unroll_option option;
+    const char *name;
+    for (int i = 0; (name = unroll_task_name(i, NULL)); i++)
+        for (int k = 0; unroll_task_option(name, k, &option); k++) add_library_option(&option, name, true);
+    for (int i = 0; (name = unroll_reader_name(i, NULL)); i++)
+        for (int k = 0; unroll_reader_option(name, k, &option); k++) add_library_option(&option, name, false);
+}
+
+static const char *loss_about_at(int index, const char **about) { return unroll_loss_name(index, about, NULL); }
+
 void options_begin(void)
 {
     write_data_doc();
     join_abouts(unroll_task_name, task_doc, sizeof task_doc);
     join_abouts(schedule_about, schedule_doc, sizeof schedule_doc);
     join_abouts(unroll_sum_name, sum_doc, sizeof sum_doc);
+    join_abouts(loss_about_at, loss_doc, sizeof loss_doc);
     join_names(schedule_name, schedule_names, sizeof schedule_names);
     join_names(long_schedule, long_schedules, sizeof long_schedules);
     join_names(sum_name, sum_names, sizeof sum_names);
@@ -142,4 +189,5 @@ void options_begin(void)
     join_names(unroll_cell_name, cell_names, sizeof cell_names);
     join_names(unroll_optimizer_name, optimizer_names, sizeof optimizer_names);
     add_hyperparameters();
+    add_library_options();
 }

@@ -26,12 +26,22 @@ OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash zsh fish", 
 OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = task_names, .derived = "what suits the data",
        .group = "Data", .commands = IN(TRAIN), .doc = task_doc)
 OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file", .group = "Data",
-       .scope = FREE, .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT), .doc = "how DATA is read")
-OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "chars words", .fallback = "chars", .of_reader = 1,
-       .group = "Data", .commands = IN(TRAIN), .doc = "of a text: characters, or words")
+       .scope = FREE, .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(INSPECT), .doc = "how DATA is read")
+OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "chars words blanks sets", .fallback = "chars",
+       .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+       .doc = "of a text: characters; words; what is between blanks, as it is; sets of numbers, a line each")
 OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
-       .of_reader = 1, .group = "Data", .commands = IN(TRAIN), .with = OPTION_TOKENS, .with_values = "words",
-       .doc = "vocabulary size with --tokens words: the most frequent words of the text; the others are <unk>")
+       .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT), .with = OPTION_TOKENS,
+       .with_values = "words blanks", .doc = "vocabulary size: the most frequent words of the text; others are <unk>")
+OPTION(COLUMN, "column", TEXT, .argument = "NAME=TYPE", .joins = ';', .of_reader = 1, .group = "Data",
+       .commands = IN(TRAIN) | IN(INSPECT),
+       .doc =
+           "what a column is, if it is not what was found: number, category, text, time, set or ignore; may be given "
+           "for several")
+OPTION(GROUP, "group", TEXT, .argument = "NAME", .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+       .doc = "the column whose values divide the rows into sequences: a store, a patient")
+OPTION(TIME, "time", TEXT, .argument = "NAME", .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+       .doc = "the column that the rows of a sequence are ordered by")
 OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names, .fallback = "lstm", .by_task = 1,
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it (the 2014 paper)")
@@ -45,6 +55,12 @@ OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "tokens", .fallback = "
        .group = "Network", .scope = CALL, .commands = IN(PLAN), .doc = "vocabulary size")
 OPTION(BIDIRECTIONAL, "bidirectional", FLAG, .fallback = "false", .by_task = 1, .group = "Network",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH), .doc = "bidirectional layers; not for language models")
+OPTION(STREAMING, "streaming", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN),
+       .doc = "one direction, whatever --task would choose: the model answers step by step, in streams and exported C")
+OPTION(POOL, "pool", TEXT, .argument = "HOW", .derived = "by --task", .group = "Network", .commands = IN(TRAIN),
+       .doc = "of one answer for each sequence, what is made of its steps: last, mean, max, or several, mean+max")
+OPTION(LOSS, "loss", TEXT, .argument = "NAME", .derived = "by --task", .group = "Network", .commands = IN(TRAIN),
+       .doc = loss_doc)
 OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "elements", .fallback = "0", RANGE(0, 16384),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "lstm: projection size of the hidden state; 0: none")
@@ -125,9 +141,16 @@ OPTION(LENGTH, "length", INTEGER, .argument = "N", .unit = "tokens", .fallback =
 OPTION(TEMPERATURE, "temperature", NUMBER, .argument = "X", .fallback = "0.8", RANGE(0, 100), .group = "Sampling",
        .scope = CALL, .commands = IN(SAMPLE),
        .doc = "softmax temperature: below 1 sharper, above 1 flatter; 0: always the most likely token")
-OPTION(TOP_K, "top-k", INTEGER, .argument = "N", .unit = "tokens", .fallback = "0", RANGE(0, 1114112),
-       .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
-       .doc = "sample from the N most likely tokens; 0: from all")
+OPTION(
+    TOP_K, "top-k", INTEGER, .argument = "N", .unit = "tokens", .fallback = "0", RANGE(0, 1114112), .group = "Sampling",
+    .scope = CALL, .commands = IN(SAMPLE) | IN(PREDICT),
+    .doc = "sample from the N most likely tokens, 0: from all; predict: that many likeliest labels in --json, 0: all")
+OPTION(TOP_P, "top-p", NUMBER, .argument = "P", .fallback = "1", RANGE(0.000001, 1), .group = "Sampling", .scope = CALL,
+       .commands = IN(SAMPLE),
+       .doc = "sample from the most likely tokens that have this probability together (nucleus sampling); 1: from all")
+OPTION(BEAM, "beam", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 256), .group = "Sampling", .scope = CALL,
+       .commands = IN(SAMPLE),
+       .doc = "beam search: the most likely text that N candidates at a time lead to; nothing is drawn; 0: sample")
 OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINITY), .group = "Randomness",
        .commands = IN(TRAIN) | IN(SAMPLE),
        .doc = "random seed of weights, dropout and sampling; the same seed gives the same bits")

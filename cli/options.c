@@ -251,6 +251,17 @@ static unroll_status add_word(struct settings *settings, const char *value)
     return UNROLL_OK;
 }
 
+/* What was given before comes first. NULL: no memory. */
+static void join_text(const char *before, char between, char **text)
+{
+    size_t size = strlen(before) + strlen(*text) + 2;
+    char *joined = malloc(size);
+    if (joined)
+        snprintf(joined, size, "%s%c%s", before, between, *text);
+    free(*text);
+    *text = joined;
+}
+
 /* Runs of version 0.1 have tasks that were named by their tokens. */
 static unroll_status replace_old_task(struct settings *settings, const char **value, enum source source,
                                       const char *where)
@@ -274,6 +285,8 @@ unroll_status settings_set(struct settings *settings, enum option_id id, const c
     struct setting *there = &settings->of[id],
                    found = {.source = source, .text = strdup(id == OPTION_SUM ? name_now(value) : value)};
     unroll_status status;
+    if (found.text && o->joins && there->source == source && source == SOURCE_LINE)
+        join_text(there->text, o->joins, &found.text);
     if (found.text == NULL)
         return complain(UNROLL_RESOURCE, "no memory for the settings");
     status = parse_value(o, where, &found);

@@ -27,7 +27,9 @@ struct option {
     enum option_kind kind;
     enum option_scope scope;
     bool positional;      /* a word without a dash is its value */
-    bool of_reader;       /* a CHOICE or INTEGER with a default that a reader of data has under this name */
+    bool of_reader;       /* readers of data have it, under this name */
+    bool of_task;         /* tasks do */
+    char joins;           /* given again it does not replace what was given before: this comes between the two */
     bool repeats;         /* may be given several times: settings.words holds all values */
     char letter;          /* of a short form, -o; 0: none */
     const char *argument; /* what its value is called */
@@ -55,12 +57,13 @@ enum option_id {
 #undef OPTION
 #define IN(command) (1u << COMMAND_##command)
 
-/* Behind the table's: the hyperparameters of the library's optimizers, of each name one. */
-enum { OPTION_MAX = OPTION_COUNT + 24 };
+/* Behind the table's: the hyperparameters of the library's optimizers, the options of its tasks and readers, of each
+ * name one. */
+enum { OPTION_MAX = OPTION_COUNT + 64 };
 extern const struct option *const options;
 extern int option_count;
 
-/* Fills in the choices and the hyperparameters that the library knows: before anything else. */
+/* Fills in the choices and the options that the library knows: before anything else. */
 void options_begin(void);
 
 enum source { SOURCE_NONE, SOURCE_DEFAULT, SOURCE_RUN, SOURCE_CONFIG, SOURCE_ENVIRONMENT, SOURCE_LINE };

@@ -15,6 +15,7 @@ struct training {
     unroll_dataset *data;
     unroll_dataset *validation_file, *test_file; /* of --val FILE, --test FILE; NULL: others */
     unroll_held_out validation, test;
+    char task_options[2048]; /* data.h */
     unroll_model *model;
     unroll_trainer *trainer;
     enum option_id limit; /* --epochs, --steps or --for, whichever counts */

@@ -94,7 +94,7 @@ static void say_next(const struct loop *loop)
 {
     static const struct {
         const char *name, *does;
-    } commands[] = {{"sample", "write text"}, {"plot", "draw the curves"}};
+    } commands[] = {{"sample", "write text"}, {"predict", "DATA: answer data"}, {"plot", "draw the curves"}};
     const struct settings *s = loop->t->settings;
     const struct run *run = &loop->t->run;
     const char *limit = loop_is_out_of_patience(loop) ? "patience 0"
@@ -105,9 +105,11 @@ static void say_next(const struct loop *loop)
     as_word(word, sizeof word, run->directory);
     const int width = (int)(strlen("unroll train --resume  --") + strlen(word) + strlen(limit));
     say("saved %s%s; next:", run->directory, run->best >= 0 ? " with the best weights" : "");
-    for (size_t i = !unroll_can_sample(loop->t->model); i < sizeof commands / sizeof *commands; i++)
-        say("  unroll %s %-*s  %s", commands[i].name, width - (int)strlen("unroll  ") - (int)strlen(commands[i].name),
-            word, commands[i].does);
+    const bool writes = unroll_can_sample(loop->t->model);
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (writes ? i != 1 : i != 0)
+            say("  unroll %s %-*s  %s", commands[i].name,
+                width - (int)strlen("unroll  ") - (int)strlen(commands[i].name), word, commands[i].does);
     say("  unroll train --resume %s --%s  go on", word, limit);
 }
 

@@ -416,7 +416,10 @@ typedef struct unroll_sample_config {
     const char *prompt; /* UTF-8; NULL or "": a line end, or the first token if there is none */
     int length;         /* tokens to write */
     double temperature; /* 0: always the likeliest */
-    int top_k;          /* 0: all */
+    int top_k;          /* of the likeliest, so many; 0: all */
+    double top_p;       /* of these the likeliest that have this probability together (nucleus sampling); 1: all */
+    int beam;           /* 0: tokens are drawn; else a beam search of this width, which writes when all is found: of the
+                           texts that it looked at the likeliest. It draws nothing. */
     uint64_t seed;
     unroll_machine machine; /* threads 0: one, for a step of one row is too small to share */
 } unroll_sample_config;

@@ -197,6 +197,17 @@ typedef struct unroll_dataset unroll_dataset;
  * words. NULL ends. */
 UNROLL_API const char *unroll_reader_name(int index, const char **about);
 
+/* What a reader of data or a task can be told: "header" of "csv", "horizon" of "forecast". */
+typedef struct unroll_option {
+    const char *name, *about;
+    const char *choices; /* names with a space between: the value is one; NULL: .. */
+    int is_text;         /* .. it is a text without a comma; or .. */
+    double min, max;     /* .. a number, whole if both of these are */
+} unroll_option;
+
+/* The index-th option of a reader. 1: *option is set; 0: there is no more, or no reader of that name. */
+UNROLL_API int unroll_reader_option(const char *reader, int index, unroll_option *option);
+
 /* Begin with unroll_dataset_default(). */
 typedef struct unroll_dataset_config {
     size_t size;               /* sizeof(unroll_dataset_config) */
@@ -235,6 +246,8 @@ UNROLL_API const char *unroll_dataset_notes(const unroll_dataset *dataset);
 
 /* What can be learned from data: "lm", predict the next token. What is not NULL is set: a few words. NULL ends. */
 UNROLL_API const char *unroll_task_name(int index, const char **about);
+/* The index-th option of a task; as unroll_reader_option. */
+UNROLL_API int unroll_task_option(const char *task, int index, unroll_option *option);
 /* The task that suits the data best, and of what it is seen: "text in 'text'", good until this thread's next call.
  * NULL: none does. */
 UNROLL_API const char *unroll_task_suggest(const unroll_dataset *dataset, const char **why);

@@ -69,3 +69,11 @@ unroll_status key_values_read(const char *text, const char *owner, const struct 
     }
     return UNROLL_OK;
 }
+
+const struct key *key_at(const struct key *keys, int index)
+{
+    for (const struct key *key = keys; key && key->name; key++)
+        if (key->about && index-- == 0)
+            return key;
+    return NULL;
+}

@@ -14,9 +14,13 @@ struct key {
     double min, max;     /* .. it is a double, whole if both of these are; or .. */
     size_t text;         /* .. not 0: a char array of so many bytes */
     size_t offset;       /* of the value in the struct that is read into */
+    const char *about;   /* for help: a few words, with the default; NULL: nobody is told of it */
 };
 
 /* What the text does not name stays as it is. NULL is as "". `owner` is for messages: "the reader text". */
 unroll_status key_values_read(const char *text, const char *owner, const struct key *keys, void *into);
+
+/* The index-th key of those that people are told of (keys NULL: none); NULL: there is no more. */
+const struct key *key_at(const struct key *keys, int index);
 
 #endif

@@ -61,6 +61,16 @@ bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }
 
 /* ---- columns ---- */
 
+const char *builder_line_column(const struct builder *b)
+{
+    const struct schema *schema = b->schema;
+    bool of_others = schema && *schema->reader && strcmp(schema->reader, "text") != 0;
+    for (int i = 0; of_others && i < schema->columns; i++)
+        if (schema->column[i].type == COLUMN_TOKENS && !schema->column[i].target)
+            return schema->column[i].name;
+    return NULL;
+}
+
 bool builder_wants_sets(const struct builder *b)
 {
     bool of_schema = b->schema && b->schema->columns == 1 && b->schema->column->type == COLUMN_SET;

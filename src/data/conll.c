@@ -19,8 +19,14 @@ struct conll_options {
 };
 
 static const struct key keys[] = {
-    {.name = "word", .choices = CHOICES, .offset = offsetof(struct conll_options, word)},
-    {.name = "tag", .choices = CHOICES, .offset = offsetof(struct conll_options, tag)},
+    {.name = "word",
+     .choices = CHOICES,
+     .offset = offsetof(struct conll_options, word),
+     .about = "the field with the words"},
+    {.name = "tag",
+     .choices = CHOICES,
+     .offset = offsetof(struct conll_options, tag),
+     .about = "the field with the tags"},
     {0},
 };
 

@@ -18,9 +18,18 @@ struct csv_options {
 };
 
 static const struct key keys[] = {
-    {.name = "header", .choices = "auto yes no", .offset = offsetof(struct csv_options, header)},
-    {.name = "delimiter", .choices = "auto comma semicolon tab bar", .offset = offsetof(struct csv_options, delimiter)},
-    {.name = "quotes", .choices = "auto yes no", .offset = offsetof(struct csv_options, quotes)},
+    {.name = "header",
+     .choices = "auto yes no",
+     .offset = offsetof(struct csv_options, header),
+     .about = "does the first row name the columns?"},
+    {.name = "delimiter",
+     .choices = "auto comma semicolon tab bar",
+     .offset = offsetof(struct csv_options, delimiter),
+     .about = "what is between two cells"},
+    {.name = "quotes",
+     .choices = "auto yes no",
+     .offset = offsetof(struct csv_options, quotes),
+     .about = "are cells in quotes one?"},
     {0},
 };
 

@@ -25,8 +25,14 @@ struct npz_options {
 };
 
 static const struct key keys[] = {
-    {.name = "part", .choices = "auto train test", .offset = offsetof(struct npz_options, part)},
-    {.name = "rows", .choices = "auto steps examples", .offset = offsetof(struct npz_options, rows)},
+    {.name = "part",
+     .choices = "auto train test",
+     .offset = offsetof(struct npz_options, part),
+     .about = "of a file with both: which arrays are read"},
+    {.name = "rows",
+     .choices = "auto steps examples",
+     .offset = offsetof(struct npz_options, rows),
+     .about = "what rows of an array of two axes are"},
     {0},
 };
 

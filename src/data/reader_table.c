@@ -34,6 +34,15 @@ static const struct key common_keys[] = {
     {.name = "time", .text = COLUMN_NAME, .offset = COMMON(time)},
 };
 
+int unroll_reader_option(const char *name, int index, unroll_option *option)
+{
+    const struct reader *reader = table_at(&readers, table_find(&readers, name));
+    const struct key *key = key_at(reader ? reader->keys : NULL, index);
+    if (key)
+        *option = (unroll_option){key->name, key->about, key->choices, key->text > 0, key->min, key->max};
+    return key != NULL;
+}
+
 static unroll_status read_options(const struct reader *reader, const char *text, const struct schema *schema,
                                   struct options *into)
 {

@@ -27,6 +27,29 @@ static unroll_status read_chunks(struct input *input, struct builder *builder, c
     return builder_end_row(builder);
 }
 
+/* Examples for a model: a line each, without its end. */
+static unroll_status read_lines(struct input *input, struct builder *builder, const char *name)
+{
+    const char *member, *line;
+    size_t length;
+    bool more;
+    int text;
+    TRY(builder_columns(builder, ROWS_ARE_EXAMPLES));
+    TRY(builder_column(builder, name, CELL_TOKENS, false, 0, &text));
+    for (;;) {
+        TRY(input_next(input, &member));
+        if (member == NULL)
+            return UNROLL_OK;
+        for (;;) {
+            TRY(input_line(input, &line, &length, &more));
+            if (!more)
+                break;
+            TRY(builder_text(builder, text, line, length));
+            TRY(builder_end_row(builder));
+        }
+    }
+}
+
 static unroll_status take_set(struct builder *builder, int sets, const char *line, size_t length)
 {
     const char *end = line + length;
@@ -74,6 +97,8 @@ static unroll_status read_text(struct input *input, const void *options, struct 
         return fail(UNROLL_DATA, "cannot read '%s': Is a directory; fix: give a file in it", input_path(input));
     if (builder_wants_sets(builder))
         return read_sets(input, builder);
+    if (builder_line_column(builder))
+        return read_lines(input, builder, builder_line_column(builder));
     TRY(ALLOCATE(chunk, CHUNK, "to read '%s'", input_name(input)));
     unroll_status status = read_chunks(input, builder, chunk);
     release(chunk);

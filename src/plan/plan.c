@@ -443,10 +443,11 @@ unroll_status plan_streaming(const struct unroll_model *model, struct plan_confi
 {
     for (int l = 0; l < model->layers; l++)
         if (layer_end(&model->layer[l]) > 1)
-            return fail(UNROLL_UNSUPPORTED,
-                        "a bidirectional model can't be streamed: the outputs of layer %d, '%s', depend on "
-                        "frames that are still to come; fix: train one direction, or run whole sequences in a session",
-                        l, model->layer[l].name);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "a bidirectional model can't be streamed: the outputs of layer %d, '%s', depend on "
+                "frames that are still to come; fix: train one direction (`streaming`), or run whole sequences in a session",
+                l, model->layer[l].name);
     config->mode = MODE_INFER;
     config->streaming = true;
     config->T = 1;

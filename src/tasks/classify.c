@@ -16,8 +16,11 @@ struct classify_options {
     char target[COLUMN_NAME];
 };
 
-static const struct key classify_keys[] = {
-    {.name = "target", .text = COLUMN_NAME, .offset = offsetof(struct classify_options, target)}, {0}};
+static const struct key classify_keys[] = {{.name = "target",
+                                            .text = COLUMN_NAME,
+                                            .offset = offsetof(struct classify_options, target),
+                                            .about = "the column that is learned"},
+                                           {0}};
 
 struct classify_part {
     struct sequence_part base;

@@ -14,17 +14,30 @@
 
 enum { SHOWN = 16, LEVELS = LOSS_LEVELS_MAX };
 
-const struct key forecast_keys[] = {
-    {.name = "horizon", .min = 1, .max = 1 << 16, .offset = offsetof(struct recipe_options, horizon)},
-    {.name = "context", .min = 1, .max = 1 << 20, .offset = offsetof(struct recipe_options, context)},
-    {.name = "season", .min = 1, .max = 1 << 16, .offset = offsetof(struct recipe_options, season)},
-    {.name = "target",
-     .text = sizeof(((struct recipe_options *)0)->target),
-     .offset = offsetof(struct recipe_options, target)},
-    {.name = "known",
-     .text = sizeof(((struct recipe_options *)0)->known),
-     .offset = offsetof(struct recipe_options, known)},
-    {0}};
+const struct key forecast_keys[] = {{.name = "horizon",
+                                     .min = 1,
+                                     .max = 1 << 16,
+                                     .offset = offsetof(struct recipe_options, horizon),
+                                     .about = "how many steps ahead; default: a season"},
+                                    {.name = "context",
+                                     .min = 1,
+                                     .max = 1 << 20,
+                                     .offset = offsetof(struct recipe_options, context),
+                                     .about = "how many steps are read before; default: by the season"},
+                                    {.name = "season",
+                                     .min = 1,
+                                     .max = 1 << 16,
+                                     .offset = offsetof(struct recipe_options, season),
+                                     .about = "steps of a season, which the floor repeats; default: found"},
+                                    {.name = "target",
+                                     .text = sizeof(((struct recipe_options *)0)->target),
+                                     .offset = offsetof(struct recipe_options, target),
+                                     .about = "the columns that are forecast, A;B, or all"},
+                                    {.name = "known",
+                                     .text = sizeof(((struct recipe_options *)0)->known),
+                                     .offset = offsetof(struct recipe_options, known),
+                                     .about = "columns that are known ahead, A;B: prices, holidays"},
+                                    {0}};
 
 /* Sums over all windows that were observed. */
 struct errors {

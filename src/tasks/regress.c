@@ -19,8 +19,11 @@ struct regress_options {
     char target[COLUMN_NAME];
 };
 
-static const struct key regress_keys[] = {
-    {.name = "target", .text = COLUMN_NAME, .offset = offsetof(struct regress_options, target)}, {0}};
+static const struct key regress_keys[] = {{.name = "target",
+                                           .text = COLUMN_NAME,
+                                           .offset = offsetof(struct regress_options, target),
+                                           .about = "the column that is learned"},
+                                          {0}};
 
 struct regress_part {
     struct sequence_part base;

@@ -18,8 +18,11 @@ struct tag_options {
     char target[COLUMN_NAME];
 };
 
-static const struct key tag_keys[] = {
-    {.name = "target", .text = COLUMN_NAME, .offset = offsetof(struct tag_options, target)}, {0}};
+static const struct key tag_keys[] = {{.name = "target",
+                                       .text = COLUMN_NAME,
+                                       .offset = offsetof(struct tag_options, target),
+                                       .about = "the column that is learned"},
+                                      {0}};
 
 struct tag_part {
     struct sequence_part base;

@@ -33,6 +33,15 @@ static const struct task *best_task(const unroll_dataset *data, char why[TASK_WH
     return best;
 }
 
+int unroll_task_option(const char *name, int index, unroll_option *option)
+{
+    const struct task *task = table_at(&tasks, table_find(&tasks, name));
+    const struct key *key = key_at(task ? task->keys : NULL, index);
+    if (key)
+        *option = (unroll_option){key->name, key->about, key->choices, key->text > 0, key->min, key->max};
+    return key != NULL;
+}
+
 unroll_status task_find(const char *name, const unroll_model *model, const unroll_dataset *data,
                         const struct task **task)
 {

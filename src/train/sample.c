@@ -11,6 +11,7 @@
 #include "data/words.h"
 #include "model/model.h"
 #include "tasks/schema.h"
+#include "train/sample.h"
 #include "unroll_train.h"
 
 enum { SAMPLE_STREAM = 0x736d706c }; /* "smpl" */
@@ -28,7 +29,7 @@ struct sampler {
     int kept;                     /* of the choices, the likeliest; all: in the order of tokens */
     float *logits;                /* [tokens] */
     struct candidate *candidates; /* [choices] */
-    double temperature;
+    double temperature, top_p;
     struct rng rng;
 };
 
@@ -37,6 +38,7 @@ unroll_sample_config unroll_sample_default(void)
     return (unroll_sample_config){.size = sizeof(unroll_sample_config),
                                   .length = 500,
                                   .temperature = 0.8,
+                                  .top_p = 1,
                                   .seed = 1,
                                   .machine = unroll_machine_default()};
 }
@@ -64,6 +66,10 @@ static unroll_status check_request(const unroll_model *model, const unroll_sampl
         return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative", config->length, config->top_k);
     if (!(config->temperature >= 0 && config->temperature <= 1e6))
         return fail(UNROLL_USAGE, "temperature = %g is outside 0 .. 1e6", config->temperature);
+    if (!(config->top_p > 0 && config->top_p <= 1))
+        return fail(UNROLL_USAGE, "top_p = %g is outside 0 .. 1, where 0 would leave none", config->top_p);
+    if (config->beam < 0 || config->beam > 256)
+        return fail(UNROLL_USAGE, "beam = %d is outside 0 .. 256", config->beam);
     return check_model(model);
 }
 
@@ -88,7 +94,7 @@ static unroll_status list_candidates(struct sampler *sampler)
         if (i != sampler->unknown)
             sampler->candidates[choice++] = (struct candidate){i, (double)sampler->logits[i], 0};
     }
-    if (sampler->kept < sampler->choices)
+    if (sampler->kept < sampler->choices || sampler->top_p < 1)
         qsort(sampler->candidates, (size_t)sampler->choices, sizeof *sampler->candidates, compare_candidates);
     return UNROLL_OK;
 }
@@ -109,6 +115,16 @@ static double uniform(struct rng *rng)
     return (double)((high << 32 | rng_next_u32(rng)) >> 11) * 0x1p-53;
 }
 
+/* Of the kept, the likeliest first: how many have the wanted part of the sum, which becomes theirs. */
+static int nucleus(const struct sampler *sampler, double *sum)
+{
+    double wanted = sampler->top_p * *sum, have = 0;
+    int count = 0;
+    while (count < sampler->kept && have < wanted) have += sampler->candidates[count++].weight;
+    *sum = have;
+    return count;
+}
+
 static int draw(struct sampler *sampler)
 {
     int best = likeliest(sampler);
@@ -120,8 +136,9 @@ static int draw(struct sampler *sampler)
         candidate->weight = exp((candidate->logit - max) / sampler->temperature);
         sum += candidate->weight;
     }
+    int kept = sampler->top_p < 1 ? nucleus(sampler, &sum) : sampler->kept;
     double left = uniform(&sampler->rng) * sum;
-    for (int i = 0; i < sampler->kept; i++) {
+    for (int i = 0; i < kept; i++) {
         left -= sampler->candidates[i].weight;
         if (left < 0)
             return sampler->candidates[i].symbol;
@@ -131,34 +148,38 @@ static int draw(struct sampler *sampler)
 
 /* ---- reading and writing ---- */
 
-static unroll_status feed(struct sampler *sampler, int32_t symbol)
+static unroll_status feed(void *arg, int32_t symbol)
 {
+    const struct sampler *sampler = arg;
     unroll_batch batch = {.size = sizeof batch, .tokens = &symbol};
     return unroll_forward(sampler->session, &batch);
 }
 
-/* -1: the model has no such token. */
-static int find_symbol(const unroll_model *model, int count, const char *wanted)
+int sample_symbol(const unroll_model *model, const char *wanted)
 {
-    const char *const *symbols = unroll_model_vocabulary(model);
-
-    for (int i = 0; i < count; i++)
-        if (strcmp(symbols[i], wanted) == 0)
+    for (int i = 0; i < model->input; i++)
+        if (strcmp(model->symbol[i], wanted) == 0)
             return i;
     return -1;
 }
 
-static unroll_status feed_prompt(struct sampler *sampler, const unroll_model *model, const char *prompt)
+int sample_unknown(const unroll_model *model)
+{
+    return model->symbol_kind == UNROLL_CHARACTERS ? -1 : sample_symbol(model, UNKNOWN_WORD);
+}
+
+unroll_status sample_prompt(const unroll_model *model, const char *prompt, unroll_status (*feed)(void *, int32_t),
+                            void *arg)
 {
     struct schema_column column;
     const struct schema schema = schema_of_model(model, &column);
-    int line_end = find_symbol(model, sampler->symbols, "\n");
+    int line_end = sample_symbol(model, "\n");
     unroll_dataset *text;
     unroll_status status = UNROLL_OK;
     if (prompt == NULL || *prompt == '\0')
-        return feed(sampler, line_end < 0 ? 0 : line_end);
+        return feed(arg, line_end < 0 ? 0 : line_end);
     TRY(dataset_parse(prompt, strlen(prompt), "the prompt", "text", NULL, &schema, &text));
-    for (size_t i = 0; i < text->steps && status == UNROLL_OK; i++) status = feed(sampler, column_id(text->column, i));
+    for (size_t i = 0; i < text->steps && status == UNROLL_OK; i++) status = feed(arg, column_id(text->column, i));
     unroll_dataset_free(text);
     return status;
 }
@@ -182,8 +203,7 @@ static unroll_status write_text(struct sampler *sampler, const unroll_model *mod
 static unroll_status sampler_init(struct sampler *sampler, unroll_model *model, const unroll_sample_config *config)
 {
     unroll_session_config session = unroll_session_default();
-    bool has_unknown = unroll_model_token_kind(model) == UNROLL_WORDS;
-    int unknown = has_unknown ? find_symbol(model, model->input, UNKNOWN_WORD) : -1;
+    int unknown = sample_unknown(model);
     int choices = model->input - (unknown >= 0);
     if (choices == 0)
         return fail(UNROLL_USAGE, "the model knows no word but " UNKNOWN_WORD "; fix: train another");
@@ -191,6 +211,7 @@ static unroll_status sampler_init(struct sampler *sampler, unroll_model *model, 
                                 .unknown = unknown,
                                 .choices = choices,
                                 .temperature = config->temperature,
+                                .top_p = config->top_p,
                                 .rng = rng_new(config->seed, SAMPLE_STREAM),
                                 .kept = config->top_k > 0 && config->top_k < choices ? config->top_k : choices,
                                 .logits = allocate_zeroed((size_t)model->input, sizeof *sampler->logits),
@@ -216,9 +237,11 @@ unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *con
 {
     struct sampler sampler = {0};
     TRY(check_request(model, config));
+    if (config->beam > 0)
+        return sample_beam(model, config, write, arg);
     unroll_status status = sampler_init(&sampler, model, config);
     if (status == UNROLL_OK)
-        status = feed_prompt(&sampler, model, config->prompt);
+        status = sample_prompt(model, config->prompt, feed, &sampler);
     if (status == UNROLL_OK)
         status = write_text(&sampler, model, config->length, write, arg);
     sampler_end(&sampler);

@@ -411,8 +411,8 @@ PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 
 static const struct field sample_fields[] = {
 #define S(member, kind) FIELD(unroll_sample_config, member, kind)
-    S(prompt, FIELD_TEXT), S(length, FIELD_INT),    S(temperature, FIELD_DOUBLE),
-    S(top_k, FIELD_INT),   S(seed, FIELD_UNSIGNED), MACHINE_FIELDS(unroll_sample_config),
+    S(prompt, FIELD_TEXT),  S(length, FIELD_INT), S(temperature, FIELD_DOUBLE), S(top_k, FIELD_INT),
+    S(top_p, FIELD_DOUBLE), S(beam, FIELD_INT),   S(seed, FIELD_UNSIGNED),      MACHINE_FIELDS(unroll_sample_config),
     {NULL, 0, 0, NULL},
 #undef S
 };

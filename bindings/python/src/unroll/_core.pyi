@@ -288,6 +288,8 @@ def sample(
     length: int = ...,
     temperature: float = ...,
     top_k: int = ...,
+    top_p: float = ...,
+    beam: int = ...,
     seed: int = ...,
     dtype: Optional[str] = None,
     device: Optional[str] = None,
