@@ -34,7 +34,10 @@ enum option {
     ACCUMULATE,
     PROJECTED,
     COLUMNS,
-    OPTIONS
+    OPTIONS,
+    LIKELIHOOD = OPTIONS, /* these on a few meshes alone; of numbers, with REGRESSION: two results for a target */
+    SOFT,                 /* classes with weights, and smoothing */
+    MODULE                /* that updates its own weights */
 };
 static const char *const names[OPTIONS] = {"bidirectional", "tied",       "dropout",     "carry",      "ragged",
                                            "resets",        "chunks",     "checkpoints", "lanes",      "gru-before",
@@ -70,10 +73,10 @@ static unroll_spec spec_of(const struct way *w)
     s.dropout = has(w, DROPOUT) ? 0.3f : 0;
     s.tokens = !has(w, REGRESSION) && !has(w, COLUMNS);
     s.input = has(w, COLUMNS) ? 0 : s.tokens ? SYMBOLS : WIDTH;
-    s.output = has(w, REGRESSION) ? WIDTH : SYMBOLS;
+    s.output = has(w, LIKELIHOOD) ? WIDTH - 1 : has(w, REGRESSION) ? WIDTH : SYMBOLS;
     s.tied = s.tokens && has(w, TIED);
     s.embed = s.tied ? (s.projection ? PROJECTION : UNITS) * (s.bidirectional + 1) : 0;
-    s.loss = has(w, REGRESSION) ? "mse" : "xent";
+    s.loss = has(w, LIKELIHOOD) ? "gaussian" : has(w, REGRESSION) ? "mse" : "xent";
     s.inputs = columns;
     s.n_inputs = has(w, COLUMNS) ? 3 : 0;
     s.input_dropout = has(w, COLUMNS) && has(w, DROPOUT) ? 0.2f : 0;
@@ -83,7 +86,11 @@ static unroll_spec spec_of(const struct way *w)
 static unroll_session_config config_of(const struct way *w)
 {
     unroll_session_config c = unroll_session_default();
-    c.mode = UNROLL_TRAIN;
+    static const float weights[SYMBOLS] = {1, 0.5f, 2, 0, 1.25f, 3, 0.75f};
+    c.mode = has(w, MODULE) ? UNROLL_MODULE : UNROLL_TRAIN;
+    c.updates = has(w, MODULE);
+    c.label_smoothing = has(w, SOFT) ? 0.1f : 0;
+    c.class_weights = has(w, SOFT) ? weights : NULL;
     c.steps = w->steps ? w->steps : STEPS;
     c.rows = ROWS;
     c.lengths = has(w, RAGGED);
@@ -131,15 +138,17 @@ static unroll_batch make_batch(const struct way *w, struct numbers *n, unsigned 
     for (int i = 0; i < STEPS * ROWS * WIDTH; i++) {
         n->inputs[i] = (float)(draw(&state) % 2001) / 1000 - 1;
         n->values[i] = (float)(draw(&state) % 2001) / 1000 - 1;
+        if (has(w, LIKELIHOOD) && i % 5 == 0)
+            n->values[i] = NAN;
     }
     for (int row = 0; row < ROWS; row++)
         n->lengths[row] = row == 1 ? 0 : row == 2 ? STEPS : (int32_t)(draw(&state) % (STEPS + 1));
-    const bool of_classes = !has(w, REGRESSION), mixed = has(w, COLUMNS);
+    const bool of_classes = !has(w, REGRESSION), mixed = has(w, COLUMNS), has_loss = !has(w, MODULE);
     return (unroll_batch){.size = sizeof(unroll_batch),
                           .tokens = mixed        ? n->of_columns
                                     : of_classes ? n->tokens
                                                  : NULL,
-                          .targets = of_classes ? n->classes : NULL,
+                          .targets = of_classes && has_loss ? n->classes : NULL,
                           .inputs = mixed || !of_classes ? n->inputs : NULL,
                           .target_values = of_classes ? NULL : n->values,
                           .lengths = has(w, RAGGED) ? n->lengths : NULL,
@@ -177,6 +186,16 @@ static unroll_status take_outcome(unroll_status status, const unroll_result *res
     return status;
 }
 
+/* A module's: of the sum of z^2 / 8. */
+static unroll_status write_slopes(unroll_session *s)
+{
+    float z[STEPS * ROWS * SYMBOLS];
+    const size_t count = sizeof z / sizeof *z;
+    unroll_status status = unroll_read(s, "z", z, count);
+    for (size_t i = 0; i < count; i++) z[i] /= 4;
+    return status == UNROLL_OK ? unroll_write(s, "d.z", z, count) : status;
+}
+
 static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
 {
     static _Thread_local struct numbers numbers;
@@ -188,9 +207,11 @@ static unroll_status update(unroll_session *s, struct outcome *o, unsigned seed)
     bool apart = seed % 2; /* sums after backward, or inside the last one */
     for (int i = 0, last = has(o->way, ACCUMULATE); i <= last && status == UNROLL_OK; i++) {
         unroll_batch batch = make_batch(o->way, &numbers, 10 * seed + (unsigned)i);
-        if (i == last && !apart)
+        if (i == last && !apart && !has(o->way, MODULE))
             return take_outcome(unroll_step(s, &batch, &rates, &result), &result, o);
         status = unroll_forward(s, &batch);
+        if (status == UNROLL_OK && has(o->way, MODULE))
+            status = write_slopes(s);
         if (status == UNROLL_OK)
             status = unroll_backward(s);
         if (seed == 1 && o->comm && comm_rank(o->comm) == 1)
@@ -207,7 +228,9 @@ static unroll_status evaluate(unroll_model *m, unroll_session_config c, struct o
     static _Thread_local struct numbers numbers;
     unroll_session *s;
     unroll_result result = {.size = sizeof result};
-    c.mode = UNROLL_EVAL;
+    if (has(o->way, MODULE))
+        return UNROLL_OK;
+    c.mode = UNROLL_EVAL, c.label_smoothing = 0, c.class_weights = NULL;
     c.machine.checkpoint_time = 0;
     c.machine.chunks = 1;
     unroll_status status = unroll_session_new(m, &c, &s);
@@ -373,6 +396,16 @@ static void check_pairs(bool all)
             }
 }
 
+static void check_losses(void)
+{
+    static const unsigned options[] = {1u << REGRESSION | 1u << LIKELIHOOD, 1u << SOFT | 1u << RAGGED, 1u << MODULE,
+                                       1u << MODULE | 1u << ACCUMULATE | 1u << BIDIRECTIONAL};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        for (int mesh = 0; mesh < MESHES; mesh += 5)
+            for (int exact = 0; exact <= 4; exact += 4)
+                check_way(&(struct way){.options = options[i], .mesh = meshes[mesh], .exact = exact});
+}
+
 /* Long enough that one other bit would have spread: ragged rows, chunks of steps or of rows. */
 static void check_many_updates(bool quick)
 {
@@ -490,6 +523,7 @@ int main(int count, char **words)
         return run_processes(words[2]);
     bool quick = check_quick(count, words);
     check_many_updates(quick);
+    check_losses();
     if (!quick)
         check_pairs(count > 1 && !strcmp(words[1], "all"));
     check_all_refused(&(struct way){.mesh = {2, 1, 1}}, 3, UNROLL_USAGE, "3 were started");
