@@ -4,14 +4,16 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+#include "base/crc32.h"
 #include "base/library.h"
 #include "base/memory.h"
 
 /* Of archive.h. */
-enum { ARCHIVE_EOF = 1, ARCHIVE_OK = 0, ARCHIVE_WARN = -20, REGULAR_FILE = 0100000, BLOCK = 1 << 16 };
+enum { ARCHIVE_EOF = 1, ARCHIVE_OK = 0, ARCHIVE_WARN = -20, REGULAR_FILE = 0100000, BLOCK = 1 << 16, GZIP_TRAILER = 8 };
 struct archive;
 struct archive_entry;
 
@@ -60,6 +62,13 @@ struct archive_file {
     char name[160];
     bool has_members, begun;
     int64_t unpacked;
+    int descriptor; /* below 0: the bytes */
+    const unsigned char *bytes;
+    size_t size;
+    bool is_gzip;
+    unsigned char trailer[GZIP_TRAILER]; /* its last bytes: CRC-32 and size of what gzip packed */
+    uint32_t sum;
+    struct crc32 crc;
     unsigned char head[ARCHIVE_HEAD]; /* of the member, to see whether it is an archive */
     size_t head_bytes, head_at;
 };
@@ -82,11 +91,65 @@ bool archive_is(const void *head, size_t bytes, bool *has_members)
     return false;
 }
 
+/* Bytes as they lie in the file; how many there are. */
+static size_t peek(const struct archive_file *file, uint64_t at, void *to, size_t wanted)
+{
+    if (file->descriptor >= 0) {
+        ssize_t got = pread(file->descriptor, to, wanted, (off_t)at);
+        return got > 0 ? (size_t)got : 0;
+    }
+    size_t left = at < file->size ? file->size - (size_t)at : 0;
+    memcpy(to, file->bytes + (left ? at : 0), left < wanted ? left : wanted);
+    return left < wanted ? left : wanted;
+}
+
+static uint64_t packed_bytes(const struct archive_file *file)
+{
+    struct stat info;
+    if (file->descriptor < 0)
+        return file->size;
+    return fstat(file->descriptor, &info) == 0 && info.st_size > 0 ? (uint64_t)info.st_size : 0;
+}
+
 static unroll_status refuse(const struct archive_file *file, const char *what)
 {
     const char *why = la.error_string(file->archive);
     return fail(UNROLL_DATA, "'%s' %s%s%s; fix: fetch or pack it anew", file->name, what, why ? ": " : "",
                 why ? why : "");
+}
+
+/* libarchive does not compare what gzip packed with the sum behind it. */
+static void look_at_gzip(struct archive_file *file)
+{
+    unsigned char magic[2];
+    uint64_t packed = packed_bytes(file);
+    file->is_gzip = packed > GZIP_TRAILER && peek(file, 0, magic, 2) == 2 && magic[0] == 0x1f && magic[1] == 0x8b &&
+                    peek(file, packed - GZIP_TRAILER, file->trailer, GZIP_TRAILER) == GZIP_TRAILER;
+    crc32_begin(&file->crc);
+}
+
+/* Does something look like the header of another packed file behind the first? So it is where several were put one
+ * behind the other, whose sums are not where the last one's is. */
+static bool has_several(const struct archive_file *file)
+{
+    unsigned char bytes[1 << 12];
+    size_t got;
+    for (uint64_t at = 1; (got = peek(file, at, bytes, sizeof bytes)) > 3; at += got - 3)
+        for (size_t i = 0; i + 3 < got; i++)
+            if (bytes[i] == 0x1f && bytes[i + 1] == 0x8b && bytes[i + 2] == 8 && bytes[i + 3] < 32)
+                return true;
+    return false;
+}
+
+static bool is_packed_twice(const struct archive_file *file) { return la.filter_count(file->archive) > 2; }
+
+/* At the end of packed data alone. */
+static unroll_status check_gzip(const struct archive_file *file)
+{
+    bool same_size = get_number(file->trailer + 4, 4) == (uint32_t)file->unpacked;
+    bool damaged = same_size ? get_number(file->trailer, 4) != file->sum : !has_several(file);
+    return damaged ? fail(UNROLL_DATA, "'%s' is damaged: its checksum differs; fix: fetch or pack it anew", file->name)
+                   : UNROLL_OK;
 }
 
 static unroll_status begin(struct archive_file *file, int descriptor, const void *bytes, size_t size)
@@ -112,6 +175,8 @@ unroll_status archive_open(int descriptor, const void *bytes, size_t size, const
     TRY(library_open(LIBRARY_ARCHIVE, symbols, sizeof symbols / sizeof *symbols, NULL));
     TRY(ALLOCATE(file, 1, "to unpack '%.120s'", name));
     snprintf(file->name, sizeof file->name, "%s", name);
+    file->descriptor = descriptor, file->bytes = bytes, file->size = size;
+    look_at_gzip(file);
     unroll_status status = begin(file, descriptor, bytes, size);
     if (status == UNROLL_OK)
         *opened = file;
@@ -147,7 +212,11 @@ static unroll_status read_data(struct archive_file *file, void *to, size_t wante
         return refuse(file, "is damaged or cut short");
     *got = (size_t)bytes;
     file->unpacked += bytes;
-    return check_size(file);
+    if (file->is_gzip && !file->has_members)
+        file->sum = crc32_add(&file->crc, file->sum, to, *got);
+    TRY(check_size(file));
+    bool ended = bytes == 0 && wanted > 0 && file->is_gzip && !file->has_members && !is_packed_twice(file);
+    return ended ? check_gzip(file) : UNROLL_OK;
 }
 
 /* Its first bytes are kept for archive_read. */
@@ -160,7 +229,7 @@ static unroll_status begin_member(struct archive_file *file, const char *member)
         TRY(read_data(file, file->head + file->head_bytes, sizeof file->head - file->head_bytes, &got));
         file->head_bytes += got;
     }
-    if (archive_is(file->head, file->head_bytes, &has_members) || la.filter_count(file->archive) > 2)
+    if (archive_is(file->head, file->head_bytes, &has_members) || is_packed_twice(file))
         return fail(UNROLL_DATA, "'%s%s%.100s' is an archive inside an archive; fix: unpack the outer one first",
                     file->name, *member ? ": " : "", member);
     return UNROLL_OK;
@@ -186,6 +255,7 @@ unroll_status archive_next(struct archive_file *file, const char **member)
     const char *path = la.pathname(entry);
     file->begun = true;
     *member = path && strcmp(path, "data") ? path : "";
+    file->has_members = **member != 0;
     return begin_member(file, *member);
 }
 

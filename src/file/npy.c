@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/crc32.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/npy_header.h"
@@ -157,23 +158,11 @@ struct npz {
     int count;
 };
 
-/* CRC-32 as zip has it (reflected 0xedb88320), of more bytes after those of `before`, which begins as 0. */
-static uint32_t crc32_of(uint32_t before, const void *bytes, size_t size)
-{
-    const unsigned char *at = bytes;
-    uint32_t table[256], crc = ~before;
-    for (uint32_t i = 0; i < 256; i++) {
-        table[i] = i;
-        for (int bit = 0; bit < 8; bit++) table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
-    }
-    for (size_t i = 0; i < size; i++) crc = crc >> 8 ^ table[(crc ^ at[i]) & 0xff];
-    return ~crc;
-}
-
 struct archive {
     const unsigned char *bytes;
     size_t size;
     const char *name; /* for messages */
+    struct crc32 crc;
 };
 
 /* The end record is the last thing in the file, before a comment. */
@@ -247,7 +236,7 @@ static unroll_status open_member(const struct archive *a, const struct member *m
     size_t begin = m->local + LOCAL_BYTES + get_number(local + 26, 2) + get_number(local + 28, 2);
     if (begin > a->size || m->bytes > a->size - begin)
         return fail(UNROLL_DATA, "'%s': '%s' leaves the file", a->name, name);
-    if (crc32_of(0, a->bytes + begin, m->bytes) != m->crc)
+    if (crc32_add(&a->crc, 0, a->bytes + begin, m->bytes) != m->crc)
         return fail(UNROLL_DATA, "'%s': '%s' is damaged: its checksum differs", a->name, name);
     unroll_status status = npy_parse(a->bytes + begin, m->bytes, name, tensor);
     return status == UNROLL_OK ? UNROLL_OK : fail(status, "'%s': %s", a->name, unroll_last_error());
@@ -289,8 +278,9 @@ static unroll_status read_members(const struct archive *a, size_t at, size_t ent
 
 unroll_status npz_parse(const void *bytes, size_t size, const char *name_for_errors, struct npz **file)
 {
-    const struct archive a = {bytes, size, name_for_errors};
+    struct archive a = {.bytes = bytes, .size = size, .name = name_for_errors};
     size_t at, entries;
+    crc32_begin(&a.crc);
     TRY(find_directory(&a, &at, &entries));
     struct npz *parsed = allocate_zeroed(1, sizeof *parsed);
     unroll_status status = UNROLL_OK;
@@ -396,7 +386,9 @@ static unroll_status encode_member(const struct tensor_view *tensor, const char 
     uint64_t bytes = header_bytes + tensor->bytes;
     if (name_bytes > 255 || *offset + bytes + sizeof w->before > UINT32_MAX - 1)
         return fail(UNROLL_UNSUPPORTED, "cannot write '%s': an archive holds 4 GiB and names of 251 bytes", path);
-    uint32_t crc = crc32_of(crc32_of(0, header, header_bytes), tensor->data, tensor->bytes);
+    struct crc32 table;
+    crc32_begin(&table);
+    uint32_t crc = crc32_add(&table, crc32_add(&table, 0, header, header_bytes), tensor->data, tensor->bytes);
     put_number(w->before, LOCAL_SIGNATURE, 4);
     put_common(w->before + 4, crc, bytes, name_bytes);
     snprintf((char *)w->before + LOCAL_BYTES, 256, "%s" SUFFIX, tensor->name);

@@ -178,6 +178,10 @@ data "arrays without x" nox "no array x|numpy.savez" --reader npz
 seq 20000 | gzip >numbers.gz
 head -c 20000 numbers.gz >cut.txt.gz
 data "a gz file that is cut short" cut.txt.gz "'cut.txt.gz' is damaged or cut short|anew"
+{ head -c 20000 numbers.gz; head -c 4000 /dev/zero; tail -c +24001 numbers.gz; } >damaged.txt.gz
+data "a gz file that is damaged" damaged.txt.gz "'damaged.txt.gz' is damaged|anew"
+cat numbers.gz numbers.gz >two.txt.gz
+"$unroll" train two.txt.gz --dry-run >out 2>err && passed=$((passed + 1)) || { echo "FAILED two gz files in one: $(cat err)"; failed=$((failed + 1)); }
 if command -v xz >/dev/null; then
     seq 20000 | xz >numbers.xz
     { head -c 2000 numbers.xz; printf damaged; tail -c +2008 numbers.xz; } >damaged.txt.xz
