@@ -110,6 +110,8 @@ unroll_status schema_fit(unroll_model *model, const struct task *task, const str
     if (task->fit == NULL)
         return UNROLL_OK;
     TRY(task->fit(request, &found));
+    if (found == NULL)
+        return UNROLL_OK;
     if (request->model == NULL)
         json_object_set_new(found, of_all, json_true());
     unroll_status status = keep(model, task, request->data, found);

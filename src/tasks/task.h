@@ -81,7 +81,7 @@ struct task {
      * to it (unroll_task_network). */
     unroll_status (*network)(const unroll_dataset *, const char *options, unroll_spec *, unroll_task_defaults *);
     /* What must be known beside the data's schema to read such data and to answer, of the training part alone: targets,
-     * scales, labels. The model's schema keeps it as "task". NULL: nothing. */
+     * scales, labels. The model's schema keeps it as "task"; *schema NULL: it needs none. fit NULL: nothing. */
     unroll_status (*fit)(const struct task_request *, json_t **schema);
     /* Refuses models that can't have learned it. */
     unroll_status (*check)(const unroll_model *, const unroll_dataset *);
