@@ -227,6 +227,7 @@ static void scatter_slopes(const struct point *p, size_t results, real *z, size_
 #include "losses/loss_table.h"
 
 typedef void loss_slopes(const struct points *, real *z, const real *y, real scale);
+typedef double loss_sum(const struct points *, const real *z, const real *y);
 
 /* What does not count, a target that is NaN, has no slope. */
 static void slopes_of_row(int index, const struct points *row, real *z, const real *y)
@@ -248,28 +249,45 @@ static void slopes_of_row(int index, const struct points *row, real *z, const re
             memset(z + i * of_target, 0, of_target * sizeof *z);
 }
 
-/* In double, one number after the other. *counted: how many targets count. */
-static double losses_of_row(const struct loss *loss, const struct points *row, const real *z, const real *y,
-                            size_t *counted)
+/* One number after the other in double, of points of one result, whose function needs little; *counted: how many
+ * targets count. */
+static double losses_in_double(const struct loss *loss, const struct points *row, const real *z, const real *y,
+                               size_t *counted)
 {
     enum { BLOCK = 64 };
     double a[BLOCK * LOSS_RESULTS_MAX], b[BLOCK], level[BLOCK], sum = 0;
     size_t n = 0;
     *counted = 0;
-    for (size_t i = 0; i < row->count; i++) {
-        const size_t target = i / row->levels, of_target = i % row->levels;
-        if (isnan(y[target]))
+    for (size_t i = 0; i < row->targets; i++, z += row->levels * row->results) {
+        if (isnan(y[i]))
             continue;
-        for (size_t k = 0; k < row->results; k++) a[n * row->results + k] = (double)z[i * row->results + k];
-        b[n] = (double)y[target];
-        level[n] = row->level ? (double)row->level[of_target] : 0;
-        *counted += of_target == 0;
-        if (++n < BLOCK)
-            continue;
-        sum = loss->add(sum, a, b, level, n);
-        n = 0;
+        ++*counted;
+        for (size_t l = 0; l < row->levels; l++) {
+            for (size_t k = 0; k < row->results; k++) a[n * row->results + k] = (double)z[l * row->results + k];
+            b[n] = (double)y[i];
+            level[n] = row->level ? (double)row->level[l] : 0;
+            if (++n < BLOCK)
+                continue;
+            sum = loss->add(sum, a, b, level, n);
+            n = 0;
+        }
     }
     return loss->add(sum, a, b, level, n);
+}
+
+/* Likelihoods are computed in V operations, and added up in double. */
+static double losses_of_row(int index, const struct points *row, const real *z, const real *y, size_t *counted)
+{
+    static loss_sum *const compiled[] = {
+#define LOSS_SUM_OF(name) name##_losses,
+        ALL_LOSSES(LOSS_SUM_OF)
+#undef LOSS_SUM_OF
+    };
+    if (row->results == 1)
+        return losses_in_double(loss_at(index), row, z, y, counted);
+    *counted = 0;
+    for (size_t i = 0; i < row->targets; i++) *counted += !isnan(y[i]);
+    return compiled[index](row, z, y);
 }
 
 /* A row weighs 1, or the part of it that counts. */
@@ -282,7 +300,7 @@ static void points_sum(const struct call *call, const struct points *row, const 
     for (size_t r = 0, rows = (size_t)call->view[LOSS_Z].count[0] * z->batch; r < rows; r++) {
         if (!row_lasts(call, r / z->batch, r % z->batch))
             continue;
-        sum += losses_of_row(loss_at(call->choice), row, steps_at(z, r), steps_at(y, r), &counted) / (double)row->count;
+        sum += losses_of_row(call->choice, row, steps_at(z, r), steps_at(y, r), &counted) / (double)row->count;
         weight += (double)counted / (double)row->targets;
     }
     add_loss(call, sum, weight);

@@ -1,6 +1,6 @@
-/* A LOSS_USER: the slopes of one loss over a row, in the place of z. */
+/* A LOSS_USER: of one loss over a row the slopes, in the place of z, and the sum. */
 #ifdef LOSS_OF_CLASSES
-enum { LOSS_(slopes) = 0 }; /* none: it has a kernel of its own */
+enum { LOSS_(slopes) = 0, LOSS_(losses) = 0 }; /* none: it has a kernel of its own */
 #else
 static void LOSS_(slopes)(const struct points *row, real *z, const real *y, real scale)
 {
@@ -18,5 +18,20 @@ static void LOSS_(slopes)(const struct points *row, real *z, const real *y, real
         else
             scatter_slopes(&p, LOSS_RESULTS, z + i * LOSS_RESULTS, rest);
     }
+}
+
+static double LOSS_(losses)(const struct points *row, const real *z, const real *y)
+{
+    real lane[V_WIDTH];
+    double sum = 0;
+    for (size_t i = 0; i < row->count; i += V_WIDTH) {
+        struct point p;
+        gather_points(row, z, y, i, &p);
+        LOSS_(point)(&p);
+        v_store(lane, p.loss);
+        for (size_t l = 0; l < V_WIDTH && i + l < row->count; l++)
+            sum += isnan(y[(i + l) / row->levels]) ? 0 : (double)lane[l];
+    }
+    return sum;
 }
 #endif
