@@ -61,13 +61,18 @@ bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }
 
 /* ---- columns ---- */
 
-const char *builder_line_column(const struct builder *b)
+const char *builder_line_column(const struct builder *b, enum cell *cell)
 {
     const struct schema *schema = b->schema;
     bool of_others = schema && *schema->reader && strcmp(schema->reader, "text") != 0;
-    for (int i = 0; of_others && i < schema->columns; i++)
-        if (schema->column[i].type == COLUMN_TOKENS && !schema->column[i].target)
-            return schema->column[i].name;
+    for (int i = 0; of_others && i < schema->columns; i++) {
+        const struct schema_column *column = &schema->column[i];
+        bool words = column->type == COLUMN_CATEGORY && !column->of_sequence && !schema->rows_are_steps;
+        if (column->target || (column->type != COLUMN_TOKENS && !words))
+            continue;
+        *cell = words ? CELL_WORD : CELL_TOKENS;
+        return column->name;
+    }
     return NULL;
 }
 

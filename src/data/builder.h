@@ -44,9 +44,9 @@ const char *builder_place(struct builder *builder);
 bool builder_wants_sets(const struct builder *builder);
 /* A sentence about the data that the user may want to know; kept once. */
 unroll_status builder_note(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Of data that are read as others were, a text for each example among those: its column, whose texts are the lines of a
- * plain text now; NULL: a plain text is one text. */
-const char *builder_line_column(const struct builder *builder);
+/* Of data that are read as others were, a text or words for each example among those: their column, which the lines of
+ * a plain text give now, and its cells; NULL: a plain text is one text. */
+const char *builder_line_column(const struct builder *builder, enum cell *cell);
 /* Are the data read as others were, to be evaluated or answered? */
 bool builder_reads_again(const struct builder *builder);
 

@@ -2,6 +2,7 @@
  * blanks, "-" an empty one, and an empty line ends a sequence. */
 #include "base/memory.h"
 #include "data/reader_table.h"
+#include "data/words.h"
 
 enum { CHUNK = 1 << 16 };
 
@@ -27,15 +28,35 @@ static unroll_status read_chunks(struct input *input, struct builder *builder, c
     return builder_end_row(builder);
 }
 
+static size_t blanks_of(const char *text, size_t length)
+{
+    size_t blanks = 0;
+    while (blanks < length && (text[blanks] == ' ' || text[blanks] == '\t' || text[blanks] == '\r')) blanks++;
+    return blanks;
+}
+
+/* A sentence as words, without the blanks between them. */
+static unroll_status take_words(struct builder *builder, int column, const char *line, size_t length)
+{
+    size_t size;
+    for (const char *end = line + length; line < end; line += size) {
+        size = word_length((const unsigned char *)line, (const unsigned char *)end);
+        size_t blanks = blanks_of(line, size);
+        if (size > blanks)
+            TRY(builder_text(builder, column, line + blanks, size - blanks));
+    }
+    return UNROLL_OK;
+}
+
 /* Examples for a model: a line each, without its end. */
-static unroll_status read_lines(struct input *input, struct builder *builder, const char *name)
+static unroll_status read_lines(struct input *input, struct builder *builder, const char *name, enum cell cell)
 {
     const char *member, *line;
     size_t length;
     bool more;
     int text;
     TRY(builder_columns(builder, ROWS_ARE_EXAMPLES));
-    TRY(builder_column(builder, name, CELL_TOKENS, false, 0, &text));
+    TRY(builder_column(builder, name, cell, false, 0, &text));
     for (;;) {
         TRY(input_next(input, &member));
         if (member == NULL)
@@ -44,7 +65,7 @@ static unroll_status read_lines(struct input *input, struct builder *builder, co
             TRY(input_line(input, &line, &length, &more));
             if (!more)
                 break;
-            TRY(builder_text(builder, text, line, length));
+            TRY((cell == CELL_WORD ? take_words : builder_text)(builder, text, line, length));
             TRY(builder_end_row(builder));
         }
     }
@@ -91,14 +112,16 @@ static unroll_status read_sets(struct input *input, struct builder *builder)
 
 static unroll_status read_text(struct input *input, const void *options, struct builder *builder)
 {
+    const char *column;
+    enum cell cell;
     char *chunk;
     (void)options;
     if (input_is_folder(input))
         return fail(UNROLL_DATA, "cannot read '%s': Is a directory; fix: give a file in it", input_path(input));
     if (builder_wants_sets(builder))
         return read_sets(input, builder);
-    if (builder_line_column(builder))
-        return read_lines(input, builder, builder_line_column(builder));
+    if ((column = builder_line_column(builder, &cell)))
+        return read_lines(input, builder, column, cell);
     TRY(ALLOCATE(chunk, CHUNK, "to read '%s'", input_name(input)));
     unroll_status status = read_chunks(input, builder, chunk);
     release(chunk);

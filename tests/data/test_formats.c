@@ -156,6 +156,21 @@ static void check_texts(void)
     }
 }
 
+/* A plain text for a model of tagged words: a sentence a line; words that it has not seen are missing. */
+static void check_sentences(void)
+{
+    static const char tagged[] = "a\tX\n.\tY\n\nb\tX\n", plain[] = "a b, c.\n\n \tb\r\n\"a";
+    struct schema *schema;
+    unroll_dataset *d = NULL;
+    MUST(dataset_parse(tagged, strlen(tagged), "s", NULL, "", NULL, &d));
+    MUST(schema_of_dataset(d, &schema));
+    unroll_dataset_free(d);
+    schema_named(schema, "tag")->target = schema->targets_optional = true;
+    unroll_status status = dataset_parse(plain, strlen(plain), "plain", NULL, NULL, schema, &d);
+    check_outcome(status, d, "plain", plain, "word: [a, b, ?, ?, .]; []; [b]; [?, a]");
+    schema_free(schema);
+}
+
 /* ---- files ---- */
 
 struct bytes {
@@ -422,6 +437,7 @@ int main(void)
     if (!mkdtemp(folder))
         return 2;
     check_texts();
+    check_sentences();
     check_npy();
     check_npz();
     check_idx();
