@@ -7,7 +7,8 @@
 /* Fields whose options have other names; the others are told by theirs: `checkpoint_time` is --checkpoint-time. */
 static const struct {
     const char *field, *option;
-} renamed[] = {{"steps", "bptt"}, {"rows", "batch"}, {"validation", "val"}, {"calibration", "calibrate"}};
+} renamed[] = {
+    {"steps", "bptt"}, {"rows", "batch"}, {"validation", "val"}, {"calibration", "calibrate"}, {"columns", "column"}};
 
 static enum command command;
 

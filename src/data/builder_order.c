@@ -19,15 +19,22 @@ static int32_t group_of(const struct builder *b, size_t row)
 static const double *times_of(const struct builder *b) { return b->time >= 0 ? b->draft[b->time].array : NULL; }
 
 /* The first column of times, if each row has one. */
-static void choose_time(struct builder *b)
+static unroll_status choose_time(struct builder *b)
 {
     for (int i = 0; i < b->drafts && b->time < 0 && b->schema == NULL; i++) {
         const struct draft *draft = &b->draft[i];
         const double *times = draft->array;
-        bool whole = !draft->ignored && draft->column.type == COLUMN_TIME;
-        for (size_t row = 0; whole && row < b->steps; row++) whole = !isnan(times[row]);
-        b->time = whole ? i : -1;
+        size_t row = 0;
+        if (draft->ignored || draft->column.type != COLUMN_TIME)
+            continue;
+        while (row < b->steps && !isnan(times[row])) row++;
+        if (row == b->steps)
+            b->time = i;
+        else
+            TRY(builder_note(b, "the rows are not in the order of '%s': row %zu has no time", draft->column.name,
+                             row + 1));
     }
+    return UNROLL_OK;
 }
 
 static unroll_status check_rows(struct builder *b)
@@ -139,7 +146,7 @@ unroll_status builder_put_in_order(struct builder *b)
     size_t groups = b->group >= 0 ? (size_t)b->draft[b->group].column.vocabulary_size : 1, *order, *next;
     if (b->group >= 0)
         b->draft[b->group].column.ids = b->draft[b->group].array;
-    choose_time(b);
+    TRY(choose_time(b));
     TRY(check_rows(b));
     count_groups(b, groups);
     if (b->group < 0 && b->time < 0)

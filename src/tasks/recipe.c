@@ -59,7 +59,7 @@ static unroll_status check_list(const unroll_dataset *data, const char *list, bo
         if (targets && column->type != COLUMN_NUMBERS)
             return fail(UNROLL_DATA,
                         "column '%s' of '%s' has no numbers to forecast; fix: another target, or read it as numbers "
-                        "(columns=%s=number)",
+                        "(`columns` %s=number)",
                         name, data->name, name);
     }
     return UNROLL_OK;
@@ -172,7 +172,7 @@ static unroll_status choose_channels(const struct recipe_options *options, struc
     if (recipe->targets == 0)
         return fail(UNROLL_DATA,
                     "'%s' has no column of numbers that change: there is nothing to forecast; fix: other "
-                    "data, or read a column as numbers (columns=NAME=number)",
+                    "data, or read a column as numbers (`columns` NAME=number)",
                     data->name);
     return UNROLL_OK;
 }
@@ -227,7 +227,7 @@ static unroll_status choose_periods(const struct recipe_options *options, struct
     if (recipe_inputs(recipe) > MAX_INPUTS)
         return fail(UNROLL_UNSUPPORTED,
                     "%d columns beside the targets with periods of %d steps make %d inputs, more than %d; fix: leave "
-                    "columns out (columns=NAME=ignore), or a shorter season",
+                    "columns out (`columns` NAME=ignore), or a shorter season",
                     recipe->past + recipe->known, recipe->patch, recipe_inputs(recipe), MAX_INPUTS);
     return UNROLL_OK;
 }
@@ -357,7 +357,7 @@ unroll_status recipe_measure(const struct task_request *request, const struct re
         if (sums.count == 0)
             return fail(UNROLL_DATA,
                         "column '%s' of '%s' has no numbers in the part that is trained on; fix: hold less "
-                        "out, or leave the column out (columns=%s=ignore)",
+                        "out, or leave the column out (`columns` %s=ignore)",
                         recipe->channel[i].name, recipe->data->name, recipe->channel[i].column);
         recipe->channel[i].scale = scale_of(&sums);
     }

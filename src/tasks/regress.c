@@ -54,10 +54,18 @@ static unroll_status find_target(const unroll_dataset *data, const char *options
 }
 
 /* Numbers of steps may be anything, one for a whole sequence is hardly an input. */
+static bool has_inputs(const unroll_dataset *data, const struct column *target)
+{
+    for (int i = 0; i < data->columns; i++)
+        if (&data->column[i] != target && data->column[i].type != COLUMN_TIME)
+            return true;
+    return false;
+}
+
 static int suits_regress(const unroll_dataset *data, char why[TASK_WHY])
 {
     const struct column *target = target_of(data, is_number);
-    if (target == NULL || data->columns < 2 || !(target->of_sequence || is_named(target)))
+    if (target == NULL || !has_inputs(data, target) || !(target->of_sequence || is_named(target)))
         return 0;
     snprintf(why, TASK_WHY,
              target->of_sequence ? "a number for each sequence in '%s'" : "a number for each step in '%s'",

@@ -94,20 +94,32 @@ static size_t find_origins(struct windows *w, size_t sequence, struct range rang
     return range.to >= first + horizon ? range.to - horizon - first + 1 : 0;
 }
 
+enum { PLACE = 320 };
+
+/* "'x.csv': series 'north'"; "'x.csv'" where there is one alone. Returns place. */
+static const char *series_place(const struct windows *w, size_t sequence, char place[PLACE])
+{
+    const char *series = windows_series(w, sequence);
+    size_t length = (size_t)snprintf(place, PLACE, "'%s'", w->recipe.data->name);
+    if (*series && length < PLACE)
+        snprintf(place + length, PLACE - length, ": series '%s'", series);
+    return place;
+}
+
 static unroll_status refuse_future(const struct windows *w, size_t sequence)
 {
     const unroll_dataset *data = w->recipe.data;
     size_t length = data->begin[sequence + 1] - data->begin[sequence], past = w->limit[sequence];
+    char place[PLACE];
     if (past < (size_t)w->recipe.patch)
         return fail(UNROLL_DATA,
-                    "'%s': series '%s' has %zu steps, fewer than the %d that a forecast reads at least; fix: "
-                    "give more of its past",
-                    data->name, windows_series(w, sequence), past, w->recipe.patch);
+                    "%s has %zu steps, fewer than the %d that a forecast reads at least; fix: give more of its past",
+                    series_place(w, sequence, place), past, w->recipe.patch);
     if (w->recipe.known && length - past < (size_t)w->recipe.horizon)
         return fail(UNROLL_DATA,
-                    "'%s': series '%s' has %zu rows behind its last target, and the column '%s' is needed for %d; fix: "
-                    "add rows with empty targets",
-                    data->name, windows_series(w, sequence), length - past,
+                    "%s has %zu rows behind its last target, and the column '%s' is needed for %d; fix: add rows with "
+                    "empty targets",
+                    series_place(w, sequence, place), length - past,
                     w->recipe.channel[w->recipe.targets + w->recipe.past].name, w->recipe.horizon);
     return UNROLL_OK;
 }

@@ -31,6 +31,16 @@ bad() {
     done
     passed=$((passed + 1))
 }
+# NAME WORDS COMMAND..: it does what it is asked for, and says so much
+says() {
+    local name=$1 words=$2
+    shift 2
+    if "$unroll" "$@" >out 2>&1 </dev/null && grep -qF "$words" out; then
+        passed=$((passed + 1))
+    else
+        echo "FAILED $name: '$words' is not in: $(tail -n 3 out)"; failed=$((failed + 1))
+    fi
+}
 # NAME TEXT: a file; escapes of printf
 file() { mkdir -p "$(dirname "$1")" && printf "$2" >"$1"; }
 # NAME FILE WORDS [OPTION..]: bad data to train on
@@ -236,6 +246,117 @@ file widths/run/1.csv '1,2\n'; file widths/sit/1.csv '1\n'
 data "series of two widths" widths "1 numbers at each step, those before 2"
 file tables/1.csv '1,2\n'; file tables/2.csv '1,2\n'
 data "series without folders of classes" tables "holds series and no folder for each class|reader csv"
+
+# ---- what is said of columns ----
+
+file ok.csv 'text,label\ngood,pos\nbad,neg\nfine,pos\npoor,neg\nnice,pos\nawful,neg\n'
+bad "a target that is no column" 2 "no column 'zz'|one of text, label" train ok.csv --dry-run --target zz
+bad "a type of a column that there is none of" 2 "'ok.csv' has no column 'zz'|--column|text, label" train ok.csv --dry-run --column zz=number
+bad "a type that there is none" 2 "'label' can't be 'float'|number, category" train ok.csv --dry-run --column label=float
+bad "a column without a type" 2 "names no type|--column NAME=TYPE" train ok.csv --dry-run --column label
+bad "groups by no column" 2 "'ok.csv' has no column 'zz'|--group|text, label" train ok.csv --dry-run --group zz
+bad "times of no column" 2 "'ok.csv' has no column 'zz'|--time|text, label" train ok.csv --dry-run --time zz
+data "times that are none" ok.csv "row 1, column 'label': 'pos' is no time|correct it" --time label
+data "numbers that are none" ok.csv "row 1, column 'label': 'pos' is no number|correct it" --column label=number
+data "nothing but a target" ok.csv "column" --column text=ignore --task classify
+data "a tag of a column that the lines have not" ok.csv "ok.csv" --reader conll --tag 7
+bad "an option of another reader" 2 "the reader csv has no option 'tag'|header" train ok.csv --dry-run --reader csv --tag 2
+
+# ---- labels ----
+
+data "all held out" ok.csv "6 sequences, and 6 are held out|--val" --val 6
+data "a label that is held out alone" ok.csv "'neg'|validation part alone|hold out a share" --val 2 --test 3
+file val.csv 'text,label\ngood,pos\nbad,other\n'
+data "a label seen only in validation" ok.csv "'val.csv', row 2, column 'label'|'other'|correct it" --val val.csv
+data "a label seen only in the test" ok.csv "'val.csv', row 2, column 'label'|'other'|correct it" --val 0 --test val.csv
+file other.csv 'text,class\ngood,pos\nbad,neg\n'
+data "validation data without the label" ok.csv "the data have no column 'label', which is learned|add it" --val other.csv
+file inputs.csv 'title,label\ngood,pos\nbad,neg\n'
+data "validation data without the text" ok.csv "'inputs.csv'|'text'" --val inputs.csv
+bad "validation data that are not there" 2 "--val: 'nothing.csv' is neither a number nor a file" train ok.csv --dry-run --val nothing.csv
+bad "a share that is none" 2 "--val|0.7|0.5" train ok.csv --dry-run --val 0.7
+file one.csv 'text,label\ngood,pos\nfine,pos\nnice,pos\n'
+data "one label alone" one.csv "only the label 'pos'|at least two" --task classify
+file unlabelled.csv 'text,label\ngood,\nbad,\nfine,\n'
+data "no label at all" unlabelled.csv "label" --task classify
+data "a task that the data do not suit" ok.csv "forecast" --task forecast
+data "tags of texts" ok.csv "tag" --task tag
+
+# ---- series ----
+
+# ROWS [COLUMN..]: a table of hours and a wave; columns more as awk prints them
+table() {
+    awk -v rows="$1" -v more="$2" 'BEGIN { print "date,y" (more ? ",z" : ""); for (i = 0; i < rows; i++)
+        printf "2020-01-%02d %02d:00,%.3f%s\n", int(i / 24) + 1, i % 24, sin(i * 0.2617993878), more == "constant" ? ",7" : more == "missing" ? "," : more ? "," i % 5 : "" }'
+}
+table 200 >wave.csv
+{ head -n 100 wave.csv; tail -n +100 wave.csv; } >again.csv
+data "a time that is there twice" again.csv "'again.csv', rows 99 and 100 have the same time, 2020-01-05 02:00:00, in 'date'|--group|--column date=ignore" --task forecast
+table 200 constant >constant.csv
+data "a target that is constant" constant.csv "'z' of 'constant.csv' is constant|another target" --task forecast --target z
+table 200 missing >missing.csv
+data "a target without a number" missing.csv "'z'|'missing.csv'" --task forecast --target z
+data "a target of a forecast that is no column" wave.csv "'wave.csv' has no column 'zz'|one of|y" --task forecast --target zz
+data "times as a target" wave.csv "'date'|no numbers to forecast|--column date=number" --task forecast --target date
+data "a horizon beyond the series" wave.csv "'wave.csv' has|too few|smaller horizon" --task forecast --horizon 500
+data "a column that is known and none" wave.csv "no column 'zz'" --task forecast --known zz
+table 6 >tiny.csv
+data "a series of six steps" tiny.csv "'tiny.csv'" --task forecast --horizon 4
+data "more held out than there is" wave.csv "too few for a period|hold less out" --task forecast --val 190
+sed '50s/.*/,0.5/' wave.csv >untimed.csv
+data "a row without its time" untimed.csv "'untimed.csv', row 49 has no time in 'date'|give it" --task forecast --time date
+sed '50s/,.*/,high/' wave.csv >high.csv
+data "a word in a series" high.csv "'high.csv', row 49, column 'y': 'high' is no number" --task forecast
+sed '50s/2020-01-03 00:00/2020-13-03 00:00/' wave.csv >month.csv
+data "a month that there is none" month.csv "'month.csv', row 49, column 'date'|2020-13-03" --task forecast
+npy flat.npy '<f4' '4, 1' '\0\0\200\077\0\0\200\077\0\0\200\077\0\0\200\077'
+data "an array without a change" flat.npy "'flat.npy' has no column of numbers that change|nothing to forecast" --task forecast
+npy nan.npy '<f4' '4, 1' '\0\0\300\177\0\0\300\177\0\0\300\177\0\0\300\177'
+data "an array of NaN" nan.npy "'nan.npy'|no" --task forecast
+
+# ---- numbers to predict ----
+
+file price.csv 'size,town,price\n1,a,10\n2,b,20\n3,a,30\n4,b,40\n5,a,50\n6,b,60\n7,a,70\n8,b,80\n'
+data "a number to predict that is a text" price.csv "'town'" --task regress --target town
+bad "a number to predict that is no column" 2 "no column 'cost'|size, town, price" train price.csv --dry-run --task regress --target cost
+file noprice.csv 'size,price\n1,\n2,\n3,\n4,\n'
+bad "a target of NaN alone" 2 "the column 'price' is left out: it is empty|one of size" train noprice.csv --dry-run --task regress --target price
+data "a number to predict that is held out" price.csv "no step left to train on|smaller --val" --task regress --target price --val 8
+
+# ---- answers of a model ----
+
+model() { "$unroll" train "$1" --steps 1 --hidden 4 --val 0 --out "run-$1" "${@:2}" >out 2>err || { echo "FAILED a model of $1: $(cat err)"; failed=$((failed + 1)); }; }
+# NAME MODEL FILE WORDS: bad data to answer
+ask() { bad "$1" 3 "$4" predict "run-$2" "$3"; }
+model ok.csv --task classify
+model price.csv --task regress --target price
+model wave.csv --task forecast --horizon 4
+ask "data to answer without the text" ok.csv inputs.csv "'text'"
+ask "data to answer that are empty" ok.csv empty.csv "'empty.csv' has no rows"
+ask "data to answer that are ragged" ok.csv ragged.csv "'ragged.csv'"
+ask "data to answer that are not there" ok.csv nothing.csv "'nothing.csv'"
+file small.csv 'size,price\n1,10\n'
+ask "data to answer without a column" price.csv small.csv "'town'"
+file sizes.csv 'size,town\nlarge,a\n2,b\n'
+ask "a word in a column of numbers" price.csv sizes.csv "row 1, column 'size'|'large'"
+ask "a past that is too short" wave.csv tiny.csv "'tiny.csv' has 6 steps, fewer than|more of its past"
+ask "a past without its column" wave.csv ok.csv "'ok.csv' has no column 'date'|text, label"
+bad "data for a model that is none" 3 "'ok.csv' is no safetensors file|a model.safetensors" predict ok.csv ok.csv
+bad "labels to evaluate that the model has not" 3 "'val.csv', row 2, column 'label'|'other'" eval run-ok.csv val.csv
+bad "data to evaluate without labels" 3 "nothing to compare answers with|targets" eval run-ok.csv other.csv
+
+# ---- what is read, but perhaps not as it was meant ----
+
+file towns.csv 'size,town\n1,a\n2,zz\n'
+says "a category that the model has not, in an input" "'town'" predict run-price.csv towns.csv
+says "rows out of order, of which one has no time" "not in the order of 'date': row 49 has no time" train untimed.csv --dry-run
+{ head -n 1 wave.csv; tail -n +2 wave.csv | tac; } >back.csv
+says "rows from the newest to the oldest" "in the order of 'date'" train back.csv --dry-run
+says "a column that is empty" "'z' is left out: it is empty" train missing.csv --dry-run
+says "a column that is constant" "'z' is the same in all rows" train constant.csv --dry-run
+file named/a.txt 'x\ny\nxy\nyx\n'; file named/b.txt 'z\nzz\nzzz\nzy\n'; file named/README 'about\n'
+says "a file beside those of classes" "left out: 'README'" train named --dry-run
+says "what was chosen" "task classify: labels in 'label'" train named --dry-run
 
 echo "bad input: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
