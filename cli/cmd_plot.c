@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answers.h"
 #include "console.h"
 #include "output.h"
 #include "plot.h"
@@ -127,15 +128,19 @@ static void choose_metrics(const struct settings *s, struct plot *plot)
     plot->smooth = number_of(s, OPTION_SMOOTH);
 }
 
+/* ---- pictures ---- */
+
+static void draw_curves(void *plot, FILE *file) { plot_svg(plot, file); }
+
 /* A picture that could not be finished leaves the older one as it was. */
-static unroll_status write_picture(struct plot *plot, const char *path)
+static unroll_status write_picture(void (*paint)(void *, FILE *), void *what, const char *path)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *memory = open_memstream(&text, &length);
     unroll_status status = UNROLL_OK;
     if (memory)
-        plot_svg(plot, memory);
+        paint(what, memory);
     if (memory == NULL || fclose(memory) != 0)
         status = complain(UNROLL_RESOURCE, "no memory for the picture");
     else if (strcmp(path, "-") == 0)
@@ -150,7 +155,7 @@ static unroll_status draw(struct plot *plot, const struct settings *s)
 {
     const char *output = text_of(s, OPTION_OUTPUT);
     if (output)
-        TRY(write_picture(plot, output));
+        TRY(write_picture(draw_curves, plot, output));
     if (output && strcmp(output, "-") != 0)
         say("wrote %s: open it in a browser", output);
     if (is_on(s, OPTION_JSON))
@@ -160,10 +165,61 @@ static unroll_status draw(struct plot *plot, const struct settings *s)
     return UNROLL_OK;
 }
 
-unroll_status cmd_plot(struct settings *settings)
+/* ---- answers ---- */
+
+struct answers {
+    json_t *details;
+    const char *title;
+};
+
+static void draw_answers(void *what, FILE *file)
+{
+    const struct answers *answers = what;
+    answers_svg(answers->details, answers->title, file);
+}
+
+static unroll_status read_details(const char *directory, json_t **details)
+{
+    struct run run;
+    char path[PATH_MAX];
+    json_error_t error;
+    TRY(run_name(&run, directory));
+    run_path(&run, RUN_DETAILS, path);
+    if (!exists(path))
+        return complain(UNROLL_DATA,
+                        "'%s' has no answers to draw: there is no " RUN_DETAILS "; fix: give the directory of a run "
+                        "that has ended and that has been validated or tested, of a task other than lm",
+                        directory);
+    *details = json_load_file(path, 0, &error);
+    return json_is_object(*details)
+               ? UNROLL_OK
+               : complain(UNROLL_DATA, "%s: line %d: %s; fix: train the run again", path, error.line, error.text);
+}
+
+static unroll_status plot_answers(const struct settings *s)
+{
+    struct answers answers = {NULL, s->word[0]};
+    const char *output = text_of(s, OPTION_OUTPUT);
+    if (s->words != 1)
+        return complain(UNROLL_USAGE, "--what answers is of one run, and these are %d; fix: plot them one by one",
+                        s->words);
+    unroll_status status = read_details(answers.title, &answers.details);
+    if (status == UNROLL_OK && output)
+        status = write_picture(draw_answers, &answers, output);
+    if (status == UNROLL_OK && output && strcmp(output, "-") != 0)
+        say("wrote %s: open it in a browser", output);
+    if (status == UNROLL_OK && is_on(s, OPTION_JSON))
+        return print_json(answers.details);
+    if (status == UNROLL_OK && !output)
+        answers_terminal(answers.details);
+    json_decref(answers.details);
+    return status;
+}
+
+static unroll_status plot_curves(struct settings *settings)
 {
     struct plot plot = {0};
-    unroll_status status = check_request(settings);
+    unroll_status status = UNROLL_OK;
     choose_metrics(settings, &plot);
     while (status == UNROLL_OK && plot.runs < settings->words) {
         status = curves_read(settings->word[plot.runs], plot.axis, &plot.run[plot.runs]);
@@ -173,4 +229,10 @@ unroll_status cmd_plot(struct settings *settings)
         status = draw(&plot, settings);
     for (int i = 0; i < plot.runs; i++) curves_free(&plot.run[i]);
     return status;
+}
+
+unroll_status cmd_plot(struct settings *settings)
+{
+    TRY(check_request(settings));
+    return strcmp(text_of(settings, OPTION_WHAT), "answers") == 0 ? plot_answers(settings) : plot_curves(settings);
 }

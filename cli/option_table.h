@@ -118,11 +118,11 @@ OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INF
 OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE, .group = "Training",
        .commands = IN(TRAIN),
        .doc = "training time, such as 60s, 5m or 2h, earlier runs of --resume included, instead of --epochs")
-OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RANGE(0, INFINITY), .scope = FREE,
+OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RANGE(0, 1e12), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN),
        .doc = "validation data: a file; up to 0.5: that share of the data (of a text or a series its end, else drawn); "
               "a whole number: so many of its last examples or steps; 0: none")
-OPTION(TEST, "test", NUMBER_OR_PATH, .argument = "X", .fallback = "0", RANGE(0, INFINITY), .scope = FREE,
+OPTION(TEST, "test", NUMBER_OR_PATH, .argument = "X", .fallback = "0", RANGE(0, 1e12), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN),
        .doc = "test data, like --val and behind it: measured once, at the end, with the best weights")
 OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", .by_task = 1,
@@ -296,6 +296,10 @@ OPTION(SET, "set", TEXT, .argument = "NAME=VALUE", .group = "Settings", .scope =
 OPTION(OUTPUT, "output", PATH, .argument = "FILE", .letter = 'o', .derived = "the terminal", .group = "Plot",
        .scope = CALL, .commands = IN(PLOT),
        .doc = "write the curves as a picture, FILE.svg; - is standard output; -o does too")
+OPTION(WHAT, "what", CHOICE, .argument = "WHAT", .choices = "curves answers", .fallback = "curves", .group = "Plot",
+       .scope = CALL, .commands = IN(PLOT),
+       .doc = "curves: how the training went; answers: of one run what the test, or the best validation, showed: "
+              "forecasts with their intervals, which classes are taken for which, tags over sentences, errors")
 OPTION(METRIC, "metric", CHOICE, .argument = "NAME", .choices = "loss val_loss norm lr items_per_second all",
        .fallback = "loss", .group = "Plot", .scope = CALL, .commands = IN(PLOT),
        .doc = "what is drawn; loss: of training and of validation; norm: of the gradient")

@@ -6,43 +6,20 @@
 
 #include "console.h"
 #include "plot.h"
+#include "svg.h"
 
 enum {
-    WIDTH = 880,
-    LEFT = 64,
-    RIGHT = 856,
-    MARGIN = 24,
     TITLE = 34,
     AXIS = 30, /* above and below the area of a panel */
     TALL = 320,
     LOW = 130, /* heights of areas: of the first panel, of the others */
     ROW = 22,
     LABEL_LONGEST = 34,
-    COLOURS = 10,
     MARKS_MAX = 60, /* more points would be a thick line */
     CROWD = 7,      /* so many runs are drawn without reports and points */
     TICKS_ACROSS = 8,
     TICK_EVERY = 40,
 };
-
-/* Light and dark. Runs 11 to 20 take them again, dashed. */
-static const char *const colours[COLOURS][2] = {{"#1f6fd6", "#6aa9ff"}, {"#d9480f", "#ff9b5c"}, {"#2b8a3e", "#6fd08c"},
-                                                {"#9c36b5", "#d8a1ff"}, {"#0b8a8f", "#4fd1d6"}, {"#a17400", "#e6c04a"},
-                                                {"#d6336c", "#ff8fb8"}, {"#5c6773", "#aab4c0"}, {"#5546d8", "#a79bff"},
-                                                {"#8a4b2a", "#d9a27e"}};
-
-static const char style[] =
-    "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#30363d}\n"
-    ".page{fill:#fff}.t{font-size:14px;font-weight:600}.m{fill:#6b7480}\n"
-    ".e{text-anchor:end;font-variant-numeric:tabular-nums}.c{text-anchor:middle}\n"
-    ".g{stroke:#e6e9ed}.a{stroke:#9aa3ad}\n"
-    "path{fill:none;stroke:currentColor;stroke-linejoin:round;stroke-linecap:round}\n"
-    ".r{stroke-width:1;opacity:.3}.b{stroke-width:2}.v{stroke-width:1.25}.d .b,.d .v{stroke-dasharray:5 4}\n"
-    "circle{fill:#fff;stroke:currentColor;stroke-width:1.5}.best{fill:currentColor}\n"
-    ".k{color:#6b7480}.k .r{opacity:.6}\n";
-static const char dark_style[] =
-    "text{fill:#d5dae1}.page{fill:#14171c}.m{fill:#8d96a3}.g{stroke:#272c34}.a{stroke:#59626e}\n"
-    "circle{fill:#14171c}.best{fill:currentColor}.k{color:#8d96a3}\n";
 
 struct picture {
     FILE *out;
@@ -56,11 +33,11 @@ struct panel {
     struct range height; /* of the y axis */
 };
 
-/* ---- coordinates and text ---- */
+/* ---- coordinates ---- */
 
 static double across(const struct picture *p, double x)
 {
-    return LEFT + (RIGHT - LEFT) * (x - p->width.low) / (p->width.high - p->width.low);
+    return SVG_LEFT + (SVG_RIGHT - SVG_LEFT) * (x - p->width.low) / (p->width.high - p->width.low);
 }
 
 /* What leaves the area is clipped; far away is as good as farther. */
@@ -68,41 +45,6 @@ static double down(const struct panel *panel, double y)
 {
     double part = (y - panel->height.low) / (panel->height.high - panel->height.low);
     return panel->bottom - (panel->bottom - panel->top) * fmin(fmax(part, -9), 9);
-}
-
-static void write_text(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '"')
-            fputs("&quot;", out);
-        else
-            putc(*text, out);
-    }
-}
-
-static void draw_text(FILE *out, const char *class, double x, double y, const char *text)
-{
-    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
-    write_text(out, text);
-    fputs("</text>\n", out);
-}
-
-/* A label on an axis: all of an axis have as many decimals as their distance needs. */
-static void draw_tick(FILE *out, const char *class, double x, double y, double value, double distance)
-{
-    int decimals = (int)fmax(0, -floor(log10(distance) + 1e-9));
-    char text[NUMBER_TEXT];
-    if (distance >= 1e6 || decimals > 5)
-        snprintf(text, sizeof text, "%.6g", value);
-    else if (distance >= 1000)
-        snprintf(text, sizeof text, "%.10gk", value / 1000);
-    else
-        snprintf(text, sizeof text, "%.*f", decimals, value);
-    draw_text(out, class, x, y, fabs(value) < distance / 2 ? "0" : text);
 }
 
 /* ---- the frame of a panel ---- */
@@ -125,17 +67,17 @@ static void draw_grid(const struct picture *p, const struct panel *panel)
     const char *name = name_of_axis(p, &unit);
     for (double k = ceil(panel->height.low / distance); k * distance <= panel->height.high; k++) {
         double y = down(panel, k * distance);
-        fprintf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>\n", LEFT, y, RIGHT);
-        draw_tick(out, "m e", LEFT - 8, y + 4, k * distance, distance);
+        fprintf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>\n", SVG_LEFT, y, SVG_RIGHT);
+        svg_tick(out, "m e", SVG_LEFT - 8, y + 4, k * distance, distance);
     }
     distance = tick_distance((struct range){0, p->width.high / unit}, TICKS_ACROSS);
-    fprintf(out, "<path class=\"a\" d=\"M%d %dH%d\"/>\n", LEFT, panel->bottom, RIGHT);
+    fprintf(out, "<path class=\"a\" d=\"M%d %dH%d\"/>\n", SVG_LEFT, panel->bottom, SVG_RIGHT);
     for (double k = 0; k * distance * unit <= p->width.high; k++) {
         double x = across(p, k * distance * unit);
         fprintf(out, "<path class=\"a\" d=\"M%.1f %dv4\"/>\n", x, panel->bottom);
-        draw_tick(out, "m c", x, panel->bottom + 18, k * distance, distance);
+        svg_tick(out, "m c", x, panel->bottom + 18, k * distance, distance);
     }
-    draw_text(out, "m", LEFT + 8, panel->bottom + 18, name); /* behind the 0 */
+    svg_text(out, "m", SVG_LEFT + 8, panel->bottom + 18, name); /* behind the 0 */
 }
 
 /* One kind of line, ending at x; returns where the next ends. */
@@ -145,7 +87,7 @@ static int draw_kind(FILE *out, int x, int y, const char *class, const char *lab
     fprintf(out, "<g class=\"k\"><path class=\"%s\" d=\"M%d %dh24\"/>", class, line, y - 4);
     if (*class == 'v')
         fprintf(out, "<circle cx=\"%d\" cy=\"%d\" r=\"2.5\"/>", line + 12, y - 4);
-    draw_text(out, "m", x - width, y, label);
+    svg_text(out, "m", x - width, y, label);
     fputs("</g>\n", out);
     return line - 20;
 }
@@ -153,7 +95,7 @@ static int draw_kind(FILE *out, int x, int y, const char *class, const char *lab
 /* What the kinds of line mean, from right to left. */
 static void draw_key(const struct picture *p, const struct panel *panel)
 {
-    int y = panel->top - 14, x = RIGHT;
+    int y = panel->top - 14, x = SVG_RIGHT;
     bool averages = metrics[panel->metric].is_noisy && p->plot->smooth > 0;
     if (is_loss(panel->metric))
         x = draw_kind(p->out, x, y, "v", "validation, best filled", 136);
@@ -168,7 +110,7 @@ static void draw_key(const struct picture *p, const struct panel *panel)
 static void draw_frame(const struct picture *p, const struct panel *panel)
 {
     const struct metric_entry *m = &metrics[panel->metric];
-    fprintf(p->out, "<text x=\"%d\" y=\"%d\"><tspan class=\"t\">%s</tspan>", MARGIN, panel->top - 14, m->title);
+    fprintf(p->out, "<text x=\"%d\" y=\"%d\"><tspan class=\"t\">%s</tspan>", SVG_MARGIN, panel->top - 14, m->title);
     fprintf(p->out, " <tspan class=\"m\">%s</tspan></text>\n", m->unit);
     draw_key(p, panel);
     draw_grid(p, panel);
@@ -248,11 +190,11 @@ static void draw_validations(const struct picture *p, const struct panel *panel,
 
 static void draw_curves(const struct picture *p, const struct panel *panel)
 {
-    fprintf(p->out, "<clipPath id=\"p%d\"><path d=\"M%d %dH%dV%dH%dz\"/></clipPath>\n", panel->top, LEFT,
-            panel->top - 4, RIGHT + 4, panel->bottom + 4, LEFT);
+    fprintf(p->out, "<clipPath id=\"p%d\"><path d=\"M%d %dH%dV%dH%dz\"/></clipPath>\n", panel->top, SVG_LEFT,
+            panel->top - 4, SVG_RIGHT + 4, panel->bottom + 4, SVG_LEFT);
     fprintf(p->out, "<g clip-path=\"url(#p%d)\">\n", panel->top);
     for (int i = 0; i < p->plot->runs; i++) {
-        fprintf(p->out, "<g class=\"c%d%s\">\n", i % COLOURS, i >= COLOURS ? " d" : "");
+        fprintf(p->out, "<g class=\"c%d%s\">\n", i % SVG_COLOURS, i >= SVG_COLOURS ? " d" : "");
         if (panel->metric != METRIC_VALIDATION)
             draw_reports(p, panel, &p->plot->run[i]);
         if (is_loss(panel->metric))
@@ -280,14 +222,14 @@ static const struct {
     const char *title;
     int right;
 } columns[] = {{"loss", 404},    {"lowest", 474}, {"best validation", 582}, {"at update", 664},
-               {"updates", 734}, {"epochs", 794}, {"time", RIGHT}};
+               {"updates", 734}, {"epochs", 794}, {"time", SVG_RIGHT}};
 enum { COLUMNS = sizeof columns / sizeof *columns };
 
 static const char none[] = "\u2013";
 
 static void draw_cell(FILE *out, int column, int y, const char *text)
 {
-    draw_text(out, "e", columns[column].right, y, text);
+    svg_text(out, "e", columns[column].right, y, text);
 }
 
 static void draw_nats(FILE *out, int column, int y, const struct series *s, size_t at)
@@ -322,10 +264,10 @@ static void draw_run(const struct picture *p, int number, int y)
 {
     const struct curves *run = &p->plot->run[number];
     const char *label = plot_label(run, LABEL_LONGEST);
-    fprintf(p->out, "<g class=\"c%d%s\"><path class=\"b\" d=\"M%d %dh28\"/></g>\n", number % COLOURS,
-            number >= COLOURS ? " d" : "", MARGIN, y - 4);
-    fprintf(p->out, "<text x=\"%d\" y=\"%d\">%s", LEFT, y, label > run->name ? "\u2026" : "");
-    write_text(p->out, label);
+    fprintf(p->out, "<g class=\"c%d%s\"><path class=\"b\" d=\"M%d %dh28\"/></g>\n", number % SVG_COLOURS,
+            number >= SVG_COLOURS ? " d" : "", SVG_MARGIN, y - 4);
+    fprintf(p->out, "<text x=\"%d\" y=\"%d\">%s", SVG_LEFT, y, label > run->name ? "\u2026" : "");
+    svg_write(p->out, label);
     fputs("</text>\n", p->out);
     draw_lengths(p->out, &run->report[run->count - 1], y);
     draw_losses(p->out, run, y);
@@ -333,39 +275,25 @@ static void draw_run(const struct picture *p, int number, int y)
 
 static void draw_table(const struct picture *p, int top)
 {
-    draw_text(p->out, "m", LEFT, top, "run");
-    for (int c = 0; c < COLUMNS; c++) draw_text(p->out, "m e", columns[c].right, top, columns[c].title);
-    fprintf(p->out, "<path class=\"g\" d=\"M%d %dH%d\"/>\n", MARGIN, top + 8, RIGHT);
+    svg_text(p->out, "m", SVG_LEFT, top, "run");
+    for (int c = 0; c < COLUMNS; c++) svg_text(p->out, "m e", columns[c].right, top, columns[c].title);
+    fprintf(p->out, "<path class=\"g\" d=\"M%d %dH%d\"/>\n", SVG_MARGIN, top + 8, SVG_RIGHT);
     for (int i = 0; i < p->plot->runs; i++) draw_run(p, i, top + ROW * (i + 1) + 4);
 }
 
 /* ---- all of it ---- */
-
-static void write_style(FILE *out)
-{
-    fprintf(out, "<style>\n%s", style);
-    for (int i = 0; i < COLOURS; i++) fprintf(out, ".c%d{color:%s}", i, colours[i][0]);
-    fprintf(out, "\n@media (prefers-color-scheme:dark){\n%s", dark_style);
-    for (int i = 0; i < COLOURS; i++) fprintf(out, ".c%d{color:%s}", i, colours[i][1]);
-    fputs("}\n</style>\n", out);
-}
 
 void plot_svg(struct plot *plot, FILE *file)
 {
     struct picture p = {.out = file, .plot = plot, .width = plot_width(plot)};
     int table = TALL + (plot->metrics - 1) * LOW + plot->metrics * (TITLE + AXIS) + 30, top = TITLE;
     int height = table + ROW * plot->runs + 22;
-    fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
-            "height=\"%d\" role=\"img\">\n<title>",
-            WIDTH, height, WIDTH, height);
+    svg_begin(file, height);
     for (int i = 0; i < plot->runs; i++) {
         fputs(i ? ", " : "", file);
-        write_text(file, plot->run[i].name);
+        svg_write(file, plot->run[i].name);
     }
-    fputs("</title>\n", file);
-    write_style(file);
-    fprintf(file, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", WIDTH, height);
+    svg_begin_page(file, height);
     for (int i = 0; i < plot->metrics; i++) {
         int area = i == 0 ? TALL : LOW;
         draw_panel(&p, plot->metric[i], top, area);

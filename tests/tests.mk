@@ -164,6 +164,7 @@ lines:
 	@echo '60 tests/cells/mutate.sh rnn'
 	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env UNROLL_CUDA_ALGORITHM=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
+	@echo '60 tests/cli/test_tasks.sh $B/unroll'
 	@echo '60 tests/cli/test_numbers.sh $B/unroll'
 	@echo '60 tests/cli/test_completion.sh $B/unroll'
 	@echo '60 tests/bits/test_bits.sh $B/unroll'

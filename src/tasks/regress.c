@@ -25,11 +25,14 @@ static const struct key regress_keys[] = {{.name = "target",
                                            .about = "the column that is learned"},
                                           {0}};
 
+enum { PAIRS = 500 }; /* of truths and answers that are kept */
+
 struct regress_part {
     struct sequence_part base;
     int width;
     double *mean, *deviation; /* [width] of the target, in the training part */
     struct errors *errors;    /* [width] */
+    json_t *truth, *answer;   /* of the first target, the first ones, for people */
     double floor;
 };
 
@@ -219,6 +222,8 @@ static void end(struct part *part)
     release(p->mean);
     release(p->deviation);
     release(p->errors);
+    json_decref(p->truth);
+    json_decref(p->answer);
     sequence_part_end(&p->base);
 }
 
@@ -299,8 +304,13 @@ static void regress_observe(struct part *part, int64_t number, const struct task
     struct regress_part *p = (struct regress_part *)part;
     const int rows = sequence_shape(&p->base, 0, number).rows;
     (void)batch;
-    if (number == 0)
+    if (number == 0) {
         memset(p->errors, 0, (size_t)p->width * sizeof *p->errors);
+        json_decref(p->truth);
+        json_decref(p->answer);
+        p->truth = json_array();
+        p->answer = json_array();
+    }
     for (int row = 0; row < rows; row++) {
         struct sequence_row at;
         if (!sequence_row(&p->base, 0, number, row, &at))
@@ -309,8 +319,14 @@ static void regress_observe(struct part *part, int64_t number, const struct task
         for (size_t t = counted.from; t < counted.to; t++)
             for (int k = 0; k < p->width; k++) {
                 const double truth = (double)truth_of(p, &at, (int)t, k);
-                if (!isnan(truth))
-                    errors_add(&p->errors[k], truth, answer_at(p, results, rows, t, row, k));
+                if (isnan(truth))
+                    continue;
+                const double answer = answer_at(p, results, rows, t, row, k);
+                errors_add(&p->errors[k], truth, answer);
+                if (k == 0 && json_array_size(p->truth) < PAIRS) {
+                    json_array_append_new(p->truth, json_real(truth));
+                    json_array_append_new(p->answer, json_real(answer));
+                }
             }
     }
 }
@@ -348,7 +364,8 @@ static json_t *regress_details(const struct part *part)
                                                  p->deviation[k], "mae", e->absolute / (double)e->count, "mse",
                                                  e->squares / (double)e->count, "r2", errors_r2(e)));
     }
-    return json_pack("{s:s, s:o}", "target", p->base.name, "targets", targets);
+    return json_pack("{s:s, s:o, s:{s:O, s:O}}", "target", p->base.name, "targets", targets, "pairs", "truth", p->truth,
+                     "answer", p->answer);
 }
 
 /* ---- answers ---- */

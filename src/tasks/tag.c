@@ -31,6 +31,7 @@ struct tag_part {
     struct confusion confusion;
     struct spans spans;
     int32_t *truth, *answer; /* [steps] of a row */
+    json_t *sentences;       /* the first ones with their answers, for people */
     double floor;
 };
 
@@ -204,6 +205,7 @@ static void end(struct part *part)
 {
     struct tag_part *p = (struct tag_part *)part;
     confusion_end(&p->confusion);
+    json_decref(p->sentences);
     release(p->truth);
     release(p->answer);
     sequence_part_end(&p->base);
@@ -269,6 +271,50 @@ static const float *result_at(const struct tag_part *p, const float *results, in
     return results + ((size_t)t * (size_t)rows + (size_t)row) * (size_t)p->base.classes;
 }
 
+/* {"words": [..], "tags": [..], "probabilities": [..]}, with "truth" if the data have it. */
+static json_t *answer_row(const struct tag_part *p, const struct task_batch *batch, const float *results, int rows,
+                          int row, const struct sequence_row *at, double *probability)
+{
+    json_t *words = json_array(), *tags = json_array(), *likely = json_array(), *truth = json_array();
+    for (int t = at->context; t < at->length; t++) {
+        const float *z = result_at(p, results, rows, t, row);
+        const int32_t best = largest_of(z, p->base.classes),
+                      is = batch->classes[(size_t)t * (size_t)rows + (size_t)row];
+        const size_t step = p->base.members.data->begin[at->sequence] + at->first + (size_t)t;
+        const int32_t word = p->words ? column_id(p->words, step) : -1;
+        softmax_of(z, p->base.classes, probability);
+        json_array_append_new(tags, json_string(p->base.label[best]));
+        json_array_append_new(likely, json_real(probability[best]));
+        json_array_append_new(truth, is >= 0 ? json_string(p->base.label[is]) : json_null());
+        if (p->words)
+            json_array_append_new(words, word >= 0 ? json_string(p->words->vocabulary[word]) : json_null());
+    }
+    json_t *answer = json_pack("{s:o, s:o}", "tags", tags, "probabilities", likely);
+    if (p->words)
+        json_object_set(answer, "words", words);
+    if (p->base.target)
+        json_object_set(answer, "truth", truth);
+    json_decref(words);
+    json_decref(truth);
+    return answer;
+}
+
+/* A few of the first batch. */
+static void keep_sentences(struct tag_part *p, const struct task_batch *batch, const float *results, int rows)
+{
+    enum { KEPT = 8 };
+    double *probability;
+    struct sequence_row at;
+    json_decref(p->sentences);
+    p->sentences = json_array();
+    if (ALLOCATE(probability, (size_t)p->base.classes, "for an answer") != UNROLL_OK)
+        return;
+    for (int row = 0; row < rows && json_array_size(p->sentences) < KEPT; row++)
+        if (sequence_row(&p->base, 0, 0, row, &at) && at.context == 0)
+            json_array_append_new(p->sentences, answer_row(p, batch, results, rows, row, &at, probability));
+    release(probability);
+}
+
 static void tag_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct tag_part *p = (struct tag_part *)part;
@@ -276,6 +322,7 @@ static void tag_observe(struct part *part, int64_t number, const struct task_bat
     if (number == 0) {
         confusion_clear(&p->confusion);
         p->spans = (struct spans){0};
+        keep_sentences(p, batch, results, rows);
     }
     for (int row = 0; row < rows; row++) {
         struct sequence_row at;
@@ -320,38 +367,13 @@ static void tag_score(const struct part *part, double loss, bool observed, unrol
 static json_t *tag_details(const struct part *part)
 {
     const struct tag_part *p = (const struct tag_part *)part;
-    return confusion_to_json(&p->confusion, p->base.label);
+    json_t *details = confusion_to_json(&p->confusion, p->base.label);
+    if (details && p->sentences)
+        json_object_set(details, "sentences", p->sentences);
+    return details;
 }
 
 /* ---- answers ---- */
-
-/* {"words": [..], "tags": [..], "probabilities": [..]}, with "truth" if the data have it. */
-static json_t *answer_row(const struct tag_part *p, const struct task_batch *batch, const float *results, int rows,
-                          int row, const struct sequence_row *at, double *probability)
-{
-    json_t *words = json_array(), *tags = json_array(), *likely = json_array(), *truth = json_array();
-    for (int t = at->context; t < at->length; t++) {
-        const float *z = result_at(p, results, rows, t, row);
-        const int32_t best = largest_of(z, p->base.classes),
-                      is = batch->classes[(size_t)t * (size_t)rows + (size_t)row];
-        const size_t step = p->base.members.data->begin[at->sequence] + at->first + (size_t)t;
-        const int32_t word = p->words ? column_id(p->words, step) : -1;
-        softmax_of(z, p->base.classes, probability);
-        json_array_append_new(tags, json_string(p->base.label[best]));
-        json_array_append_new(likely, json_real(probability[best]));
-        json_array_append_new(truth, is >= 0 ? json_string(p->base.label[is]) : json_null());
-        if (p->words)
-            json_array_append_new(words, word >= 0 ? json_string(p->words->vocabulary[word]) : json_null());
-    }
-    json_t *answer = json_pack("{s:o, s:o}", "tags", tags, "probabilities", likely);
-    if (p->words)
-        json_object_set(answer, "words", words);
-    if (p->base.target)
-        json_object_set(answer, "truth", truth);
-    json_decref(words);
-    json_decref(truth);
-    return answer;
-}
 
 static unroll_status tag_answer(struct part *part, int64_t number, const struct task_batch *batch, const float *results,
                                 unroll_status (*take)(void *, json_t *), void *arg)

@@ -1,0 +1,240 @@
+/* The answers of a run as a picture: panels of what its details hold, one below the other. */
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "answers.h"
+#include "console.h"
+#include "curves.h"
+#include "svg.h"
+
+enum { TITLE = 34, FORECAST = 110, AXIS = 26, CELL = 30, LABEL = 110, WORDS_LINE = 44, SCATTER = 360, WORD = 7 };
+
+static const char *text_at(const json_t *list, size_t index)
+{
+    const char *text = json_string_value(json_array_get(list, index));
+    return text ? text : "?";
+}
+
+/* ---- forecasts: the past, the truth, the estimate and its interval ---- */
+
+struct axes {
+    double left, right, top, bottom; /* of the area */
+    struct range x, y;
+};
+
+static double across(const struct axes *a, double x)
+{
+    return a->left + (a->right - a->left) * (x - a->x.low) / (a->x.high - a->x.low);
+}
+
+static double down(const struct axes *a, double y)
+{
+    return a->bottom - (a->bottom - a->top) * (y - a->y.low) / (a->y.high - a->y.low);
+}
+
+static void add_all(struct range *range, const json_t *numbers)
+{
+    for (size_t i = 0; i < json_array_size(numbers); i++)
+        if (json_is_number(json_array_get(numbers, i)))
+            range_add(range, json_number_value(json_array_get(numbers, i)));
+}
+
+/* From x = first on. Where a number is missing the line has a gap. */
+static void draw_numbers(FILE *out, const struct axes *a, const char *class, const json_t *numbers, double first)
+{
+    bool goes_on = false;
+    fprintf(out, "<path class=\"%s\" d=\"", class);
+    for (size_t i = 0; i < json_array_size(numbers); i++) {
+        const json_t *number = json_array_get(numbers, i);
+        if (json_is_number(number))
+            fprintf(out, "%c%.1f %.1f", goes_on ? 'L' : 'M', across(a, first + (double)i),
+                    down(a, json_number_value(number)));
+        goes_on = json_is_number(number);
+    }
+    fputs("\"/>\n", out);
+}
+
+static void draw_band(FILE *out, const struct axes *a, const json_t *low, const json_t *high, double first)
+{
+    size_t count = json_array_size(low);
+    if (count == 0 || json_array_size(high) != count)
+        return;
+    fputs("<path class=\"f\" d=\"", out);
+    for (size_t i = 0; i < count; i++)
+        fprintf(out, "%c%.1f %.1f", i ? 'L' : 'M', across(a, first + (double)i),
+                down(a, json_number_value(json_array_get(high, i))));
+    for (size_t i = count; i-- > 0;)
+        fprintf(out, "L%.1f %.1f", across(a, first + (double)i), down(a, json_number_value(json_array_get(low, i))));
+    fputs("z\"/>\n", out);
+}
+
+static void draw_forecast_title(FILE *out, const json_t *one, int top)
+{
+    const char *series = json_string_value(json_object_get(one, "series"));
+    const json_t *interval = json_object_get(one, "interval"), *time = json_object_get(one, "time");
+    fprintf(out, "<text x=\"%d\" y=\"%d\"><tspan class=\"t\">", SVG_MARGIN, top - 12);
+    svg_write(out, json_string_value(json_object_get(one, "target")));
+    fputs("</tspan> <tspan class=\"m\">", out);
+    svg_write(out, series ? series : "");
+    if (json_array_size(time))
+        fprintf(out, "%s%zu steps from %s", series && *series ? ", " : "", json_array_size(time), text_at(time, 0));
+    if (interval)
+        fprintf(out, ", with the interval of %.0f%%", 100 * json_number_value(interval));
+    fputs("</tspan></text>\n", out);
+}
+
+static void draw_forecast(FILE *out, const json_t *one, int top)
+{
+    const json_t *past = json_object_get(one, "past"), *truth = json_object_get(one, "truth"),
+                 *forecast = json_object_get(one, "forecast"), *low = json_object_get(one, "low"),
+                 *high = json_object_get(one, "high");
+    double from = (double)json_array_size(past), end = from + (double)json_array_size(forecast) - 1;
+    struct axes a = {SVG_LEFT, SVG_RIGHT, top, top + FORECAST, {0, end > 0 ? end : 1}, range_empty()};
+    const json_t *const all[] = {past, truth, forecast, low, high};
+    for (int i = 0; i < 5; i++) add_all(&a.y, all[i]);
+    if (!(a.y.high >= a.y.low)) /* nothing but gaps */
+        a.y = (struct range){0, 1};
+    a.y = range_widened(a.y, 0.04);
+    draw_forecast_title(out, one, top);
+    double distance = tick_distance(a.y, 3);
+    for (double k = ceil(a.y.low / distance); k * distance <= a.y.high; k++) {
+        fprintf(out, "<path class=\"g\" d=\"M%d %.1fH%d\"/>\n", SVG_LEFT, down(&a, k * distance), SVG_RIGHT);
+        svg_tick(out, "m e", SVG_LEFT - 8, down(&a, k * distance) + 4, k * distance, distance);
+    }
+    fprintf(out, "<path class=\"a\" d=\"M%.1f %dV%d\"/>\n", across(&a, from - 0.5), top, top + FORECAST);
+    fputs("<g class=\"k\">\n", out);
+    draw_numbers(out, &a, "v", past, 0);
+    draw_numbers(out, &a, "b", truth, from);
+    fputs("</g>\n<g class=\"c0\">\n", out);
+    draw_band(out, &a, low, high, from);
+    draw_numbers(out, &a, "b", forecast, from);
+    fputs("</g>\n", out);
+}
+
+/* ---- classes: rows are truths, columns answers; a cell is as dark as its part of the row ---- */
+
+static void draw_cell(FILE *out, double x, double y, json_int_t count, json_int_t row, bool right)
+{
+    double part = row > 0 ? (double)count / (double)row : 0;
+    char text[NUMBER_TEXT];
+    if (count == 0)
+        return;
+    fprintf(out, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%d\" fill-opacity=\"%.2f\"/>\n",
+            right ? "h" : "w", x + 1, y + 1, CELL - 2, CELL - 2, 0.12 + 0.88 * part);
+    snprintf(text, sizeof text, count < 10000 ? "%" JSON_INTEGER_FORMAT : "%" JSON_INTEGER_FORMAT "k",
+             count < 10000 ? count : count / 1000);
+    svg_text(out, part > 0.5 ? "c x on" : "c x", x + CELL / 2., y + CELL / 2. + 4, text);
+}
+
+static void draw_confusion(FILE *out, const json_t *details, int top)
+{
+    const json_t *labels = json_object_get(details, "labels");
+    int chosen[LABELS_MAX], count = answers_labels(details, chosen), left = SVG_MARGIN + LABEL;
+    int classes = (int)json_array_size(labels);
+    fprintf(out,
+            "<text x=\"%d\" y=\"%d\"><tspan class=\"t\">answers</tspan> <tspan class=\"m\">columns, for truths, "
+            "rows%s</tspan></text>\n",
+            SVG_MARGIN, top - 12, count < classes ? "; the most frequent" : "");
+    for (int r = 0; r < count; r++) {
+        json_int_t all = 0;
+        for (int c = 0; c < classes; c++) all += answers_cell(details, chosen[r], c);
+        svg_text(out, "e x", left - 6, top + LABEL + r * CELL + CELL / 2. + 4, text_at(labels, (size_t)chosen[r]));
+        fprintf(out, "<g transform=\"translate(%d %d) rotate(-60)\">", left + r * CELL + CELL / 2 + 4, top + LABEL - 6);
+        svg_text(out, "x", 0, 0, text_at(labels, (size_t)chosen[r]));
+        fputs("</g>\n", out);
+        for (int c = 0; c < count; c++)
+            draw_cell(out, left + c * CELL, top + LABEL + r * CELL, answers_cell(details, chosen[r], chosen[c]), all,
+                      r == c);
+    }
+}
+
+/* ---- sentences: a tag under each word, a wrong one with the truth under it ---- */
+
+static int draw_sentence(FILE *out, const json_t *sentence, int top)
+{
+    const json_t *words = json_object_get(sentence, "words"), *tags = json_object_get(sentence, "tags"),
+                 *truth = json_object_get(sentence, "truth");
+    int x = SVG_MARGIN, y = top;
+    for (size_t i = 0; i < json_array_size(tags); i++) {
+        const char *word = words ? text_at(words, i) : "\u00b7", *tag = text_at(tags, i);
+        bool wrong = json_is_string(json_array_get(truth, i)) && strcmp(tag, text_at(truth, i)) != 0;
+        size_t length = strlen(word) > strlen(tag) ? strlen(word) : strlen(tag);
+        int width = (int)length * WORD + 12;
+        if (x + width > SVG_RIGHT && x > SVG_MARGIN)
+            x = SVG_MARGIN, y += WORDS_LINE;
+        svg_text(out, "", x, y, word);
+        svg_text(out, wrong ? "x w" : "x m", x, y + 14, tag);
+        if (wrong)
+            svg_text(out, "x m", x, y + 26, text_at(truth, i));
+        x += width;
+    }
+    return y + WORDS_LINE + 6;
+}
+
+/* ---- answers against truths ---- */
+
+static void draw_pairs(FILE *out, const json_t *pairs, int top)
+{
+    const json_t *truth = json_object_get(pairs, "truth"), *answer = json_object_get(pairs, "answer");
+    struct axes a = {SVG_LEFT, SVG_LEFT + SCATTER, top, top + SCATTER, range_empty(), {0, 0}};
+    add_all(&a.x, truth);
+    add_all(&a.x, answer);
+    a.y = a.x = range_widened(a.x, 0.04);
+    svg_text(out, "t", SVG_MARGIN, top - 12, "answers (up) against truths (right)");
+    double distance = tick_distance(a.x, 6);
+    for (double k = ceil(a.x.low / distance); k * distance <= a.x.high; k++) {
+        fprintf(out, "<path class=\"g\" d=\"M%.1f %.1fH%.1fM%.1f %.1fV%.1f\"/>\n", a.left, down(&a, k * distance),
+                a.right, across(&a, k * distance), a.top, a.bottom);
+        svg_tick(out, "m e", a.left - 8, down(&a, k * distance) + 4, k * distance, distance);
+        svg_tick(out, "m c", across(&a, k * distance), a.bottom + 18, k * distance, distance);
+    }
+    fprintf(out, "<path class=\"a\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n<g class=\"c0\">\n", a.left, a.bottom, a.right,
+            a.top);
+    for (size_t i = 0; i < json_array_size(truth); i++)
+        fprintf(out, "<circle class=\"s\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>\n",
+                across(&a, json_number_value(json_array_get(truth, i))),
+                down(&a, json_number_value(json_array_get(answer, i))));
+    fputs("</g>\n", out);
+}
+
+/* ---- all of it ---- */
+
+/* How many lines a sentence takes is known when it is drawn. */
+static int draw_all(FILE *out, json_t *details)
+{
+    json_t *entry;
+    size_t i;
+    int top = TITLE, chosen[LABELS_MAX];
+    json_array_foreach(json_object_get(details, "forecasts"), i, entry)
+    {
+        if (i >= FORECASTS_MAX)
+            break;
+        draw_forecast(out, entry, top);
+        top += FORECAST + AXIS + TITLE - 8;
+    }
+    if (json_object_get(details, "confusion")) {
+        draw_confusion(out, details, top);
+        top += LABEL + answers_labels(details, chosen) * CELL + TITLE;
+    }
+    json_array_foreach(json_object_get(details, "sentences"), i, entry) if (i < SENTENCES_MAX) top =
+        draw_sentence(out, entry, top);
+    if (json_object_get(details, "pairs")) {
+        draw_pairs(out, json_object_get(details, "pairs"), top);
+        top += SCATTER + AXIS + TITLE;
+    }
+    return top;
+}
+
+void answers_svg(json_t *details, const char *title, FILE *out)
+{
+    FILE *nowhere = fopen("/dev/null", "w");
+    int height = nowhere ? draw_all(nowhere, details) : 2000;
+    if (nowhere)
+        fclose(nowhere);
+    svg_begin(out, height);
+    svg_write(out, title);
+    svg_begin_page(out, height);
+    draw_all(out, details);
+    fputs("</svg>\n", out);
+}

@@ -1,0 +1,109 @@
+#!/bin/bash
+# Everyday jobs with the command, from raw files: what is in them, training without options, what it is worth, answers in
+# the user's labels, pictures of them; and what holds the parts of the data apart. Small data made here, one thread.
+#     tests/cli/test_tasks.sh BINARY
+set -u
+binary=$(realpath "$1") || exit 2
+place=$(mktemp -d) || exit 2
+trap 'rm -rf "$place"' EXIT
+cd "$place" || exit 2
+unset $(env | sed -n 's/^\(UNROLL_[A-Z_]*\)=.*/\1/p')
+export LC_ALL=C.UTF-8
+
+passed=0 failed=0
+pass() { passed=$((passed + 1)); }
+miss() { failed=$((failed + 1)); echo "FAILED $*"; }
+# holds NAME COMMAND...: the command succeeds
+holds() { local name=$1; shift; if "$@" > held 2>&1; then pass; else miss "$name: $*: $(tail -n 2 held)"; fi; }
+unroll() { "$binary" "$@"; }
+quietly() { "$binary" "$@" --threads 1 --quiet; }
+# refuses NAME CODE TEXT ARGUMENTS...: ends with the code, and says the text
+refuses() {
+    local name=$1 code=$2 text=$3
+    shift 3
+    unroll "$@" > output 2> message < /dev/null
+    local found=$?
+    if [ $found = "$code" ] && grep -qF -- "$text" message; then pass
+    else miss "$name: exit $found: $(tr '\n' ' ' < message)"; fi
+}
+number() { sed -n "s/.*\"$1\": *{[^}]*\"$2\": *\([-0-9.e]*\).*/\1/p" "$3"; }
+above() { awk "BEGIN { exit !($1 > $2) }"; }
+
+# Words of vowels, or of consonants, with a label each; some hundred.
+awk 'BEGIN { srand(3); print "word,sort"; split("a e i o u", v, " "); split("b c d f g h k l m n", c, " ")
+    for (i = 0; i < 450; i++) { w = ""; k = i % 3 == 0
+        for (n = 3 + int(rand() * 5); n > 0; n--) w = w (k ? v[1 + int(rand() * 5)] : c[1 + int(rand() * 10)])
+        print w "," (k ? "open" : "closed") } }' > words.csv
+sed -n '1p;200,$p' words.csv > rest.csv
+
+# ---- what is in a file ----
+unroll inspect words.csv > output 2> message
+holds "inspect: the column" grep -q 'sort *category of each example, 2 distinct: closed 300, open 150' output
+holds "inspect: the task" grep -q "^task     classify: labels in 'sort'" output
+holds "inspect: the command" grep -q '^command  unroll train words.csv --task classify$' output
+holds "inspect --json" sh -c "'$binary' inspect words.csv --json | grep -q '\"task\":\"classify\"'"
+unroll inspect words.csv --column sort=ignore > output 2> message
+holds "an ignored column" sh -c '! grep -q sort.*category output'
+
+# ---- training without options ----
+quietly train words.csv --epochs 4 --val 30 --test 30 --out run --json > result 2> message || miss "train: $(cat message)"
+holds "val is counted" [ "$(number val examples result)" = 30 ]
+holds "test is counted" [ "$(number test examples result)" = 30 ]
+holds "it learns" above "$(number test accuracy result)" 0.9
+holds "the floor" above "$(number test accuracy result)" "$(number test floor result)"
+holds "details are kept" grep -q '"confusion"' run/details.json
+holds "the task is said" sh -c "'$binary' train words.csv --epochs 0.1 --threads 1 --dry-run 2>&1 | grep -q \"task classify: labels in 'sort'.*--task chooses another\""
+quietly train words.csv --epochs 4 --val 30 --test rest.csv --out file --json > result 2> message || miss "a test file: $(cat message)"
+holds "a file to test on" [ "$(number test examples result)" = 252 ]
+quietly train words.csv --steps 20 --val 0 --out none --json > result 2> message
+holds "no val, no test" sh -c '! grep -q "\"val\"\|\"test\"" result'
+holds "patience is off with --steps" grep -q '"patience": 0' none/config.json
+holds "and on with epochs" grep -q '"patience": [1-9]' run/config.json
+refuses "a share above a half" 2 "neither a share nor a count" train words.csv --val 0.7
+refuses "all is held out" 3 "fix: " train words.csv --val 450
+
+# ---- bits ----
+quietly train words.csv --steps 24 --val 0 --out whole
+quietly train words.csv --steps 13 --schedule-steps 24 --val 0 --out parts
+quietly train --resume parts --steps 24
+holds "a resumed run has the same bits" cmp whole/model.safetensors parts/model.safetensors
+quietly train words.csv --steps 24 --val 0 --batch 200-tokens --out budget
+holds "batches by steps" [ -f budget/model.safetensors ]
+quietly train words.csv --epochs 2 --val 0 --batch 8 --accumulate 4 --out sums --json > result
+holds "updates of several batches" grep -q '"steps":30,' result
+
+# ---- answers ----
+printf 'aeiou\nbcdfg\n' > new.txt
+unroll predict run new.txt > output 2> message
+holds "answers to lines" [ "$(cut -d ' ' -f 1 output | tr '\n' ' ')" = "open closed " ]
+printf 'word\nuuaa\n' | unroll predict run - --json > output 2> message
+holds "answers as JSON" grep -q '^{"label":"open","probability":0.*"probabilities":{' output
+printf 'word\nuuaa\n' | unroll predict run - --json --top-k 1 > output 2> message
+holds "the likeliest" grep -qE '"top":\[\["open",0\.[0-9]+\]\]' output
+refuses "top-k of lines" 2 "give --json" predict run new.txt --top-k 2
+unroll eval run words.csv > output 2> message
+holds "eval beside its floor" grep -qE '^accuracy [01]\.[0-9]+ \(majority 0\.6667\), macro F1' output
+holds "eval --json has details" sh -c "'$binary' eval run words.csv --json 2> message | grep -q '\"details\":{\"labels\":\[\"closed\",\"open\"\]'"
+refuses "no such checkpoint" 3 "has none of step 7" predict run new.txt --checkpoint 7
+unroll predict run new.txt --checkpoint newest > output 2> message
+holds "the newest" grep -q 'the newest weights' message
+refuses "what can't stream says why" 4 "--streaming" stream run
+quietly train words.csv --steps 5 --streaming --val 0 --out streams
+holds "one direction" sh -c "'$binary' inspect streams 2> message | grep -q '^bidirectional *false'"
+
+# ---- from other weights ----
+quietly train rest.csv --init run --steps 2 --val 0 --out tuned
+holds "fine-tuning has its network" sh -c "'$binary' inspect tuned --json 2> message | grep -q '\"parameters\":' && grep -q '\"hidden\": 128' tuned/config.json"
+unroll train rest.csv --init run --hidden 7 --steps 2 --threads 1 --val 0 --out part > output 2> message
+holds "what does not fit begins anew" grep -q '^run: taken: 2 of .* parameters; new: rnn.weight_ih_l0' message
+
+# ---- pictures ----
+unroll plot run --what answers > output 2> message
+holds "classes on the terminal" grep -q '^open *[01]\.' output
+unroll plot run --what answers -o answers.svg 2> message
+holds "classes as a picture" grep -q '</svg>' answers.svg
+refuses "answers of two runs" 2 "of one run" plot run file --what answers
+refuses "a run without answers" 3 "has no answers to draw" plot none --what answers
+
+echo "tasks of the command: $passed passed, $failed failed, 0 skipped"
+test "$failed" = 0
