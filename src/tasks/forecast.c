@@ -14,30 +14,9 @@
 
 enum { SHOWN = 16, LEVELS = LOSS_LEVELS_MAX };
 
-const struct key forecast_keys[] = {{.name = "horizon",
-                                     .min = 1,
-                                     .max = 1 << 16,
-                                     .offset = offsetof(struct recipe_options, horizon),
-                                     .about = "how many steps ahead; default: a season"},
-                                    {.name = "context",
-                                     .min = 1,
-                                     .max = 1 << 20,
-                                     .offset = offsetof(struct recipe_options, context),
-                                     .about = "how many steps are read before; default: by the season"},
-                                    {.name = "season",
-                                     .min = 1,
-                                     .max = 1 << 16,
-                                     .offset = offsetof(struct recipe_options, season),
-                                     .about = "steps of a season, which the floor repeats; default: found"},
-                                    {.name = "target",
-                                     .text = sizeof(((struct recipe_options *)0)->target),
-                                     .offset = offsetof(struct recipe_options, target),
-                                     .about = "the columns that are forecast, A;B, or all"},
-                                    {.name = "known",
-                                     .text = sizeof(((struct recipe_options *)0)->known),
-                                     .offset = offsetof(struct recipe_options, known),
-                                     .about = "columns that are known ahead, A;B: prices, holidays"},
-                                    {0}};
+static const struct key forecast_keys[] = {RECIPE_NUMBER(horizon, 1, 1 << 16), RECIPE_NUMBER(context, 1, 1 << 20),
+                                           RECIPE_NUMBER(season, 1, 1 << 16),  RECIPE_TEXT("target", target),
+                                           RECIPE_TEXT("known", known),        {0}};
 
 /* Sums over all windows that were observed. */
 struct errors {
@@ -160,7 +139,7 @@ static void forecast_end(struct part *part)
 static unroll_status forecast_open(const struct task_request *request, enum part_of which, struct part **part)
 {
     struct windows *windows = NULL;
-    TRY(windows_open(request, which, sizeof(struct forecast), &windows));
+    TRY(windows_open(request, which, false, sizeof(struct forecast), &windows));
     if (windows == NULL)
         return UNROLL_OK;
     struct forecast *f = (struct forecast *)windows;

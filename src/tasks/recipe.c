@@ -71,7 +71,8 @@ static enum role role_of(const unroll_dataset *data, int index, const struct rec
 {
     const struct column *column = &data->column[index];
     bool all = options->target[0] == 0 || strcmp(options->target, "all") == 0;
-    if (index == data->group || index == data->time || column->of_sequence || column_channels(column) == 0)
+    if (index == data->group || index == data->time || column->of_sequence || column_channels(column) == 0 ||
+        strcmp(column->name, options->ignored) == 0)
         return ROLE_NONE;
     if (is_listed(options->known, column->name))
         return ROLE_KNOWN;
@@ -406,6 +407,16 @@ static json_t *groups_to_json(const struct recipe *recipe)
     return groups;
 }
 
+/* The schema's list of the columns that are forecast. */
+static json_t *targets_to_json(const struct recipe *recipe)
+{
+    json_t *names = json_array();
+    for (int i = 0; i < recipe->targets; i++)
+        if (i == 0 || strcmp(recipe->channel[i].column, recipe->channel[i - 1].column) != 0)
+            json_array_append_new(names, json_string(recipe->channel[i].column));
+    return names;
+}
+
 json_t *recipe_to_json(const struct recipe *recipe)
 {
     json_t *channels = json_array();
@@ -413,11 +424,11 @@ json_t *recipe_to_json(const struct recipe *recipe)
         json_array_append_new(channels, json_pack("{s:s, s:i, s:s, s:o}", "column", recipe->channel[i].column, "part",
                                                   recipe->channel[i].in.part, "name", recipe->channel[i].name, "scale",
                                                   scale_to_json(&recipe->channel[i].scale)));
-    json_t *json =
-        json_pack("{s:i, s:i, s:i, s:i, s:b, s:f, s:i, s:i, s:i, s:i, s:o}", "horizon", recipe->horizon, "patch",
-                  recipe->patch, "patches", recipe->patches, "season", recipe->season, "masks", recipe->masks,
-                  "seconds", recipe->interval.seconds, "months", recipe->interval.months, "targets", recipe->targets,
-                  "past", recipe->past, "known", recipe->known, "channels", channels);
+    json_t *json = json_pack("{s:i, s:i, s:i, s:i, s:b, s:f, s:i, s:i, s:i, s:i, s:o, s:o}", "horizon", recipe->horizon,
+                             "patch", recipe->patch, "patches", recipe->patches, "season", recipe->season, "masks",
+                             recipe->masks, "seconds", recipe->interval.seconds, "months", recipe->interval.months,
+                             "forecast", recipe->targets, "past", recipe->past, "known", recipe->known, "channels",
+                             channels, "targets", targets_to_json(recipe));
     if (json && recipe->of_group)
         json_object_set_new(json, "groups", groups_to_json(recipe));
     if (json && recipe->notes[0])
@@ -460,8 +471,8 @@ static unroll_status fields_from_json(const json_t *json, struct recipe *recipe)
         const char *name;
         int64_t min;
         int *value;
-    } field[] = {{"horizon", 1, &recipe->horizon}, {"patch", 1, &recipe->patch},     {"patches", 1, &recipe->patches},
-                 {"season", 1, &recipe->season},   {"targets", 1, &recipe->targets}, {"past", 0, &recipe->past},
+    } field[] = {{"horizon", 1, &recipe->horizon}, {"patch", 1, &recipe->patch},      {"patches", 1, &recipe->patches},
+                 {"season", 1, &recipe->season},   {"forecast", 1, &recipe->targets}, {"past", 0, &recipe->past},
                  {"known", 0, &recipe->known}};
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
         int64_t value;

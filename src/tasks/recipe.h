@@ -39,7 +39,14 @@ struct recipe {
 struct recipe_options {
     double horizon, context, season; /* in steps of the series; 0: chosen */
     char target[256], known[256];    /* names with ';' between; target "" or "all": all numbers */
+    char ignored[COLUMN_NAME];       /* a column that is not read */
 };
+
+/* Keys of options whose struct begins with these. */
+#define RECIPE_NUMBER(field, least, most)                                                                       \
+    {.name = #field, .min = (least), .max = (most), .offset = offsetof(struct recipe_options, field)}
+#define RECIPE_TEXT(key, field)                                                                                 \
+    {.name = key, .text = sizeof(((struct recipe_options *)0)->field), .offset = offsetof(struct recipe_options, field)}
 
 /* With all but patches and scales. Release with recipe_end. */
 unroll_status recipe_choose(const unroll_dataset *data, const struct recipe_options *options, struct recipe *recipe);

@@ -119,6 +119,21 @@ unroll_status schema_fit(unroll_model *model, const struct task *task, const str
     return status;
 }
 
+unroll_status schema_learn(unroll_model *model, const struct task *task, const struct part *validation)
+{
+    json_t *schema;
+    if (task->learn == NULL || model->schema == NULL)
+        return UNROLL_OK;
+    TRY(parse_json(model->schema, strlen(model->schema), where, &schema));
+    unroll_status status = task->learn(validation, json_object_get(schema, "task"));
+    char *text = status == UNROLL_OK ? json_dumps(schema, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    if (status == UNROLL_OK)
+        status = text ? model_set_schema(model, text) : fail(UNROLL_RESOURCE, "no memory for a schema");
+    free(text);
+    json_decref(schema);
+    return status;
+}
+
 bool schema_is_fit(const unroll_model *model, const struct task *task)
 {
     json_t *found = NULL;

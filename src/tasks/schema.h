@@ -10,6 +10,8 @@ struct schema schema_of_model(const unroll_model *model, struct schema_column *c
 /* The model keeps the task, and what it must know of the data to read such again and to answer: what the task finds in
  * the part that is trained on, a vocabulary. */
 unroll_status schema_fit(unroll_model *model, const struct task *task, const struct task_request *request);
+/* The model keeps what a validation has taught the task, too. */
+unroll_status schema_learn(unroll_model *model, const struct task *task, const struct part *validation);
 /* Has the task found what it must know, of a part that is trained on? After unroll_model_set_schema it has not. */
 bool schema_is_fit(const unroll_model *model, const struct task *task);
 /* What the task found, a new object; NULL: the model keeps nothing of a task. */

@@ -91,6 +91,9 @@ struct task {
     void (*observe)(struct part *, int64_t batch, const struct task_batch *, const float *results);
     /* Of the mean loss of a whole part; observed: of what observe saw, too, otherwise such metrics are NAN. */
     void (*score)(const struct part *, double loss, bool observed, unroll_evaluation *);
+    /* What observe saw of a whole validation may teach what answers need, such as a threshold: it is set in *schema,
+     * what fit found. NULL: nothing. */
+    unroll_status (*learn)(const struct part *, json_t *schema);
     /* Of what observe saw of a whole part, for people and plots: a confusion matrix, scores of each class; the
      * caller's. NULL: there is nothing. */
     json_t *(*details)(const struct part *);

@@ -83,7 +83,7 @@ static size_t find_origins(struct windows *w, size_t sequence, struct range rang
 {
     size_t patch = (size_t)w->recipe.patch, horizon = (size_t)w->recipe.horizon,
            whole = patch * (size_t)w->recipe.patches;
-    size_t least = range.to >= whole + horizon ? whole : patch;
+    size_t least = range.to >= whole + horizon && !w->short_ones ? whole : patch;
     size_t first = range.from > least ? range.from : least;
     if (w->which == PART_PREDICTED)
         first = range.to;
@@ -210,7 +210,7 @@ static unroll_status fill_in(const struct task_request *request, enum part_of wh
     return status;
 }
 
-unroll_status windows_open(const struct task_request *request, enum part_of which, size_t bytes,
+unroll_status windows_open(const struct task_request *request, enum part_of which, bool short_ones, size_t bytes,
                            struct windows **windows)
 {
     if (which == PART_TEST && !request->test.data && request->test.count == 0 && !(request->test.share > 0))
@@ -221,6 +221,7 @@ unroll_status windows_open(const struct task_request *request, enum part_of whic
     struct windows *made = allocate_zeroed(1, bytes);
     if (made == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a part of a forecast");
+    made->short_ones = short_ones;
     unroll_status status = fill_in(request, which, made);
     if (status != UNROLL_OK) {
         windows_end(&made->part);

@@ -10,6 +10,7 @@ struct windows {
     struct recipe recipe;
     struct loss_choice loss;
     enum part_of which;
+    bool short_ones;
     uint64_t seed;
     size_t origins; /* of all sequences */
     size_t *before; /* [sequences + 1] origins of the sequences before */
@@ -17,9 +18,10 @@ struct windows {
     size_t *limit;  /* [sequences] numbers from here on are not seen */
 };
 
-/* bytes: of the struct that begins with the windows. *windows
- * stays NULL if there is no such part. part_free is its end; it calls windows_end. */
-unroll_status windows_open(const struct task_request *request, enum part_of which, size_t bytes,
+/* short_ones: windows begin where there is one patch before them, though there are longer ones. bytes: of the struct
+ * that begins with the windows. *windows stays NULL if there is no such part. part_free is its end; it calls
+ * windows_end. */
+unroll_status windows_open(const struct task_request *request, enum part_of which, bool short_ones, size_t bytes,
                            struct windows **windows);
 void windows_end(struct part *part);
 

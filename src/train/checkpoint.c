@@ -301,7 +301,7 @@ static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
 
 /* What the files of a checkpoint are written from, whatever the trainer does then. */
 struct unroll_snapshot {
-    struct unroll_model model; /* the trainer's, but for the values, which are copies */
+    struct unroll_model model; /* the trainer's, but for values and schema, which are copies */
     struct kept kept;
     struct facts fields;
 };
@@ -389,6 +389,7 @@ void snapshot_free(struct unroll_snapshot *snapshot)
     if (snapshot == NULL)
         return;
     release(snapshot->model.values);
+    release(snapshot->model.schema);
     kept_free(&snapshot->kept);
     release(snapshot);
 }
@@ -401,6 +402,7 @@ static unroll_status snapshot_new(unroll_trainer *trainer)
         return UNROLL_OK;
     TRY(ALLOCATE(made, 1, "for a checkpoint"));
     made->model = *trainer->model;
+    made->model.schema = NULL;
     made->model.values = allocate_zeroed(made->model.count, sizeof *made->model.values);
     unroll_status status =
         made->model.values ? kept_new(trainer, &made->kept)
@@ -442,6 +444,7 @@ unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot *
     TRY(unroll_comm_agree(trainer->config.machine.comm, snapshot_new(trainer)));
     TRY(unroll_session_pull(trainer->session));
     TRY(read_session(trainer->session, &trainer->snapshot->kept));
+    TRY(model_set_schema(&trainer->snapshot->model, trainer->model->schema));
     *snapshot = trainer->snapshot;
     memcpy((*snapshot)->model.values, trainer->model->values, trainer->model->count * sizeof(float));
     describe_trainer(trainer, &(*snapshot)->fields);

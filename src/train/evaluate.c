@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "model/model.h"
+#include "tasks/schema.h"
 #include "train/feed.h"
 #include "train/shapes.h"
 
@@ -150,6 +151,11 @@ unroll_status evaluator_answer(struct evaluator *evaluator, unroll_status (*take
         TRY(evaluator->task->answer(evaluator->part, number, &filled->arrays, evaluator->observed, take, arg));
     }
     return UNROLL_OK;
+}
+
+unroll_status evaluator_learn(const struct evaluator *evaluator, unroll_model *model)
+{
+    return schema_learn(model, evaluator->task, evaluator->part);
 }
 
 unroll_status evaluator_details(const struct evaluator *evaluator, char **details)

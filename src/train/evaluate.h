@@ -14,6 +14,8 @@ unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *),
 /* Gives take the answer to each example, in their order, until it returns another status than UNROLL_OK. */
 unroll_status evaluator_answer(struct evaluator *evaluator, unroll_status (*take)(void *arg, json_t *answer),
                                void *arg);
+/* The model learns what the task makes of what was observed of a whole part (struct task, learn). */
+unroll_status evaluator_learn(const struct evaluator *evaluator, unroll_model *model);
 /* Of what was observed of a whole part: one JSON object, free() it; NULL: the task has nothing to tell. */
 unroll_status evaluator_details(const struct evaluator *evaluator, char **details);
 void evaluator_describe(const struct evaluator *evaluator, double loss, unroll_evaluation *described);

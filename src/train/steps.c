@@ -151,6 +151,7 @@ unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_
     TRY(evaluator_run(trainer->evaluator, goes_on, data, found));
     if (isnan(found->loss))
         return UNROLL_OK;
+    TRY(evaluator_learn(trainer->evaluator, trainer->model));
     take_validation(&trainer->state, found);
     if (trainer->state.since_best > 0)
         return UNROLL_OK;

@@ -1,0 +1,465 @@
+/* The task anomaly: steps of series that are not as those that were trained on. A forecast of one step is trained (on
+ * data that are normal, or nearly); a step's score is the residual that is the largest among the targets, in standard
+ * deviations of the validation's residuals, and beyond a quantile of the validation's scores it is an anomaly. So a
+ * validation is needed, and the model's schema keeps what it taught. A column that labels anomalies is only compared
+ * with: neither read nor needed. The floor is the residual of repeating the step before. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "tasks/schema.h"
+#include "tasks/task_table.h"
+#include "tasks/windows.h"
+
+struct options {
+    struct recipe_options of_series; /* `ignored` is the label */
+    double quantile;
+};
+
+static const struct key anomaly_keys[] = {
+    RECIPE_NUMBER(context, 1, 1 << 20),
+    RECIPE_NUMBER(season, 1, 1 << 16),
+    RECIPE_TEXT("target", target),
+    RECIPE_TEXT("known", known),
+    RECIPE_TEXT("label", ignored),
+    {.name = "quantile", .min = 0.5, .max = 0.9999999, .offset = offsetof(struct options, quantile)},
+    {0}};
+
+/* A step that has been scored. */
+struct scored {
+    double score;
+    bool label;
+};
+
+struct anomaly {
+    struct windows w;
+    float *residual;   /* [windows] scaled: truth - forecast; NaN: not known */
+    double floor;      /* mean square of the residual of the step before, scaled */
+    double *deviation; /* [targets] of residuals; NULL: no validation has taught them */
+    double threshold, quantile;
+    const struct column *label; /* NULL: the data have none */
+    struct scored *scored;      /* [origins], sorted by score: room for the metrics */
+};
+
+static int suits_anomaly(const unroll_dataset *data, char why[TASK_WHY])
+{
+    (void)data, (void)why; /* who wants it says so: a table of numbers is rather forecast */
+    return 0;
+}
+
+static const char *anomaly_item(const unroll_dataset *data)
+{
+    (void)data;
+    return "steps";
+}
+
+static unroll_status choose(const unroll_dataset *data, const char *options, struct options *read,
+                            struct recipe *recipe)
+{
+    *read = (struct options){.quantile = 0.999};
+    TRY(key_values_read(options, "the task anomaly", anomaly_keys, read));
+    read->of_series.horizon = 1;
+    if (read->of_series.ignored[0] && dataset_named(data, read->of_series.ignored) == NULL)
+        return fail(UNROLL_DATA, "'%s' has no column '%s', which is to label anomalies; fix: another label", data->name,
+                    read->of_series.ignored);
+    return recipe_choose(data, &read->of_series, recipe);
+}
+
+static unroll_status anomaly_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+                                     unroll_task_defaults *defaults)
+{
+    static const char *const of_one[] = {"huber", "mse", "mae"};
+    struct options read;
+    struct recipe recipe;
+    bool known = spec->loss == NULL;
+    spec->loss = spec->loss ? spec->loss : "huber";
+    for (size_t i = 0; i < 3; i++) known |= strcmp(spec->loss, of_one[i]) == 0;
+    if (!known)
+        return fail(UNROLL_USAGE, "loss = '%s' is none of the task anomaly; fix: huber, mse or mae", spec->loss);
+    TRY(choose(data, options, &read, &recipe));
+    unroll_status status = windows_network(&recipe, spec, defaults);
+    recipe_end(&recipe);
+    return status;
+}
+
+static unroll_status anomaly_fit(const struct task_request *request, json_t **schema)
+{
+    struct options read;
+    struct recipe recipe;
+    TRY(choose(request->data, request->options, &read, &recipe));
+    unroll_status status = recipe_measure(request, &read.of_series, &recipe);
+    if (status == UNROLL_OK)
+        *schema = recipe_to_json(&recipe);
+    recipe_end(&recipe);
+    TRY(status);
+    if (*schema == NULL || json_object_set_new(*schema, "quantile", json_real(read.quantile)) != 0 ||
+        json_object_set_new(*schema, "label", json_string(read.of_series.ignored)) != 0)
+        return fail(UNROLL_RESOURCE, "no memory for a schema");
+    return UNROLL_OK;
+}
+
+static unroll_status anomaly_check(const unroll_model *model, const unroll_dataset *data)
+{
+    (void)data; /* windows_open looks for its columns */
+    if (model->tokens || model->loss.index < 0)
+        return fail(UNROLL_USAGE, "the model forecasts no numbers; fix: a model of this task (unroll_task_network)");
+    return UNROLL_OK;
+}
+
+/* ---- opening ---- */
+
+static void anomaly_end(struct part *part)
+{
+    struct anomaly *a = (struct anomaly *)part;
+    release(a->residual);
+    release(a->deviation);
+    release(a->scored);
+    windows_end(part);
+}
+
+static unroll_status read_schema(const unroll_model *model, struct anomaly *a)
+{
+    json_t *json;
+    TRY(schema_task(model, &json));
+    const json_t *deviations = json_object_get(json, "deviations");
+    const char *label = json_string_value(json_object_get(json, "label"));
+    unroll_status status = UNROLL_OK;
+    a->quantile = json_number_value(json_object_get(json, "quantile"));
+    a->threshold = json_number_value(json_object_get(json, "threshold"));
+    a->label = label && *label ? dataset_named(a->w.recipe.data, label) : NULL;
+    if (deviations)
+        status = ALLOCATE(a->deviation, (size_t)a->w.recipe.targets, "for deviations");
+    for (int i = 0; status == UNROLL_OK && deviations && i < a->w.recipe.targets; i++)
+        a->deviation[i] = json_number_value(json_array_get(deviations, (size_t)i));
+    json_decref(json);
+    return status;
+}
+
+/* The mean square of what repeating the step before is off by. */
+static double find_floor(const struct anomaly *a)
+{
+    const struct recipe *recipe = &a->w.recipe;
+    double sum = 0, count = 0;
+    for (size_t i = 0; i < windows_count(&a->w); i++) {
+        struct window window = windows_item(&a->w, i);
+        const struct channel *channel = &recipe->channel[window.target].in;
+        const struct scale *scale = recipe_scale(recipe, window.sequence, window.target);
+        size_t at = recipe->data->begin[window.sequence] + window.origin;
+        int64_t before = seasonal_step(channel, recipe->data, window.sequence, window.origin, 0, 1);
+        double truth = scaled(scale, channel_at(channel, window.sequence, at));
+        if (before < 0 || isnan(truth))
+            continue;
+        double error = truth - scaled(scale, channel_at(channel, window.sequence, (size_t)before));
+        sum += error * error;
+        count++;
+    }
+    return count > 0 ? sum / count : (double)NAN;
+}
+
+static unroll_status fill_in(const struct task_request *request, enum part_of which, struct anomaly *a)
+{
+    TRY(read_schema(request->model, a));
+    if (which == PART_TRAINING)
+        return UNROLL_OK;
+    if (which == PART_PREDICTED && a->deviation == NULL)
+        return fail(UNROLL_USAGE, "no validation has taught the model what is an anomaly; fix: train it with one");
+    TRY(ALLOCATE(a->residual, windows_count(&a->w), "for %zu residuals", windows_count(&a->w)));
+    TRY(ALLOCATE(a->scored, a->w.origins, "for %zu scores", a->w.origins));
+    if (which != PART_PREDICTED)
+        a->floor = find_floor(a);
+    return UNROLL_OK;
+}
+
+/* Predicted are all steps that have a patch before them. */
+static unroll_status anomaly_open(const struct task_request *request, enum part_of which, struct part **part)
+{
+    struct windows *windows = NULL;
+    TRY(windows_open(request, which == PART_PREDICTED ? PART_ALL : which, part_is_all(which), sizeof(struct anomaly),
+                     &windows));
+    if (windows == NULL)
+        return UNROLL_OK;
+    windows->part.end = anomaly_end;
+    unroll_status status = fill_in(request, which, (struct anomaly *)windows);
+    if (status != UNROLL_OK) {
+        part_free(&windows->part);
+        return status;
+    }
+    *part = &windows->part;
+    return UNROLL_OK;
+}
+
+/* ---- scores ---- */
+
+static double forecast_of(const struct anomaly *a, const float *results, const struct window *window, int row)
+{
+    size_t at = (size_t)(window->steps - 1) * (size_t)a->w.part.shape->rows + (size_t)row;
+    return loss_estimate(&a->w.loss, results + at) + recipe_level(&a->w.recipe, window);
+}
+
+static double truth_of(const struct anomaly *a, const struct window *window)
+{
+    const struct recipe *recipe = &a->w.recipe;
+    return scaled(recipe_scale(recipe, window->sequence, window->target),
+                  channel_at(&recipe->channel[window->target].in, window->sequence,
+                             recipe->data->begin[window->sequence] + window->origin));
+}
+
+static void anomaly_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
+{
+    struct anomaly *a = (struct anomaly *)part;
+    struct window window;
+    (void)batch;
+    for (int row = 0; row < part->shape->rows && windows_at(&a->w, 0, number, row, &window); row++)
+        a->residual[number * part->shape->rows + row] =
+            (float)(truth_of(a, &window) - forecast_of(a, results, &window, row));
+}
+
+/* Does the column of labels say so? A number other than 0, a category other than those that say no. */
+static bool is_labelled(const struct anomaly *a, size_t origin)
+{
+    static const char *const no[] = {"", "0", "no", "false", "normal", "ok", "n", "-"};
+    const struct column *label = a->label;
+    if (label == NULL)
+        return false;
+    struct window window = windows_item(&a->w, origin * (size_t)a->w.recipe.targets);
+    size_t step = a->w.recipe.data->begin[window.sequence] + window.origin;
+    if (label->type == COLUMN_NUMBERS)
+        return label->numbers[step * (size_t)label->width] > 0;
+    int32_t id = label->type == COLUMN_CATEGORY ? column_id(label, step) : -1;
+    for (size_t i = 0; id >= 0 && i < sizeof no / sizeof *no; i++)
+        if (strcasecmp(label->vocabulary[id], no[i]) == 0)
+            return false;
+    return id >= 0;
+}
+
+/* The largest residual of an origin in deviations, and whose; NaN: none is known. */
+static double score_of(const float *residual, const double *deviation, int targets, int *which)
+{
+    double score = NAN;
+    for (int i = 0; i < targets; i++) {
+        double one = fabs((double)residual[i]) / deviation[i];
+        if (isnan(one) || one <= score)
+            continue;
+        score = one;
+        *which = i;
+    }
+    return score;
+}
+
+static int compare_scores(const void *a, const void *b)
+{
+    double x = ((const struct scored *)a)->score, y = ((const struct scored *)b)->score;
+    return (x > y) - (x < y);
+}
+
+/* The scores of all origins that have one, sorted; of normal ones alone if it is said so. */
+static size_t collect(const struct anomaly *a, const double *deviation, bool normal_alone)
+{
+    size_t count = 0;
+    int which;
+    for (size_t i = 0; i < a->w.origins; i++) {
+        size_t targets = (size_t)a->w.recipe.targets;
+        double score = score_of(a->residual + i * targets, deviation, (int)targets, &which);
+        bool label = is_labelled(a, i);
+        if (!isnan(score) && !(normal_alone && label))
+            a->scored[count++] = (struct scored){score, label};
+    }
+    qsort(a->scored, count, sizeof *a->scored, compare_scores);
+    return count;
+}
+
+/* ---- what a validation teaches ---- */
+
+static void find_deviations(const struct anomaly *a, double *deviation)
+{
+    size_t targets = (size_t)a->w.recipe.targets;
+    for (size_t i = 0; i < targets; i++) {
+        double sum = 0, count = 0;
+        for (size_t origin = 0; origin < a->w.origins; origin++) {
+            double residual = (double)a->residual[origin * targets + i];
+            if (!isnan(residual) && !is_labelled(a, origin))
+                sum += residual * residual, count++;
+        }
+        deviation[i] = count > 0 && sum > 0 ? sqrt(sum / count) : 1;
+    }
+}
+
+static unroll_status anomaly_learn(const struct part *part, json_t *schema)
+{
+    const struct anomaly *a = (const struct anomaly *)part;
+    size_t targets = (size_t)a->w.recipe.targets;
+    json_t *deviations = json_array();
+    double *deviation;
+    TRY(ALLOCATE(deviation, targets, "for deviations"));
+    find_deviations(a, deviation);
+    size_t count = collect(a, deviation, true);
+    for (size_t i = 0; i < targets; i++) json_array_append_new(deviations, json_real(deviation[i]));
+    release(deviation);
+    size_t at = (size_t)(a->quantile * (double)count);
+    double threshold = count ? a->scored[at < count ? at : count - 1].score : INFINITY;
+    json_object_set_new(schema, "deviations", deviations);
+    json_object_set_new(schema, "threshold", json_real(isfinite(threshold) ? threshold : 1e30));
+    return UNROLL_OK;
+}
+
+/* ---- metrics ---- */
+
+struct detection {
+    double alarms, right, labels, count; /* steps beyond the threshold, of them labelled ones; labelled ones; all */
+    double auc;
+};
+
+/* scored [count] is sorted. The area under the ROC curve: how often a labelled step has the higher score; equal scores
+ * count half. */
+static struct detection detect(const struct scored *scored, size_t count, double threshold)
+{
+    struct detection d = {.count = (double)count};
+    double below = 0, wins = 0;
+    for (size_t i = 0, end; i < count; i = end) {
+        double labels = 0, others = 0;
+        for (end = i; end < count && scored[end].score == scored[i].score; end++)
+            scored[end].label ? labels++ : others++;
+        wins += labels * (below + others / 2);
+        below += others;
+        d.labels += labels;
+        if (scored[i].score > threshold)
+            d.alarms += labels + others, d.right += labels;
+    }
+    d.auc = wins / (d.labels * (d.count - d.labels));
+    return d;
+}
+
+static void anomaly_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
+{
+    const struct anomaly *a = (const struct anomaly *)part;
+    double sum = 0, count = 0;
+    for (size_t i = 0; observed && i < windows_count(&a->w); i++)
+        if (!isnan(a->residual[i]))
+            sum += (double)a->residual[i] * (double)a->residual[i], count++;
+    *evaluation = (unroll_evaluation){
+        .loss = loss,
+        .floor = a->floor,
+        .naive = "persistence",
+        .examples = (int64_t)a->w.origins,
+        .metrics = 1,
+        .metric = {{"mse", "mse ", "", 4, count > 0 ? sum / count : (double)NAN}},
+    };
+    if (a->deviation == NULL || !observed)
+        return;
+    struct detection d = detect(a->scored, collect(a, a->deviation, false), a->threshold);
+    double precision = d.right / d.alarms, recall = d.right / d.labels;
+    const unroll_metric more[] = {{"false_alarms", "", " false alarms", 5, (d.alarms - d.right) / (d.count - d.labels)},
+                                  {"auc", "auc ", "", 4, d.auc},
+                                  {"f1", "f1 ", "", 4, d.right > 0 ? 2 * precision * recall / (precision + recall) : 0},
+                                  {"precision", "precision ", "", 4, precision},
+                                  {"recall", "recall ", "", 4, recall}};
+    for (size_t i = 0; i < (d.labels > 0 ? 5 : 1); i++) evaluation->metric[evaluation->metrics++] = more[i];
+}
+
+/* ---- answers ---- */
+
+/* A row of the file: those that have too little before them have no score. */
+static json_t *answer_row(const struct anomaly *a, size_t sequence, size_t row, double score, int which)
+{
+    const struct recipe *recipe = &a->w.recipe;
+    const unroll_dataset *data = recipe->data;
+    size_t step = data->begin[sequence] + row;
+    char time[32];
+    json_t *answer = json_pack("{s:i}", "row", (int)step + 1);
+    if (data->time >= 0) {
+        interval_format(&recipe->interval, data->column[data->time].times[step], time);
+        json_object_set_new(answer, "time", json_string(time));
+    }
+    if (data->group >= 0)
+        json_object_set_new(answer, "group", json_string(windows_series(&a->w, sequence)));
+    json_object_set_new(answer, "score", isnan(score) ? json_null() : json_real(score));
+    json_object_set_new(answer, "anomaly", isnan(score) ? json_null() : json_boolean(score > a->threshold));
+    if (!isnan(score))
+        json_object_set_new(answer, "column", json_string(recipe->channel[which].name));
+    return answer;
+}
+
+static unroll_status give_row(const struct anomaly *a, size_t sequence, size_t row, double score, int which,
+                              unroll_status (*take)(void *arg, json_t *answer), void *arg)
+{
+    json_t *answer = answer_row(a, sequence, row, score, which);
+    unroll_status status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
+    json_decref(answer);
+    return status;
+}
+
+static unroll_status anomaly_answer(struct part *part, int64_t number, const struct task_batch *batch,
+                                    const float *results, unroll_status (*take)(void *arg, json_t *answer), void *arg)
+{
+    struct anomaly *a = (struct anomaly *)part;
+    int targets = a->w.recipe.targets, which = 0;
+    struct window window;
+    anomaly_observe(part, number, batch, results);
+    for (int row = 0; row < part->shape->rows && windows_at(&a->w, 0, number, row, &window); row++) {
+        size_t item = (size_t)(number * part->shape->rows + row), first = a->w.first[window.sequence];
+        for (size_t i = 0; window.target == 0 && window.origin == first && i < first; i++)
+            TRY(give_row(a, window.sequence, i, NAN, 0, take, arg));
+        if (window.target < targets - 1)
+            continue;
+        double score = score_of(a->residual + item + 1 - (size_t)targets, a->deviation, targets, &which);
+        TRY(give_row(a, window.sequence, window.origin, score, which, take, arg));
+    }
+    return UNROLL_OK;
+}
+
+/* "2020-01-03 11:00:00 4.21 anomaly load", "2020-01-03 12:00:00 0.37 -" */
+static void anomaly_line(const json_t *answer, FILE *to)
+{
+    const json_t *score = json_object_get(answer, "score"), *time = json_object_get(answer, "time");
+    const json_t *group = json_object_get(answer, "group");
+    if (time)
+        fprintf(to, "%s\t", json_string_value(time));
+    else
+        fprintf(to, "%lld\t", (long long)json_integer_value(json_object_get(answer, "row")));
+    if (group)
+        fprintf(to, "%s\t", json_string_value(group));
+    if (json_is_null(score))
+        fprintf(to, "-\t-\n");
+    else if (json_is_true(json_object_get(answer, "anomaly")))
+        fprintf(to, "%.3f\tanomaly %s\n", json_real_value(score), json_string_value(json_object_get(answer, "column")));
+    else
+        fprintf(to, "%.3f\t-\n", json_real_value(score));
+}
+
+/* The residuals of the first targets, in units, one behind the other: what plots draw. */
+static json_t *anomaly_details(const struct part *part)
+{
+    enum { TARGETS = 8, STEPS = 2000 };
+    const struct anomaly *a = (const struct anomaly *)part;
+    size_t targets = (size_t)a->w.recipe.targets, steps = a->w.origins < STEPS ? a->w.origins : STEPS;
+    json_t *residuals = json_array();
+    for (size_t i = 0; i < targets && i < TARGETS; i++) {
+        json_t *values = json_array();
+        for (size_t origin = a->w.origins - steps; origin < a->w.origins; origin++) {
+            size_t item = origin * targets + i;
+            double unit = recipe_scale(&a->w.recipe, windows_item(&a->w, item).sequence, (int)i)->deviation;
+            double residual = (double)a->residual[item] * unit;
+            json_array_append_new(values, isnan(residual) ? json_null() : json_real(residual));
+        }
+        json_array_append_new(residuals,
+                              json_pack("{s:s, s:o}", "target", a->w.recipe.channel[i].name, "values", values));
+    }
+    return json_pack("{s:o, s:f}", "residuals", residuals, "threshold", a->threshold);
+}
+
+const struct task task_anomaly = {.name = "anomaly",
+                                  .about = "steps of series that are not as others",
+                                  .keys = anomaly_keys,
+                                  .item = anomaly_item,
+                                  .suits = suits_anomaly,
+                                  .network = anomaly_network,
+                                  .fit = anomaly_fit,
+                                  .check = anomaly_check,
+                                  .open = anomaly_open,
+                                  .observe = anomaly_observe,
+                                  .score = anomaly_score,
+                                  .learn = anomaly_learn,
+                                  .details = anomaly_details,
+                                  .answer = anomaly_answer,
+                                  .line = anomaly_line};
