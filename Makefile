@@ -1,5 +1,5 @@
 # make              build/unroll and build/libunroll.a; CUDA=1: with the kernels for GPUs, as where a GPU is
-# make demo         installs what is needed, builds, trains a network on real text for a minute
+# make demo         installs what is needed, builds, trains on what Debian has: languages of words, and writing
 # make deps-all     installs the libraries that are used where they are found (unroll devices lists them)
 # make check        tests what `make` built, within 90 s; installs nothing
 # make test         installs what the tests need, builds and runs them; make test-long: those that take long, too
@@ -132,7 +132,10 @@ OPTIONAL = $(shell sed -n 's/.*\.package = "\([^"]*\)".*/\1/p' src/base/library.
 deps-all: deps
 	@tools/install.sh --optional $(OPTIONAL)
 
+# Dictionaries: without them the demo is shorter.
+DEMO_DATA = wamerican-small wfrench wngerman witalian wspanish wswedish
 demo: deps
+	@tools/install.sh --optional $(DEMO_DATA)
 	@echo 'building $B/unroll'
 	@$(MAKE) -s --no-print-directory -j$$(nproc) all
 	@tools/demo.sh $B

@@ -1,33 +1,64 @@
 #!/bin/sh
-# Training on text that every Debian has: its licences. Then what the best weights write, the curve, and how to go on.
-# Small batches, a high rate and dropout, because the text is short; as many epochs as still make it better: by the clock a
-# fast machine would go on at a high rate and learn the text by heart.
-# Usage: demo.sh BUILD_FOLDER       DEMO_SECONDS=N: for N seconds
+# What Debian has is learned twice: the language of a word, from its dictionaries, and writing, from its licences.
+# Each takes seconds. Without dictionaries (no network, no root) only the second. Ctrl-C saves and stops a training.
+# Usage: demo.sh BUILD_FOLDER       DEMO_SECONDS=N: each for N seconds
 build=${1:-build}
-text=$build/demo.txt
-run=$build/demo
+folder=$build/demo.data
+text=$folder/licences.txt
+limit=${DEMO_SECONDS:+--for ${DEMO_SECONDS}s}
+mkdir -p "$folder/languages"
+trap : INT                          # Ctrl-C is for the training; what comes after it is still said
+show() { echo; echo "\$ $*"; "$@"; }
+
+train() {                           # RUN OPTIONS...
+    run=$1
+    shift
+    show "$build/unroll" train "$@" $limit --out "$run" --overwrite
+    code=$?
+    if [ $code -eq 75 ]; then       # stopped and saved
+        echo "in this folder: $build/unroll train --resume $run"
+        exit 0
+    fi
+    [ $code -eq 0 ] || exit $code
+}
+
+# 3,000 words of each dictionary, evenly: a file a language, a line a word.
+words_of() {                        # LANGUAGE DICTIONARY [ENCODING]
+    rm -f "$folder/languages/$1.txt"
+    [ -f "/usr/share/dict/$2" ] || return
+    iconv -f "${3:-UTF-8}" -t UTF-8 "/usr/share/dict/$2" | awk 'length($0) > 3 && !/\x27/' >"$folder/all"
+    awk -v step="$(($(wc -l <"$folder/all") / 3000))" 'NR % step == 0' "$folder/all" | head -n 3000 >"$folder/languages/$1.txt"
+    rm "$folder/all"
+}
+words_of english american-english-small
+words_of french french
+words_of german ngerman
+words_of italian italian
+words_of spanish spanish
+words_of swedish swedish LATIN1
+
+if [ "$(find "$folder/languages" -name '*.txt' | wc -l)" -gt 1 ]; then
+    echo "Which language is a word of? 3,000 words of each, a tenth of them for a test."
+    train "$build/demo.languages" "$folder/languages" --test 0.1
+    printf '%s\n' Kartoffelsalat squelettique chiacchierare caballero thoughtful sjukhuset >"$folder/words.txt"
+    echo
+    echo "\$ $build/unroll predict $build/demo.languages $folder/words.txt | paste $folder/words.txt -"
+    "$build/unroll" predict "$build/demo.languages" "$folder/words.txt" | paste "$folder/words.txt" -
+fi
+
 find /usr/share/common-licenses -type f 2>/dev/null | LC_ALL=C sort | xargs -r cat | tr -s ' \t' ' ' | cat -s >"$text"
 if [ "$(wc -c <"$text")" -lt 100000 ]; then         # no Debian: our own sources and documents
     find README.md docs include src -type f \( -name '*.md' -o -name '*.[ch]' \) -exec cat {} + >"$text"
 fi
 
-length='--epochs 8'
-[ -z "${DEMO_SECONDS:-}" ] || length="--for ${DEMO_SECONDS}s"
-trap : INT                          # Ctrl-C is for the training; what comes after it is still said
-show() { echo; echo "\$ $*"; "$@"; }
-
-echo "A network that has never seen a word reads $text ($(($(wc -c <"$text") / 1000)) kB, licences) and writes"
-echo "every few seconds what it has learned so far. That takes ten seconds to a minute; Ctrl-C saves and stops it earlier."
-show "$build/unroll" train "$text" --cell gru --hidden 192 --dropout 0.4 --batch 16 --bptt 32 --lr 0.006 --warmup 80 \
-    $length --patience 10 --sample-every 3s --out "$run" --overwrite
-code=$?
-if [ $code -eq 75 ]; then           # stopped and saved
-    echo "in this folder: $build/unroll train --resume $run"
-    exit 0
-fi
-[ $code -eq 0 ] || exit $code
-show "$build/unroll" sample "$run" --prompt License --length 400 --temperature 0.6
-show "$build/unroll" plot "$run"
+# Small batches, a high rate and dropout, because the text is short; as many epochs as still make it better: by the clock
+# a fast machine would go on at a high rate and learn the text by heart.
 echo
-echo "Now with a text of yours:  $build/unroll train FILE --for 5m"
+echo "A network that has never seen a word reads $text ($(($(wc -c <"$text") / 1000)) kB) and learns to write."
+train "$build/demo" "$text" --cell gru --hidden 192 --dropout 0.4 --batch 16 --bptt 32 --lr 0.006 --warmup 80 \
+    $([ "$limit" ] || echo --epochs 8) --patience 10 --sample-every 3s
+show "$build/unroll" sample "$build/demo" --prompt License --length 400 --temperature 0.6
+show "$build/unroll" plot "$build/demo"
+echo
+echo "Now with data of yours:  $build/unroll inspect FILE  says what is in it and the command that learns it."
 echo "Until 'make install', the command is $build/unroll; '$build/unroll help' lists what it can do."
