@@ -144,6 +144,8 @@ static unroll_status make_network(struct training *t, unroll_model *first)
     if (first)
         TRY(spec_like(first, &spec));
     TRY(complain_library(unroll_task_network(text_of(s, OPTION_TASK), t->task_options, t->data, &spec, &of_task)));
+    if (*of_task.note)
+        say("note: %s", as_options(of_task.note));
     TRY(network_derive(s, &spec));
     TRY(derive_training(t, &of_task));
     TRY(complain_library(unroll_model_new(&spec, (uint64_t)integer_of(s, OPTION_SEED), &t->model)));

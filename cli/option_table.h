@@ -27,9 +27,10 @@ OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = task_names, .derived
        .group = "Data", .commands = IN(TRAIN), .doc = task_doc)
 OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file", .group = "Data",
        .scope = FREE, .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(INSPECT), .doc = "how DATA is read")
-OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "chars words blanks sets", .fallback = "chars",
+OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "auto chars words blanks sets", .fallback = "auto",
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
-       .doc = "of a text: characters; words; what is between blanks, as it is; sets of numbers, a line each")
+       .doc = "of a text: characters; words; what is between blanks, as it is; sets of numbers, a line each; auto: "
+              "characters, or words of a column of texts of 8 words or more")
 OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT), .with = OPTION_TOKENS,
        .with_values = "words blanks", .doc = "vocabulary size: the most frequent words of the text; others are <unk>")

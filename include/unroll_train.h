@@ -262,6 +262,7 @@ typedef struct unroll_task_defaults {
     const char *schedule; /* a name of unroll_schedule_name */
     double validation;    /* share that is validated on; 0 of data that are too few to hold some out */
     int patience;         /* epochs without a better validation after which training ends; 0: none ends it */
+    char note[200];       /* a sentence on what the user may want otherwise; "" */
 } unroll_task_defaults;
 
 UNROLL_API unroll_task_defaults unroll_task_defaults_default(void);

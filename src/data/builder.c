@@ -127,7 +127,10 @@ static unroll_status describe_draft(struct builder *b, struct draft *draft, bool
     column->of_sequence = of_sequence;
     column->width = width;
     column->type = type_of_cell(draft->cell);
-    column->kind = builder_wants_sets(b) ? UNROLL_WORDS : (unroll_token_kind)b->options->tokens;
+    const int tokens = b->options->tokens;
+    column->kind = builder_wants_sets(b)  ? UNROLL_WORDS
+                   : tokens == TOKENS_ANY ? UNROLL_CHARACTERS
+                                          : (unroll_token_kind)(tokens - TOKENS_ARE);
     if (draft->wish == WISH_SET && draft->cell == CELL_WORD)
         draft->cell = CELL_SET, column->type = COLUMN_SET, column->of_sequence = true;
     if (given) {

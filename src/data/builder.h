@@ -52,11 +52,13 @@ bool builder_reads_again(const struct builder *builder);
 
 /* ---- for reader_table.c ---- */
 
-enum { COLUMNS_TEXT = 1024, TOKENS_ARE_SETS = UNROLL_BLANKS + 1 };
+/* What `tokens` says: nothing, of which a text by itself is characters and a column by how long its cells are; a
+ * unroll_token_kind behind TOKENS_ARE; sets. */
+enum { COLUMNS_TEXT = 1024, TOKENS_ANY = 0, TOKENS_ARE = 1, TOKENS_ARE_SETS = TOKENS_ARE + UNROLL_BLANKS + 1 };
 
 /* What all readers take. */
 struct builder_options {
-    int tokens;                 /* unroll_token_kind, or TOKENS_ARE_SETS */
+    int tokens;                 /* TOKENS_.. */
     double vocab;               /* the most entries of a vocabulary of tokens; 0: not said */
     char columns[COLUMNS_TEXT]; /* "NAME=TYPE;NAME=TYPE": number category text time set ignore */
     char group[COLUMN_NAME], time[COLUMN_NAME];

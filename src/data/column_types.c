@@ -191,6 +191,9 @@ static bool are_answers(const struct vocabulary *v)
     return true;
 }
 
+/* Names and codes are read letter by letter; in longer texts words say more, and there are fewer of them to read. */
+enum { WORDS_OF_A_TEXT = 8 };
+
 static unroll_status conclude_strings(struct builder *b, struct draft *draft)
 {
     const struct survey *s = &draft->survey;
@@ -215,6 +218,8 @@ static unroll_status conclude_strings(struct builder *b, struct draft *draft)
     bool many_words = s->words >= 3 * strings;
     bool mostly_distinct = s->many || (4 * distinct > 3 * s->cells && !are_answers(draft->vocabulary));
     bool sets = (label && s->sets > 0) || (4 * s->sets >= s->cells && !many_words);
+    if (b->options->tokens == TOKENS_ANY && s->words >= WORDS_OF_A_TEXT * strings)
+        draft->column.kind = UNROLL_WORDS;
     draft->column.type = text                            ? COLUMN_TOKENS
                          : sets                          ? COLUMN_SET
                          : label                         ? COLUMN_CATEGORY

@@ -27,7 +27,7 @@ struct options {
 
 #define COMMON(field) offsetof(struct options, common.field)
 static const struct key common_keys[] = {
-    {.name = "tokens", .choices = "chars words blanks sets", .offset = COMMON(tokens)},
+    {.name = "tokens", .choices = "auto chars words blanks sets", .offset = COMMON(tokens)},
     {.name = "vocab", .min = 2, .max = 1 << 20, .offset = COMMON(vocab)},
     {.name = "columns", .text = COLUMNS_TEXT, .offset = COMMON(columns)},
     {.name = "group", .text = COLUMN_NAME, .offset = COMMON(group)},

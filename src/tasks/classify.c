@@ -63,6 +63,32 @@ static const char *item_steps(const unroll_dataset *data)
 
 /* ---- the network ---- */
 
+/* Classes that are rare beside others are easily never answered. */
+static unroll_status note_balance(const unroll_dataset *data, const struct column *target, char *note, size_t size)
+{
+    enum { OUT_OF_BALANCE = 10 };
+    const int classes = target->vocabulary_size;
+    int rarest = -1, most = 0;
+    int64_t *count;
+    TRY(ALLOCATE(count, (size_t)classes, "to count %d labels", classes));
+    for (size_t s = 0; s < data->sequences; s++) {
+        const int32_t label = category_of(data, target, s);
+        if (label >= 0)
+            count[label]++;
+    }
+    for (int i = 0; i < classes; i++) {
+        most = count[i] > count[most] ? i : most;
+        rarest = count[i] && (rarest < 0 || count[i] < count[rarest]) ? i : rarest;
+    }
+    if (rarest >= 0 && count[most] > OUT_OF_BALANCE * count[rarest])
+        snprintf(note, size,
+                 "there are %" PRId64 " of '%.40s' and %" PRId64
+                 " of '%.40s'; `class_weights` auto weighs rare labels more",
+                 count[most], target->vocabulary[most], count[rarest], target->vocabulary[rarest]);
+    release(count);
+    return UNROLL_OK;
+}
+
 static unroll_status classify_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
                                       unroll_task_defaults *defaults)
 {
@@ -84,7 +110,7 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
     if (spec->loss == NULL || target->type == COLUMN_SET)
         spec->loss = target->type == COLUMN_SET ? "bce" : "xent";
     sequence_defaults(data, defaults);
-    return UNROLL_OK;
+    return target->type == COLUMN_SET ? UNROLL_OK : note_balance(data, target, defaults->note, sizeof defaults->note);
 }
 
 /* ---- what the model keeps ---- */

@@ -102,6 +102,8 @@ void sequence_defaults(const unroll_dataset *data, unroll_task_defaults *default
     const double n = (double)data->sequences;
     *defaults = unroll_task_defaults_default();
     defaults->bptt = 0;
+    if (n < FEW)
+        defaults->learning_rate = 4e-3;
     defaults->batch = n < 128 ? 8 : n < 512 ? 16 : 32;
     defaults->epochs = UPDATES * defaults->batch / n;
     defaults->epochs = defaults->epochs < 10 ? 10 : defaults->epochs > 400 ? 400 : (int)defaults->epochs;
