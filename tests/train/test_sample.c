@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "check.h"
 #include "model/model.h"
+#include "unroll_train.h"
 #include "unroll.h"
 
 enum { SYMBOLS = 5, DRAWS = 20000 };
@@ -56,14 +57,15 @@ static struct written sample(unroll_model *model, const unroll_sample_config *co
     return written;
 }
 
-static void check_distribution(unroll_model *model, double temperature, int top_k)
+static void check_distribution(unroll_model *model, double temperature, int top_k, double top_p)
 {
     unroll_sample_config config = unroll_sample_default();
     double expected[SYMBOLS], sum = 0;
-    int kept = top_k ? top_k : SYMBOLS;
+    int kept = top_p < 1 ? 2 : top_k ? top_k : SYMBOLS;
     config.length = DRAWS;
     config.temperature = temperature;
-    config.top_k = top_k;
+    config.top_k = top_p < 1 ? 0 : top_k;
+    config.top_p = top_p;
     for (int i = 0; i < kept; i++) sum += expected[i] = pow(odds[i], 1 / temperature);
     struct written written = sample(model, &config);
     CHECK(written.total == DRAWS, "%d tokens", written.total);
@@ -78,12 +80,76 @@ static void check_distribution(unroll_model *model, double temperature, int top_
 static void test_distributions(void)
 {
     unroll_model *model = make_model(false);
-    check_distribution(model, 1, 0);
-    check_distribution(model, 0.5, 0);
-    check_distribution(model, 3, 0);
-    check_distribution(model, 1, 2);
-    check_distribution(model, 0.7, 3);
-    check_distribution(model, 1, 1);
+    check_distribution(model, 1, 0, 1);
+    check_distribution(model, 0.5, 0, 1);
+    check_distribution(model, 3, 0, 1);
+    check_distribution(model, 1, 2, 1);
+    check_distribution(model, 0.7, 3, 1);
+    check_distribution(model, 1, 1, 1);
+    check_distribution(model, 1, 2, 0.65); /* 0.4 is less, 0.4 + 0.3 is not */
+    unroll_model_free(model);
+}
+
+/* The likeliest of all texts of LENGTH tokens after a line end, by their numbers; its log-probability. */
+enum { LENGTH = 4, TEXTS = SYMBOLS * SYMBOLS * SYMBOLS * SYMBOLS };
+
+static double likeliest_text(unroll_model *model, char text[64])
+{
+    static int32_t tokens[LENGTH * TEXTS];
+    static float z[LENGTH * TEXTS * SYMBOLS];
+    unroll_session *session = NULL;
+    unroll_session_config config = unroll_session_default();
+    unroll_batch batch = {.size = sizeof batch, .tokens = tokens};
+    double best = -INFINITY;
+    config.steps = LENGTH, config.rows = TEXTS, config.machine.threads = 1;
+    MUST(unroll_session_new(model, &config, &session));
+    for (int i = 0; i < TEXTS; i++) {
+        tokens[i] = SYMBOLS - 1; /* the line end */
+        for (int t = 1, rest = i; t < LENGTH; t++, rest /= SYMBOLS) tokens[t * TEXTS + i] = rest % SYMBOLS;
+    }
+    MUST(unroll_forward(session, &batch));
+    MUST(unroll_read(session, "z", z, LENGTH * TEXTS * SYMBOLS));
+    for (int i = 0; i < TEXTS; i++) {
+        double score = 0;
+        for (int t = 0, rest = i; t < LENGTH; t++, rest /= SYMBOLS) {
+            const float *row = z + ((size_t)t * TEXTS + (size_t)i) * SYMBOLS;
+            double sum = 0;
+            for (int k = 0; k < SYMBOLS; k++) sum += exp((double)row[k]);
+            score += (double)row[rest % SYMBOLS] - log(sum);
+        }
+        if (score <= best)
+            continue;
+        best = score;
+        *text = '\0';
+        for (int t = 0, rest = i; t < LENGTH; t++, rest /= SYMBOLS) strcat(text, symbols[rest % SYMBOLS]);
+    }
+    unroll_session_free(session);
+    return best;
+}
+
+/* As wide as there are texts of a token less it finds the likeliest of all; of width 1 it is never drawing. */
+static void test_beam(void)
+{
+    unroll_model *model = make_model(true);
+    unroll_sample_config config = unroll_sample_default();
+    unroll_parameter parameter;
+    char best[64] = "";
+    for (int i = 0; i < unroll_model_parameters(model); i++) { /* far from uniform, so that texts differ */
+        MUST(unroll_model_parameter(model, i, &parameter));
+        int count = parameter.shape[0] * (parameter.rank > 1 ? parameter.shape[1] : 1);
+        for (int k = 0; k < count; k++) parameter.data[k] *= 6;
+    }
+    config.length = LENGTH;
+    likeliest_text(model, best);
+    config.beam = SYMBOLS * SYMBOLS * SYMBOLS;
+    struct written wide = sample(model, &config);
+    CHECK(strcmp(wide.first, best) == 0 && wide.total == LENGTH, "the likeliest is '%s', not '%s'", best, wide.first);
+    config.length = 12;
+    config.beam = 1;
+    struct written narrow = sample(model, &config);
+    config.beam = 0, config.temperature = 0;
+    struct written greedy = sample(model, &config);
+    CHECK(strcmp(narrow.first, greedy.first) == 0, "'%s' and '%s'", narrow.first, greedy.first);
     unroll_model_free(model);
 }
 
@@ -147,6 +213,12 @@ static void test_refusals(void)
     config.temperature = -1;
     check_refused(model, &config, UNROLL_USAGE, "temperature = -1");
     config = good;
+    config.top_p = 0;
+    check_refused(model, &config, UNROLL_USAGE, "top_p = 0");
+    config = good;
+    config.beam = 257;
+    check_refused(model, &config, UNROLL_USAGE, "beam = 257");
+    config = good;
     config.length = -1;
     check_refused(model, &config, UNROLL_USAGE, "length = -1");
     MUST(unroll_model_parameter(model, 0, &parameter));
@@ -158,6 +230,7 @@ static void test_refusals(void)
 int main(void)
 {
     test_distributions();
+    test_beam();
     test_seeds_and_prompts();
     test_the_caller_can_end_it();
     test_refusals();
