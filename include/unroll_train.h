@@ -234,6 +234,63 @@ UNROLL_API size_t unroll_dataset_tokens(const unroll_dataset *dataset, size_t fi
 /* What their numbers stand for; the array belongs to the data set. NULL: there is none. */
 UNROLL_API const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size);
 
+/* ---- data of one's own ---- */
+
+/* What a cell is handed as. */
+typedef enum unroll_cell {
+    UNROLL_CELL_TEXT,   /* anything: a number, a time, a category, a text, a set "a|b": found by content, or said by the
+                           option `columns` */
+    UNROLL_CELL_TOKENS, /* a text, which is cut into tokens; may be handed over piece by piece */
+    UNROLL_CELL_LABEL,  /* a category */
+    UNROLL_CELL_WORD,   /* a category of each step */
+    UNROLL_CELL_SET,    /* several of a vocabulary: "a|b", or a call for each */
+    UNROLL_CELL_NUMBERS
+} unroll_cell;
+
+/* What rows are handed to; it is alive as long as the function that gets it runs. Strings and numbers are copied. */
+typedef struct unroll_builder unroll_builder;
+
+/* Columns come first, in the same order in each run. name: at most 63 bytes of UTF-8. of_example 1: where rows are
+ * examples, one entry for each; 0: as many as the example has steps. width: of numbers, >= 1. *column: its number. */
+UNROLL_API unroll_status unroll_builder_column(unroll_builder *builder, const char *name, unroll_cell cell,
+                                               int of_example, int width, int *column);
+/* A cell of the current row, `length` bytes of UTF-8; of words and sets one more of them. */
+UNROLL_API unroll_status unroll_builder_text(unroll_builder *builder, int column, const char *bytes, size_t length);
+/* [entries, width] numbers: so many more steps of the current row, of one entry a row 1; NAN: missing. */
+UNROLL_API unroll_status unroll_builder_numbers(unroll_builder *builder, int column, const float *numbers,
+                                                size_t entries);
+/* A cell that no call has named is missing. */
+UNROLL_API unroll_status unroll_builder_end_row(unroll_builder *builder);
+/* Where rows are steps: the next begins another sequence. */
+UNROLL_API unroll_status unroll_builder_end_sequence(unroll_builder *builder);
+
+/* Hands all rows over. It is called two or three times (types are found, then vocabularies, then arrays filled) and
+ * must do the same each time. What a call of the builder refused it returns; what is not UNROLL_OK ends the making. */
+typedef unroll_status unroll_rows(void *arg, unroll_builder *builder);
+
+/* A data set of rows that a function hands over. rows_are_steps 1: each is a step of a series; 0: each is an example.
+ * config as in unroll_dataset_open; its reader does not count. */
+UNROLL_API unroll_status unroll_dataset_callback(unroll_rows *rows, void *arg, int rows_are_steps,
+                                                 const unroll_dataset_config *config, unroll_dataset **dataset);
+
+/* A column whose entries lie in an array, numbers or strings. */
+typedef struct unroll_array {
+    size_t size; /* sizeof(unroll_array) */
+    const char *name;
+    unroll_cell cell;           /* of strings */
+    int of_example;             /* 1: an entry for each example; 0: one for each step */
+    const float *numbers;       /* [entries, width], or NULL: */
+    int width;                  /* >= 1 */
+    const char *const *strings; /* [entries] of UTF-8, each ended by zero; NULL in it: missing */
+} unroll_array;
+
+/* A data set of arrays, which are copied. lengths: [examples] steps of each; NULL: all steps are one series of so many
+ * (`examples`). A text (UNROLL_CELL_TOKENS) is one string of an example and makes its steps: lengths are then 0 or as
+ * many as its tokens. */
+UNROLL_API unroll_status unroll_dataset_from_arrays(const unroll_array *arrays, int count, const int64_t *lengths,
+                                                    int64_t examples, const unroll_dataset_config *config,
+                                                    unroll_dataset **dataset);
+
 /* What it is, as the text of a JSON object: "rows" ("steps" or "examples"), "sequences", "steps", "lengths", "group",
  * "time", "columns" (each with "name", "type", "of", "missing" and ranges or the most frequent entries), "notes",
  * "first" rows. The caller gives *json to free(). */

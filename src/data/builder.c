@@ -157,7 +157,7 @@ static unroll_status add_draft(struct builder *b, const char *name, enum cell ce
         b->drafts_room = room;
     }
     struct draft *draft = &b->draft[b->drafts++];
-    *draft = (struct draft){.cell = cell, .given = find_given(b, name, b->drafts - 1)};
+    *draft = (struct draft){.cell = cell, .told = cell, .given = find_given(b, name, b->drafts - 1)};
     draft->column.place = b->drafts - 1;
     if (draft->given)
         memcpy(draft->column.name, draft->given->name, sizeof draft->column.name);
@@ -178,7 +178,7 @@ static unroll_status add_draft(struct builder *b, const char *name, enum cell ce
     return describe_draft(b, draft, of_sequence, width);
 }
 
-static void put_missing(struct builder *b, struct draft *draft);
+static unroll_status put_missing(struct builder *b, struct draft *draft);
 
 /* One that comes late is missing in the rows before. */
 unroll_status builder_column(struct builder *b, const char *name, enum cell cell, bool of_sequence, int width,
@@ -190,13 +190,21 @@ unroll_status builder_column(struct builder *b, const char *name, enum cell cell
     draft->entries = 0;
     if (!draft->ignored && (draft->cell == CELL_TEXT || draft->column.type != COLUMN_TOKENS))
         for (size_t i = 0, n = draft->column.of_sequence || b->open ? b->rows : b->steps; i < n; i++)
-            put_missing(b, draft);
+            TRY(put_missing(b, draft));
     draft->row_entries = 0;
     *column = b->next_column++;
     return UNROLL_OK;
 }
 
 /* ---- cells ---- */
+
+unroll_status draft_check_room(struct builder *b, const struct draft *draft, size_t entries)
+{
+    if (b->run != RUN_FILL || entries <= draft->room - draft->filled)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA, "%s: there are others than a moment ago; fix: read them when they don't change",
+                builder_place(b));
+}
 
 void draft_put_id(struct draft *draft, int32_t id)
 {
@@ -243,6 +251,7 @@ static unroll_status meet_stranger(struct builder *b, struct draft *draft, const
 static unroll_status take_category(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     int32_t id = VOCABULARY_NONE;
+    TRY(draft_check_room(b, draft, 1));
     bool missing = draft->cell == CELL_TEXT ? cell_is_missing(bytes, length) : length == 0;
     draft->entries++;
     draft->row_entries++;
@@ -259,6 +268,7 @@ static unroll_status take_number(struct builder *b, struct draft *draft, const c
 {
     bool time = draft->column.type == COLUMN_TIME;
     double value = NAN;
+    TRY(draft_check_room(b, draft, 1));
     draft->entries++;
     draft->row_entries++;
     if (b->run != RUN_FILL)
@@ -297,6 +307,7 @@ static unroll_status take_set(struct builder *b, struct draft *draft, const char
     if (draft->cell == CELL_TEXT && cell_is_missing(bytes, length))
         return UNROLL_OK;
     if (draft->row_entries == 0) {
+        TRY(draft_check_room(b, draft, 1));
         draft->entries++;
         draft->row_entries++;
         draft->filled += b->run == RUN_FILL;
@@ -335,6 +346,7 @@ unroll_status builder_numbers(struct builder *b, int which, const float *numbers
     size_t width = (size_t)draft->column.width;
     if (draft->ignored)
         return UNROLL_OK;
+    TRY(draft_check_room(b, draft, entries));
     if (b->run == RUN_FILL) {
         memcpy((float *)draft->array + draft->filled * width, numbers, entries * width * sizeof(float));
         draft->filled += entries;
@@ -346,22 +358,24 @@ unroll_status builder_numbers(struct builder *b, int which, const float *numbers
 
 /* ---- rows ---- */
 
-static void put_missing(struct builder *b, struct draft *draft)
+static unroll_status put_missing(struct builder *b, struct draft *draft)
 {
+    TRY(draft_check_room(b, draft, 1));
     draft->entries++;
     draft->row_entries++;
     if (b->run != RUN_FILL)
-        return;
+        return UNROLL_OK;
     if (has_ids(draft)) {
         draft_put_id(draft, VOCABULARY_NONE);
-        return;
+        return UNROLL_OK;
     }
     if (draft->column.type == COLUMN_TIME) {
         ((double *)draft->array)[draft->filled++] = NAN;
-        return;
+        return UNROLL_OK;
     }
     float *to = (float *)draft->array + draft->filled++ * (size_t)draft->column.width;
     for (int i = 0; i < draft->column.width; i++) to[i] = NAN;
+    return UNROLL_OK;
 }
 
 /* How many steps the row has, by the columns that have some. */
@@ -403,7 +417,7 @@ static unroll_status end_cells(struct builder *b)
         bool text = draft->column.type == COLUMN_TOKENS && !undecided;
         if (draft->ignored)
             continue;
-        while (draft->row_entries < wanted && !text) put_missing(b, draft);
+        while (draft->row_entries < wanted && !text) TRY(put_missing(b, draft));
         if (draft->row_entries != wanted)
             return fail(UNROLL_DATA, "%s has %zu entries where %zu should be", draft_place(b, draft),
                         draft->row_entries, wanted);
@@ -415,6 +429,9 @@ static unroll_status end_cells(struct builder *b)
 
 static unroll_status end_sequence(struct builder *b)
 {
+    if (b->run == RUN_FILL && b->sequences == b->sequences_room)
+        return fail(UNROLL_DATA, "%s: there are others than a moment ago; fix: read them when they don't change",
+                    builder_place(b));
     b->sequences++;
     if (b->run == RUN_FILL)
         b->begin[b->sequences] = b->steps;
@@ -437,13 +454,14 @@ unroll_status builder_end_sequence(struct builder *b)
 /* ---- beginning and end ---- */
 
 unroll_status builder_new(const char *name, const struct builder_options *options, const struct schema *schema,
-                          struct builder **builder)
+                          struct data_cache *cache, struct builder **builder)
 {
     struct builder *made;
     TRY(ALLOCATE(made, 1, "to read '%.*s'", NAME_SHOWN, name));
     made->name = name;
     made->options = options;
     made->schema = schema;
+    made->cache = cache;
     made->group = made->time = -1;
     *builder = made;
     return UNROLL_OK;
@@ -456,13 +474,13 @@ void builder_free(struct builder *b)
     for (int i = 0; i < b->drafts; i++) {
         struct draft *draft = &b->draft[i];
         vocabulary_free(draft->vocabulary);
-        release(draft->array);
+        release(b->cached ? NULL : draft->array);
         release(draft->pending);
         release(draft->column.vocabulary);
         release(draft->column.strings);
     }
     release(b->draft);
-    release(b->begin);
+    release(b->cached ? NULL : b->begin);
     release(b->notes);
     release(b);
 }

@@ -64,9 +64,11 @@ struct builder_options {
     char group[COLUMN_NAME], time[COLUMN_NAME];
 };
 
-/* name: of the data, for messages; borrowed, as the schema is. */
+struct data_cache;
+
+/* name: of the data, for messages; borrowed, as the schema is. cache: where large arrays go, or NULL. */
 unroll_status builder_new(const char *name, const struct builder_options *options, const struct schema *schema,
-                          struct builder **builder);
+                          struct data_cache *cache, struct builder **builder);
 /* The reader has run once. *again: it must run again. */
 unroll_status builder_end_run(struct builder *builder, bool *again);
 /* After the last run. */

@@ -204,25 +204,91 @@ static size_t entry_bytes(const struct draft *draft)
                                              : (size_t)draft->column.width * sizeof(float);
 }
 
-static unroll_status begin_filling(struct builder *b)
+/* All arrays, where each belongs, and how many bytes it has; the first is `begin`. */
+struct arrays {
+    struct draft **draft; /* [count], of `begin` NULL */
+    size_t *bytes, all, strings;
+    void **array;
+    int count;
+};
+
+static void release_arrays(struct arrays *a)
 {
-    size_t sequences = b->sequences, columns = 0;
+    release(a->draft);
+    release(a->bytes);
+    release(a->array);
+}
+
+static void list_array(struct arrays *a, struct draft *draft, size_t entries, size_t each)
+{
+    a->draft[a->count] = draft;
+    a->bytes[a->count++] = entries * each;
+    a->all += entries * each;
+}
+
+static void list_arrays(struct builder *b, struct arrays *a)
+{
+    size_t sequences = b->sequences;
+    if (b->layout == ROWS_ARE_STEPS && !b->sequences_ended)
+        sequences = b->group >= 0 ? (size_t)vocabulary_size(b->draft[b->group].vocabulary) : 1;
+    list_array(a, NULL, sequences + 1, sizeof *b->begin);
     for (int i = 0; i < b->drafts; i++) {
         struct draft *draft = &b->draft[i];
         if (draft->ignored)
             continue;
-        columns++;
-        if (has_vocabulary(draft))
-            TRY(end_vocabulary(b, draft));
-        draft->array = allocate_zeroed(draft->entries, entry_bytes(draft));
-        if (draft->array == NULL)
-            return fail(UNROLL_RESOURCE, "no memory for %zu entries of '%s'", draft->entries, draft->column.name);
+        list_array(a, draft, draft->entries, entry_bytes(draft));
+        for (int v = 0; v < draft->column.vocabulary_size; v++)
+            a->strings += 6 * strlen(draft->column.vocabulary[v]) + 8; /* as JSON in JSON */
+    }
+}
+
+static unroll_status allocate_arrays(struct builder *b, struct arrays *a)
+{
+    b->cached = cache_wants(b->cache, a->all);
+    if (b->cached) {
+        TRY(cache_begin(b->cache, a->bytes, a->count, 2 * a->strings, a->array));
+        TRY(builder_note(b,
+                         "the data are large: parsed once, they are kept in '%.300s' (%zu MB), so that they need no "
+                         "memory; UNROLL_CACHE in the environment names another folder",
+                         cache_path(b->cache), a->all >> 20));
+    }
+    for (int i = 0; i < a->count; i++) {
+        if (!b->cached && (a->array[i] = allocate_zeroed(a->bytes[i], 1)) == NULL)
+            return fail(UNROLL_RESOURCE, "no memory for the %zu bytes of '%.*s'", a->all, NAME_SHOWN, b->name);
+        if (a->draft[i]) {
+            a->draft[i]->array = a->array[i];
+            a->draft[i]->room = a->draft[i]->entries;
+        } else {
+            b->begin = a->array[i];
+            b->sequences_room = a->bytes[i] / sizeof *b->begin - 1;
+        }
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status begin_filling(struct builder *b)
+{
+    struct arrays a = {0};
+    int columns = 0;
+    for (int i = 0; i < b->drafts; i++) {
+        columns += !b->draft[i].ignored;
+        if (!b->draft[i].ignored && has_vocabulary(&b->draft[i]))
+            TRY(end_vocabulary(b, &b->draft[i]));
     }
     if (columns == 0)
         return fail(UNROLL_DATA, "'%.*s' has no column that can be used; fix: see `columns`", NAME_SHOWN, b->name);
-    if (b->layout == ROWS_ARE_STEPS && !b->sequences_ended)
-        sequences = b->group >= 0 ? (size_t)vocabulary_size(b->draft[b->group].vocabulary) : 1;
-    return ALLOCATE(b->begin, sequences + 1, "for %zu sequences", sequences);
+    a.draft = allocate_zeroed((size_t)columns + 1, sizeof *a.draft);
+    a.bytes = allocate_zeroed((size_t)columns + 1, sizeof *a.bytes);
+    a.array = allocate_zeroed((size_t)columns + 1, sizeof *a.array);
+    unroll_status status = UNROLL_OK;
+    if (!a.draft || !a.bytes || !a.array)
+        status = fail(UNROLL_RESOURCE, "no memory for %d columns", columns);
+    if (status == UNROLL_OK) {
+        list_arrays(b, &a);
+        status = allocate_arrays(b, &a);
+    }
+    release_arrays(&a);
+    return status;
 }
 
 static unroll_status note_strangers(struct builder *b)
@@ -238,11 +304,22 @@ static unroll_status note_strangers(struct builder *b)
     return UNROLL_OK;
 }
 
+static unroll_status check_filled(struct builder *b)
+{
+    for (int i = 0; i < b->drafts; i++)
+        if (!b->draft[i].ignored && b->draft[i].filled != b->draft[i].room)
+            return fail(UNROLL_DATA,
+                        "'%.*s' has become shorter while it was read; fix: read it when it does not change", NAME_SHOWN,
+                        b->name);
+    return UNROLL_OK;
+}
+
 unroll_status builder_end_run(struct builder *b, bool *again)
 {
     bool count = false;
     *again = b->run != RUN_FILL;
     if (b->run == RUN_FILL) {
+        TRY(check_filled(b));
         TRY(note_strangers(b));
         return b->layout == ROWS_ARE_STEPS && !b->sequences_ended ? builder_put_in_order(b) : UNROLL_OK;
     }
@@ -310,6 +387,8 @@ unroll_status builder_take(struct builder *b, unroll_dataset **dataset)
     made->sequences = b->sequences;
     made->steps = b->steps;
     made->rows_are_steps = b->layout == ROWS_ARE_STEPS && !b->sequences_ended;
+    if (b->cached)
+        cache_give(b->cache, made);
     *dataset = made;
     return UNROLL_OK;
 }

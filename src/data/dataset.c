@@ -66,6 +66,8 @@ static uint64_t hash_column(const unroll_dataset *dataset, const struct column *
 /* Of a text the tokens alone, each as 32 bits: so it was in checkpoints of version 0.1. */
 uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash)
 {
+    if (dataset->hashed && hash == HASH_BEGIN)
+        return dataset->hash;
     for (int i = 0; i < dataset->columns; i++) hash = hash_column(dataset, &dataset->column[i], hash);
     if (dataset->sequences > 1)
         hash = hash_data(hash, dataset->begin, (dataset->sequences + 1) * sizeof *dataset->begin);

@@ -50,6 +50,8 @@ struct unroll_dataset {
     char *notes;         /* what was decided that the user may want otherwise: sentences, a line each; "" */
     char *options;       /* that the reader was given, to read alike again; "" */
     char reader[16];
+    bool hashed; /* hash: dataset_hash from HASH_BEGIN on, which takes long */
+    uint64_t hash;
     void *map; /* of the cache that the arrays lie in; NULL: they are memory of their own */
     size_t map_bytes;
 };

@@ -3,6 +3,7 @@
 #ifndef DATA_DRAFT_H
 #define DATA_DRAFT_H
 #include "data/builder.h"
+#include "data/data_cache.h"
 #include "data/vocabulary.h"
 #include "data/words.h"
 
@@ -33,8 +34,8 @@ struct place {
 };
 
 struct draft {
-    struct column column; /* as it will be; its type is final after RUN_FIND */
-    enum cell cell;
+    struct column column;              /* as it will be; its type is final after RUN_FIND */
+    enum cell cell, told;              /* as it is handed over; as the reader said: words may be wanted as a set */
     const struct schema_column *given; /* as it must be, or NULL */
     bool ignored, milliseconds;
     enum wish wish;
@@ -50,20 +51,23 @@ struct draft {
     struct place place;
     unsigned char head[128]; /* the text's first bytes: what is it, if it is none? */
     void *array;             /* that is filled, `filled` entries so far */
-    size_t filled;
+    size_t filled, room;
 };
 
 struct builder {
     const char *name; /* of the data */
     const struct builder_options *options;
     const struct schema *schema;
+    struct data_cache *cache; /* NULL: none is wanted */
+    bool cached;              /* the arrays lie in it */
     struct draft *draft;
     int drafts, drafts_room, next_column;
     enum run run;
     enum layout layout;
     size_t rows, sequences, steps; /* of this run */
-    bool sequences_ended;          /* by the reader */
-    bool open;                     /* the layout was left to the builder, which has not decided yet */
+    size_t sequences_room;
+    bool sequences_ended; /* by the reader */
+    bool open;            /* the layout was left to the builder, which has not decided yet */
     size_t *begin;
     char *notes;
     int group, time; /* drafts; -1: none */
@@ -107,6 +111,9 @@ unroll_status builder_put_in_order(struct builder *builder);
 
 /* One more of a vocabulary that grows. */
 unroll_status draft_add_string(struct builder *builder, struct draft *draft, const char *bytes, size_t length);
+/* Is there room for so many more entries in the array that is filled? Not if a file changes, or a caller hands over
+ * other rows than in the first run. */
+unroll_status draft_check_room(struct builder *builder, const struct draft *draft, size_t entries);
 void draft_put_id(struct draft *draft, int32_t id); /* one more entry of the array that is filled */
 
 /* "'x.csv', row 12, column 'a'"; of a file that is one text its name alone. Valid until the next call. */

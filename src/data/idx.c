@@ -186,4 +186,5 @@ static unroll_status read_idx(struct input *in, const void *options, struct buil
     return status;
 }
 
-const struct reader reader_idx = {.name = "idx", .about = "images of MNIST", .recognises = is_idx, .read = read_idx};
+const struct reader reader_idx = {
+    .name = "idx", .about = "images of MNIST", .recognises = is_idx, .reads_beside = true, .read = read_idx};

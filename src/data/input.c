@@ -11,10 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "data/archive.h"
 
-enum { NAME_SHOWN = 160, BUFFER = 1 << 16, LINE_MAX_BYTES = 64 << 20 };
+enum { NAME_SHOWN = 160, BUFFER = 1 << 16, LINE_MAX_BYTES = 64 << 20, HASHED = 1 << 18 };
 
 struct input {
     char path[4096], name[NAME_SHOWN + 40];
@@ -392,6 +393,47 @@ unroll_status input_head(struct input *input, char *head, size_t room, size_t *g
         *got += more;
     }
     return input_rewind(input);
+}
+
+bool input_bytes(const struct input *input, uint64_t *bytes)
+{
+    struct stat info;
+    *bytes = 0;
+    if (input->spool >= 0 && fstat(input->spool, &info) == 0)
+        *bytes = (uint64_t)info.st_size;
+    for (int i = 0; i < input->files; i++) *bytes += stat(input->file[i], &info) == 0 ? (uint64_t)info.st_size : 0;
+    return input->memory == NULL;
+}
+
+static unroll_status hash_file(struct input *input, char *bytes, uint64_t *hash)
+{
+    ssize_t got;
+    while ((got = read(input->descriptor, bytes, HASHED)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return cannot_read(input);
+        *hash = hash_wide(*hash, bytes, (size_t)got);
+    }
+    return UNROLL_OK;
+}
+
+/* Names count, too: they may be classes. */
+unroll_status input_hash(struct input *input, uint64_t *hash)
+{
+    char *bytes;
+    TRY(ALLOCATE(bytes, HASHED, "to read '%s'", input->name));
+    unroll_status status = input_rewind(input);
+    for (int i = 0; i < (input->files ? input->files : 1) && status == UNROLL_OK; i++) {
+        const char *path = input->files ? input->file[i] : input->path;
+        *hash = hash_text(*hash, input->is_folder ? path + strlen(input->path) : "");
+        status = open_file(input, path);
+        if (status == UNROLL_OK)
+            status = hash_file(input, bytes, hash);
+        close_file(input);
+    }
+    release(bytes);
+    return status == UNROLL_OK ? input_rewind(input) : status;
 }
 
 const char *input_unpacked_path(const struct input *input, char *path, size_t size)

@@ -35,6 +35,10 @@ unroll_status input_rewind(struct input *input); /* before the first member agai
 unroll_status input_head(struct input *input, char *head, size_t room, size_t *got);
 
 const char *input_path(const struct input *input); /* as it was given */
+/* Of all its files as they lie there, packed or not: how many bytes, and a hash that goes on from *hash. False: it has
+ * no files, but memory. */
+bool input_bytes(const struct input *input, uint64_t *bytes);
+unroll_status input_hash(struct input *input, uint64_t *hash);
 /* The path without .gz and the like, if the last member was packed alone. Returns path. */
 const char *input_unpacked_path(const struct input *input, char *path, size_t size);
 const char *input_name(const struct input *input); /* of the member, for messages: "train.tar.gz: a/b.txt" */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/table.h"
+#include "data/data_cache.h"
 
 #define ROW(name) &reader_##name,
 static const void *const rows[] = {READERS(ROW)};
@@ -97,28 +98,63 @@ static unroll_status run(const struct reader *reader, struct input *input, const
     return builder_take(builder, dataset);
 }
 
-static unroll_status read_with(const struct reader *reader, struct input *input, const char *text,
-                               const struct schema *schema, unroll_dataset **dataset)
+static unroll_status build(const struct reader *reader, struct input *input, const struct options *options,
+                           const char *text, const struct schema *schema, struct data_cache *cache, bool damaged,
+                           unroll_dataset **dataset)
 {
-    struct options *options;
-    struct builder *builder = NULL;
+    struct builder *builder;
     unroll_dataset *made = NULL;
-    options = allocate_zeroed(1, sizeof *options + reader->options_bytes);
-    if (options == NULL)
-        return fail(UNROLL_RESOURCE, "no memory to read '%s'", input_name(input));
-    unroll_status status = read_options(reader, text, schema, options);
-    if (status == UNROLL_OK)
-        status = builder_new(input_path(input), &options->common, schema, &builder);
+    TRY(builder_new(input_path(input), &options->common, schema, cache, &builder));
+    unroll_status status = UNROLL_OK;
+    if (damaged)
+        status =
+            builder_note(builder, "the parsed data in '%.300s' were damaged, and are made anew", cache_path(cache));
     if (status == UNROLL_OK)
         status = run(reader, input, options, builder, &made);
+    builder_free(builder);
     if (status == UNROLL_OK)
         status = keep_options(reader, schema ? schema->options : text, made);
-    builder_free(builder);
-    release(options);
+    if (status == UNROLL_OK && made->map)
+        status = cache_end(cache, made);
     if (status == UNROLL_OK)
         *dataset = made;
     else
         unroll_dataset_free(made);
+    return status;
+}
+
+/* What the same bytes may be read differently by. */
+static unroll_status find_cached(const struct reader *reader, struct input *input, const char *text,
+                                 const struct schema *schema, struct data_cache **cache, bool *damaged,
+                                 unroll_dataset **dataset)
+{
+    char how[2048];
+    const char *path = input_path(input), *slash = strrchr(path, '/');
+    *cache = NULL, *damaged = false;
+    if (reader->reads_beside)
+        return UNROLL_OK;
+    snprintf(how, sizeof how, "%s %s %s", reader->name, slash ? slash + 1 : path, text ? text : "");
+    return cache_find(input, how, schema, cache, dataset, damaged);
+}
+
+static unroll_status read_with(const struct reader *reader, struct input *input, const char *text,
+                               const struct schema *schema, unroll_dataset **dataset)
+{
+    struct data_cache *cache = NULL;
+    unroll_dataset *found = NULL;
+    bool damaged = false;
+    struct options *options = allocate_zeroed(1, sizeof *options + reader->options_bytes);
+    if (options == NULL)
+        return fail(UNROLL_RESOURCE, "no memory to read '%s'", input_name(input));
+    unroll_status status = read_options(reader, text, schema, options);
+    if (status == UNROLL_OK)
+        status = find_cached(reader, input, text, schema, &cache, &damaged, &found);
+    if (status == UNROLL_OK && found == NULL)
+        status = build(reader, input, options, text, schema, cache, damaged, &found);
+    cache_close(cache);
+    release(options);
+    if (status == UNROLL_OK)
+        *dataset = found;
     return status;
 }
 
@@ -150,5 +186,42 @@ unroll_status dataset_parse(const void *bytes, size_t size, const char *name, co
     TRY(input_of_memory(bytes, size, name, &input));
     unroll_status status = read_input(input, reader, options, schema, dataset);
     input_close(input);
+    return status;
+}
+
+/* ---- rows of one's own ---- */
+
+static unroll_status hand_over(hand_rows *hand, void *arg, enum layout layout, struct builder *builder,
+                               unroll_dataset **dataset)
+{
+    for (bool again = true; again;) {
+        TRY(builder_columns(builder, layout));
+        TRY(hand(arg, builder));
+        TRY(builder_end_run(builder, &again));
+    }
+    return builder_take(builder, dataset);
+}
+
+unroll_status dataset_of_rows(hand_rows *hand, void *arg, enum layout layout, const char *text,
+                              const struct schema *schema, unroll_dataset **dataset)
+{
+    static const struct reader rows_reader = {.name = "rows"};
+    struct options *options;
+    struct builder *builder = NULL;
+    unroll_dataset *made = NULL;
+    TRY(ALLOCATE(options, 1, "for a data set"));
+    unroll_status status = read_options(&rows_reader, text, schema, options);
+    if (status == UNROLL_OK)
+        status = builder_new("rows", &options->common, schema, NULL, &builder);
+    if (status == UNROLL_OK)
+        status = hand_over(hand, arg, layout, builder, &made);
+    if (status == UNROLL_OK)
+        status = keep_options(&rows_reader, schema ? schema->options : text, made);
+    builder_free(builder);
+    release(options);
+    if (status == UNROLL_OK)
+        *dataset = made;
+    else
+        unroll_dataset_free(made);
     return status;
 }

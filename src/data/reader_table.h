@@ -15,6 +15,7 @@ struct reader {
     bool (*recognises)(const char *path, const char *head, size_t bytes);
     const struct key *keys; /* its own options, of a struct of so many bytes that begins as zeros; NULL: none */
     size_t options_bytes;
+    bool reads_beside; /* other files than the input, too: what it makes of them is never cached */
     /* Hands the rows of all members to the builder; it is called more than once and does the same each time. */
     unroll_status (*read)(struct input *input, const void *options, struct builder *builder);
 };
@@ -36,6 +37,11 @@ unroll_status dataset_open(const char *path, const char *reader, const char *opt
 /* The same of bytes in memory; name: for messages. */
 unroll_status dataset_parse(const void *bytes, size_t size, const char *name, const char *reader, const char *options,
                             const struct schema *schema, unroll_dataset **dataset);
+
+/* The same of rows that a function hands over, as a reader does. layout: of builder_columns, which is called here. */
+typedef unroll_status hand_rows(void *arg, struct builder *builder);
+unroll_status dataset_of_rows(hand_rows *hand, void *arg, enum layout layout, const char *options,
+                              const struct schema *schema, unroll_dataset **dataset);
 
 unroll_status reader_add(const struct reader *reader); /* one more row, for tests */
 

@@ -103,6 +103,7 @@ static unroll_status refuse_token(struct builder *builder, const struct draft *d
 static unroll_status take_token(struct builder *builder, struct draft *draft, const byte *at, size_t size)
 {
     int32_t id;
+    TRY(draft_check_room(builder, draft, 1));
     draft->entries++;
     draft->row_entries++;
     if (draft->grows)

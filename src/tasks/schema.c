@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "data/own_data.h"
 #include "model/model.h"
 
 struct schema schema_of_model(const unroll_model *model, struct schema_column *column)
@@ -157,8 +158,24 @@ unroll_dataset_config unroll_dataset_default(void)
     return (unroll_dataset_config){.size = sizeof(unroll_dataset_config)};
 }
 
+/* A file, or rows that are handed over. */
+struct source {
+    const char *path;
+    hand_rows *hand;
+    void *arg;
+    enum layout layout;
+};
+
+static unroll_status read_source(const struct source *source, const unroll_dataset_config *config,
+                                 const struct schema *schema, unroll_dataset **dataset)
+{
+    if (source->path)
+        return dataset_open(source->path, config->reader, config->options, schema, dataset);
+    return dataset_of_rows(source->hand, source->arg, source->layout, config->options, schema, dataset);
+}
+
 /* Takes the description over. What is learned may be missing: there are data to predict. */
-static unroll_status open_described(const char *path, const unroll_dataset_config *config, json_t *described,
+static unroll_status open_described(const struct source *source, const unroll_dataset_config *config, json_t *described,
                                     unroll_dataset **dataset)
 {
     struct schema *schema;
@@ -166,12 +183,13 @@ static unroll_status open_described(const char *path, const unroll_dataset_confi
     json_decref(described);
     TRY(status);
     schema->targets_optional = true;
-    status = dataset_open(path, config->reader, config->options, schema, dataset);
+    status = read_source(source, config, schema, dataset);
     schema_free(schema);
     return status;
 }
 
-unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *given, unroll_dataset **dataset)
+static unroll_status open_source(const struct source *source, const unroll_dataset_config *given,
+                                 unroll_dataset **dataset)
 {
     unroll_dataset_config config = given ? *given : unroll_dataset_default();
     struct schema_column column;
@@ -183,13 +201,49 @@ unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config 
     if (config.model)
         TRY(object_of(config.model, "data", &described));
     if (described)
-        return open_described(path, &config, described, dataset);
+        return open_described(source, &config, described, dataset);
     if (reads_text)
         schema = schema_of_model(config.model, &column);
     if (reads_text && column.vocabulary == NULL)
         return fail(UNROLL_UNSUPPORTED,
                     "the model has no vocabulary, so it reads no text; fix: take one that was trained on a text");
-    return dataset_open(path, config.reader, config.options, reads_text ? &schema : NULL, dataset);
+    return read_source(source, &config, reads_text ? &schema : NULL, dataset);
+}
+
+unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *config, unroll_dataset **dataset)
+{
+    return open_source(&(struct source){.path = path}, config, dataset);
+}
+
+struct callback {
+    unroll_rows *rows;
+    void *arg;
+};
+
+static unroll_status call_back(void *arg, struct builder *builder)
+{
+    const struct callback *callback = arg;
+    return callback->rows(callback->arg, (unroll_builder *)builder);
+}
+
+unroll_status unroll_dataset_callback(unroll_rows *rows, void *arg, int rows_are_steps,
+                                      const unroll_dataset_config *config, unroll_dataset **dataset)
+{
+    struct callback callback = {rows, arg};
+    const struct source source = {
+        .hand = call_back, .arg = &callback, .layout = rows_are_steps ? ROWS_ARE_STEPS : ROWS_ARE_EXAMPLES};
+    return open_source(&source, config, dataset);
+}
+
+unroll_status unroll_dataset_from_arrays(const unroll_array *arrays, int count, const int64_t *lengths,
+                                         int64_t examples, const unroll_dataset_config *config,
+                                         unroll_dataset **dataset)
+{
+    struct own_arrays own = {arrays, count, lengths, examples};
+    const struct source source = {
+        .hand = own_arrays_hand, .arg = &own, .layout = lengths ? ROWS_ARE_EXAMPLES : ROWS_ARE_STEPS};
+    TRY(own_arrays_check(&own));
+    return open_source(&source, config, dataset);
 }
 
 unroll_status unroll_model_set_schema(unroll_model *model, const char *name, const char *options,

@@ -67,7 +67,7 @@ STRICT="-std=c11 -O2 -Wall -Wextra -Wpedantic -Werror"
 
 # The loss of train_tiny falls below a hundredth of the first; own_loss learns where the noise is; step_by_step then predicts the wave, alone.
 examples_run() {        # FOLDER with the two programs
-    (cd "$1" && ./train_tiny >losses && ./own_loss >scores && ./ragged >epochs && [ -s ragged.safetensors ] && ./step_by_step tiny.safetensors >steps && ./step_by_step >none &&
+    (cd "$1" && ./train_tiny >losses && ./own_loss >scores && ./ragged >epochs && ./own_data >described && grep -q '"label"' described && [ -s ragged.safetensors ] && ./step_by_step tiny.safetensors >steps && ./step_by_step >none &&
         ./stream | grep -q 'layer "voice" 0\.[0-9]*$' && ./stream tiny.safetensors | grep -q "heard, copied, saved: the same answer" &&
         ./integers tiny.safetensors | grep -q "differ by at most 0.0" &&
         ./callback tiny.safetensors | grep -q "150 blocks played, 1 refused, 1 change of network" &&
@@ -85,7 +85,7 @@ compile_examples() {    # FOLDER FLAGS...
     local folder=$1 example
     shift
     mkdir -p "$folder"
-    for example in train_tiny own_loss ragged step_by_step stream callback integers; do
+    for example in train_tiny own_loss ragged step_by_step stream callback own_data integers; do
         ${CC:-gcc} $STRICT "examples/$example.c" -o "$folder/$example" "$@" -lm || return
     done
     ! there "${CXX:-g++}" ||

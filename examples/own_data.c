@@ -1,0 +1,59 @@
+/* Data of one's own: rows that a function hands over, and arrays. Here two waves, and short sequences with a class. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "unroll_train.h"
+
+static void check(unroll_status status)
+{
+    if (status == UNROLL_OK)
+        return;
+    fprintf(stderr, "own_data: %s\n", unroll_last_error());
+    exit((int)status);
+}
+
+/* Two waves, one after the other. Called two or three times: it always begins anew. */
+static unroll_status hand_waves(void *arg, unroll_builder *builder)
+{
+    const int *steps = arg;
+    int wave, phase;
+    unroll_status status = unroll_builder_column(builder, "wave", UNROLL_CELL_NUMBERS, 0, 1, &wave);
+    if (status == UNROLL_OK)
+        status = unroll_builder_column(builder, "phase", UNROLL_CELL_LABEL, 0, 0, &phase);
+    for (int t = 0; t < 2 * *steps && status == UNROLL_OK; t++) {
+        const float value = (float)sin(0.1 * t);
+        if (t == *steps)
+            status = unroll_builder_end_sequence(builder);
+        if (status == UNROLL_OK)
+            status = unroll_builder_numbers(builder, wave, &value, 1);
+        if (status == UNROLL_OK)
+            status = unroll_builder_text(builder, phase, value < 0 ? "low" : "high", value < 0 ? 3 : 4);
+        if (status == UNROLL_OK)
+            status = unroll_builder_end_row(builder);
+    }
+    return status == UNROLL_OK ? unroll_builder_end_sequence(builder) : status;
+}
+
+int main(void)
+{
+    static const float x[] = {0, 1, 2, 3, 9, 8, 7};
+    static const int64_t lengths[] = {4, 3};
+    static const char *const classes[] = {"up", "down"};
+    const unroll_array arrays[] = {
+        {.size = sizeof(unroll_array), .name = "x", .cell = UNROLL_CELL_NUMBERS, .numbers = x, .width = 1},
+        {.size = sizeof(unroll_array), .name = "label", .cell = UNROLL_CELL_LABEL, .of_example = 1, .strings = classes},
+    };
+    unroll_dataset *waves, *examples;
+    int steps = 500;
+    char *json;
+
+    check(unroll_dataset_callback(hand_waves, &steps, 1, NULL, &waves));
+    check(unroll_dataset_from_arrays(arrays, 2, lengths, 2, NULL, &examples));
+    check(unroll_dataset_describe(examples, &json));
+    printf("%s\n", json);
+    free(json);
+    unroll_dataset_free(examples);
+    unroll_dataset_free(waves);
+    return 0;
+}

@@ -1,0 +1,136 @@
+/* The public builder is the builder, with what a caller may do wrong refused first. */
+#include "data/own_data.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "data/draft.h"
+
+/* ---- rows ---- */
+
+/* The first columns that a run names; later ones would be of other rows. */
+static unroll_status check_column(const struct builder *b, int column)
+{
+    if (column >= 0 && column < b->next_column)
+        return UNROLL_OK;
+    return fail(UNROLL_USAGE, "there is no column %d; fix: one that unroll_builder_column gave in this run", column);
+}
+
+unroll_status unroll_builder_column(unroll_builder *builder, const char *name, unroll_cell cell, int of_example,
+                                    int width, int *column)
+{
+    static const enum cell cells[] = {[UNROLL_CELL_TEXT] = CELL_TEXT,   [UNROLL_CELL_TOKENS] = CELL_TOKENS,
+                                      [UNROLL_CELL_LABEL] = CELL_LABEL, [UNROLL_CELL_WORD] = CELL_WORD,
+                                      [UNROLL_CELL_SET] = CELL_SET,     [UNROLL_CELL_NUMBERS] = CELL_NUMBERS};
+    struct builder *b = (struct builder *)builder;
+    if ((int)cell < 0 || cell > UNROLL_CELL_NUMBERS)
+        return fail(UNROLL_USAGE, "%d is no unroll_cell; fix: one of the enum", (int)cell);
+    if (name == NULL || *name == 0 || strlen(name) >= COLUMN_NAME)
+        return fail(UNROLL_USAGE, "a column needs a name of 1 to %d bytes; fix: give one", COLUMN_NAME - 1);
+    if (cell == UNROLL_CELL_NUMBERS && (width < 1 || width > 1 << 20))
+        return fail(UNROLL_USAGE, "the column '%s' of numbers has the width %d; fix: 1 to %d", name, width, 1 << 20);
+    if (b->next_column < b->drafts &&
+        (strcmp(b->draft[b->next_column].column.name, name) || b->draft[b->next_column].told != cells[cell]))
+        return fail(UNROLL_USAGE, "the column '%s' was another in the first run; fix: hand over the same in each",
+                    name);
+    if (b->rows)
+        return fail(UNROLL_USAGE, "the column '%s' comes behind the first row; fix: name all columns first", name);
+    return builder_column(b, name, cells[cell], of_example != 0 || cell == UNROLL_CELL_TEXT,
+                          cell == UNROLL_CELL_NUMBERS ? width : 1, column);
+}
+
+unroll_status unroll_builder_text(unroll_builder *builder, int column, const char *bytes, size_t length)
+{
+    struct builder *b = (struct builder *)builder;
+    TRY(check_column(b, column));
+    if (b->draft[column].told == CELL_NUMBERS)
+        return fail(UNROLL_USAGE, "'%s' has numbers; fix: unroll_builder_numbers", b->draft[column].column.name);
+    return builder_text(b, column, bytes, length);
+}
+
+unroll_status unroll_builder_numbers(unroll_builder *builder, int column, const float *numbers, size_t entries)
+{
+    struct builder *b = (struct builder *)builder;
+    TRY(check_column(b, column));
+    if (b->draft[column].told != CELL_NUMBERS)
+        return fail(UNROLL_USAGE, "'%s' has no numbers; fix: unroll_builder_text", b->draft[column].column.name);
+    return builder_numbers(b, column, numbers, entries);
+}
+
+unroll_status unroll_builder_end_row(unroll_builder *builder) { return builder_end_row((struct builder *)builder); }
+
+unroll_status unroll_builder_end_sequence(unroll_builder *builder)
+{
+    struct builder *b = (struct builder *)builder;
+    if (b->layout != ROWS_ARE_STEPS)
+        return fail(UNROLL_USAGE, "each row is an example; fix: leave unroll_builder_end_sequence out");
+    return builder_end_sequence(b);
+}
+
+/* ---- arrays ---- */
+
+unroll_status own_arrays_check(const struct own_arrays *own)
+{
+    if (own->count < 1 || own->examples < 1)
+        return fail(UNROLL_USAGE, "%d arrays of %lld examples are no data; fix: give at least one of each", own->count,
+                    (long long)own->examples);
+    for (int64_t i = 0; own->lengths && i < own->examples; i++)
+        if (own->lengths[i] < 0)
+            return fail(UNROLL_USAGE, "the length of example %lld is %lld; fix: 0 or more", (long long)i,
+                        (long long)own->lengths[i]);
+    for (int i = 0; i < own->count; i++) {
+        const unroll_array *array = &own->array[i];
+        CHECK_BEGUN(array, unroll_array, ".size = sizeof(unroll_array)");
+        if ((array->numbers == NULL) == (array->strings == NULL))
+            return fail(UNROLL_USAGE, "the array '%.63s' needs numbers or strings; fix: give one of the two",
+                        array->name ? array->name : "");
+        if ((array->cell == UNROLL_CELL_NUMBERS) != (array->numbers != NULL))
+            return fail(UNROLL_USAGE, "the array '%.63s' has %s, and its cell is another; fix: set `cell`",
+                        array->name ? array->name : "", array->numbers ? "numbers" : "strings");
+    }
+    return UNROLL_OK;
+}
+
+/* Of a text an example has one string, of other columns of steps one each. */
+static bool is_single(const struct own_arrays *own, const unroll_array *array)
+{
+    return own->lengths == NULL || array->of_example || array->cell == UNROLL_CELL_TEXT ||
+           array->cell == UNROLL_CELL_TOKENS;
+}
+
+static unroll_status hand_entries(struct builder *b, const unroll_array *array, int column, int64_t first,
+                                  int64_t count)
+{
+    unroll_builder *builder = (unroll_builder *)b;
+    if (array->numbers)
+        return count ? unroll_builder_numbers(builder, column, array->numbers + first * array->width, (size_t)count)
+                     : UNROLL_OK;
+    for (int64_t i = first; i < first + count; i++)
+        if (array->strings[i])
+            TRY(unroll_builder_text(builder, column, array->strings[i], strlen(array->strings[i])));
+        else if (count > 1)
+            TRY(unroll_builder_text(builder, column, "", 0));
+    return UNROLL_OK;
+}
+
+unroll_status own_arrays_hand(void *arg, struct builder *b)
+{
+    const struct own_arrays *own = arg;
+    int64_t step = 0;
+    int column;
+    for (int i = 0; i < own->count; i++) {
+        const unroll_array *array = &own->array[i];
+        TRY(unroll_builder_column((unroll_builder *)b, array->name, array->cell, array->of_example, array->width,
+                                  &column));
+    }
+    for (int64_t example = 0; example < own->examples; example++) {
+        int64_t steps = own->lengths ? own->lengths[example] : 1;
+        for (int i = 0; i < own->count; i++) {
+            bool single = is_single(own, &own->array[i]);
+            TRY(hand_entries(b, &own->array[i], i, single ? example : step, single ? 1 : steps));
+        }
+        TRY(builder_end_row(b));
+        step += steps;
+    }
+    return UNROLL_OK;
+}
