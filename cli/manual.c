@@ -235,6 +235,7 @@ static void roff_surroundings(void)
          ".SH ENVIRONMENT\n"
          ".TP\n.B UNROLL_NAME\na setting; of another name that is near to one an error, else said and not read\n"
          ".TP\n.B UNROLL_MPI\nopenmpi or mpich, where both could have launched the ranks\n"
+         ".TP\n.B UNROLL_CACHE\nthe folder that large data are kept in, parsed (~/.cache/unroll); off: in memory\n"
          ".TP\n.B NO_COLOR\nno colour\n"
          ".SH EXIT STATUS");
     for (int i = 0; i < EXIT_CODES; i++) printf(".TP\n.B %d\n%s\n", (int)exit_codes[i].status, exit_codes[i].means);

@@ -212,8 +212,9 @@ UNROLL_API int unroll_reader_option(const char *reader, int index, unroll_option
 typedef struct unroll_dataset_config {
     size_t size;               /* sizeof(unroll_dataset_config) */
     const char *reader;        /* a name of unroll_reader_name; NULL: found from the file */
-    const char *options;       /* the reader's own, "key=value,key=value"; NULL: as they are without. Of text:
-                                  tokens=chars|words, vocab=N: the most words that are tokens, 10000 */
+    const char *options;       /* "key=value,key=value": the reader's own and, of all, tokens=chars|words|blanks|sets,
+                                  vocab=N, columns=NAME=TYPE;NAME=TYPE (number, category, time, set, text, ignore),
+                                  group=COLUMN, time=COLUMN (docs/data.md); NULL: as they are without */
     const unroll_model *model; /* the data are read as this model reads: with its vocabulary; NULL: it is found */
 } unroll_dataset_config;
 

@@ -57,7 +57,7 @@ static json_t *text_json(const struct column *c, size_t from, size_t to)
     for (size_t i = from, at = 0; i < to; i++) {
         int32_t id = column_id(c, i);
         const char *piece = id < 0 ? "" : c->vocabulary[id];
-        size_t length = strlen(piece), space = c->kind == UNROLL_BLANKS && at > 0;
+        size_t length = strlen(piece), space = c->kind == UNROLL_BLANKS && at > 0 && text[at - 1] != '\n';
         if (at + space + length > SHOWN)
             break;
         at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", space ? " " : "", piece);

@@ -201,8 +201,8 @@ static unroll_status describe_model(const struct unroll_model *m, struct descrip
     if (m->symbol) {
         TRY(to_text(symbols_to_json(m), &d->symbols));
         describe_as(d, "symbols", d->symbols);
-        if (m->symbol_kind == UNROLL_WORDS)
-            describe_as(d, "symbol_kind", "words");
+        if (m->symbol_kind != UNROLL_CHARACTERS)
+            describe_as(d, "symbol_kind", m->symbol_kind == UNROLL_WORDS ? "words" : "blanks");
     }
     if (*m->task)
         describe_as(d, "task", m->task);
@@ -387,10 +387,10 @@ static unroll_status new_from_metadata(const struct safetensors *file, const cha
 static unroll_status read_symbol_kind(const struct safetensors *file, const char *path, struct unroll_model *m)
 {
     const char *kind = safetensors_metadata(file, "symbol_kind");
-    if (kind && strcmp(kind, "words"))
-        return fail(UNROLL_UNSUPPORTED, "'%s': its tokens are '%s'; this library reads characters and words", path,
-                    kind);
-    m->symbol_kind = kind ? UNROLL_WORDS : UNROLL_CHARACTERS;
+    if (kind && strcmp(kind, "words") && strcmp(kind, "blanks"))
+        return fail(UNROLL_UNSUPPORTED, "'%s': its tokens are '%s'; this library reads characters, words and blanks",
+                    path, kind);
+    m->symbol_kind = kind == NULL ? UNROLL_CHARACTERS : *kind == 'w' ? UNROLL_WORDS : UNROLL_BLANKS;
     return UNROLL_OK;
 }
 

@@ -188,11 +188,13 @@ static unroll_status write_text(struct sampler *sampler, const unroll_model *mod
                                 int (*write)(void *arg, const char *symbol), void *arg)
 {
     const char *const *symbols = unroll_model_vocabulary(model);
+    const bool spaced = unroll_model_token_kind(model) == UNROLL_BLANKS; /* which are no part of its tokens */
 
     for (int i = 0; i < length; i++) {
         TRY(list_candidates(sampler));
         int symbol = draw(sampler);
-        if (write(arg, symbols[symbol]) != 0)
+        bool ends_line = strcmp(symbols[symbol], "\n") == 0;
+        if (write(arg, symbols[symbol]) != 0 || (spaced && !ends_line && write(arg, " ") != 0))
             return UNROLL_OK;
         if (i + 1 < length)
             TRY(feed(sampler, symbol));
