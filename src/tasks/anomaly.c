@@ -18,12 +18,16 @@ struct options {
 };
 
 static const struct key anomaly_keys[] = {
-    RECIPE_NUMBER(context, 1, 1 << 20),
-    RECIPE_NUMBER(season, 1, 1 << 16),
-    RECIPE_TEXT("target", target),
-    RECIPE_TEXT("known", known),
-    RECIPE_TEXT("label", ignored),
-    {.name = "quantile", .min = 0.5, .max = 0.9999999, .offset = offsetof(struct options, quantile)},
+    RECIPE_CONTEXT,
+    RECIPE_SEASON,
+    RECIPE_TARGET,
+    RECIPE_KNOWN,
+    RECIPE_TEXT("label", ignored, "the column that says which steps are anomalies"),
+    {.name = "quantile",
+     .min = 0.5,
+     .max = 0.9999999,
+     .offset = offsetof(struct options, quantile),
+     .about = "what share of the validation's steps is below the threshold"},
     {0}};
 
 /* A step that has been scored. */

@@ -14,9 +14,13 @@
 
 enum { SHOWN = 16, LEVELS = LOSS_LEVELS_MAX };
 
-static const struct key forecast_keys[] = {RECIPE_NUMBER(horizon, 1, 1 << 16), RECIPE_NUMBER(context, 1, 1 << 20),
-                                           RECIPE_NUMBER(season, 1, 1 << 16),  RECIPE_TEXT("target", target),
-                                           RECIPE_TEXT("known", known),        {0}};
+static const struct key forecast_keys[] = {
+    RECIPE_NUMBER(horizon, 1, 1 << 16, "how many steps ahead; default: a season"),
+    RECIPE_CONTEXT,
+    RECIPE_SEASON,
+    RECIPE_TARGET,
+    RECIPE_KNOWN,
+    {0}};
 
 /* Sums over all windows that were observed. */
 struct errors {

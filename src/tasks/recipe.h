@@ -43,10 +43,17 @@ struct recipe_options {
 };
 
 /* Keys of options whose struct begins with these. */
-#define RECIPE_NUMBER(field, least, most)                                                                       \
-    {.name = #field, .min = (least), .max = (most), .offset = offsetof(struct recipe_options, field)}
-#define RECIPE_TEXT(key, field)                                                                                 \
-    {.name = key, .text = sizeof(((struct recipe_options *)0)->field), .offset = offsetof(struct recipe_options, field)}
+#define RECIPE_NUMBER(field, least, most, words) \
+    {.name = #field, .min = (least), .max = (most), .offset = offsetof(struct recipe_options, field), .about = (words)}
+#define RECIPE_TEXT(key, field, words)                                   \
+    {.name = key,                                                        \
+     .text = sizeof(((struct recipe_options *)0)->field),                \
+     .offset = offsetof(struct recipe_options, field),                   \
+     .about = (words)}
+#define RECIPE_CONTEXT RECIPE_NUMBER(context, 1, 1 << 20, "how many steps are read before; default: by the season")
+#define RECIPE_SEASON  RECIPE_NUMBER(season, 1, 1 << 16, "steps of a season, which the floor repeats; default: found")
+#define RECIPE_TARGET  RECIPE_TEXT("target", target, "the columns that are forecast, A;B, or all")
+#define RECIPE_KNOWN   RECIPE_TEXT("known", known, "columns that are known ahead, A;B: prices, holidays")
 
 /* With all but patches and scales. Release with recipe_end. */
 unroll_status recipe_choose(const unroll_dataset *data, const struct recipe_options *options, struct recipe *recipe);
