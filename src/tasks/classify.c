@@ -144,12 +144,12 @@ static void fill(const struct part *part, int64_t epoch, int64_t number, struct 
 {
     const struct classify_part *p = (const struct classify_part *)part;
     const struct column *target = p->base.target;
-    const int rows = sequence_shape(&p->base, epoch, number).rows;
+    const struct batch_place place = sequence_place(&p->base, epoch, number);
     const size_t classes = (size_t)p->base.classes;
     sequence_fill(&p->base, epoch, number, batch);
-    for (int row = 0; row < rows; row++) {
+    for (int row = 0; row < place.rows; row++) {
         struct sequence_row at;
-        const bool has_target = sequence_row(&p->base, epoch, number, row, &at) && target;
+        const bool has_target = sequence_row(&p->base, &place, row, &at) && target;
         if (!p->several)
             batch->classes[row] = has_target ? category_of(p->base.members.data, target, at.sequence) : -1;
         else
@@ -263,15 +263,15 @@ static void observe_several(struct classify_part *p, const float *z, const float
 static void classify_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct classify_part *p = (struct classify_part *)part;
-    const int rows = sequence_shape(&p->base, 0, number).rows;
+    const struct batch_place place = sequence_place(&p->base, 0, number);
     if (number == 0) {
         confusion_clear(&p->confusion);
         p->exact = 0;
     }
-    for (int row = 0; row < rows; row++) {
+    for (int row = 0; row < place.rows; row++) {
         const float *z = results + row * p->base.classes;
         struct sequence_row at;
-        if (!sequence_row(&p->base, 0, number, row, &at))
+        if (!sequence_row(&p->base, &place, row, &at))
             continue;
         if (p->several)
             observe_several(p, z, batch->values + row * p->base.classes);
@@ -338,14 +338,14 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
                                      const float *results, unroll_status (*take)(void *, json_t *), void *arg)
 {
     const struct classify_part *p = (const struct classify_part *)part;
-    const int rows = sequence_shape(&p->base, 0, number).rows;
+    const struct batch_place place = sequence_place(&p->base, 0, number);
     double *probability;
     unroll_status status = UNROLL_OK;
     TRY(ALLOCATE(probability, (size_t)p->base.classes, "for an answer"));
-    for (int row = 0; status == UNROLL_OK && row < rows; row++) {
+    for (int row = 0; status == UNROLL_OK && row < place.rows; row++) {
         const float *z = results + row * p->base.classes;
         struct sequence_row at;
-        if (!sequence_row(&p->base, 0, number, row, &at))
+        if (!sequence_row(&p->base, &place, row, &at))
             continue;
         json_t *answer = p->several ? answer_several(p, z) : answer_one(p, z, probability);
         if (answer && !p->several && batch->classes[row] >= 0)

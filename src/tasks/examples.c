@@ -371,32 +371,23 @@ void batches_end(struct batches *batches)
     batches->item = NULL;
 }
 
-/* The number of a batch before batches are shuffled, and its shape. */
-static int64_t find_batch(const struct batches *b, const struct part *part, int64_t epoch, int64_t number, int *shape)
+struct batch_place batches_place(const struct batches *b, const struct part *part, int64_t epoch, int64_t number)
 {
+    int shape = part->shapes - 1;
     if (b->shuffled)
         number = (int64_t)shuffle_at(b->seed, BATCH_STREAM, (uint64_t)epoch, (uint64_t)part->batches, (uint64_t)number);
-    *shape = part->shapes - 1;
-    while (b->of[*shape].batch > number) --*shape;
-    return number - b->of[*shape].batch;
+    while (b->of[shape].batch > number) --shape;
+    return (struct batch_place){shape, part->shape[shape].steps, part->shape[shape].rows, epoch,
+                                number - b->of[shape].batch};
 }
 
-int batches_shape(const struct batches *batches, const struct part *part, int64_t epoch, int64_t number)
+int64_t batches_item(const struct batches *b, const struct batch_place *at, int row)
 {
-    int shape;
-    find_batch(batches, part, epoch, number, &shape);
-    return shape;
-}
-
-int64_t batches_item(const struct batches *b, const struct part *part, int64_t epoch, int64_t number, int row)
-{
-    int shape;
-    const int64_t batch = find_batch(b, part, epoch, number, &shape);
-    const size_t count = b->of[shape].count;
-    size_t place = (size_t)batch * (size_t)part->shape[shape].rows + (size_t)row;
+    const size_t first = b->of[at->shape].first, count = b->of[at->shape].count;
+    size_t place = (size_t)at->batch * (size_t)at->rows + (size_t)row;
     if (place >= count)
         return -1;
     if (b->shuffled)
-        place = (size_t)shuffle_at(b->seed, ITEM_STREAM + (uint32_t)shape, (uint64_t)epoch, count, place);
-    return b->item ? (int64_t)b->item[b->of[shape].first + place] : (int64_t)(b->of[shape].first + place);
+        place = (size_t)shuffle_at(b->seed, ITEM_STREAM + (uint32_t)at->shape, (uint64_t)at->epoch, count, place);
+    return b->item ? (int64_t)b->item[first + place] : (int64_t)(first + place);
 }

@@ -71,8 +71,13 @@ unroll_status batches_plan(const struct task_request *request, enum part_of whic
                            size_t count, struct batches *batches, struct part *part);
 void batches_end(struct batches *batches);
 
-int batches_shape(const struct batches *batches, const struct part *part, int64_t epoch, int64_t number);
+/* Which batch a number is in an epoch, found once for all of its rows. */
+struct batch_place {
+    int shape, steps, rows; /* shape: of the part's */
+    int64_t epoch, batch;   /* the batch of that shape */
+};
+struct batch_place batches_place(const struct batches *batches, const struct part *part, int64_t epoch, int64_t number);
 /* -1: the row is empty. */
-int64_t batches_item(const struct batches *batches, const struct part *part, int64_t epoch, int64_t number, int row);
+int64_t batches_item(const struct batches *batches, const struct batch_place *place, int row);
 
 #endif

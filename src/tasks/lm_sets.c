@@ -77,15 +77,15 @@ static void fill_row(const struct sets_part *p, const struct piece *piece, size_
 static void fill_sets(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct sets_part *p = (const struct sets_part *)part;
-    int rows = part->shape[part->shape_of(part, epoch, number)].rows;
+    const struct batch_place place = batches_place(&p->batches, part, epoch, number);
     batch->begins = true;
     batch->items = 0;
-    for (int row = 0; row < rows; row++) {
-        int64_t item = batches_item(&p->batches, part, epoch, number, row);
+    for (int row = 0; row < place.rows; row++) {
+        int64_t item = batches_item(&p->batches, &place, row);
         batch->lengths[row] = item < 0 ? 0 : (int32_t)p->piece[item].pairs;
         batch->items += batch->lengths[row];
         if (item >= 0)
-            fill_row(p, &p->piece[item], (size_t)row, (size_t)rows, batch);
+            fill_row(p, &p->piece[item], (size_t)row, (size_t)place.rows, batch);
     }
 }
 
@@ -93,7 +93,7 @@ bool part_is_of_sets(const struct part *part) { return part->fill == fill_sets; 
 
 static int sets_shape_of(const struct part *part, int64_t epoch, int64_t number)
 {
-    return batches_shape(&((const struct sets_part *)part)->batches, part, epoch, number);
+    return batches_place(&((const struct sets_part *)part)->batches, part, epoch, number).shape;
 }
 
 static void sets_end(struct part *part)

@@ -199,12 +199,12 @@ static struct range answers_of(const struct regress_part *p, const struct sequen
 static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct regress_part *p = (const struct regress_part *)part;
-    const struct shape shape = sequence_shape(&p->base, epoch, number);
-    const size_t width = (size_t)p->width, steps = part->pooled ? 1 : (size_t)shape.steps, rows = (size_t)shape.rows;
+    const struct batch_place place = sequence_place(&p->base, epoch, number);
+    const size_t width = (size_t)p->width, steps = part->pooled ? 1 : (size_t)place.steps, rows = (size_t)place.rows;
     sequence_fill(&p->base, epoch, number, batch);
     for (size_t row = 0; row < rows; row++) {
         struct sequence_row at = {0};
-        const bool is_there = sequence_row(&p->base, epoch, number, (int)row, &at);
+        const bool is_there = sequence_row(&p->base, &place, (int)row, &at);
         const struct range counted = answers_of(p, &at);
         for (size_t t = 0; t < steps; t++)
             for (size_t k = 0; k < width; k++) {
@@ -302,7 +302,8 @@ static double answer_at(const struct regress_part *p, const float *results, int 
 static void regress_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct regress_part *p = (struct regress_part *)part;
-    const int rows = sequence_shape(&p->base, 0, number).rows;
+    const struct batch_place place = sequence_place(&p->base, 0, number);
+    const int rows = place.rows;
     (void)batch;
     if (number == 0) {
         memset(p->errors, 0, (size_t)p->width * sizeof *p->errors);
@@ -313,7 +314,7 @@ static void regress_observe(struct part *part, int64_t number, const struct task
     }
     for (int row = 0; row < rows; row++) {
         struct sequence_row at;
-        if (!sequence_row(&p->base, 0, number, row, &at))
+        if (!sequence_row(&p->base, &place, row, &at))
             continue;
         const struct range counted = answers_of(p, &at);
         for (size_t t = counted.from; t < counted.to; t++)
@@ -392,11 +393,12 @@ static unroll_status regress_answer(struct part *part, int64_t number, const str
                                     const float *results, unroll_status (*take)(void *, json_t *), void *arg)
 {
     const struct regress_part *p = (const struct regress_part *)part;
-    const int rows = sequence_shape(&p->base, 0, number).rows;
+    const struct batch_place place = sequence_place(&p->base, 0, number);
+    const int rows = place.rows;
     (void)batch;
     for (int row = 0; row < rows; row++) {
         struct sequence_row at;
-        if (!sequence_row(&p->base, 0, number, row, &at))
+        if (!sequence_row(&p->base, &place, row, &at))
             continue;
         const struct range counted = answers_of(p, &at);
         for (size_t t = counted.from; t < counted.to; t++) {

@@ -241,35 +241,35 @@ void sequence_part_end(struct sequence_part *p)
     json_decref(p->schema);
 }
 
+struct batch_place sequence_place(const struct sequence_part *p, int64_t epoch, int64_t number)
+{
+    return batches_place(&p->batches, &p->part, epoch, number);
+}
+
 int sequence_shape_of(const struct part *part, int64_t epoch, int64_t number)
 {
-    return batches_shape(&((const struct sequence_part *)part)->batches, part, epoch, number);
+    return sequence_place((const struct sequence_part *)part, epoch, number).shape;
 }
 
-struct shape sequence_shape(const struct sequence_part *p, int64_t epoch, int64_t number)
+bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found)
 {
-    return p->part.shape[batches_shape(&p->batches, &p->part, epoch, number)];
-}
-
-bool sequence_row(const struct sequence_part *p, int64_t epoch, int64_t number, int row, struct sequence_row *found)
-{
-    const int64_t item = batches_item(&p->batches, &p->part, epoch, number, row);
+    const int64_t item = batches_item(&p->batches, place, row);
     if (item < 0)
         return false;
     *found = row_of(p, (size_t)item);
-    const int steps = sequence_shape(p, epoch, number).steps;
-    found->length = found->length > steps ? steps : found->length;
+    found->length = found->length > place->steps ? place->steps : found->length;
     return true;
 }
 
 void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch)
 {
-    const int rows = sequence_shape(p, epoch, number).rows;
+    const struct batch_place place = sequence_place(p, epoch, number);
+    const int rows = place.rows;
     batch->begins = true;
     batch->items = 0;
     for (int row = 0; row < rows; row++) {
         struct sequence_row at;
-        const bool is_there = sequence_row(p, epoch, number, row, &at);
+        const bool is_there = sequence_row(p, &place, row, &at);
         if (batch->lengths)
             batch->lengths[row] = !is_there ? 0 : at.length ? at.length : 1;
         if (!is_there || at.length == 0) {

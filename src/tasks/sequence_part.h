@@ -58,10 +58,10 @@ unroll_status sequence_part_open(const struct task_request *request, enum part_o
                                  int context, struct sequence_part *p);
 void sequence_part_end(struct sequence_part *p);
 
-struct shape sequence_shape(const struct sequence_part *p, int64_t epoch, int64_t number);
+struct batch_place sequence_place(const struct sequence_part *p, int64_t epoch, int64_t number);
 int sequence_shape_of(const struct part *part, int64_t epoch, int64_t number);
 /* False: the row is empty. */
-bool sequence_row(const struct sequence_part *p, int64_t epoch, int64_t number, int row, struct sequence_row *found);
+bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found);
 /* All of a batch but its targets. */
 void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch);
 

@@ -187,15 +187,15 @@ static unroll_status tag_check(const unroll_model *model, const unroll_dataset *
 static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
 {
     const struct tag_part *p = (const struct tag_part *)part;
-    const struct shape shape = sequence_shape(&p->base, epoch, number);
+    const struct batch_place place = sequence_place(&p->base, epoch, number);
     const unroll_dataset *data = p->base.members.data;
     sequence_fill(&p->base, epoch, number, batch);
-    for (int row = 0; row < shape.rows; row++) {
+    for (int row = 0; row < place.rows; row++) {
         struct sequence_row at = {0};
-        const bool is_there = sequence_row(&p->base, epoch, number, row, &at) && p->base.target;
-        for (int t = 0; t < shape.steps; t++) {
+        const bool is_there = sequence_row(&p->base, &place, row, &at) && p->base.target;
+        for (int t = 0; t < place.steps; t++) {
             const bool counts = is_there && t >= at.context && t < at.length;
-            batch->classes[(size_t)t * (size_t)shape.rows + (size_t)row] =
+            batch->classes[(size_t)t * (size_t)place.rows + (size_t)row] =
                 counts ? column_id(p->base.target, data->begin[at.sequence] + at.first + (size_t)t) : -1;
         }
     }
@@ -300,7 +300,8 @@ static json_t *answer_row(const struct tag_part *p, const struct task_batch *bat
 }
 
 /* A few of the first batch. */
-static void keep_sentences(struct tag_part *p, const struct task_batch *batch, const float *results, int rows)
+static void keep_sentences(struct tag_part *p, const struct batch_place *place, const struct task_batch *batch,
+                           const float *results)
 {
     enum { KEPT = 8 };
     double *probability;
@@ -309,24 +310,25 @@ static void keep_sentences(struct tag_part *p, const struct task_batch *batch, c
     p->sentences = json_array();
     if (ALLOCATE(probability, (size_t)p->base.classes, "for an answer") != UNROLL_OK)
         return;
-    for (int row = 0; row < rows && json_array_size(p->sentences) < KEPT; row++)
-        if (sequence_row(&p->base, 0, 0, row, &at) && at.context == 0)
-            json_array_append_new(p->sentences, answer_row(p, batch, results, rows, row, &at, probability));
+    for (int row = 0; row < place->rows && json_array_size(p->sentences) < KEPT; row++)
+        if (sequence_row(&p->base, place, row, &at) && at.context == 0)
+            json_array_append_new(p->sentences, answer_row(p, batch, results, place->rows, row, &at, probability));
     release(probability);
 }
 
 static void tag_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
 {
     struct tag_part *p = (struct tag_part *)part;
-    const int rows = sequence_shape(&p->base, 0, number).rows;
+    const struct batch_place place = sequence_place(&p->base, 0, number);
+    const int rows = place.rows;
     if (number == 0) {
         confusion_clear(&p->confusion);
         p->spans = (struct spans){0};
-        keep_sentences(p, batch, results, rows);
+        keep_sentences(p, &place, batch, results);
     }
     for (int row = 0; row < rows; row++) {
         struct sequence_row at;
-        if (!sequence_row(&p->base, 0, number, row, &at))
+        if (!sequence_row(&p->base, &place, row, &at))
             continue;
         for (int t = at.context; t < at.length; t++) {
             const int32_t truth = batch->classes[(size_t)t * (size_t)rows + (size_t)row];
@@ -379,13 +381,14 @@ static unroll_status tag_answer(struct part *part, int64_t number, const struct 
                                 unroll_status (*take)(void *, json_t *), void *arg)
 {
     const struct tag_part *p = (const struct tag_part *)part;
-    const int rows = sequence_shape(&p->base, 0, number).rows;
+    const struct batch_place place = sequence_place(&p->base, 0, number);
+    const int rows = place.rows;
     double *probability;
     unroll_status status = UNROLL_OK;
     TRY(ALLOCATE(probability, (size_t)p->base.classes, "for an answer"));
     for (int row = 0; status == UNROLL_OK && row < rows; row++) {
         struct sequence_row at;
-        if (!sequence_row(&p->base, 0, number, row, &at))
+        if (!sequence_row(&p->base, &place, row, &at))
             continue;
         json_t *answer = answer_row(p, batch, results, rows, row, &at, probability);
         status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");

@@ -218,17 +218,17 @@ static void test_batches(void)
                 uint8_t seen[MAX] = {0};
                 int last = -1, in_order = 0, empty = 0;
                 for (int64_t n = 0; n < part.batches; n++) {
-                    const struct shape shape = part.shape[batches_shape(&batches, &part, epoch, n)];
-                    wrong += which == PART_TRAINING && request.tokens && shape.rows > 1 &&
-                             shape.rows * shape.steps > request.tokens;
-                    for (int row = 0; row < shape.rows; row++) {
-                        const int64_t item = batches_item(&batches, &part, epoch, n, row);
+                    const struct batch_place place = batches_place(&batches, &part, epoch, n);
+                    wrong += which == PART_TRAINING && request.tokens && place.rows > 1 &&
+                             place.rows * place.steps > request.tokens;
+                    for (int row = 0; row < place.rows; row++) {
+                        const int64_t item = batches_item(&batches, &place, row);
                         empty += item < 0;
                         if (item < 0)
                             continue;
                         const int length =
                             request.steps && lengths[item] > request.steps ? request.steps : lengths[item];
-                        wrong += item >= count || seen[item]++ || length > shape.steps;
+                        wrong += item >= count || seen[item]++ || length > place.steps;
                         in_order += item == last + 1;
                         last = (int)item;
                     }
