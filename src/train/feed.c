@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/memory.h"
@@ -22,7 +23,7 @@ struct feed_thread {
     pthread_cond_t changed;
     int filled;            /* slots behind feed.first */
     int64_t epoch, number; /* what is filled next */
-    bool fills, ends;      /* a batch is being filled now; it has to end */
+    bool fills, ends;      /* that is being filled now, by whoever; the thread has to end */
 };
 
 /* ---- memory ---- */
@@ -76,13 +77,34 @@ static void release_arrays(struct task_batch *a)
 
 /* ---- filling ---- */
 
+static double seconds_by(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double feed_seconds(void) { return seconds_by(CLOCK_MONOTONIC); }
+
+/* How often this thread slept: for a disk, say. */
+static long sleeps(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+/* It takes its processor's time, since others may have the processor in between; if it slept, all time counts. */
 static void fill(const struct feed *feed, int64_t epoch, int64_t number, struct filled *filled)
 {
     const struct part *part = feed->part;
+    const long slept = sleeps();
+    const double since = feed_seconds(), used = seconds_by(CLOCK_THREAD_CPUTIME_ID);
     filled->epoch = epoch;
     filled->number = number;
     filled->shape = part->shape_of ? part->shape_of(part, epoch, number) : 0;
     part->fill(part, epoch, number, &filled->arrays);
+    filled->seconds = sleeps() > slept ? feed_seconds() - since : seconds_by(CLOCK_THREAD_CPUTIME_ID) - used;
 }
 
 static void go_on(const struct feed *feed, int64_t *epoch, int64_t *number)
@@ -93,38 +115,35 @@ static void go_on(const struct feed *feed, int64_t *epoch, int64_t *number)
     *epoch += !feed->repeats;
 }
 
-static double seconds_by(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-double feed_seconds(void) { return seconds_by(CLOCK_MONOTONIC); }
-
 /* ---- the thread ---- */
+
+/* The next batch into the slot behind those that are filled; by the thread, or by the caller, if the thread has not
+ * begun it: where all processors are busy it may come late. The lock is held, but not while a batch is filled. */
+static void fill_next(struct feed *feed)
+{
+    struct feed_thread *t = feed->thread;
+    struct filled *filled = &feed->slot[(feed->first + 1 + t->filled) % feed->slots];
+    const int64_t epoch = t->epoch, number = t->number;
+    t->fills = true;
+    pthread_mutex_unlock(&t->lock);
+    fill(feed, epoch, number, filled);
+    pthread_mutex_lock(&t->lock);
+    t->fills = false;
+    t->filled++;
+    go_on(feed, &t->epoch, &t->number);
+    pthread_cond_broadcast(&t->changed);
+}
 
 static void *fill_ahead(void *argument)
 {
     struct feed *feed = argument;
     struct feed_thread *t = feed->thread;
     pthread_mutex_lock(&t->lock);
-    while (!t->ends) {
-        if (t->filled == FEED_AHEAD) {
+    while (!t->ends)
+        if (t->fills || t->filled == FEED_AHEAD)
             pthread_cond_wait(&t->changed, &t->lock);
-            continue;
-        }
-        struct filled *filled = &feed->slot[(feed->first + 1 + t->filled) % feed->slots];
-        int64_t epoch = t->epoch, number = t->number;
-        t->fills = true;
-        pthread_mutex_unlock(&t->lock);
-        fill(feed, epoch, number, filled);
-        pthread_mutex_lock(&t->lock);
-        t->fills = false;
-        t->filled++;
-        go_on(feed, &t->epoch, &t->number);
-        pthread_cond_broadcast(&t->changed);
-    }
+        else
+            fill_next(feed);
     pthread_mutex_unlock(&t->lock);
     return NULL;
 }
@@ -166,12 +185,18 @@ void feed_end(struct feed *feed)
 
 /* ---- taking ---- */
 
+/* Filling that the caller waited for: at most what it waited, for the thread may have begun before. */
+static void count_waiting(struct feed *feed, const struct filled *next, double waited)
+{
+    feed->waited += next->seconds < waited ? next->seconds : waited;
+}
+
 /* Of the thread: what it fills next is what follows, unless a checkpoint was loaded or a part is read anew. */
 static const struct filled *take_ahead(struct feed *feed, int64_t epoch, int64_t number)
 {
     struct feed_thread *t = feed->thread;
     pthread_mutex_lock(&t->lock);
-    while (t->fills && t->filled == 0) pthread_cond_wait(&t->changed, &t->lock);
+    const double since = feed_seconds();
     struct filled *next = &feed->slot[(feed->first + 1) % feed->slots];
     bool follows =
         t->filled ? next->epoch == epoch && next->number == number : t->epoch == epoch && t->number == number;
@@ -180,9 +205,15 @@ static const struct filled *take_ahead(struct feed *feed, int64_t epoch, int64_t
         t->filled = 0;
         t->epoch = epoch;
         t->number = number;
-        pthread_cond_broadcast(&t->changed);
     }
-    while (t->filled == 0) pthread_cond_wait(&t->changed, &t->lock);
+    const bool waits = t->filled == 0;
+    while (t->filled == 0)
+        if (t->fills)
+            pthread_cond_wait(&t->changed, &t->lock);
+        else
+            fill_next(feed);
+    if (waits)
+        count_waiting(feed, next, feed_seconds() - since);
     feed->first = (feed->first + 1) % feed->slots;
     t->filled--;
     pthread_cond_broadcast(&t->changed);
@@ -190,16 +221,13 @@ static const struct filled *take_ahead(struct feed *feed, int64_t epoch, int64_t
     return next;
 }
 
-/* The caller's own filling is measured, in its processor's time, whoever else is at work: a thread for a text would
- * only cost. */
 static const struct filled *take_now(struct feed *feed, int64_t epoch, int64_t number)
 {
     struct filled *next = &feed->slot[0];
-    double since = seconds_by(CLOCK_THREAD_CPUTIME_ID);
     fill(feed, epoch, number, next);
     feed->first = 0;
-    feed->filling += seconds_by(CLOCK_THREAD_CPUTIME_ID) - since;
-    bool is_slow = feed->filling > noticeable * (feed_seconds() - feed->began);
+    feed->waited += next->seconds;
+    bool is_slow = feed->waited > noticeable * (feed_seconds() - feed->began);
     if (feed->thread && !feed->thread->runs &&
         (feed->ahead > 0 || (feed->ahead < 0 && feed->taken >= BATCHES_TRIED && is_slow))) {
         go_on(feed, &epoch, &number);
@@ -210,11 +238,8 @@ static const struct filled *take_now(struct feed *feed, int64_t epoch, int64_t n
 
 const struct filled *feed_take(struct feed *feed, int64_t epoch, int64_t number)
 {
-    double since = feed_seconds();
     if (feed->taken++ == 0)
-        feed->began = since;
+        feed->began = feed_seconds();
     bool ahead = feed->thread && feed->thread->runs && feed->thread->process == process_number();
-    const struct filled *next = ahead ? take_ahead(feed, epoch, number) : take_now(feed, epoch, number);
-    feed->waited += feed_seconds() - since;
-    return next;
+    return ahead ? take_ahead(feed, epoch, number) : take_now(feed, epoch, number);
 }

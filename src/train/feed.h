@@ -13,6 +13,7 @@ struct filled {
     unroll_batch batch; /* the same, as sessions take them */
     int shape;          /* of the part's */
     int64_t epoch, number;
+    double seconds; /* that filling it took */
 };
 
 struct feed {
@@ -21,9 +22,9 @@ struct feed {
     int ahead;                  /* batches, FEED_AHEAD; 0: never; UNROLL_AUTO: see above */
     struct filled *slot;        /* [slots] */
     int slots, first;           /* first: what was taken last, or -1 */
-    double filling, began;      /* seconds of the caller's processor; when the first batch was taken */
+    double began;               /* when the first batch was taken */
     int64_t taken;              /* batches */
-    double waited;              /* seconds that the caller spent here */
+    double waited;              /* seconds of filling that the caller waited for: not for a processor */
     struct feed_thread *thread; /* NULL: never one */
 };
 

@@ -1,6 +1,9 @@
 /* Tests of how batches reach a training: filled ahead or not they are the same, of several shapes they train through
  * sessions beside each other as through one, and several of them make one update. */
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +83,68 @@ static void test_feed(void)
         feed_end(&feed);
     }
     unroll_model_free(model);
+}
+
+/* Of one processor that others want, too: what the thread has not begun the caller fills itself, and waiting for the
+ * processor is no waiting for data. */
+static pthread_t caller;
+static atomic_int by_caller, by_thread, is_over;
+
+static void fill_at_once(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+{
+    (void)part;
+    atomic_fetch_add(pthread_equal(pthread_self(), caller) ? &by_caller : &by_thread, 1);
+    batch->tokens[0] = (int32_t)(epoch + number);
+}
+
+static void *keep_busy(void *unused)
+{
+    while (!atomic_load(&is_over)) continue;
+    return unused;
+}
+
+static bool share_a_processor(cpu_set_t *before)
+{
+    cpu_set_t one;
+    int cpu = 0;
+    if (sched_getaffinity(0, sizeof *before, before))
+        return false;
+    while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, before)) cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+static void test_busy_processor(void)
+{
+    enum { TAKEN = 4000 };
+    struct part part = toy_part();
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model = NULL;
+    struct feed feed;
+    cpu_set_t before;
+    pthread_t busy;
+    if (!share_a_processor(&before))
+        return;
+    caller = pthread_self();
+    part.fill = fill_at_once;
+    spec.tokens = 1, spec.input = 11, spec.hidden = 2;
+    MUST(unroll_model_new(&spec, 1, &model));
+    MUST(feed_new(model, &part, false, 1, &feed));
+    CHECK(pthread_create(&busy, NULL, keep_busy, NULL) == 0, "a thread");
+    double began = feed_seconds();
+    int wrong = 0;
+    for (int64_t i = 0; i < TAKEN && feed_seconds() - began < 1; i++)
+        wrong += feed_take(&feed, i / 7, i % 7)->arrays.tokens[0] != (int32_t)(i / 7 + i % 7);
+    double seconds = feed_seconds() - began;
+    CHECK(wrong == 0, "%d batches are not theirs", wrong);
+    CHECK(by_caller > 4, "the caller filled %d batches, the thread %d", by_caller, by_thread);
+    CHECK(feed.waited < 0.2 * seconds, "%g of %g seconds are said to be waiting for data", feed.waited, seconds);
+    atomic_store(&is_over, 1);
+    pthread_join(busy, NULL);
+    feed_end(&feed);
+    unroll_model_free(model);
+    sched_setaffinity(0, sizeof before, &before);
 }
 
 /* ---- sessions beside each other ---- */
@@ -380,6 +445,7 @@ int main(void)
 {
     unroll_dataset *text = make_text(2 * 4 * 12 * 11);
     test_feed();
+    test_busy_processor();
     test_turns();
     test_pieces();
     test_refusals();
