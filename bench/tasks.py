@@ -160,17 +160,24 @@ def score(given, folder, row):
 
 
 def epochs(given, folder, row, threads):
-    """Seconds of an epoch, the best of turns: other load only ever adds time."""
+    """Seconds of an epoch, of the clock and of processors, without what comes before and after: the best of turns, for
+    other load only ever adds time."""
     path, _ = find_data(row, given, folder)
-    environment = {"OMP_NUM_THREADS": str(threads)}
     ours, theirs = [], []
     for _ in range(given.turns):
-        more = ["--val", "0", "--epochs", "1", "--threads", str(threads), "--batch", str(given.batch)]
-        ours.append(train(given, folder, path, row, more)[0]["seconds"])
+        more = ["--val", "0", "--threads", str(threads), "--batch", str(given.batch)]
+        one, cpu_of_one = train(given, folder, path, row, [*more, "--steps", "1"])
+        result, cpu = train(given, folder, path, row, [*more, "--epochs", "1"])
+        share = result["steps"] / (result["steps"] - 1)
+        ours.append(((result["seconds"] - one["seconds"]) * share, (cpu - cpu_of_one) * share))
         peer = [given.python, os.path.join(HERE, "peer_tasks.py"), row["peer"], path, "--batch", str(given.batch)]
-        theirs.append(min(run_json(peer, environment)[0]["epochs"]))
-    ratio = min(theirs) / min(ours)
-    return dict(name=row["name"], threads=threads, seconds=min(ours), pytorch_seconds=min(theirs), ratio=ratio,
+        peer += ["--batches", str(given.batches)]
+        found = run_json(peer, {"OMP_NUM_THREADS": str(threads)})[0]
+        theirs.append((min(found["epochs"]), min(found["cpu_epochs"])))
+    (seconds, cpu_seconds), (pytorch, cpu_pytorch) = ([min(x) for x in zip(*side)] for side in (ours, theirs))
+    ratio = pytorch / seconds
+    return dict(name=row["name"], threads=threads, seconds=seconds, pytorch_seconds=pytorch, ratio=ratio,
+                cpu_seconds=cpu_seconds, pytorch_cpu_seconds=cpu_pytorch, cpu_ratio=cpu_pytorch / cpu_seconds,
                 goal=row["at_least"], reached=ratio >= row["at_least"])
 
 
@@ -185,8 +192,9 @@ def print_score(r):
 
 def print_epochs(r):
     print(f"{r['name']:24} {r['threads']} thread{'s' * (r['threads'] > 1):1}  {r['seconds']:7.2f} s an epoch, PyTorch "
-          f"{r['pytorch_seconds']:7.2f} s: {r['ratio']:.2f} times  to reach {r['goal']}  {'' if r['reached'] else 'missed'}",
-          flush=True)
+          f"{r['pytorch_seconds']:7.2f} s: {r['ratio']:.2f} times (CPU {r['cpu_seconds']:.2f} and "
+          f"{r['pytorch_cpu_seconds']:.2f} s: {r['cpu_ratio']:.2f})  to reach {r['goal']}  "
+          f"{'' if r['reached'] else 'missed'}", flush=True)
 
 
 def main():
@@ -198,6 +206,7 @@ def main():
     parser.add_argument("--python", default=sys.executable, help="one that has PyTorch")
     parser.add_argument("--batch", type=int, default=64, help="of the epochs")
     parser.add_argument("--turns", type=int, default=2, help="of the epochs")
+    parser.add_argument("--batches", type=int, default=0, help="of PyTorch's epochs, which are extrapolated; 0: all")
     given = parser.parse_args()
     wanted = [name for name in given.only.split(",") if name]
     jobs = [("scores", row, score, print_score, ()) for row in SCORES]
