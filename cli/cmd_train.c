@@ -45,7 +45,7 @@ static unroll_status check_request(struct settings *s)
         return complain(UNROLL_USAGE,
                         "--overwrite without --out: nothing would be overwritten; fix: name the run to begin "
                         "anew with --out");
-    if (is_on(s, OPTION_PATIENCE) && number_of(s, OPTION_VALIDATION) == 0)
+    if (is_on(s, OPTION_PATIENCE) && is_given(s, OPTION_VALIDATION) && number_of(s, OPTION_VALIDATION) == 0)
         return complain(UNROLL_USAGE,
                         "--patience counts validations, and with --val 0 there are none; fix: leave out one of them");
     return settings_need(s, OPTION_DATA);
@@ -73,6 +73,10 @@ static unroll_status derive_rates(struct settings *s, double learning_rate)
 static unroll_status derive_training(struct training *t, const unroll_task_defaults *of_task)
 {
     struct settings *s = t->settings;
+    const bool follows = is_on(s, OPTION_PATIENCE) ||
+                         (is_given(s, OPTION_SCHEDULE) && strcmp(text_of(s, OPTION_SCHEDULE), "plateau") == 0);
+    if (!is_given(s, OPTION_VALIDATION))
+        TRY(settings_derive(s, OPTION_VALIDATION, "%.15g", follows ? 0.1 : of_task->validation));
     const struct {
         enum option_id id;
         double value;
@@ -85,8 +89,6 @@ static unroll_status derive_training(struct training *t, const unroll_task_defau
             TRY(settings_derive(s, derived[i].id, "%.15g", derived[i].value));
     if (!is_given(s, OPTION_BPTT))
         TRY(settings_derive(s, OPTION_BPTT, of_task->bptt ? "%d" : "full", of_task->bptt));
-    if (!is_given(s, OPTION_VALIDATION))
-        TRY(settings_derive(s, OPTION_VALIDATION, "%.15g", of_task->validation));
     if (!is_given(s, OPTION_SCHEDULE))
         TRY(settings_derive(s, OPTION_SCHEDULE, "%s", of_task->schedule));
     if (t->limit == OPTION_EPOCHS && !is_given(s, OPTION_EPOCHS))

@@ -119,8 +119,8 @@ OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INF
 OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE, .group = "Training",
        .commands = IN(TRAIN),
        .doc = "training time, such as 60s, 5m or 2h, earlier runs of --resume included, instead of --epochs")
-OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .fallback = "0.1", RANGE(0, 1e12), .scope = FREE,
-       .group = "Training", .commands = IN(TRAIN),
+OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .derived = "0.1, of few sequences 0", RANGE(0, 1e12),
+       .scope = FREE, .group = "Training", .commands = IN(TRAIN),
        .doc = "validation data: a file; up to 0.5: that share of the data (of a text or a series its end, else drawn); "
               "a whole number: so many of its last examples or steps; 0: none")
 OPTION(TEST, "test", NUMBER_OR_PATH, .argument = "X", .fallback = "0", RANGE(0, 1e12), .scope = FREE,

@@ -109,7 +109,7 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
     spec->output = target->vocabulary_size;
     if (spec->loss == NULL || target->type == COLUMN_SET)
         spec->loss = target->type == COLUMN_SET ? "bce" : "xent";
-    sequence_defaults(data, defaults);
+    sequence_defaults(data, 0, defaults);
     return target->type == COLUMN_SET ? UNROLL_OK : note_balance(data, target, defaults->note, sizeof defaults->note);
 }
 

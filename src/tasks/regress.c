@@ -107,7 +107,7 @@ static unroll_status regress_network(const unroll_dataset *data, const char *opt
     spec->output = target->width;
     if (spec->loss == NULL)
         spec->loss = "mse";
-    sequence_defaults(data, defaults);
+    sequence_defaults(data, target->of_sequence ? 0 : WINDOW, defaults);
     return UNROLL_OK;
 }
 

@@ -2,6 +2,7 @@
  * counted; they may lie in a part that is held from. */
 #include "tasks/sequence_part.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -96,10 +97,10 @@ unroll_status sequence_schema(const struct members *members, const struct column
 
 /* Small data are read often, for a network learns by updates, and in small batches; they are too few to hold some out.
  */
-void sequence_defaults(const unroll_dataset *data, unroll_task_defaults *defaults)
+void sequence_defaults(const unroll_dataset *data, int window, unroll_task_defaults *defaults)
 {
     enum { UPDATES = 1500, FEW = 400 };
-    const double n = (double)data->sequences;
+    const double n = window ? ceil((double)data->steps / window) : (double)data->sequences;
     *defaults = unroll_task_defaults_default();
     defaults->bptt = 0;
     if (n < FEW)
@@ -107,7 +108,7 @@ void sequence_defaults(const unroll_dataset *data, unroll_task_defaults *default
     defaults->batch = n < 128 ? 8 : n < 512 ? 16 : 32;
     defaults->epochs = UPDATES * defaults->batch / n;
     defaults->epochs = defaults->epochs < 10 ? 10 : defaults->epochs > 400 ? 400 : (int)defaults->epochs;
-    defaults->validation = n < FEW ? 0 : 0.1;
+    defaults->validation = n < FEW && !window ? 0 : 0.1;
     defaults->patience = n < FEW ? 0 : 5;
 }
 

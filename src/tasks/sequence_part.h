@@ -25,8 +25,8 @@ bool is_constant(const unroll_dataset *data, const struct column *column);
 unroll_status sequence_schema(const struct members *members, const struct column *target, const struct column *spelled,
                               json_t **schema);
 
-/* How long, by how much there is to learn from. */
-void sequence_defaults(const unroll_dataset *data, unroll_task_defaults *defaults);
+/* How long, by how much there is to learn from: sequences, or windows of so many steps of series; 0: sequences. */
+void sequence_defaults(const unroll_dataset *data, int window, unroll_task_defaults *defaults);
 
 /* ---- a part ---- */
 

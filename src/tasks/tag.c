@@ -101,7 +101,7 @@ static unroll_status tag_network(const unroll_dataset *data, const char *options
     spec->output = target->vocabulary_size;
     if (spec->loss == NULL)
         spec->loss = "xent";
-    sequence_defaults(data, defaults);
+    sequence_defaults(data, data->rows_are_steps ? WINDOW : 0, defaults);
     return UNROLL_OK;
 }
 
