@@ -180,6 +180,12 @@ static unroll_status add_draft(struct builder *b, const char *name, enum cell ce
 
 static unroll_status put_missing(struct builder *b, struct draft *draft);
 
+/* Whether its cells are of steps or of rows is not known before the first run has ended. */
+static bool is_undecided(const struct builder *b, const struct draft *draft)
+{
+    return b->open && draft->cell == CELL_TEXT && draft->given == NULL;
+}
+
 /* One that comes late is missing in the rows before. */
 unroll_status builder_column(struct builder *b, const char *name, enum cell cell, bool of_sequence, int width,
                              int *column)
@@ -189,7 +195,7 @@ unroll_status builder_column(struct builder *b, const char *name, enum cell cell
     struct draft *draft = &b->draft[b->next_column];
     draft->entries = 0;
     if (!draft->ignored && (draft->cell == CELL_TEXT || draft->column.type != COLUMN_TOKENS))
-        for (size_t i = 0, n = draft->column.of_sequence || b->open ? b->rows : b->steps; i < n; i++)
+        for (size_t i = 0, n = draft->column.of_sequence || is_undecided(b, draft) ? b->rows : b->steps; i < n; i++)
             TRY(put_missing(b, draft));
     draft->row_entries = 0;
     *column = b->next_column++;
@@ -385,7 +391,7 @@ static unroll_status count_steps(struct builder *b, size_t *steps)
     *steps = b->layout == ROWS_ARE_STEPS;
     for (int i = 0; i < b->next_column && b->layout != ROWS_ARE_STEPS; i++) {
         const struct draft *draft = &b->draft[i];
-        bool undecided = b->open && draft->cell == CELL_TEXT && draft->given == NULL;
+        bool undecided = is_undecided(b, draft);
         if (draft->ignored || draft->column.of_sequence || undecided || draft->row_entries == 0)
             continue;
         if (first && draft->row_entries != *steps)
@@ -412,7 +418,7 @@ static unroll_status end_cells(struct builder *b)
     TRY(count_steps(b, &steps));
     for (int i = 0; i < b->next_column; i++) {
         struct draft *draft = &b->draft[i];
-        bool undecided = b->open && draft->cell == CELL_TEXT && draft->given == NULL;
+        bool undecided = is_undecided(b, draft);
         size_t wanted = b->layout != ROWS_ARE_STEPS && (draft->column.of_sequence || undecided) ? 1 : steps;
         bool text = draft->column.type == COLUMN_TOKENS && !undecided;
         if (draft->ignored)

@@ -188,6 +188,8 @@ static const struct row jsonl[] = {
     {"a.jsonl", "{\"x\": [1], \"labels\": [\"a\", \"b\"]}\n{\"x\": [2], \"labels\": [\"b\"]}\n{\"x\": [2]}\n", NULL,
      "examples 3: x numbers* 1 2 2; labels set ab .b .."},
     {"a.jsonl", "{\"x\": [1], \"t\": [\"a\", \"b\"]}\n", "columns=t=set", "examples 1: x numbers* 1; t set ab"},
+    {"a.jsonl", "{\"x\": [1, 2]}\n{\"x\": [3], \"w\": [\"u\"], \"z\": 7}\n", NULL,
+     "examples 2: x numbers* 1 2 3; w category* ? ? u; z numbers ? 7"},
     {"a.jsonl", "{\"x\": {\"y\": 1}}\n", NULL, "'a.jsonl', row 1: 'x' is an object"},
     {"a.jsonl", "{\"x\": 1}\n{\"x\": {\"y\": 1}}\n", NULL, "'a.jsonl', row 2: 'x' is an object"},
     {"a.jsonl", "{\"x\": [{\"y\": 1}]}\n", NULL, "'x' is an object"},
