@@ -196,6 +196,7 @@ static unroll_status configure(struct training *t, unroll_train_config *config)
     config->total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
     config->validation = t->validation;
     config->test = t->test;
+    config->augment = text_of(s, OPTION_AUGMENT);
     config->seed = (uint64_t)integer_of(s, OPTION_SEED);
     config->machine = machine_of(s, &t->ranks);
     config->log_interval = (int)integer_of(s, OPTION_LOG_INTERVAL);

@@ -126,6 +126,10 @@ OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .derived = "0.1, of f
 OPTION(TEST, "test", NUMBER_OR_PATH, .argument = "X", .fallback = "0", RANGE(0, 1e12), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN),
        .doc = "test data, like --val and behind it: measured once, at the end, with the best weights")
+OPTION(AUGMENT, "augment", TEXT, .argument = "CHANGES", .group = "Training", .commands = IN(TRAIN),
+       .doc =
+           "change the examples that are trained on, anew in each epoch: noise=0.1,shift=4,mask=8, or some of these: "
+           "noise in standard deviations, steps that they are moved by, steps in a row that are missing")
 OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", .by_task = 1,
        RANGE(0, 1000000), .scope = FREE, .group = "Training", .commands = IN(TRAIN),
        .doc = "early stopping: end after so many validations without improvement; 0: never, which is the default "

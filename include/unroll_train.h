@@ -421,6 +421,9 @@ typedef struct unroll_train_config {
     int64_t warmup;               /* steps of linear rise of the learning rate */
     int64_t total_steps;          /* what schedules count on */
     unroll_held_out validation, test;
+    const char *augment; /* changes of the examples that are trained on, anew in each epoch, of tasks that read
+                            examples: "noise=0.1,shift=4,mask=8": standard deviations of the numbers, steps, steps in a
+                            row; NULL: none */
     int prefetch; /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
                      time; 0: none. No bit depends on it. */
     uint64_t seed;

@@ -373,6 +373,7 @@ static void classify_line(const json_t *answer, FILE *file)
 const struct task task_classify = {.name = "classify",
                                    .about = "a label, or several, for each sequence",
                                    .keys = classify_keys,
+                                   .augments = true,
                                    .item = item_steps,
                                    .suits = suits_classify,
                                    .network = classify_network,

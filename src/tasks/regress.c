@@ -431,6 +431,7 @@ static void regress_line(const json_t *answer, FILE *file)
 const struct task task_regress = {.name = "regress",
                                   .about = "numbers for each sequence or row",
                                   .keys = regress_keys,
+                                  .augments = true,
                                   .item = item_steps,
                                   .suits = suits_regress,
                                   .network = regress_network,

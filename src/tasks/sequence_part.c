@@ -218,6 +218,8 @@ unroll_status sequence_part_open(const struct task_request *request, enum part_o
     TRY(read_schema(request->model, p));
     p->window = window;
     p->context = context;
+    if (which == PART_TRAINING)
+        TRY(augment_read(request->augment, model_is_pooled(request->model), request->seed, &p->augment));
     p->part.shape_of = sequence_shape_of;
     if (window)
         TRY(members_of_series(request, which, &p->members));
@@ -278,6 +280,9 @@ void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number,
             continue;
         }
         features_fill(&p->features, p->members.data, at.sequence, at.first, at.length, row, rows, batch);
+        if (p->batches.shuffled)
+            augment_row(&p->augment, &p->features, epoch, p->members.data->begin[at.sequence] + at.first, at.length,
+                        row, rows, batch);
         if (p->batches.shuffled)
             features_forget(&p->features, p->batches.seed, epoch, p->members.data->begin[at.sequence] + at.first,
                             at.length, row, rows, batch);

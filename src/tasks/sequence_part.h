@@ -3,6 +3,7 @@
  * task's. */
 #ifndef TASKS_SEQUENCE_PART_H
 #define TASKS_SEQUENCE_PART_H
+#include "tasks/augment.h"
 #include "tasks/features.h"
 
 /* ---- the column that is learned ---- */
@@ -35,6 +36,7 @@ struct sequence_part {
     struct members members;
     struct batches batches;
     struct features features;
+    struct augment augment;      /* of a part that is trained on */
     json_t *schema;              /* the task's */
     char name[COLUMN_NAME];      /* of the target */
     const struct column *target; /* NULL: data to predict that have none */

@@ -413,6 +413,7 @@ static void tag_line(const json_t *answer, FILE *file)
 const struct task task_tag = {.name = "tag",
                               .about = "a label for each step",
                               .keys = tag_keys,
+                              .augments = true,
                               .item = item_steps,
                               .suits = suits_tag,
                               .network = tag_network,

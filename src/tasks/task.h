@@ -56,6 +56,7 @@ struct task_request {
     uint64_t seed;
     int ranks;                 /* rows of what is evaluated are a multiple of it */
     const char *options;       /* of the task, for fit; NULL: none */
+    const char *augment;       /* what training examples are changed by (augment.h); NULL: nothing */
     const unroll_model *model; /* for open: its schema says what fit found */
 };
 
@@ -73,6 +74,7 @@ enum { SUITS_ANY = 1, SUITS_USUALLY = 2, SUITS_SURELY = 3 };
 struct task {
     const char *name, *about;                    /* "lm", "predict the next token" */
     const struct key *keys;                      /* its options; NULL: none */
+    bool augments;                               /* its training parts do as request.augment says */
     const char *(*item)(const unroll_dataset *); /* what items are, in short, for speeds: "char" */
     /* Is it what one would do with such data? 0: no; of several tasks the highest is chosen. *why: what speaks for it,
      * "labels in column 'label', text in 'text'". */

@@ -92,6 +92,7 @@ static struct task_request request_of(const unroll_trainer *trainer)
                                  .seed = config->seed,
                                  .ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1,
                                  .options = config->task_options,
+                                 .augment = config->augment,
                                  .model = trainer->model};
 }
 
@@ -143,6 +144,8 @@ static unroll_status open_parts(unroll_trainer *trainer, struct part **validatio
     const char *options = trainer->config.task_options;
     trainer->data_hash = hash_data_of(trainer);
     trainer->options_hash = options && *options ? hash_text(HASH_BEGIN, options) : 0;
+    if (trainer->config.augment && *trainer->config.augment)
+        trainer->options_hash = hash_text(trainer->options_hash, trainer->config.augment);
     TRY(open_part(trainer, PART_VALIDATION, &trainer->config.validation, validation));
     TRY(open_part(trainer, PART_TEST, &trainer->config.test, &trainer->test));
     TRY(trainer->task->open(&request, PART_TRAINING, &trainer->part));
@@ -252,6 +255,9 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
 {
     const unroll_train_config *config = &trainer->config;
     TRY(task_find(config->task, trainer->model, trainer->data, &trainer->task));
+    if (config->augment && *config->augment && !trainer->task->augments)
+        return fail(UNROLL_UNSUPPORTED, "`augment`: the task %s has no examples to change; fix: leave it out",
+                    trainer->task->name);
     TRY(trainer->task->check(trainer->model, trainer->data));
     TRY(give_schema(trainer));
     TRY(open_parts(trainer, validation));

@@ -67,6 +67,13 @@ quietly train words.csv --steps 24 --val 0 --out whole
 quietly train words.csv --steps 13 --schedule-steps 24 --val 0 --out parts
 quietly train --resume parts --steps 24
 holds "a resumed run has the same bits" cmp whole/model.safetensors parts/model.safetensors
+quietly train words.csv --steps 24 --val 0 --augment shift=1,mask=2 --out changed
+quietly train words.csv --steps 13 --schedule-steps 24 --val 0 --augment shift=1,mask=2 --out again
+quietly train --resume again --steps 24
+holds "changed examples are the same when they come again" cmp changed/model.safetensors again/model.safetensors
+holds "they are others" sh -c '! cmp -s changed/model.safetensors whole/model.safetensors'
+refuses "no such change" 2 "its options are noise, shift, mask" train words.csv --augment blur=1 --out never
+refuses "no examples" 4 "has no examples to change" train words.csv --task lm --augment noise=1 --out never
 quietly train words.csv --steps 24 --val 0 --batch 200-tokens --out budget
 holds "batches by steps" [ -f budget/model.safetensors ]
 quietly train words.csv --epochs 2 --val 0 --batch 8 --accumulate 4 --out sums --json > result
