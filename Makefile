@@ -1,5 +1,5 @@
 # make              build/unroll and build/libunroll.a; CUDA=1: with the kernels for GPUs, as where a GPU is
-# make demo         installs what is needed, builds, trains on what Debian has: languages of words, and writing
+# make demo         installs what is needed, builds, does three tasks on real data: forecast, classify, write
 # make deps-all     installs the libraries that are used where they are found (unroll devices lists them)
 # make check        tests what `make` built, within 90 s; installs nothing
 # make test         installs what the tests need, builds and runs them; make test-long: those that take long, too

@@ -66,6 +66,25 @@ static void print_value(const json_t *value)
     free(text);
 }
 
+/* "usually every 31 days" */
+static void print_interval(const json_t *interval)
+{
+    static const struct {
+        double seconds;
+        const char *name;
+    } units[] = {{86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}};
+    double seconds = json_number_value(interval);
+    size_t i = 0;
+    if (!json_is_number(interval))
+        return;
+    while (i < 3 && seconds < units[i].seconds) i++;
+    double count = seconds / units[i].seconds;
+    if (count == 1)
+        printf(", usually every %s", units[i].name);
+    else
+        printf(", usually every %.4g %ss", count, units[i].name);
+}
+
 static void print_counts(const json_t *counts)
 {
     enum { SHOWN = 6 };
@@ -89,13 +108,9 @@ static void print_column(const json_t *column)
 {
     static const struct {
         const char *key, *before, *after;
-    } facts[] = {{"tokens", ", ", ""},
-                 {"distinct", ", ", " distinct"},
-                 {"width", ", width ", ""},
-                 {"min", ", from ", ""},
-                 {"max", " to ", ""},
-                 {"mean", ", mean ", ""},
-                 {"interval_seconds", ", usually every ", " s"}};
+    } facts[] = {{"tokens", ", ", ""},      {"distinct", ", ", " distinct"},
+                 {"width", ", width ", ""}, {"min", ", from ", ""},
+                 {"max", " to ", ""},       {"mean", ", mean ", ""}};
     json_int_t missing = json_integer_value(json_object_get(column, "missing"));
     printf("  %-20s %s of each %s", json_string_value(json_object_get(column, "name")),
            json_string_value(json_object_get(column, "type")), json_string_value(json_object_get(column, "of")));
@@ -110,6 +125,7 @@ static void print_column(const json_t *column)
         print_value(value);
         printf("%s", facts[i].after);
     }
+    print_interval(json_object_get(column, "interval_seconds"));
     if (json_object_get(column, "most_frequent"))
         print_counts(json_object_get(column, "most_frequent"));
     putchar('\n');

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What Debian has is learned twice: the language of a word, from its dictionaries, and writing, from its licences.
-# Each takes seconds. Without dictionaries (no network, no root) only the second. Ctrl-C saves and stops a training.
+# Three tasks, each in seconds: CO2 of the next twelve months, the language of a word, from Debian's dictionaries (left out
+# where they are not: no network, no root), and writing, from its licences. Ctrl-C saves and stops a training.
 # Usage: demo.sh BUILD_FOLDER       DEMO_SECONDS=N: each for N seconds
 build=${1:-build}
 folder=$build/demo.data
@@ -21,6 +21,12 @@ train() {                           # RUN OPTIONS...
     fi
     [ $code -eq 0 ] || exit $code
 }
+
+echo "CO2 over Mauna Loa, month by month since 1958: what will the next year be? The last 5 years are the test."
+train "$build/demo.co2" examples/data/co2.csv --horizon 12 --test 60
+show "$build/unroll" predict "$build/demo.co2" examples/data/co2.csv
+show "$build/unroll" plot "$build/demo.co2" --what answers
+echo
 
 # 3,000 words of each dictionary, evenly: a file a language, a line a word.
 words_of() {                        # LANGUAGE DICTIONARY [ENCODING]

@@ -2,6 +2,7 @@
  * series (series_file.h), or a file for each class with a line an example. What is hidden or empty, or tells about the
  * data (README, LICENSE, SOURCE), is left out, and that is said. Of other files than texts and series, or without
  * classes, other readers are in charge. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -161,7 +162,15 @@ static unroll_status choose_classes(struct folder *f)
 
 /* ---- texts ---- */
 
-/* The name of a file without what follows its first dot. */
+/* Of the name of a file: not what a dot and a letter begin, ".txt", but all of "GPL-2.0". */
+static size_t class_length(const char *name)
+{
+    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.'))
+        if (dot > name && isalpha((unsigned char)dot[1]))
+            return (size_t)(dot - name);
+    return strlen(name);
+}
+
 static unroll_status take_lines(struct folder *f, const char *member)
 {
     const char *class = base_name(member), *line;
@@ -174,7 +183,7 @@ static unroll_status take_lines(struct folder *f, const char *member)
         if (length == 0)
             continue;
         TRY(builder_text(f->builder, f->x, line, length));
-        TRY(builder_text(f->builder, f->label, class, strcspn(class, ".")));
+        TRY(builder_text(f->builder, f->label, class, class_length(class)));
         TRY(builder_end_row(f->builder));
         lines++;
     }
