@@ -528,7 +528,7 @@ static void check_refusals(void)
     wind->vocabulary = winds, wind->vocabulary_size = 2;
     CHECK_REFUSED(
         task_forecast.open(&run.request, PART_PREDICTED, &part), UNROLL_DATA,
-        "series '' has 20 steps, fewer than the 24 that a forecast reads at least; fix: give more of its past");
+        "'made.csv' has 20 steps, fewer than the 24 that a forecast reads at least; fix: give more of its past");
     unroll_model_free(run.model);
     make_days(&made, 100, 1);
     made.column[1].type = COLUMN_TIME;

@@ -1,0 +1,586 @@
+/* The task recommend: the next item of a session, from those before it (Hidasi et al., "Session-based Recommendations
+ * with Recurrent Neural Networks", 2016). Sessions are the sequences of a data set, or of a text of items between
+ * blanks its lines. What is held out are the last of them, as those of the last days are in such files. Measured is how
+ * often the next item is among the first K (recall), and its reciprocal rank if it is (MRR). The floor recommends the K
+ * items that are the most frequent in the part that is trained on. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "losses/loss.h"
+#include "model/model.h"
+#include "tasks/examples.h"
+#include "tasks/schema.h"
+#include "tasks/scores.h"
+#include "tasks/task_table.h"
+
+/* Longer sessions are cut into pieces; of what is measured each but the first begins with CONTEXT items that are read
+ * and not counted. */
+enum { LONGEST = 64, CONTEXT = 32, MAX_K = 1000, MAX_RESULTS = 1 << 25, MAX_ONE_HOT = 20000 };
+
+struct options {
+    char item[COLUMN_NAME];
+    double k;
+};
+
+static const struct key recommend_keys[] = {
+    {.name = "item", .text = COLUMN_NAME, .offset = offsetof(struct options, item)},
+    {.name = "k", .min = 1, .max = MAX_K, .offset = offsetof(struct options, k)},
+    {0}};
+
+/* Items of the sessions one behind the other, without those that are missing or unknown. */
+struct sessions {
+    const unroll_dataset *data;
+    const struct column *items;
+    int32_t *item;
+    size_t *begin, *sequence; /* [count + 1], [count] of the data */
+    size_t count;
+};
+
+struct piece {
+    size_t session, first, skipped; /* its first item, among all; pairs that are not counted */
+    int pairs;                      /* 0: of a session to predict that has no item */
+};
+
+struct recommend {
+    struct part part;
+    struct batches batches;
+    struct sessions sessions;
+    struct piece *piece;
+    size_t pieces;
+    int k;
+    int32_t *popular; /* [k] */
+    int popular_count;
+    double floor;
+    int64_t counted, found; /* of what was observed */
+    double reciprocal;
+};
+
+/* ---- items ---- */
+
+static bool is_listed(const unroll_dataset *data, const struct column *column)
+{
+    bool divides = data->group >= 0 && column == &data->column[data->group];
+    return !divides && !column->of_sequence && (column->type == COLUMN_CATEGORY || column->type == COLUMN_TOKENS);
+}
+
+/* The column that is named, or the only one that could be it, or is called "item" or so. */
+static const struct column *items_of(const unroll_dataset *data, const char *name)
+{
+    static const char *const usual[] = {"item",       "item_id", "itemid",   "product",
+                                        "product_id", "movie",   "movie_id", "sku"};
+    const struct column *only = NULL;
+    int count = 0;
+    if (name && *name)
+        return dataset_named(data, name);
+    for (int i = 0; i < data->columns; i++)
+        if (is_listed(data, &data->column[i]))
+            only = &data->column[i], count++;
+    for (size_t u = 0; count > 1 && u < sizeof usual / sizeof *usual; u++)
+        for (int i = 0; i < data->columns; i++)
+            if (is_listed(data, &data->column[i]) && strcasecmp(data->column[i].name, usual[u]) == 0)
+                return &data->column[i];
+    return count == 1 ? only : NULL;
+}
+
+static unroll_status choose_items(const unroll_dataset *data, const char *name, const struct column **items)
+{
+    *items = items_of(data, name);
+    if (*items == NULL && name && *name)
+        return fail(UNROLL_DATA, "'%s' has no column '%s'; fix: name the column of items (item=NAME)", data->name,
+                    name);
+    if (*items == NULL)
+        return fail(
+            UNROLL_DATA,
+            "'%s' has no column that is surely the items; fix: name it (item=NAME), and read numbers as categories "
+            "(columns=NAME=category)",
+            data->name);
+    if (!is_listed(data, *items))
+        return fail(
+            UNROLL_DATA,
+            "column '%s' of '%s' has no items, a category in each row; fix: read it as one (columns=%s=category)",
+            (*items)->name, data->name, (*items)->name);
+    return UNROLL_OK;
+}
+
+static int suits_recommend(const unroll_dataset *data, char why[TASK_WHY])
+{
+    const struct column *items = items_of(data, NULL);
+    bool sessions = data->group >= 0 && data->rows_are_steps && items && items->type == COLUMN_CATEGORY;
+    if (sessions)
+        snprintf(why, TASK_WHY, "items in '%s', sessions in '%s'", items->name, data->column[data->group].name);
+    return sessions && dataset_column(data, COLUMN_NUMBERS, NULL) == NULL ? SUITS_USUALLY : 0;
+}
+
+static const char *recommend_item(const unroll_dataset *data)
+{
+    (void)data;
+    return "items";
+}
+
+/* In lines of a single text a line end ends a session. */
+static int32_t separator_of(const unroll_dataset *data, const struct column *items)
+{
+    for (int i = 0; data->sequences == 1 && items->type == COLUMN_TOKENS && i < items->vocabulary_size; i++)
+        if (strcmp(items->vocabulary[i], "\n") == 0)
+            return i;
+    return -1;
+}
+
+static void end_sessions(struct sessions *s)
+{
+    release(s->item);
+    release(s->begin);
+    release(s->sequence);
+}
+
+static unroll_status find_sessions(const unroll_dataset *data, const struct column *items, struct sessions *s)
+{
+    int32_t separator = separator_of(data, items);
+    size_t most = separator < 0 ? data->sequences : data->steps + 1, at = 0;
+    *s = (struct sessions){.data = data, .items = items};
+    TRY(ALLOCATE(s->item, data->steps, "for %zu items", data->steps));
+    TRY(ALLOCATE(s->begin, most + 1, "for %zu sessions", most));
+    TRY(ALLOCATE(s->sequence, most, "for %zu sessions", most));
+    for (size_t sequence = 0; sequence < data->sequences; sequence++) {
+        bool open = separator < 0 || data->begin[sequence + 1] > data->begin[sequence];
+        for (size_t i = data->begin[sequence]; i < data->begin[sequence + 1]; i++) {
+            int32_t id = column_id(items, i);
+            open = true;
+            if (id == separator && separator >= 0) {
+                s->sequence[s->count] = sequence;
+                s->begin[++s->count] = at;
+                open = false;
+            } else if (id >= 0) {
+                s->item[at++] = id;
+            }
+        }
+        if (open) {
+            s->sequence[s->count] = sequence;
+            s->begin[++s->count] = at;
+        }
+    }
+    return UNROLL_OK;
+}
+
+/* The sessions of a part, training | validation | test in the order of the file. */
+static struct range sessions_of(const struct task_request *request, enum part_of which, size_t count)
+{
+    const unroll_held_out *held[] = {&request->test, &request->validation};
+    size_t left = count, steps[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        size_t share = (size_t)ceil(held[i]->share * (double)count);
+        size_t wanted = held[i]->data ? 0 : held[i]->count > 0 ? (size_t)held[i]->count : share;
+        steps[i] = wanted < left ? wanted : left;
+        left -= steps[i];
+    }
+    if (which == PART_TRAINING)
+        return (struct range){0, left};
+    if (which == PART_VALIDATION && held[1]->data == NULL)
+        return (struct range){left, left + steps[1]};
+    if (which == PART_TEST && held[0]->data == NULL)
+        return (struct range){left + steps[1], count};
+    return (struct range){0, count};
+}
+
+/* ---- network, schema ---- */
+
+static unroll_status recommend_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
+                                       unroll_task_defaults *defaults)
+{
+    static const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 100};
+    struct options read = {.k = 20};
+    const struct column *items;
+    TRY(key_values_read(options, "the task recommend", recommend_keys, &read));
+    TRY(choose_items(data, read.item, &items));
+    spec_settle(spec, &standard);
+    if (spec->bidirectional)
+        return fail(UNROLL_UNSUPPORTED,
+                    "`bidirectional`: recommend predicts the next item, which a bidirectional network "
+                    "has already seen; fix: leave it out");
+    spec->tokens = 1;
+    spec->input = spec->output = items->vocabulary_size;
+    spec->loss = "xent";
+    if (spec->embed == UNROLL_AUTO)
+        spec->embed = spec->tied || items->vocabulary_size > MAX_ONE_HOT ? spec->hidden : 0;
+    *defaults = unroll_task_defaults_default();
+    defaults->bptt = 0;
+    defaults->learning_rate = 4e-3;
+    defaults->patience = 3;
+    return UNROLL_OK;
+}
+
+struct frequency {
+    double count;
+    int32_t item;
+};
+
+static int more_frequent(const void *a, const void *b)
+{
+    const struct frequency *x = a, *y = b;
+    return x->count != y->count ? (x->count < y->count) - (x->count > y->count)
+                                : (x->item > y->item) - (x->item < y->item);
+}
+
+/* The k most frequent items of some sessions, fewer if there are, by name. */
+static unroll_status find_popular(const struct sessions *s, struct range of, int k, json_t *names)
+{
+    struct frequency *frequency;
+    int items = s->items->vocabulary_size;
+    TRY(ALLOCATE(frequency, (size_t)items, "to count %d items", items));
+    for (int i = 0; i < items; i++) frequency[i].item = i;
+    for (size_t i = s->begin[of.from]; i < s->begin[of.to]; i++) frequency[s->item[i]].count++;
+    qsort(frequency, (size_t)items, sizeof *frequency, more_frequent);
+    for (int i = 0; i < k && i < items && frequency[i].count > 0; i++)
+        json_array_append_new(names, json_string(s->items->vocabulary[frequency[i].item]));
+    release(frequency);
+    return UNROLL_OK;
+}
+
+static unroll_status recommend_fit(const struct task_request *request, json_t **schema)
+{
+    struct options read = {.k = 20};
+    const struct column *items;
+    struct sessions sessions;
+    TRY(key_values_read(request->options, "the task recommend", recommend_keys, &read));
+    TRY(choose_items(request->data, read.item, &items));
+    json_t *names = json_array();
+    unroll_status status = find_sessions(request->data, items, &sessions);
+    if (status == UNROLL_OK)
+        status = find_popular(&sessions, sessions_of(request, PART_TRAINING, sessions.count), (int)read.k, names);
+    end_sessions(&sessions);
+    if (status == UNROLL_OK)
+        *schema = json_pack("{s:s, s:i, s:O}", "item", items->name, "k", (int)read.k, "popular", names);
+    json_decref(names);
+    return status != UNROLL_OK || *schema ? status : fail(UNROLL_RESOURCE, "no memory for a schema");
+}
+
+static unroll_status recommend_check(const unroll_model *model, const unroll_dataset *data)
+{
+    const struct loss *loss = loss_at(model->loss.index);
+    (void)data; /* recommend_open looks for its column */
+    if (!model->tokens || !loss || !loss->of_classes || unroll_model_outputs(model) != model->input)
+        return fail(UNROLL_USAGE, "the model does not predict items; fix: tokens = 1, output = input, loss = xent");
+    return UNROLL_OK;
+}
+
+/* ---- batches ---- */
+
+static void fill_recommend(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
+{
+    enum { NOT_COUNTED = -1, ANY = 0 };
+    const struct recommend *r = (const struct recommend *)part;
+    const struct batch_place place = batches_place(&r->batches, part, epoch, number);
+    const int rows = place.rows;
+    batch->begins = true;
+    batch->items = 0;
+    for (int row = 0; row < rows; row++) {
+        int64_t item = batches_item(&r->batches, &place, row);
+        const struct piece *piece = item < 0 ? NULL : &r->piece[item];
+        batch->lengths[row] = piece ? (piece->pairs ? piece->pairs : 1) : 0;
+        for (int t = 0; t < batch->lengths[row]; t++) {
+            size_t at = (size_t)(t * rows + row), from = piece->first + (size_t)t;
+            size_t end = r->sessions.begin[piece->session + 1];
+            bool counts = (size_t)t >= piece->skipped && from + 1 < end;
+            batch->tokens[at] = from < end ? r->sessions.item[from] : ANY;
+            batch->classes[at] = counts ? r->sessions.item[from + 1] : NOT_COUNTED;
+            batch->items += counts;
+        }
+    }
+}
+
+static int recommend_shape_of(const struct part *part, int64_t epoch, int64_t number)
+{
+    return batches_place(&((const struct recommend *)part)->batches, part, epoch, number).shape;
+}
+
+static void recommend_end(struct part *part)
+{
+    struct recommend *r = (struct recommend *)part;
+    batches_end(&r->batches);
+    end_sessions(&r->sessions);
+    release(r->piece);
+    release(r->popular);
+}
+
+/* Of a session to predict the last items; else all pairs, in pieces. */
+static void cut_session(struct recommend *r, size_t session, enum part_of which)
+{
+    size_t first = r->sessions.begin[session], items = r->sessions.begin[session + 1] - first, at = 0;
+    if (which == PART_PREDICTED) {
+        size_t read = items < LONGEST ? items : LONGEST;
+        r->piece[r->pieces++] = (struct piece){session, first + items - read, 0, (int)read};
+        return;
+    }
+    while (at + 1 < items) {
+        size_t context = at && which != PART_TRAINING ? CONTEXT : 0, from = at - context;
+        size_t pairs = items - 1 - from < LONGEST ? items - 1 - from : LONGEST;
+        r->piece[r->pieces++] = (struct piece){session, first + from, context, (int)pairs};
+        r->part.examples += pairs - context;
+        at = from + pairs;
+    }
+}
+
+static unroll_status cut_pieces(struct recommend *r, struct range of, enum part_of which)
+{
+    size_t items = r->sessions.begin[of.to] - r->sessions.begin[of.from], most = items / CONTEXT + of.to - of.from;
+    TRY(ALLOCATE(r->piece, most + 1, "for %zu pieces of sessions", most));
+    for (size_t i = of.from; i < of.to; i++) cut_session(r, i, which);
+    if (r->pieces == 0)
+        return fail(UNROLL_DATA,
+                    "'%s': no session has two items that are known, so there is nothing to predict; fix: "
+                    "longer sessions",
+                    r->sessions.data->name);
+    return UNROLL_OK;
+}
+
+static unroll_status plan_batches(const struct task_request *request, enum part_of which, struct recommend *r)
+{
+    struct task_request sized = *request;
+    int32_t *lengths;
+    TRY(ALLOCATE(lengths, r->pieces, "for the lengths of %zu sessions", r->pieces));
+    for (size_t i = 0; i < r->pieces; i++) lengths[i] = r->piece[i].pairs ? r->piece[i].pairs : 1;
+    sized.steps = 0;
+    unroll_status status = batches_plan(&sized, which, lengths, 0, r->pieces, &r->batches, &r->part);
+    release(lengths);
+    TRY(status);
+    r->part.lengths = true;
+    r->part.shape_of = recommend_shape_of;
+    r->part.items = r->part.examples;
+    int64_t results = (int64_t)r->part.shape->steps * r->sessions.items->vocabulary_size, ranks = request->ranks;
+    int64_t rows = MAX_RESULTS / results / (ranks > 1 ? ranks : 1) * (ranks > 1 ? ranks : 1);
+    if (which == PART_TRAINING || r->part.shape->rows <= rows)
+        return UNROLL_OK;
+    r->part.shape->rows = rows > 0 ? (int)rows : ranks > 1 ? (int)ranks : 1;
+    r->part.batches = (int64_t)(r->pieces + (size_t)r->part.shape->rows - 1) / r->part.shape->rows;
+    return UNROLL_OK;
+}
+
+/* ---- opening ---- */
+
+static int32_t id_of(const struct column *items, const char *name)
+{
+    for (int i = 0; name && i < items->vocabulary_size; i++)
+        if (strcmp(items->vocabulary[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static unroll_status read_schema(const struct task_request *request, const unroll_dataset *data, struct recommend *r)
+{
+    json_t *json, *popular;
+    const struct column *items;
+    TRY(schema_task(request->model, &json));
+    unroll_status status = choose_items(data, json_string_value(json_object_get(json, "item")), &items);
+    r->k = (int)json_integer_value(json_object_get(json, "k"));
+    popular = json_object_get(json, "popular");
+    if (status == UNROLL_OK && items->vocabulary_size != request->model->input)
+        status = fail(UNROLL_DATA, "the model has %d items and '%s' %d; fix: open the data with the model",
+                      request->model->input, data->name, items->vocabulary_size);
+    if (status == UNROLL_OK)
+        status = ALLOCATE(r->popular, json_array_size(popular) + 1, "for popular items");
+    for (size_t i = 0; status == UNROLL_OK && i < json_array_size(popular); i++)
+        r->popular[r->popular_count++] = id_of(items, json_string_value(json_array_get(popular, i)));
+    json_decref(json);
+    return status == UNROLL_OK ? find_sessions(data, items, &r->sessions) : status;
+}
+
+/* How often the next item is a popular one. */
+static unroll_status find_floor(struct recommend *r)
+{
+    double found = 0;
+    bool *popular;
+    TRY(ALLOCATE(popular, (size_t)r->sessions.items->vocabulary_size, "for popular items"));
+    for (int i = 0; i < r->popular_count; i++)
+        if (r->popular[i] >= 0)
+            popular[r->popular[i]] = true;
+    for (size_t i = 0; i < r->pieces; i++)
+        for (size_t t = r->piece[i].skipped; t < (size_t)r->piece[i].pairs; t++)
+            found += popular[r->sessions.item[r->piece[i].first + t + 1]];
+    release(popular);
+    r->floor = found / (double)r->part.examples;
+    return UNROLL_OK;
+}
+
+static unroll_status fill_in(const struct task_request *request, enum part_of which, struct recommend *r)
+{
+    const unroll_held_out *held = which == PART_TEST ? &request->test : &request->validation;
+    bool is_held = which == PART_TEST || which == PART_VALIDATION;
+    TRY(read_schema(request, is_held && held->data ? held->data : request->data, r));
+    TRY(cut_pieces(r, sessions_of(request, which, r->sessions.count), which));
+    TRY(plan_batches(request, which, r));
+    return which == PART_TRAINING || which == PART_PREDICTED ? UNROLL_OK : find_floor(r);
+}
+
+static unroll_status recommend_open(const struct task_request *request, enum part_of which, struct part **part)
+{
+    const unroll_held_out *held = which == PART_TEST ? &request->test : &request->validation;
+    struct recommend *r;
+    if ((which == PART_TEST || which == PART_VALIDATION) && !held->data && held->count == 0 && !(held->share > 0))
+        return UNROLL_OK;
+    TRY(ALLOCATE(r, 1, "for a part of sessions"));
+    r->part.fill = fill_recommend;
+    r->part.end = recommend_end;
+    unroll_status status = fill_in(request, which, r);
+    if (status != UNROLL_OK) {
+        part_free(&r->part);
+        return status;
+    }
+    *part = &r->part;
+    return UNROLL_OK;
+}
+
+/* ---- metrics ---- */
+
+/* From 1 on, of an item among the results; equals go before it. */
+static int rank_of(const float *results, int count, int32_t item)
+{
+    int rank = 0;
+    for (int i = 0; i < count; i++) rank += results[i] >= results[item];
+    return rank;
+}
+
+static void recommend_observe(struct part *part, int64_t number, const struct task_batch *batch, const float *results)
+{
+    struct recommend *r = (struct recommend *)part;
+    struct shape shape = part->shape[part->shape_of(part, 0, number)];
+    int items = r->sessions.items->vocabulary_size;
+    if (number == 0)
+        r->counted = r->found = 0, r->reciprocal = 0;
+    for (int row = 0; row < shape.rows; row++)
+        for (int t = 0; t < batch->lengths[row]; t++) {
+            size_t at = (size_t)t * (size_t)shape.rows + (size_t)row;
+            if (batch->classes[at] < 0)
+                continue;
+            int rank = rank_of(results + at * (size_t)items, items, batch->classes[at]);
+            r->counted++;
+            r->found += rank <= r->k;
+            r->reciprocal += rank <= r->k ? 1.0 / rank : 0;
+        }
+}
+
+static void recommend_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
+{
+    const struct recommend *r = (const struct recommend *)part;
+    static _Thread_local char names[2][40];
+    double count = observed && r->counted ? (double)r->counted : (double)NAN;
+    snprintf(names[0], sizeof names[0], "recall@%d", r->k);
+    snprintf(names[1], sizeof names[1], "mrr@%d", r->k);
+    *evaluation = (unroll_evaluation){
+        .loss = loss,
+        .floor = r->floor,
+        .naive = "popularity",
+        .higher = 1,
+        .examples = (int64_t)part->examples,
+        .metrics = 3,
+        .metric = {{names[0], "recall ", "", 4, (double)r->found / count},
+                   {names[1], "mrr ", "", 4, r->reciprocal / count},
+                   {"nats", "", " nats", 4, loss}},
+    };
+}
+
+/* ---- answers ---- */
+
+/* The index of the largest result that is not taken; it is. */
+static int take_largest(const float *results, int count, bool *taken)
+{
+    int best = -1;
+    for (int i = 0; i < count; i++)
+        if (!taken[i] && (best < 0 || results[i] > results[best]))
+            best = i;
+    taken[best] = true;
+    return best;
+}
+
+static json_t *add_item(const struct recommend *r, json_t *items, int32_t item, double probability)
+{
+    if (item >= 0)
+        json_array_append_new(
+            items, json_pack("{s:s, s:f}", "item", r->sessions.items->vocabulary[item], "probability", probability));
+    return items;
+}
+
+/* Of a session without a known item the popular ones, without a probability. */
+static unroll_status add_items(const struct recommend *r, const struct piece *piece, const float *results,
+                               json_t *items)
+{
+    int count = r->sessions.items->vocabulary_size;
+    double *probability;
+    bool *taken;
+    for (int i = 0; piece->pairs == 0 && i < r->popular_count; i++) add_item(r, items, r->popular[i], 0);
+    if (piece->pairs == 0)
+        return UNROLL_OK;
+    TRY(ALLOCATE(probability, (size_t)count, "for %d items", count));
+    unroll_status status = ALLOCATE(taken, (size_t)count, "for %d items", count);
+    if (status == UNROLL_OK) {
+        int32_t separator = separator_of(r->sessions.data, r->sessions.items);
+        softmax_of(results, count, probability);
+        if (separator >= 0)
+            taken[separator] = true;
+        for (int i = 0; i < r->k && i < count - (separator >= 0); i++) {
+            int item = take_largest(results, count, taken);
+            add_item(r, items, item, probability[item]);
+        }
+    }
+    release(taken);
+    release(probability);
+    return status;
+}
+
+static unroll_status recommend_answer(struct part *part, int64_t number, const struct task_batch *batch,
+                                      const float *results, unroll_status (*take)(void *arg, json_t *answer), void *arg)
+{
+    struct recommend *r = (struct recommend *)part;
+    const unroll_dataset *data = r->sessions.data;
+    const struct batch_place place = batches_place(&r->batches, part, 0, number);
+    const int rows = place.rows;
+    for (int row = 0; row < rows; row++) {
+        int64_t at = batches_item(&r->batches, &place, row);
+        if (at < 0)
+            continue;
+        const struct piece *piece = &r->piece[at];
+        size_t last = (size_t)(batch->lengths[row] - 1) * (size_t)rows + (size_t)row;
+        json_t *answer = json_pack("{s:i, s:[]}", "session", (int)piece->session + 1, "items");
+        if (answer && data->group >= 0) {
+            int32_t id = category_of(data, &data->column[data->group], r->sessions.sequence[piece->session]);
+            json_object_set_new(answer, "group", json_string(id < 0 ? "" : data->column[data->group].vocabulary[id]));
+        }
+        unroll_status status = answer ? add_items(r, piece, results + last * (size_t)r->sessions.items->vocabulary_size,
+                                                  json_object_get(answer, "items"))
+                                      : fail(UNROLL_RESOURCE, "no memory for an answer");
+        if (status == UNROLL_OK)
+            status = take(arg, answer);
+        json_decref(answer);
+        TRY(status);
+    }
+    return UNROLL_OK;
+}
+
+/* "anna\tmilk bread butter": the group or the number of the session, then the items, the best first. */
+static void recommend_line(const json_t *answer, FILE *to)
+{
+    const json_t *group = json_object_get(answer, "group"), *items = json_object_get(answer, "items");
+    if (group)
+        fprintf(to, "%s\t", json_string_value(group));
+    else
+        fprintf(to, "%lld\t", (long long)json_integer_value(json_object_get(answer, "session")));
+    for (size_t i = 0; i < json_array_size(items); i++)
+        fprintf(to, "%s%s", i ? " " : "", json_string_value(json_object_get(json_array_get(items, i), "item")));
+    fputc('\n', to);
+}
+
+const struct task task_recommend = {.name = "recommend",
+                                    .about = "the next item of sessions",
+                                    .keys = recommend_keys,
+                                    .item = recommend_item,
+                                    .suits = suits_recommend,
+                                    .network = recommend_network,
+                                    .fit = recommend_fit,
+                                    .check = recommend_check,
+                                    .open = recommend_open,
+                                    .observe = recommend_observe,
+                                    .score = recommend_score,
+                                    .answer = recommend_answer,
+                                    .line = recommend_line};
