@@ -47,7 +47,10 @@ static void pool_larger(real *y, int32_t *at, const real *x, int32_t t, size_t n
 
 POOL_LOOP pool_where_of(real *restrict d, const real *restrict dy, const int32_t *restrict at, int32_t t, size_t n)
 {
-    for (size_t i = 0; i < n; i++) d[i] = at[i] == t ? dy[i] : 0;
+    for (size_t i = 0; i < n; i++) {
+        const real slope = dy[i]; /* read anyway: of a load that may not be made no vector is made */
+        d[i] = at[i] == t ? slope : 0;
+    }
 }
 
 /* dy where the maximum was of step t, otherwise 0. */
