@@ -183,7 +183,8 @@ static unroll_status put_missing(struct builder *b, struct draft *draft);
 /* Whether its cells are of steps or of rows is not known before the first run has ended. */
 static bool is_undecided(const struct builder *b, const struct draft *draft)
 {
-    return b->open && draft->cell == CELL_TEXT && draft->given == NULL;
+    bool of_tokens = draft->given && draft->column.type == COLUMN_TOKENS;
+    return b->open && draft->cell == CELL_TEXT && !of_tokens;
 }
 
 /* One that comes late is missing in the rows before. */

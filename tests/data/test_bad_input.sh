@@ -314,6 +314,10 @@ data "an array without a change" flat.npy "'flat.npy' has no column of numbers t
 npy nan.npy '<f4' '4, 1' '\0\0\300\177\0\0\300\177\0\0\300\177\0\0\300\177'
 data "an array of NaN" nan.npy "'nan.npy'|no" --task forecast
 
+data "anomalies of what does not change" flat.npy "'flat.npy'|change" --task anomaly
+data "a label of anomalies that is no column" wave.csv "no column 'zz'" --task anomaly --label zz
+bad "a quantile that is none" 2 "--quantile|0.5" train wave.csv --dry-run --task anomaly --quantile 2
+
 # ---- numbers to predict ----
 
 file price.csv 'size,town,price\n1,a,10\n2,b,20\n3,a,30\n4,b,40\n5,a,50\n6,b,60\n7,a,70\n8,b,80\n'
