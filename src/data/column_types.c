@@ -78,6 +78,45 @@ static size_t count_words(const char *bytes, size_t length)
     return words;
 }
 
+/* 1,234.50 or 12,5 or $7 or 30%: what a person takes for a number. */
+static bool is_dressed_number(const char *bytes, size_t length)
+{
+    static const char *const units[] = {"$", "\xe2\x82\xac", "\xc2\xa3", "%"};
+    const char *at = bytes, *end = bytes + length;
+    bool unit = false, comma = false;
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+            size_t size = strlen(units[i]);
+            if ((size_t)(end - at) > size && memcmp(side ? end - size : at, units[i], size) == 0)
+                unit = true, at += side ? 0 : size, end -= side ? size : 0;
+        }
+        while (at < end && *at == ' ') at++;
+        while (at < end && end[-1] == ' ') end--;
+        at += side == 0 && at < end && (*at == '-' || *at == '+');
+    }
+    if (at == end || *at < '0' || *at > '9' || end[-1] < '0' || end[-1] > '9')
+        return false;
+    const char *first = memchr(at, ',', (size_t)(end - at));
+    for (; at < end; at++) {
+        bool groups = *at == ',' && (at == first || at - first >= 4), digit = *at >= '0' && *at <= '9';
+        if (!digit && !groups && *at != '.')
+            return false;
+        comma = comma || groups;
+    }
+    return unit || comma;
+}
+
+/* 31/1/2020, 31.01.20 or 1-31-2020, and what follows after a blank. */
+static bool is_country_date(const char *bytes, size_t length)
+{
+    char text[SHOWN], between, again;
+    int day, month, year, used = 0;
+    snprintf(text, sizeof text, "%.*s", (int)(length < SHOWN ? length : SHOWN), bytes);
+    return sscanf(text, "%2d%c%2d%c%4d%n", &day, &between, &month, &again, &year, &used) == 5 && used > 0 &&
+           between == again && strchr("./-", between) && between && day > 0 && month > 0 && year >= 0 &&
+           (text[used] == '\0' || text[used] == ' ');
+}
+
 static void remember(struct sample *sample, size_t row, const char *bytes, size_t length)
 {
     if (sample->row)
@@ -94,6 +133,8 @@ static unroll_status survey_string(struct draft *draft, size_t row, const char *
     s->times += is_time;
     if (!is_time)
         remember(&s->no_time, row, bytes, length);
+    s->dressed += is_dressed_number(bytes, length);
+    s->dates += is_country_date(bytes, length);
     s->sets += memchr(bytes, '|', length) != NULL;
     s->words += count_words(bytes, length);
     s->bytes += length;
@@ -204,15 +245,20 @@ static unroll_status conclude_strings(struct builder *b, struct draft *draft)
         draft->column.type = COLUMN_TIME;
         return UNROLL_OK;
     }
+    if (!label && !text && s->dressed == strings && s->dressed)
+        return fail(UNROLL_DATA,
+                    "'%.120s', row %zu, column '%s': '%s' is no number that is known; fix: write it with a point and "
+                    "without anything else, as 1234.5, or `columns` %s=category, or text",
+                    b->name, s->no_number.row, name, s->no_number.text, name);
     if (!label && !text && s->numbers >= strings)
         return refuse_cell(b, draft, &s->no_number, "number", s->numbers);
     if (!label && !text && s->times >= 2 * (s->cells - s->times))
         return refuse_cell(b, draft, &s->no_time, "time (ISO 8601)", s->times);
     if (is_identifier(name) && s->cells > 1 && are_all_distinct(s, draft->vocabulary))
         return leave_out(b, draft, "every row has another one");
-    if (is_among(name, times)) {
+    if (is_among(name, times) || (!label && !text && s->dates == s->cells)) {
         char why[100];
-        snprintf(why, sizeof why, "'%s' is no time that is known (ISO 8601)", s->no_time.text);
+        snprintf(why, sizeof why, "'%s' is no time that is known (ISO 8601: 2020-01-31)", s->no_time.text);
         return leave_out(b, draft, why);
     }
     bool many_words = s->words >= 3 * strings;

@@ -116,12 +116,15 @@ static bool ends_with(const char *path, const char *end)
     return length > size && strcasecmp(path + length - size, end) == 0;
 }
 
+static bool has_header(const struct glance *g);
+
 static bool is_named_table(const char *path)
 {
     return ends_with(path, ".csv") || ends_with(path, ".tsv") || ends_with(path, ".tab");
 }
 
-/* By its name; or by two rows and more of as many cells, half of them numbers and times, or with tabs between. */
+/* By its name; or by two rows and more of as many cells, half of them numbers and times, or with tabs between. What
+ * comes without a name, on standard input, is a table, too, if five rows and more have as many cells below a header. */
 static bool is_csv(const char *path, const char *head, size_t bytes)
 {
     int cells, values = 0, all = 0;
@@ -135,9 +138,10 @@ static bool is_csv(const char *path, const char *head, size_t bytes)
     int delimiter = find_delimiter(head, bytes, bytes < READER_HEAD, g, &cells);
     for (int row = 1; row < g->rows; row++)
         for (int i = 0; i < cells && i < CELLS; i++, all++) values += is_value(g->cell[row][i], g->length[row][i]);
+    bool nameless = strcmp(path, INPUT_STANDARD) == 0 && g->rows >= 5 && has_header(g);
     bool rows = cells > 1 && g->rows > 1;
     release(g);
-    return rows && (2 * values >= all || delimiters[delimiter] == '\t');
+    return rows && (nameless || 2 * values >= all || delimiters[delimiter] == '\t');
 }
 
 /* ---- header ---- */
@@ -156,8 +160,16 @@ static bool recurs(const struct glance *g, int column)
     return false;
 }
 
-/* Names that are all different, none of them a value, none that comes again as a cell below. The first may be empty:
- * so are the rows' numbers in tables of pandas. */
+static bool are_values_below(const struct glance *g, int column)
+{
+    for (int row = 1; row < g->rows; row++)
+        if (g->cells[row] <= column || !is_value(g->cell[row][column], g->length[row][column]))
+            return false;
+    return g->rows > 1;
+}
+
+/* Names, none of them a value, none that comes again as a cell below. Two alike are a header (which is refused later)
+ * only if values stand below them. The first may be empty: so are the rows' numbers in tables of pandas. */
 static bool has_header(const struct glance *g)
 {
     int cells = g->rows ? g->cells[0] : 0;
@@ -168,7 +180,7 @@ static bool has_header(const struct glance *g)
             return false;
         for (int k = 0; k < i; k++)
             if (g->length[0][k] == g->length[0][i] &&
-                memcmp(g->cell[0][k], g->cell[0][i], (size_t)g->length[0][i]) == 0)
+                memcmp(g->cell[0][k], g->cell[0][i], (size_t)g->length[0][i]) == 0 && !are_values_below(g, i))
                 return false;
     }
     return cells > 0;

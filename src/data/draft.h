@@ -23,6 +23,7 @@ struct survey {
     size_t cells;                 /* that are not missing; of these are .. */
     size_t numbers, whole, times; /* .. numbers, whole ones, times */
     size_t sets, words, bytes;    /* of strings: with a '|', how many words, bytes */
+    size_t dressed, dates;        /* of strings: numbers with commas or units, dates in the order of a country */
     double min, max;              /* of the numbers */
     struct sample no_number, no_time;
     bool many; /* more distinct ones than the vocabulary has kept */

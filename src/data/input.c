@@ -142,7 +142,7 @@ unroll_status input_open(const char *path, struct input **input)
 {
     bool standard_input = strcmp(path, "-") == 0;
     struct input *made;
-    TRY(new_input(standard_input ? "standard input" : path, &made));
+    TRY(new_input(standard_input ? INPUT_STANDARD : path, &made));
     unroll_status status = find_files(made, standard_input ? "/dev/stdin" : path);
     if (status == UNROLL_OK)
         *input = made;

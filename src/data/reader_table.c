@@ -65,6 +65,20 @@ static unroll_status read_options(const struct reader *reader, const char *text,
 
 /* ---- reading ---- */
 
+/* An archive of one file is read as that file: *path is its name inside. */
+static unroll_status name_lone_member(struct input *input, char *path, size_t size)
+{
+    const char *member;
+    char name[4096] = "";
+    TRY(input_next(input, &member));
+    if (member)
+        snprintf(name, sizeof name, "%s", member);
+    TRY(input_next(input, &member));
+    if (member == NULL && *name)
+        snprintf(path, size, "%s", name);
+    return input_rewind(input);
+}
+
 static unroll_status find_by_content(struct input *input, const struct reader **found)
 {
     const struct reader *reader;
@@ -72,10 +86,45 @@ static unroll_status find_by_content(struct input *input, const struct reader **
     size_t bytes;
     TRY(input_head(input, head, sizeof head, &bytes));
     input_unpacked_path(input, path, sizeof path);
+    if (input_is_of_files(path) && !input_is_folder(input))
+        TRY(name_lone_member(input, path, sizeof path));
     *found = NULL;
     for (int i = 0; (reader = table_at(&readers, i)); i++)
         if (reader->recognises ? reader->recognises(path, head, bytes) : *found == NULL)
             *found = reader;
+    return UNROLL_OK;
+}
+
+/* Is the first line a header of the schema's table: is at least every second cell the name of a column? */
+static bool begins_with_names(const struct schema *schema, const char *head, size_t bytes)
+{
+    static const char between[] = ",;\t|\r\n";
+    const char *end = memchr(head, '\n', bytes);
+    size_t length = end ? (size_t)(end - head) : bytes;
+    int cells = 0, named = 0;
+    for (size_t at = bytes >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; at < length; cells++) {
+        size_t from = at;
+        while (at < length && (head[at] == 0 || strchr(between, head[at]) == NULL)) at++;
+        bool quoted = at - from > 1 && head[from] == '"' && head[at - 1] == '"';
+        for (int i = 0, is = 0; i < schema->columns && !is; i++)
+            named += is = strlen(schema->column[i].name) == at - from - 2 * quoted &&
+                          memcmp(schema->column[i].name, head + from + quoted, at - from - 2 * quoted) == 0;
+        while (at < length && strchr(between, head[at])) at++;
+    }
+    return cells > 0 && 2 * named >= cells;
+}
+
+/* What only the last reader takes, which takes anything, may be a table that is too small, or has too long a first
+ * line, to be told by its content: with the names of the model's columns it is one. */
+static unroll_status find_by_schema(struct input *input, const struct schema *schema, const struct reader **found)
+{
+    char head[READER_HEAD];
+    size_t bytes;
+    if (schema == NULL || (*found)->recognises || strcmp(schema->reader, "csv") != 0)
+        return UNROLL_OK;
+    TRY(input_head(input, head, sizeof head, &bytes));
+    if (begins_with_names(schema, head, bytes))
+        *found = table_at(&readers, table_find(&readers, schema->reader));
     return UNROLL_OK;
 }
 
@@ -164,8 +213,10 @@ static unroll_status read_input(struct input *input, const char *name, const cha
     const struct reader *found = name ? table_at(&readers, table_find(&readers, name)) : NULL;
     if (name && found == NULL)
         return table_refuse(&readers, name);
-    if (found == NULL)
+    if (found == NULL) {
         TRY(find_by_content(input, &found));
+        TRY(find_by_schema(input, schema, &found));
+    }
     return read_with(found, input, options, schema, dataset);
 }
 

@@ -87,6 +87,10 @@ printf 'word\nuuaa\n' | unroll predict run - --json > output 2> message
 holds "answers as JSON" grep -q '^{"label":"open","probability":0.*"probabilities":{' output
 printf 'word\nuuaa\n' | unroll predict run - --json --top-k 1 > output 2> message
 holds "the likeliest" grep -qE '"top":\[\["open",0\.[0-9]+\]\]' output
+holds "a table of one column and one row" [ "$(wc -l < output)" = 1 ]
+unroll predict run words.csv > by_name 2> message
+unroll predict run - < words.csv > output 2> message
+holds "a table on standard input" cmp by_name output
 refuses "top-k of lines" 2 "give --json" predict run new.txt --top-k 2
 unroll eval run words.csv > output 2> message
 holds "eval beside its floor" grep -qE '^accuracy [01]\.[0-9]+ \(majority 0\.6667\), macro F1' output

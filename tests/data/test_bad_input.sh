@@ -360,6 +360,8 @@ says "a column that is empty" "'z' is left out: it is empty" train missing.csv -
 says "a column that is constant" "'z' is the same in all rows" train constant.csv --dry-run
 file named/a.txt 'x\ny\nxy\nyx\n'; file named/b.txt 'z\nzz\nzzz\nzy\n'; file named/README 'about\n'
 says "a file beside those of classes" "left out: 'README'" train named --dry-run
+tar -cf lone.tar ok.csv
+says "an archive of one table" "task classify: labels in 'label'" train lone.tar --dry-run
 says "what was chosen" "task classify: labels in 'label'" train named --dry-run
 
 echo "bad input: $passed passed, $failed failed, $skipped skipped"

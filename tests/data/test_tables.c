@@ -98,6 +98,7 @@ static const struct row csv[] = {
     {"a.csv", "x,y\n1,2\n3,4,5\n", NULL, "'a.csv', row 2 has 3 cells where the table has 2"},
     {"a.csv", "x,y\n1,\"2\n3,4\n", NULL, "the row that begins in line 2 has a quote that never closes"},
     {"a.csv", "x,x\n1,2\n", "header=yes", "two columns 'x'"},
+    {"a.csv", "x,x,y\n1,2,3\n2,3,4\n", NULL, "two columns 'x'"},
     {"a.csv", "x,y\n", NULL, "has no rows"},
     {"a.csv", "", NULL, "has no rows"},
     {"a.csv", "x,y\n1,2\n2,3\n3,a\n4,5\n", NULL, "'a.csv', row 3, column 'y': 'a' is no number, as 3 other cells"},
@@ -132,6 +133,8 @@ static const struct row csv[] = {
     {"a.csv", "a,b\na,d\na,d\na,d\n", "header=no",
      "steps 1: c1 category a a a a; c2 category b d d d| the column 'c1' is the same in all rows"},
     {"noname", "1,2,3\n4,5,6\n", NULL, "steps 1: c1 numbers 1 4; c2 numbers 2 5; c3 numbers 3 6"},
+    {"standard input", "word,sort\nab,p\nba,q\nab,p\nbb,q\n", NULL,
+     "steps 1: word category ab ba ab bb; sort category p q p q"},
     {"noname", "Well, yes\nNo, why\n", NULL, "examples 1: text tokens* W e l l"},
     {"a.csv", "1e400,2\n3,4\n", NULL, "'1e400' is no number"},
     {"a.csv", "x\n0.1\n1e-3\n-2.5E2\n123456789012345678901234567890\n", NULL,
@@ -165,8 +168,14 @@ static const struct row series[] = {
      "row 3, column 'date': '2020-13-01' is no time"},
     {"a.csv", "date,x\n2020-02-30,1\n", "time=date", "'2020-02-30' is no time"},
     {"a.csv", "date,x\n01/02/2020,1\n02/02/2020,2\n", NULL,
-     "steps 1: x numbers 1 2| the column 'date' is left out: '01/02/2020' is no time that is known (ISO 8601); `columns` "
+     "steps 1: x numbers 1 2| the column 'date' is left out: '01/02/2020' is no time that is known (ISO 8601: 2020-01-31); `columns` "
      "date=text or another type keeps it"},
+    {"a.csv", "Datum;Kurs\n31.01.2024;1.5\n01.02.2024;1.75\n", NULL,
+     "steps 1: Kurs numbers 1.5 1.75| the column 'Datum' is left out: '31.01.2024' is no time that is known (ISO 8601: "
+     "2020-01-31); `columns` Datum=text or another type keeps it"},
+    {"a.csv", "Datum;Kurs\n31.01.2024;1,5\n01.02.2024;1,75\n", NULL, "row 1, column 'Kurs': '1,5' is no number"},
+    {"a.csv", "town,price\na,\"1,234\"\nb,$2.50\nb,30 %\n", NULL, "row 1, column 'price': '1,234' is no number"},
+    {"a.csv", "x,list\n1,\"1,2,3\"\n2,\"3,4,5\"\n", NULL, "examples 2: x numbers 1 2; list tokens* 1 , 2 ,"},
     {"a.csv", "date,x\n2020-01-01,1\n,2\n", "time=date", "row 2 has no time in 'date'"},
 };
 
