@@ -91,7 +91,7 @@ MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch fil
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors losses/test_losses model/test_initial train/test_class_weights \
-          data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_words train/test_feed train/test_trainer train/test_corruption train/test_sample stream/test_stream export/test_integers
+          data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_corruption train/test_sample stream/test_stream export/test_integers
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 # Of those what reads files and takes memory by the caller's numbers: `make test` has time for these.
 QUICK_MEMORY = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
