@@ -269,8 +269,9 @@ UNROLL_API unroll_status unroll_builder_end_sequence(unroll_builder *builder);
  * must do the same each time. What a call of the builder refused it returns; what is not UNROLL_OK ends the making. */
 typedef unroll_status unroll_rows(void *arg, unroll_builder *builder);
 
-/* A data set of rows that a function hands over. rows_are_steps 1: each is a step of a series; 0: each is an example.
- * config as in unroll_dataset_open; its reader does not count. */
+/* A data set of rows that a function hands over. rows_are_steps 1: each is a step of a series; 0: each is an example;
+ * UNROLL_AUTO: with texts or several entries in a row they are examples, else steps. config as in unroll_dataset_open;
+ * its reader does not count. */
 UNROLL_API unroll_status unroll_dataset_callback(unroll_rows *rows, void *arg, int rows_are_steps,
                                                  const unroll_dataset_config *config, unroll_dataset **dataset);
 

@@ -230,8 +230,10 @@ unroll_status unroll_dataset_callback(unroll_rows *rows, void *arg, int rows_are
                                       const unroll_dataset_config *config, unroll_dataset **dataset)
 {
     struct callback callback = {rows, arg};
-    const struct source source = {
-        .hand = call_back, .arg = &callback, .layout = rows_are_steps ? ROWS_ARE_STEPS : ROWS_ARE_EXAMPLES};
+    const enum layout layout = rows_are_steps == UNROLL_AUTO ? ROWS_OPEN
+                               : rows_are_steps              ? ROWS_ARE_STEPS
+                                                             : ROWS_ARE_EXAMPLES;
+    const struct source source = {.hand = call_back, .arg = &callback, .layout = layout};
     return open_source(&source, config, dataset);
 }
 

@@ -13,12 +13,17 @@ try:
     import torch
 except ImportError:
     torch = None
+try:
+    import sklearn
+except ImportError:
+    sklearn = None
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 BUILD = os.environ.get("BUILD_OF_UNROLL", os.path.join(ROOT, "build"))
 
 needs_numpy = unittest.skipUnless(numpy, "numpy could not be installed")
+needs_sklearn = unittest.skipUnless(sklearn, "scikit-learn could not be installed")
 needs_torch = unittest.skipUnless(torch, "torch could not be installed")
 
 

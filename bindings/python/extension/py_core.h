@@ -136,6 +136,14 @@ bool refuse_optimizer(const char *name);
 /* Takes a keyword out of the keywords: a new reference, NULL if it is not there. */
 PyObject *keyword_take(PyObject *keywords, const char *name);
 
+/* Options as unroll._data.options_text has them ("key=value,.."), of a str or a dict, out of the keywords: *text, which
+ * lives as long as *kept; NULL if it is not there. */
+bool options_take(PyObject *keywords, const char *name, PyObject **kept, const char **text);
+bool options_text(PyObject *options, PyObject **kept, const char **text); /* of them; NULL: there are none */
+
+/* What a JSON text says. */
+PyObject *json_parse(const char *text, size_t length);
+
 /* ---- types ------------------------------------------------------------------------------- */
 
 typedef struct model_object {
@@ -150,13 +158,30 @@ typedef struct dataset_object {
     unroll_dataset *dataset;
 } dataset_object;
 
+/* class_weights out of a session's or a trainer's keywords. They are no field: an array, as long as the model has
+ * outputs. Absent: data stays NULL. */
+bool class_weights_take(const model_object *m, PyObject *keywords, struct view *v);
+
 extern PyType_Spec array_spec, model_spec, session_spec, stream_spec, dataset_spec, trainer_spec;
 extern PyTypeObject *array_type, *model_type, *dataset_type;
+
+PyObject *dataset_wrap(PyTypeObject *type, unroll_dataset *dataset); /* takes it over, also where it fails */
+
+/* How data are read: model, reader, and options for the reader, out of the keywords. What keeps their texts is to be
+ * ended, also where it fails. */
+struct dataset_keywords {
+    PyObject *model, *reader, *options;
+};
+bool dataset_config_take(PyObject *keywords, struct dataset_keywords *kept, unroll_dataset_config *config);
+void dataset_keywords_end(struct dataset_keywords *kept);
+PyObject *dataset_of_table(PyObject *type, PyObject *args, PyObject *keywords);
 
 /* Names, shapes and sizes of a parameter as an array has them. */
 int parameter_shape(const unroll_parameter *p, Py_ssize_t shape[2], Py_ssize_t *count);
 
 PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *predict(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *task_defaults(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *sample(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *sample_order(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *plan(PyObject *module, PyObject *args, PyObject *keywords);

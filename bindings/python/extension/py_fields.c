@@ -28,6 +28,8 @@ static bool refuse_name(const char *what, const struct field *fields, const char
     for (const struct field *f = fields; f->name && (known || f == fields); f++) known = listed(known, f->name);
     if (known)
         PyErr_Format(PyExc_TypeError, "%s has no '%s'; it has %U", what, name, known);
+    else if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s has no '%s'", what, name);
     Py_XDECREF(known);
     return false;
 }
@@ -255,4 +257,31 @@ PyObject *keyword_take(PyObject *keywords, const char *name)
     if (value)
         PyDict_DelItemString(keywords, name);
     return value;
+}
+
+bool options_text(PyObject *options, PyObject **kept, const char **text)
+{
+    PyObject *module = PyImport_ImportModule("unroll._data");
+    *kept = module ? PyObject_CallMethod(module, "options_text", "(O)", options ? options : Py_None) : NULL;
+    Py_XDECREF(module);
+    *text = *kept ? PyUnicode_AsUTF8AndSize(*kept, NULL) : NULL;
+    return *text != NULL;
+}
+
+bool options_take(PyObject *keywords, const char *name, PyObject **kept, const char **text)
+{
+    PyObject *given = keyword_take(keywords, name);
+    *kept = NULL;
+    *text = NULL;
+    bool taken = !given || options_text(given, kept, text);
+    Py_XDECREF(given);
+    return taken;
+}
+
+PyObject *json_parse(const char *text, size_t length)
+{
+    PyObject *json = PyImport_ImportModule("json");
+    PyObject *said = json ? PyObject_CallMethod(json, "loads", "s#", text, (Py_ssize_t)length) : NULL;
+    Py_XDECREF(json);
+    return said;
 }

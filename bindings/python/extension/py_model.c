@@ -124,31 +124,33 @@ static bool take_inputs(PyObject *keywords, unroll_input inputs[UNROLL_INPUTS_MA
 
 static PyObject *model_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
     unroll_status status = UNROLL_OK;
     uint64_t seed = 1;
-    PyObject *dataset = NULL, *kept = NULL;
-    const char *task = NULL;
+    PyObject *dataset = NULL, *kept = NULL, *options = NULL;
+    const char *task = NULL, *text = NULL;
     unroll_input inputs[UNROLL_INPUTS_MAX];
+    if (!PyArg_ParseTuple(args, "|O!z:Model", dataset_type, &dataset, &task))
+        return NULL;
+    unroll_spec spec = dataset ? unroll_spec_auto() : unroll_spec_default();
     spec.inputs = inputs;
-    spec.embed = keywords && PyDict_GetItemString(keywords, "embed") ? 0 : UNROLL_AUTO;
-    if (!PyArg_ParseTuple(args, "|O!z:Model", dataset_type, &dataset, &task) || !take_seed(keywords, &seed) ||
-        !take_inputs(keywords, inputs, &spec.n_inputs, &kept) ||
+    if (!take_seed(keywords, &seed) || !take_inputs(keywords, inputs, &spec.n_inputs, &kept) ||
+        !options_take(keywords, "task_options", &options, &text) ||
         !fields_take("a model", spec_fields, keywords, &spec)) {
         Py_XDECREF(kept);
+        Py_XDECREF(options);
         return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
     if (dataset)
-        status = unroll_task_network(task, NULL, ((dataset_object *)dataset)->dataset, &spec, NULL);
-    spec.embed = spec.embed == UNROLL_AUTO ? 0 : spec.embed;
+        status = unroll_task_network(task, text, ((dataset_object *)dataset)->dataset, &spec, NULL);
     if (status == UNROLL_OK)
         status = unroll_model_new(&spec, seed, &model);
     if (status == UNROLL_OK && dataset)
-        status = unroll_model_set_schema(model, task, NULL, ((dataset_object *)dataset)->dataset);
+        status = unroll_model_set_schema(model, task, text, ((dataset_object *)dataset)->dataset);
     Py_END_ALLOW_THREADS
     Py_XDECREF(kept);
+    Py_XDECREF(options);
     if (status == UNROLL_OK)
         return model_wrap(type, model);
     unroll_model_free(model);
@@ -388,16 +390,22 @@ static PyObject *model_signature(PyObject *self, void *unused)
     return list;
 }
 
-static PyObject *model_set_schema(PyObject *self, PyObject *args)
+static PyObject *model_set_schema(PyObject *self, PyObject *args, PyObject *keywords)
 {
+    static const struct field none_left[] = {{NULL, 0, 0, NULL}};
     model_object *m = (model_object *)self;
-    const char *task = NULL;
-    PyObject *dataset;
+    const char *task = NULL, *text = NULL;
+    PyObject *dataset, *options = NULL, *given = NULL;
     unroll_status status;
-    if (!PyArg_ParseTuple(args, "O!|z:set_schema", dataset_type, &dataset, &task))
-        return NULL;
-    UNLOCKED(&m->lock, status = unroll_model_set_schema(m->model, task, NULL, ((dataset_object *)dataset)->dataset));
-    return status == UNROLL_OK ? none() : raise_status(status);
+    if (PyArg_ParseTuple(args, "O!|z:set_schema", dataset_type, &dataset, &task) &&
+        options_take(keywords, "task_options", &options, &text) &&
+        fields_take("set_schema", none_left, keywords, NULL)) {
+        const unroll_dataset *data = ((dataset_object *)dataset)->dataset;
+        UNLOCKED(&m->lock, status = unroll_model_set_schema(m->model, task, text, data));
+        given = status == UNROLL_OK ? none() : raise_status(status);
+    }
+    Py_XDECREF(options);
+    return given;
 }
 
 /* ---- the plan ------------------------------------------------------------------------------- */
@@ -456,7 +464,7 @@ static PyMethodDef methods[] = {
      "Arrays in the model's own memory by name. While there are sessions of yours the weights are theirs: "
      "Session.push takes\n"
      "these there, Session.pull brings them here, and so does the end of a session that changed them."},
-    {"set_schema", model_set_schema, METH_VARARGS,
+    {"set_schema", (PyCFunction)(void (*)(void))model_set_schema, METH_VARARGS | METH_KEYWORDS,
      "set_schema(dataset, task=None): what the model must know of the data to read such again, its vocabulary."},
     {NULL, NULL, 0, NULL}};
 

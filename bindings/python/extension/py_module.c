@@ -68,8 +68,13 @@ static PyObject *optimizers(PyObject *module, PyObject *unused)
 
 static PyMethodDef methods[] = {
     {"evaluate", (PyCFunction)(void (*)(void))evaluate, METH_VARARGS | METH_KEYWORDS,
-     "evaluate(model, dataset, *, threads=0, dtype=None): a dict of the loss, its floor and the task's metrics, "
-     "a dict."},
+     "evaluate(model, dataset, *, threads=0, dtype=None): a dict of the loss, the floor of a naive answer, the task's "
+     "metrics, and details."},
+    {"predict", (PyCFunction)(void (*)(void))predict, METH_VARARGS | METH_KEYWORDS,
+     "predict(model, dataset, *, threads=0, dtype=None): a list of the answers, each a dict."},
+    {"task_defaults", (PyCFunction)(void (*)(void))task_defaults, METH_VARARGS | METH_KEYWORDS,
+     "task_defaults(dataset, task=None, *, task_options=None): the task that suits the data, why, and how it is trained "
+     "where nobody says otherwise."},
     {"sample", (PyCFunction)(void (*)(void))sample, METH_VARARGS | METH_KEYWORDS,
      "sample(model, *, prompt, length, temperature, top_k, seed, weights): text that the model writes."},
     {"sample_order", (PyCFunction)(void (*)(void))sample_order, METH_VARARGS | METH_KEYWORDS,

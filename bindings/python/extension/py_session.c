@@ -42,8 +42,7 @@ static const struct field config_fields[] = {
 #undef C
 };
 
-/* They are no field: an array, as long as the model has outputs. Absent: data stays NULL. */
-static bool take_class_weights(const model_object *m, PyObject *keywords, struct view *v)
+bool class_weights_take(const model_object *m, PyObject *keywords, struct view *v)
 {
     const struct wanted wanted = {"class_weights", NUMBER_F32, 1, {unroll_model_outputs(m->model)}, false};
     PyObject *given = keyword_take(keywords, wanted.name);
@@ -63,7 +62,7 @@ static PyObject *session_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     if (!PyArg_ParseTuple(args, "O!:Session", model_type, &model))
         return NULL;
     model_object *m = (model_object *)model;
-    if (!take_class_weights(m, keywords, &weights))
+    if (!class_weights_take(m, keywords, &weights))
         return NULL;
     config.class_weights = weights.data;
     if (!fields_take("a session", config_fields, keywords, &config)) {

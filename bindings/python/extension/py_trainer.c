@@ -1,155 +1,20 @@
-/* Dataset and Trainer: training on data as the command does it; evaluating and sampling. */
+/* Trainer: training on data as the command does it; what models are worth, answer and write. */
 #include "py_core.h"
 #include <stdlib.h>
 #include <string.h>
 
-PyTypeObject *dataset_type;
-
-/* ---- data sets ------------------------------------------------------------------------------ */
-
-/* "key=value,key=value" of the keywords that are the reader's. NULL with an exception. */
-static PyObject *reader_options(PyObject *keywords)
+/* An evaluation as a dict. details: JSON or NULL; they are freed. */
+static PyObject *measured(const unroll_evaluation *e, char *details)
 {
-    PyObject *pairs = PyList_New(0), *comma = PyUnicode_FromString(","), *joined = NULL, *key, *value;
-    Py_ssize_t at = 0;
-    bool good = pairs && comma;
-    while (good && keywords && PyDict_Next(keywords, &at, &key, &value)) {
-        PyObject *pair = PyUnicode_FromFormat("%U=%S", key, value);
-        good = pair && PyList_Append(pairs, pair) == 0;
-        Py_XDECREF(pair);
-    }
-    if (good)
-        joined = PyUnicode_Join(comma, pairs);
-    Py_XDECREF(pairs);
-    Py_XDECREF(comma);
-    return joined;
-}
-
-static PyObject *dataset_wrap(PyTypeObject *type, unroll_dataset *dataset)
-{
-    dataset_object *self = (dataset_object *)object_new(type);
-    if (self)
-        self->dataset = dataset;
-    else
-        unroll_dataset_free(dataset);
-    return (PyObject *)self;
-}
-
-static PyObject *dataset_open(PyTypeObject *type, PyObject *path, PyObject *reader, PyObject *model, PyObject *options)
-{
-    unroll_dataset_config config = unroll_dataset_default();
-    unroll_dataset *dataset = NULL;
-    unroll_status status;
-    const char *name = PyBytes_AsString(path);
-    if (model && model != Py_None && !PyObject_TypeCheck(model, model_type))
-        return PyErr_Format(PyExc_TypeError, "model: a Model is wanted, that the data are to be read for");
-    config.model = model && model != Py_None ? ((model_object *)model)->model : NULL;
-    if (!(config.options = PyUnicode_AsUTF8AndSize(options, NULL)) ||
-        (reader && reader != Py_None && !(config.reader = PyUnicode_AsUTF8AndSize(reader, NULL))))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    status = unroll_dataset_open(name, &config, &dataset);
-    Py_END_ALLOW_THREADS
-    return status == UNROLL_OK ? dataset_wrap(type, dataset) : raise_status(status);
-}
-
-static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    PyObject *reader = keyword_take(keywords, "reader"), *model = keyword_take(keywords, "model"), *path = NULL,
-             *made = NULL, *options = reader_options(keywords);
-    if (options && PyArg_ParseTuple(args, "O&:Dataset", PyUnicode_FSConverter, &path))
-        made = dataset_open(type, path, reader, model, options);
-    Py_XDECREF(path);
-    Py_XDECREF(options);
-    Py_XDECREF(model);
-    Py_XDECREF(reader);
-    return made;
-}
-
-static void dataset_dealloc(PyObject *self)
-{
-    unroll_dataset_free(((dataset_object *)self)->dataset);
-    object_free(self);
-}
-
-static PyObject *dataset_tokens(PyObject *self, void *unused)
-{
-    const unroll_dataset *dataset = ((dataset_object *)self)->dataset;
-    size_t count = unroll_dataset_tokens(dataset, 0, 0, NULL);
-    Py_ssize_t shape[1] = {(Py_ssize_t)count};
-    (void)unused;
-    if (!count)
-        return none();
-    PyObject *array = array_new(NUMBER_I32, 1, shape);
-    if (array)
-        unroll_dataset_tokens(dataset, 0, count, array_data(array));
-    return array;
-}
-
-static PyObject *dataset_vocabulary(PyObject *self, void *unused)
-{
-    int count;
-    const char *const *vocabulary = unroll_dataset_vocabulary(((dataset_object *)self)->dataset, &count);
-    PyObject *list = PyList_New(count);
-    (void)unused;
-    for (int i = 0; list && i < count; i++) PyList_SetItem(list, i, PyUnicode_FromString(vocabulary[i]));
-    return list;
-}
-
-static PyObject *dataset_notes(PyObject *self, void *unused)
-{
-    PyObject *text = PyUnicode_FromString(unroll_dataset_notes(((dataset_object *)self)->dataset));
-    PyObject *lines = text ? PyUnicode_Splitlines(text, 0) : NULL;
-    (void)unused;
-    Py_XDECREF(text);
-    return lines;
-}
-
-static PyObject *dataset_describe(PyObject *self, PyObject *unused)
-{
-    char *text;
-    unroll_status status;
-    (void)unused;
-    Py_BEGIN_ALLOW_THREADS
-    status = unroll_dataset_describe(((dataset_object *)self)->dataset, &text);
-    Py_END_ALLOW_THREADS
-    if (status != UNROLL_OK)
-        return raise_status(status);
-    PyObject *json = PyImport_ImportModule("json");
-    PyObject *described = json ? PyObject_CallMethod(json, "loads", "s", text) : NULL;
-    Py_XDECREF(json);
-    free(text);
-    return described;
-}
-
-static PyMethodDef dataset_methods[] = {
-    {"describe", dataset_describe, METH_NOARGS,
-     "What it is, as a dict: columns, their types, what is missing, ranges, lengths, first rows."},
-    {NULL, NULL, 0, NULL}};
-
-static PyGetSetDef dataset_members[] = {
-    {"tokens", dataset_tokens, NULL, "The numbers of its tokens, a new Array of int32, or None.", NULL},
-    {"vocabulary", dataset_vocabulary, NULL, "What the numbers stand for: a list of str.", NULL},
-    {"notes", dataset_notes, NULL, "What was decided about the data: a list of sentences.", NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
-
-static PyType_Slot dataset_slots[] = {
-    {Py_tp_doc,
-     "Dataset(path, *, reader=None, model=None, ...): data of a file, with the reader of that name or the one that\n"
-     "recognises it; other keywords are the reader's: of a text tokens='words', vocab=5000. With a model: as that\n"
-     "model reads, with its vocabulary."},
-    {Py_tp_new, dataset_new},
-    {Py_tp_dealloc, dataset_dealloc},
-    {Py_tp_methods, dataset_methods},
-    {Py_tp_getset, dataset_members},
-    {0, NULL}};
-
-PyType_Spec dataset_spec = {"unroll._core.Dataset", sizeof(dataset_object), 0, Py_TPFLAGS_DEFAULT, dataset_slots};
-
-/* An evaluation as a dict. */
-static PyObject *measured(const unroll_evaluation *e)
-{
-    PyObject *found = Py_BuildValue("{s:d,s:d}", "loss", e->loss, "floor", e->floor);
+    PyObject *found =
+        Py_BuildValue("{s:d,s:d,s:z,s:L,s:z,s:N}", "loss", e->loss, "floor", e->floor, "naive", e->naive, "examples",
+                      (long long)e->examples, "metric", e->metrics ? e->metric[e->compared].name : NULL, "higher",
+                      PyBool_FromLong(e->higher));
+    PyObject *told = found && details ? json_parse(details, strlen(details)) : NULL;
+    if (details && (!told || PyDict_SetItemString(found, "details", told)))
+        Py_CLEAR(found);
+    Py_XDECREF(told);
+    free(details);
     for (int i = 0; found && i < e->metrics; i++) {
         const unroll_metric *m = &e->metric[i];
         PyObject *value = m->digits ? PyFloat_FromDouble(m->value) : PyLong_FromDouble(m->value);
@@ -166,7 +31,7 @@ typedef struct trainer_object {
     PyObject_HEAD
     unroll_trainer *trainer;
     model_object *model;
-    PyObject *dataset, *validation; /* which it reads; validation may be NULL */
+    PyObject *dataset, *validation, *test; /* which it reads; the last two may be NULL */
 } trainer_object;
 
 static const struct field config_fields[] = {
@@ -184,8 +49,6 @@ static const struct field config_fields[] = {
     C(balanced_classes, FIELD_INT),
     C(batch_tokens, FIELD_LONG),
     C(prefetch, FIELD_INT),
-    {"validation", FIELD_DOUBLE, offsetof(unroll_train_config, validation.share), NULL},
-    {"test", FIELD_DOUBLE, offsetof(unroll_train_config, test.share), NULL},
     C(seed, FIELD_UNSIGNED),
     C(log_interval, FIELD_INT),
     C(new_hyperparameters, FIELD_INT),
@@ -234,8 +97,58 @@ static bool take_config(PyObject *keywords, unroll_train_config *config)
     return taken;
 }
 
+/* A share, a count or a Dataset out of the keywords: *data keeps the last. */
+static bool take_held_out(PyObject *keywords, const char *name, unroll_held_out *part, PyObject **data)
+{
+    PyObject *given = keyword_take(keywords, name);
+    bool taken = true;
+    *data = NULL;
+    if (!given)
+        return true;
+    *part = (unroll_held_out){0};
+    if (PyObject_TypeCheck(given, dataset_type)) {
+        *data = Py_NewRef(given);
+        part->data = ((dataset_object *)given)->dataset;
+    } else if (PyFloat_Check(given)) {
+        part->share = PyFloat_AsDouble(given);
+    } else if (given != Py_None) {
+        int count = 0;
+        taken = PyIndex_Check(given) ? int_take(name, given, &count) : false;
+        part->count = count;
+        if (!taken && !PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "%s: a share (0.1), a number of examples (500) or a Dataset is wanted", name);
+    }
+    Py_DECREF(given);
+    return taken;
+}
+
+/* What of the keywords a trainer has while it is made, and then keeps. */
+struct taken {
+    PyObject *validation, *test, *options;
+    struct view weights;
+};
+
+static void taken_end(struct taken *taken)
+{
+    Py_XDECREF(taken->validation);
+    Py_XDECREF(taken->test);
+    Py_XDECREF(taken->options);
+    view_release(&taken->weights);
+}
+
+static bool take_all(PyObject *keywords, const model_object *m, unroll_train_config *config, struct taken *taken)
+{
+    if (!take_held_out(keywords, "validation", &config->validation, &taken->validation) ||
+        !take_held_out(keywords, "test", &config->test, &taken->test) ||
+        !options_take(keywords, "task_options", &taken->options, &config->task_options) ||
+        !class_weights_take(m, keywords, &taken->weights))
+        return false;
+    config->class_weights = taken->weights.data;
+    return take_config(keywords, config);
+}
+
 static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObject *model, PyObject *dataset,
-                              PyObject *validation)
+                              const struct taken *taken)
 {
     model_object *m = (model_object *)model;
     trainer_object *self = (trainer_object *)object_new(type);
@@ -247,7 +160,8 @@ static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObj
     self->model = (model_object *)Py_NewRef(model);
     self->model->sessions++;
     self->dataset = Py_NewRef(dataset);
-    self->validation = Py_XNewRef(validation);
+    self->validation = Py_XNewRef(taken->validation);
+    self->test = Py_XNewRef(taken->test);
     return (PyObject *)self;
 }
 
@@ -256,21 +170,17 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     unroll_train_config config = unroll_train_default();
     unroll_trainer *trainer = NULL;
     unroll_status status;
-    PyObject *model, *dataset, *validation = keyword_take(keywords, "validation_data"), *made = NULL;
-    bool taken = PyArg_ParseTuple(args, "O!O!:Trainer", model_type, &model, dataset_type, &dataset) &&
-                 take_config(keywords, &config);
-    if (taken && validation && !PyObject_TypeCheck(validation, dataset_type)) {
-        PyErr_SetString(PyExc_TypeError, "validation_data: a Dataset is wanted");
-        taken = false;
-    }
-    if (taken) {
-        model_object *m = (model_object *)model;
-        config.validation.data = validation ? ((dataset_object *)validation)->dataset : NULL;
+    struct taken taken = {0};
+    PyObject *model, *dataset, *made = NULL;
+    if (!PyArg_ParseTuple(args, "O!O!:Trainer", model_type, &model, dataset_type, &dataset))
+        return NULL;
+    model_object *m = (model_object *)model;
+    if (take_all(keywords, m, &config, &taken)) {
         UNLOCKED(&m->lock,
                  status = unroll_trainer_new(m->model, ((dataset_object *)dataset)->dataset, &config, &trainer));
-        made = status == UNROLL_OK ? wrap_trainer(type, trainer, model, dataset, validation) : raise_status(status);
+        made = status == UNROLL_OK ? wrap_trainer(type, trainer, model, dataset, &taken) : raise_status(status);
     }
-    Py_XDECREF(validation);
+    taken_end(&taken);
     return made;
 }
 
@@ -292,6 +202,7 @@ static void trainer_dealloc(PyObject *self)
     Py_XDECREF((PyObject *)t->model);
     Py_XDECREF(t->dataset);
     Py_XDECREF(t->validation);
+    Py_XDECREF(t->test);
     object_free(self);
 }
 
@@ -322,7 +233,18 @@ static PyObject *trainer_validate(PyObject *self, PyObject *unused)
     unroll_evaluation found;
     (void)unused;
     UNLOCKED(&t->model->lock, status = unroll_trainer_validate(t->trainer, &found));
-    return status == UNROLL_OK ? measured(&found) : raise_status(status);
+    return status == UNROLL_OK ? measured(&found, NULL) : raise_status(status);
+}
+
+static PyObject *trainer_test(PyObject *self, PyObject *unused)
+{
+    trainer_object *t = (trainer_object *)self;
+    unroll_status status;
+    unroll_evaluation found;
+    char *details = NULL;
+    (void)unused;
+    UNLOCKED(&t->model->lock, status = unroll_trainer_test(t->trainer, &found, &details));
+    return status == UNROLL_OK ? measured(&found, details) : raise_status(status);
 }
 
 static PyObject *checkpoint(PyObject *self, PyObject *args, unroll_status (*call)(unroll_trainer *, const char *))
@@ -362,6 +284,8 @@ static PyMethodDef trainer_methods[] = {
     {"step", trainer_step, METH_NOARGS, "One update: a dict, as `progress`."},
     {"validate", trainer_validate, METH_NOARGS,
      "A dict of the loss of the validation part, the floor of a naive answer, and the task's metrics."},
+    {"test", trainer_test, METH_NOARGS,
+     "The same of the test part, with the weights as they are; details: what the task tells beside the metrics."},
     {"save", trainer_save, METH_VARARGS, "save(directory): a checkpoint, whole or not at all."},
     {"load", trainer_load, METH_VARARGS, "load(directory): the next step is the one that would have come."},
     {"set_total_steps", trainer_set_total_steps, METH_VARARGS, "What schedules count on from now on."},
@@ -390,23 +314,105 @@ PyType_Spec trainer_spec = {"unroll._core.Trainer", sizeof(trainer_object), 0,
 
 /* ---- evaluating and sampling ------------------------------------------------------------------ */
 
+struct on {
+    unroll_machine machine;
+};
+
+/* The model, the data set and the machine of a call. */
+static bool take_call(const char *what, const char *format, PyObject *args, PyObject *keywords, model_object **model,
+                      const unroll_dataset **dataset, struct on *on)
+{
+    static const struct field fields[] = {MACHINE_FIELDS(struct on), {NULL, 0, 0, NULL}};
+    PyObject *data;
+    on->machine = unroll_machine_default();
+    if (!PyArg_ParseTuple(args, format, model_type, model, dataset_type, &data))
+        return false;
+    *dataset = ((dataset_object *)data)->dataset;
+    return fields_take(what, fields, keywords, on);
+}
+
 PyObject *evaluate(PyObject *module, PyObject *args, PyObject *keywords)
 {
-    struct on {
-        unroll_machine machine;
-    } on = {unroll_machine_default()};
-    static const struct field fields[] = {MACHINE_FIELDS(struct on), {NULL, 0, 0, NULL}};
-    PyObject *model, *dataset;
+    const unroll_dataset *dataset;
     unroll_evaluation found;
     unroll_status status;
+    model_object *m;
+    char *details = NULL;
+    struct on on;
     (void)module;
-    if (!PyArg_ParseTuple(args, "O!O!:evaluate", model_type, &model, dataset_type, &dataset) ||
-        !fields_take("an evaluation", fields, keywords, &on))
+    if (!take_call("an evaluation", "O!O!:evaluate", args, keywords, &m, &dataset, &on))
         return NULL;
-    model_object *m = (model_object *)model;
-    UNLOCKED(&m->lock,
-             status = unroll_evaluate(m->model, ((dataset_object *)dataset)->dataset, &on.machine, &found, NULL));
-    return status == UNROLL_OK ? measured(&found) : raise_status(status);
+    UNLOCKED(&m->lock, status = unroll_evaluate(m->model, dataset, &on.machine, &found, &details));
+    return status == UNROLL_OK ? measured(&found, details) : raise_status(status);
+}
+
+/* Answers as one array of JSON. */
+struct answers {
+    struct lines lines;
+    bool failed;
+};
+
+static int add_answer(void *arg, const char *json, const char *line)
+{
+    struct answers *a = arg;
+    (void)line;
+    a->failed = !lines_add(&a->lines, a->lines.length ? "," : "[") || !lines_add(&a->lines, json);
+    return a->failed;
+}
+
+PyObject *predict(PyObject *module, PyObject *args, PyObject *keywords)
+{
+    struct answers answers = {{NULL, 0, 0}, false};
+    const unroll_dataset *dataset;
+    PyObject *list = NULL;
+    unroll_status status;
+    model_object *m;
+    struct on on;
+    (void)module;
+    if (!take_call("a prediction", "O!O!:predict", args, keywords, &m, &dataset, &on))
+        return NULL;
+    UNLOCKED(&m->lock, status = unroll_predict(m->model, dataset, &on.machine, add_answer, &answers));
+    if (status != UNROLL_OK)
+        raise_status(status);
+    else if (answers.failed || !lines_add(&answers.lines, answers.lines.length ? "]" : "[]"))
+        PyErr_NoMemory();
+    else
+        list = json_parse(answers.lines.text, answers.lines.length);
+    free(answers.lines.text);
+    return list;
+}
+
+PyObject *task_defaults(PyObject *module, PyObject *args, PyObject *keywords)
+{
+    static const struct field fields[] = {
+#define D(member, kind) FIELD(unroll_task_defaults, member, kind)
+        D(batch, FIELD_INT),   D(bptt, FIELD_INT),      D(epochs, FIELD_DOUBLE),     D(learning_rate, FIELD_DOUBLE),
+        D(warmup, FIELD_LONG), D(schedule, FIELD_TEXT), D(validation, FIELD_DOUBLE), D(patience, FIELD_INT),
+        {NULL, 0, 0, NULL},
+#undef D
+    };
+    unroll_task_defaults defaults = unroll_task_defaults_default();
+    unroll_spec spec = unroll_spec_auto();
+    const char *task = NULL, *why = "", *text = NULL;
+    PyObject *dataset, *kept, *given = NULL;
+    unroll_status status;
+    (void)module;
+    if (!options_take(keywords, "task_options", &kept, &text))
+        return NULL;
+    if (PyArg_ParseTuple(args, "O!|z:task_defaults", dataset_type, &dataset, &task) &&
+        fields_take("task_defaults", &fields[sizeof fields / sizeof *fields - 1], keywords, NULL)) {
+        const unroll_dataset *data = ((dataset_object *)dataset)->dataset;
+        if (!task || !strcmp(task, "auto"))
+            task = unroll_task_suggest(data, &why);
+        status = unroll_task_network(task, text, data, &spec, &defaults);
+        given = status == UNROLL_OK ? fields_give(fields, &defaults) : raise_status(status);
+    }
+    Py_XDECREF(kept);
+    PyObject *named = given ? Py_BuildValue("{s:z,s:s}", "task", task, "why", why) : NULL;
+    if (given && (!named || PyDict_Update(given, named) < 0))
+        Py_CLEAR(given);
+    Py_XDECREF(named);
+    return given;
 }
 
 static const struct field sample_fields[] = {

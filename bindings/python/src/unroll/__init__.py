@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional, Union
 
 from . import _core
-from ._core import Array, Dataset, Session, Stream, cells, evaluate, formats, isas, optimizers, sample, sample_order
+from ._core import Array, Session, Stream, cells, evaluate, formats, isas, optimizers, sample, sample_order, task_defaults
+from ._data import is_path, table_of
 from ._errors import (
     CommunicationError,
     DataError,
@@ -31,11 +32,12 @@ from ._errors import (
     UnsupportedError,
     UsageError,
 )
+from ._fit import Fitted, fit
 
 __all__ = [
-    "Array", "CommunicationError", "DataError", "Dataset", "DivergedError", "Error", "Model", "ResourceError", "Result", "Session",
-    "Stream", "Trainer", "UnsupportedError", "UsageError", "cells", "evaluate", "formats", "import_model",
-    "isas", "load", "optimizers", "sample", "sample_order",
+    "Array", "CommunicationError", "DataError", "Dataset", "DivergedError", "Error", "Fitted", "Model", "ResourceError", "Result", "Session",
+    "Stream", "Trainer", "UnsupportedError", "UsageError", "cells", "evaluate", "fit", "formats", "import_model",
+    "isas", "load", "optimizers", "sample", "sample_order", "task_defaults",
 ]  # fmt: skip
 
 __version__: str = _core.version
@@ -51,13 +53,36 @@ class Result(NamedTuple):
     states: dict[str, Array]
 
 
+class Dataset(_core.Dataset):
+    """Data to learn from, to evaluate and to answer.
+
+    Dataset(path): a file or a folder, with the reader of that name or the one that recognises it.
+    Dataset(frame): of pandas, polars or pyarrow; Dataset({"name": column, ...}): lists or arrays; Dataset(rows): an
+    iterable of dicts. A row is a step of a series, or, with texts or lists in it, an example.
+    Dataset(x, y): x [examples, steps] or [examples, steps, features], a list of sequences, or texts; y [examples] labels
+    (str, int) or numbers (float), a list of these for each step, or None. Dataset(iterable of (x, y)) is the same.
+    None and NaN are missing.
+
+    model: the data are read as that model reads, with its vocabulary, and may lack the targets. Other keywords are the
+    reader's: tokens="words", vocab=5000, columns={"name": "category"}, group=, time=, of files more."""
+
+    def __new__(
+        cls, data: Any, y: Any = None, /, *, reader: Optional[str] = None, model: Optional[Model] = None, **options: Any
+    ) -> Dataset:
+        if is_path(data):
+            if y is not None:
+                raise TypeError("a file has its targets inside; fix: leave out y")
+            return super().__new__(cls, data, reader=reader, model=model, **options)
+        return cls._of_table(*table_of(data, y), model=model, **options)
+
+
 class Model(_core.Model):
     """A network and its weights.
 
     Model(cell="lstm", layers=1, hidden=128, input=N, ...) draws random weights from `seed`; the keywords are the
     members of unroll_spec in unroll.h, with loss "none", "xent", "mse", "mae", "huber", "bce", "poisson",
     "quantile:0.1,0.5,0.9", "gaussian" or "student-t".
-    Model(dataset, task=None, hidden=128, ...) takes input, output and loss from a `Dataset` and what is to be learned
+    Model(dataset, task=None, task_options=None, ...) takes what is not given from a `Dataset` and what is to be learned
     from it. `Model.network(layers, ...)` takes any layers. `spec`, `layers`, `vocabulary` and `parameters()` tell what
     it is."""
 
@@ -162,6 +187,12 @@ class Model(_core.Model):
     def stream(self, rows: int = 1, dtype: str = "fp32", isa: Optional[str] = None) -> Stream:
         """A stream: the model step by step, with its weights as they are now; after training, `session.pull()` first."""
         return Stream(self, rows=rows, dtype=dtype, isa=isa)
+
+    def predict(self, data: Any, /, **machine: Any) -> list[dict[str, Any]]:
+        """The answers to data, which may lack the targets, in their order and in their labels and units: of a classifier
+        {"label": .., "probability": .., "probabilities": {..}} for each sequence, of other tasks what they answer. data: a
+        `Dataset` that was read with this model, or what one is made of. The keywords say where: threads, dtype, device."""
+        return _core.predict(self, data if isinstance(data, Dataset) else Dataset(data, model=self), **machine)
 
     def plan(self, mode: str = "train", **config: Any) -> dict[str, Any]:
         """The operations of one step, their cost and memory, as `unroll plan --json` prints them."""

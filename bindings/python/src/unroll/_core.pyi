@@ -40,10 +40,11 @@ class Model:
         task: Optional[str] = None,
         /,
         *,
-        cell: str = "lstm",
-        layers: int = 1,
-        hidden: int = 128,
-        bidirectional: int = 0,
+        task_options: Union[None, str, Mapping[str, Any]] = None,
+        cell: str = ...,
+        layers: int = ...,
+        hidden: int = ...,
+        bidirectional: int = ...,
         projection: int = 0,
         peephole: int = 0,
         clip: float = 0,
@@ -95,7 +96,9 @@ class Model:
     @property
     def signature(self) -> list[str]: ...
     def parameters(self) -> dict[str, Array]: ...
-    def set_schema(self, dataset: Dataset, task: Optional[str] = None, /) -> None: ...
+    def set_schema(
+        self, dataset: Dataset, task: Optional[str] = None, /, *, task_options: Union[None, str, Mapping[str, Any]] = None
+    ) -> None: ...
 
 @final
 class Session:
@@ -194,7 +197,7 @@ class Stream:
     @property
     def info(self) -> dict[str, Any]: ...
 
-@final
+@disjoint_base
 class Dataset:
     def __new__(
         cls,
@@ -203,7 +206,19 @@ class Dataset:
         *,
         reader: Optional[str] = None,
         model: Optional[Model] = None,
-        **options: Union[str, int, float],
+        **options: Any,
+    ) -> Self: ...
+    @classmethod
+    def _of_table(
+        cls,
+        frame: Any,
+        columns: list[Any],
+        rows: int,
+        rows_are_steps: int,
+        /,
+        *,
+        model: Optional[Model] = None,
+        **options: Any,
     ) -> Self: ...
     @property
     def tokens(self) -> Optional[Array]: ...
@@ -222,21 +237,22 @@ class Trainer:
         /,
         *,
         task: Optional[str] = None,
+        task_options: Union[None, str, Mapping[str, Any]] = None,
+        class_weights: Any = None,
         batch: int = 32,
         batch_tokens: int = 0,
         accumulate: int = 1,
         label_smoothing: float = 0,
         balanced_classes: int = 0,
         prefetch: int = -1,
-        test: float = 0,
+        test: Union[None, int, float, Dataset] = None,
         bptt: int = 64,
         stateful: int = 1,
         optimizer: str = "adam",
         schedule: str = "cosine",
         warmup: int = 100,
         total_steps: int = 0,
-        validation: float = 0.1,
-        validation_data: Dataset = ...,
+        validation: Union[None, int, float, Dataset] = 0.1,
         seed: int = 1,
         memory: int = 0,
         threads: int = 0,
@@ -255,7 +271,8 @@ class Trainer:
         **hyperparameters: float,
     ) -> Self: ...
     def step(self) -> dict[str, Any]: ...
-    def validate(self) -> dict[str, float]: ...
+    def validate(self) -> dict[str, Any]: ...
+    def test(self) -> dict[str, Any]: ...
     def save(self, directory: _Path, /) -> None: ...
     def load(self, directory: _Path, /) -> None: ...
     def set_total_steps(self, steps: int, /) -> None: ...
@@ -279,7 +296,26 @@ def evaluate(
     chunks: int = 0,
     checkpoint_time: int = 0,
     exact: int = 0,
-) -> dict[str, float]: ...
+) -> dict[str, Any]: ...
+def predict(
+    model: Model,
+    dataset: Dataset,
+    /,
+    *,
+    threads: int = 0,
+    dtype: Optional[str] = None,
+    device: Optional[str] = None,
+    isa: Optional[str] = None,
+    precision: Optional[str] = None,
+    memory: int = 0,
+    queues: int = 0,
+    chunks: int = 0,
+    checkpoint_time: int = 0,
+    exact: int = 0,
+) -> list[dict[str, Any]]: ...
+def task_defaults(
+    dataset: Dataset, task: Optional[str] = None, /, *, task_options: Union[None, str, Mapping[str, Any]] = None
+) -> dict[str, Any]: ...
 def sample(
     model: Model,
     /,

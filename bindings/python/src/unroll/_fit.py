@@ -1,0 +1,124 @@
+"""Training in one call: what the command `unroll train` does, in memory."""
+
+from __future__ import annotations
+
+import array
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+from . import _core
+from ._data import Options, options_text
+
+if TYPE_CHECKING:
+    from . import Model
+
+#: What `fit` hands to the network; all else is the trainer's.
+_OF_NETWORK = frozenset("cell layers hidden bidirectional projection peephole dropout embed tied pool loss init "
+                        "input_dropout forget_bias".split())  # fmt: skip
+_OF_MACHINE = frozenset("device isa precision dtype threads queues chunks checkpoint_time memory exact".split())
+
+
+class Fitted(NamedTuple):
+    """What `fit` gives: the model with the weights that were best; validation and test, what they are worth, as `evaluate`
+    gives it (None: nothing was held out); history, a dict for each epoch, as `Trainer.progress`."""
+
+    model: Model
+    validation: Optional[dict[str, Any]]
+    test: Optional[dict[str, Any]]
+    history: list[dict[str, Any]]
+
+
+def fit(
+    data: Any,
+    task: Optional[str] = None,
+    /,
+    *,
+    task_options: Options = None,
+    epochs: Optional[float] = None,
+    steps: Optional[int] = None,
+    patience: Optional[int] = None,
+    validation: Any = None,
+    test: Any = None,
+    seed: int = 1,
+    on_epoch: Optional[Callable[[dict[str, Any]], object]] = None,
+    **options: Any,
+) -> Fitted:
+    """A model of the data: the network and the training are the task's where nothing else is said.
+
+    data: a `Dataset`, or what one is made of. task: a name ("classify", "forecast", ...), or None: what suits the data.
+    Training ends after `epochs`, or `patience` epochs whose validation was no better than the best, or `steps` updates.
+    validation, test: a share (0.1), a number of examples (500), 0, or data. on_epoch is called with each entry of the
+    history. Other options are keywords of `Model` (hidden, layers, ...) and `Trainer` (batch, learning_rate, ...);
+    class_weights may be a dict of labels."""
+    from . import Dataset, Model, Trainer
+
+    if epochs is not None and steps is not None:
+        raise TypeError("epochs and steps: each says when to end; fix: give one of them")
+    dataset = data if isinstance(data, Dataset) else Dataset(data)
+    standard = _core.task_defaults(dataset, task, task_options=options_text(task_options))
+    network = {name: options.pop(name) for name in _OF_NETWORK & options.keys()}
+    machine = {name: options[name] for name in _OF_MACHINE & options.keys()}
+    model = Model(dataset, standard["task"], task_options=task_options, seed=seed, **network)
+    held = [_held_out(part, model) for part in (standard["validation"] if validation is None else validation, test)]
+    if options.get("optimizer", "adam") == "adam":      # the task's rate is for the optimizer that is the default
+        options.setdefault("learning_rate", standard["learning_rate"])
+    if isinstance(options.get("class_weights"), Mapping):
+        options["class_weights"] = _class_weights(model, options["class_weights"])
+    for name in ("batch", "bptt", "warmup", "schedule"):
+        options.setdefault(name, standard[name])
+    trainer = Trainer(model, dataset, task=standard["task"], task_options=task_options, validation=held[0],
+                      test=held[1], seed=seed, **options)  # fmt: skip
+    epoch = trainer.progress["steps_per_epoch"]
+    last = steps or max(1, math.ceil((standard["epochs"] if epochs is None else epochs) * epoch - 1e-9))
+    trainer.set_total_steps(last)
+    if patience is None:
+        patience = standard["patience"] if steps is None else 0
+    return _train(trainer, model, last, epoch, patience, held, machine, on_epoch)
+
+
+def _class_weights(model: Model, weights: Mapping[str, float]) -> array.array[float]:
+    """Of labels by name, in the model's order; 1 of those that are not named."""
+    labels = json.loads(model.schema or "{}").get("task", {}).get("labels", [])
+    for name in weights:
+        if name not in labels:
+            raise ValueError(f"class_weights: there is no label '{name}'; fix: one of {', '.join(labels)}")
+    return array.array("f", [weights.get(label, 1) for label in labels])
+
+
+def _held_out(part: Any, model: Model) -> Any:
+    """What is data is read as the model reads it."""
+    from . import Dataset
+
+    is_number = part is None or isinstance(part, (int, float, Dataset)) or hasattr(part, "__index__")
+    return part if is_number else Dataset(part, model=model)
+
+
+def _train(
+    trainer: Any, model: Model, last: int, epoch: int, patience: int, held: list[Any], machine: dict[str, Any], on_epoch: Any
+) -> Fitted:
+    """The weights of the best validation are kept by a session beside, which has the trainer's."""
+    validates, tests = (isinstance(part, _core.Dataset) or bool(part) for part in held)
+    keeper, worth = model.session(**machine), None
+    best: dict[str, bytes] = {}
+    weights: dict[str, Any] = dict(model.parameters())
+    history = []
+    for step in range(1, last + 1):
+        trainer.step()
+        if step % epoch and step != last:
+            continue
+        found = trainer.validate() if validates else None
+        history.append(trainer.progress | ({"validation": found} if found else {}))
+        if found and trainer.progress["since_best"] == 0:
+            keeper.pull()
+            worth, best = found, {name: bytes(array) for name, array in weights.items()}
+        if on_epoch:
+            on_epoch(history[-1])
+        if patience and trainer.progress["since_best"] >= patience:
+            break
+    for name, values in best.items():
+        memoryview(weights[name]).cast("B")[:] = values
+    if best:
+        keeper.push()
+    return Fitted(model, worth, trainer.test() if tests else None, history)
