@@ -44,6 +44,32 @@ static unroll_status hand(void *arg, unroll_builder *b)
     return rows->deed == GIVES_UP ? UNROLL_PREEMPTED : status;
 }
 
+static unroll_status hand_cells(void *arg, unroll_builder *b)
+{
+    int column;
+    unroll_status status = unroll_builder_column(b, "load", UNROLL_CELL_TEXT, 1, 1, &column);
+    (void)arg;
+    for (int i = 0; i < 4 && status == UNROLL_OK; i++) {
+        status = unroll_builder_text(b, column, "12", 2);
+        if (status == UNROLL_OK)
+            status = unroll_builder_end_row(b);
+    }
+    return status;
+}
+
+/* What rows are is found: single numbers are a series, several in a row examples. */
+static void test_auto(void)
+{
+    struct rows rows = {RIGHT, 0};
+    unroll_dataset *data = NULL;
+    if (MUST(unroll_dataset_callback(hand_cells, NULL, UNROLL_AUTO, NULL, &data)))
+        CHECK(data->rows_are_steps && data->sequences == 1 && data->steps == 4, "%zu steps", data->steps);
+    unroll_dataset_free(data);
+    if (MUST(unroll_dataset_callback(hand, &rows, UNROLL_AUTO, NULL, &data)))
+        CHECK(!data->rows_are_steps && data->sequences == 3 && data->steps == 6, "%zu steps", data->steps);
+    unroll_dataset_free(data);
+}
+
 static void test_callback(void)
 {
     static const struct {
@@ -123,6 +149,7 @@ static void test_arrays(void)
 int main(void)
 {
     test_callback();
+    test_auto();
     test_arrays();
     return check_finish("test_own_data");
 }
