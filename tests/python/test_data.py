@@ -1,15 +1,17 @@
 """Data that Python has: arrays, frames, rows; training on them in one call, answers, tests."""
 
 import datetime
+import json
 import math
 import os
 import pickle
 import random
+import subprocess
 import tempfile
 import unittest
 
 import unroll
-from common import needs_numpy, numpy
+from common import BUILD, needs_numpy, numpy
 
 try:
     import pandas
@@ -197,6 +199,25 @@ class Fitting(unittest.TestCase):
         self.assertEqual(pickle.loads(pickle.dumps(fitted.model)).predict(["the good one", "a poor one"]), answers)
         found = unroll.evaluate(fitted.model, unroll.Dataset(reviews(40, seed=2), model=fitted.model))
         self.assertEqual((found["accuracy"], found["examples"], found["naive"]), (1, 40, "majority"))
+
+    def test_fit_is_the_command(self):
+        """What is tested is as good, to the last digit that the command prints."""
+        command = os.path.join(BUILD, "unroll")
+        if not os.access(command, os.X_OK):
+            self.skipTest("there is no build/unroll")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "reviews.jsonl")
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in reviews(90))
+            options = ["--epochs", "4", "--val", "0.2", "--test", "20", "--seed", "5", "--hidden", "8", "--json"]
+            done = subprocess.run([command, "train", path, *options, "--out", os.path.join(folder, "run")],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            theirs = json.loads(done.stdout.splitlines()[-1])
+            ours = unroll.fit(path, epochs=4, validation=0.2, test=20, seed=5, hidden=8)
+        for part, found in (("val", ours.validation), ("test", ours.test)):
+            self.assertEqual(theirs[part]["examples"], found["examples"])
+            self.assertAlmostEqual(theirs[part]["loss"], found["loss"], delta=1e-8 * found["loss"])
 
     def test_best_weights_are_kept(self):
         """Labels that nothing tells: what is learned by heart harms, and the weights of before are the ones that stay."""
