@@ -28,7 +28,7 @@ void evaluation_to_text(const unroll_evaluation *found, char *text, size_t size)
     for (int i = 0; i < found->metrics && at < size; i++) {
         at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : "", metric_text(&found->metric[i], metric));
         if (i == 0 && at < size)
-            at += (size_t)snprintf(text + at, size - at, " (%s %.*f)", found->naive, found->metric[0].digits,
-                                   found->floor);
+            at += (size_t)snprintf(text + at, size - at, " (%s %s)", found->naive,
+                                   metric_number(found->floor, found->metric[0].digits, metric));
     }
 }

@@ -151,7 +151,8 @@ static unroll_status next_line(struct frames *f, float *frame, bool *more)
     const char *at;
     TRY(find_line(f, &at, more));
     if (!*more && f->frame == 0 && *f->header)
-        return refuse(f, "the input holds no numbers, only the words '%.40s'", f->header);
+        return refuse(f, "the input holds no numbers, only the words '%.40s'; fix: give %d in a line", f->header,
+                      f->width);
     for (int i = 0; *more && i < f->width; i++) TRY(read_number(f, &at, i, &frame[i]));
     return UNROLL_OK;
 }

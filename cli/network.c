@@ -1,6 +1,7 @@
 /* Networks for the commands: from the options, and from files and runs. */
 #include "network.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -128,9 +129,18 @@ void network_reads(const unroll_network *network, char text[NAME_MAX])
 
 const char *symbols_name(unroll_token_kind kind) { return kind == UNROLL_WORDS ? "words" : "characters"; }
 
+const char *metric_number(double value, int digits, char text[NUMBER_TEXT])
+{
+    bool plain = digits == 0 || value == 0 || (fabs(value) >= 1e-3 && fabs(value) < 1e9) || !isfinite(value);
+    snprintf(text, NUMBER_TEXT, plain ? "%.*f" : "%.*g", digits, value);
+    return text;
+}
+
 const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT])
 {
-    snprintf(text, NUMBER_TEXT, "%s%.*f%s", metric->before, metric->digits, metric->value, metric->after);
+    char number[NUMBER_TEXT];
+    snprintf(text, NUMBER_TEXT, "%s%s%s", metric->before, metric_number(metric->value, metric->digits, number),
+             metric->after);
     return text;
 }
 

@@ -36,6 +36,8 @@ void network_reads(const unroll_network *network, char text[NAME_MAX]);
 /* "characters" or "words". */
 const char *symbols_name(unroll_token_kind kind);
 /* "2.310 bits per character", "perplexity 134.207". */
+/* So many digits behind the point; of very small and very large numbers, in units of the data, so many in all. */
+const char *metric_number(double value, int digits, char text[NUMBER_TEXT]);
 const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT]);
 
 /* Opens MODEL: a file, a checkpoint, or of a run the weights of --checkpoint. Prints what is wrong. */

@@ -271,6 +271,12 @@ static unroll_status take_category(struct builder *b, struct draft *draft, const
     return UNROLL_OK;
 }
 
+static unroll_status refuse_infinite(struct builder *b, const struct draft *draft, double value)
+{
+    return fail(UNROLL_DATA, "%s: %g is more than a float holds; fix: correct it, scale it, or leave it out as missing",
+                draft_place(b, draft), value);
+}
+
 static unroll_status take_number(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     bool time = draft->column.type == COLUMN_TIME;
@@ -286,6 +292,8 @@ static unroll_status take_number(struct builder *b, struct draft *draft, const c
         return fail(UNROLL_DATA, "%s: '%.*s' is no %s; fix: correct it, or leave it empty where it is missing",
                     draft_place(b, draft), (int)(length < PIECE_SHOWN ? length : PIECE_SHOWN), bytes,
                     time ? "time (ISO 8601)" : "number");
+    if (!time && isinf((float)value))
+        return refuse_infinite(b, draft, value);
     if (time)
         ((double *)draft->array)[draft->filled++] = draft->milliseconds ? value / 1000 : value;
     else
@@ -355,6 +363,9 @@ unroll_status builder_numbers(struct builder *b, int which, const float *numbers
         return UNROLL_OK;
     TRY(draft_check_room(b, draft, entries));
     if (b->run == RUN_FILL) {
+        for (size_t i = 0; i < entries * width; i++)
+            if (isinf(numbers[i]))
+                return refuse_infinite(b, draft, (double)numbers[i]);
         memcpy((float *)draft->array + draft->filled * width, numbers, entries * width * sizeof(float));
         draft->filled += entries;
     }

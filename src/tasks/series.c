@@ -149,8 +149,9 @@ unroll_status series_interval(const unroll_dataset *data, struct interval *inter
     return fail(
         UNROLL_DATA,
         "'%s': %zu of %zu steps are not as far apart as the others, first those of rows %zu and %zu, %s and %s; "
-        "fix: rows in equal distances, with empty cells where a value is missing, or no time (time=none)",
-        data->name, others, steps, at, at + 1, from, to);
+        "fix: rows in equal distances, with empty cells where a value is missing, or leave the times out with `columns` "
+        "%s=ignore",
+        data->name, others, steps, at, at + 1, from, to, data->column[data->time].name);
 }
 
 /* ---- seasons ---- */

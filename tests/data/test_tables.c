@@ -136,6 +136,8 @@ static const struct row csv[] = {
     {"standard input", "word,sort\nab,p\nba,q\nab,p\nbb,q\n", NULL,
      "steps 1: word category ab ba ab bb; sort category p q p q"},
     {"noname", "Well, yes\nNo, why\n", NULL, "examples 1: text tokens* W e l l"},
+    {"a.csv", "x,y\n1,2\n1e39,3\n", NULL, "'a.csv', row 2, column 'x': 1e+39 is more than a float holds"},
+    {"a.jsonl", "{\"x\": [1, 2]}\n{\"x\": [1e39]}\n", NULL, "'a.jsonl', row 2, column 'x': inf is more than a float"},
     {"a.csv", "1e400,2\n3,4\n", NULL, "'1e400' is no number"},
     {"a.csv", "x\n0.1\n1e-3\n-2.5E2\n123456789012345678901234567890\n", NULL,
      "steps 1: x numbers 0.1 0.001 -250 1.23457e+29"},
