@@ -17,7 +17,10 @@ void data_options(const struct settings *s, bool of_task, char text[OPTIONS_TEXT
         if (!wanted || !value || (o->fallback && strcmp(value, o->fallback) == 0) || at >= OPTIONS_TEXT)
             continue;
         const char *name = id == OPTION_COLUMN ? "columns" : o->name;
+        size_t begin = at + (at > 0);
         at += (size_t)snprintf(text + at, OPTIONS_TEXT - at, "%s%s=%s", at ? "," : "", name, value);
+        for (size_t i = begin; i < at && i < OPTIONS_TEXT; i++) /* lists of names, as people write them */
+            text[i] = text[i] == ',' ? ';' : text[i];
     }
 }
 

@@ -24,8 +24,10 @@ static void note(struct recipe *recipe, const char *format, ...)
 {
     size_t used = strlen(recipe->notes);
     va_list arguments;
+    used += (size_t)snprintf(recipe->notes + used, sizeof recipe->notes - used, used ? "; " : "");
     va_start(arguments, format);
-    vsnprintf(recipe->notes + used, sizeof recipe->notes - used, format, arguments);
+    if (used < sizeof recipe->notes)
+        vsnprintf(recipe->notes + used, sizeof recipe->notes - used, format, arguments);
     va_end(arguments);
 }
 
@@ -120,7 +122,7 @@ static unroll_status add_column(struct recipe *recipe, const struct recipe_optio
     int channels = column_channels(column);
     bool named = role == ROLE_KNOWN || is_listed(options->target, column->name);
     if (column->type != COLUMN_NUMBERS && channels > MAX_CATEGORIES) {
-        note(recipe, "column '%s' is left out: it has more than %d categories. ", column->name, MAX_CATEGORIES);
+        note(recipe, "column '%s' is left out: it has more than %d categories", column->name, MAX_CATEGORIES);
         return UNROLL_OK;
     }
     for (int part = 0; part < channels; part++) {
@@ -136,7 +138,7 @@ static unroll_status add_column(struct recipe *recipe, const struct recipe_optio
                         "column '%s' of '%s' is constant: there is nothing to forecast; fix: another target",
                         channel->name, recipe->data->name);
         } else if (role == ROLE_TARGET) {
-            note(recipe, "column '%s' is constant and left out. ", channel->name);
+            note(recipe, "column '%s' is constant and left out", channel->name);
         }
     }
     return UNROLL_OK;
@@ -215,14 +217,14 @@ static unroll_status choose_periods(const struct recipe_options *options, struct
     if (recipe->season == 0) {
         TRY(series_season(data, target, targets, &recipe->interval, &recipe->season));
         if (recipe->season > 1)
-            note(recipe, "season %d by autocorrelation. ", recipe->season);
+            note(recipe, "the series repeat after %d steps (`season`)", recipe->season);
         else
-            note(recipe, "no season found. ");
+            note(recipe, "the series have no season (`season`)");
     }
     recipe->horizon = (int)options->horizon;
     if (recipe->horizon == 0) {
         recipe->horizon = recipe->season > 1 && recipe->season <= LONG_PATCH ? recipe->season : 12;
-        note(recipe, "horizon %d. ", recipe->horizon);
+        note(recipe, "%d steps ahead are forecast (`horizon`)", recipe->horizon);
     }
     recipe->patch = choose_patch(recipe->season, recipe->horizon, length);
     if (recipe_inputs(recipe) > MAX_INPUTS)

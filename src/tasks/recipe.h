@@ -33,7 +33,7 @@ struct recipe {
     struct recipe_channel *channel; /* [targets + past + known] */
     struct scale *of_group;         /* [sequences, targets]; NULL: the channels' */
     const unroll_dataset *data;
-    char notes[512]; /* sentences: what was chosen that the user may want otherwise, what was left out */
+    char notes[200]; /* what was chosen that the user may want otherwise, what was left out */
 };
 
 struct recipe_options {
@@ -52,8 +52,8 @@ struct recipe_options {
      .about = (words)}
 #define RECIPE_CONTEXT RECIPE_NUMBER(context, 1, 1 << 20, "how many steps are read before; default: by the season")
 #define RECIPE_SEASON  RECIPE_NUMBER(season, 1, 1 << 16, "steps of a season, which the floor repeats; default: found")
-#define RECIPE_TARGET  RECIPE_TEXT("target", target, "the columns that are forecast, A;B, or all")
-#define RECIPE_KNOWN   RECIPE_TEXT("known", known, "columns that are known ahead, A;B: prices, holidays")
+#define RECIPE_TARGET  RECIPE_TEXT("target", target, "the columns that are forecast, A,B, or all")
+#define RECIPE_KNOWN   RECIPE_TEXT("known", known, "columns that are known ahead, A,B: prices, holidays")
 
 /* With all but patches and scales. Release with recipe_end. */
 unroll_status recipe_choose(const unroll_dataset *data, const struct recipe_options *options, struct recipe *recipe);

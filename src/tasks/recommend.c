@@ -25,10 +25,16 @@ struct options {
     double k;
 };
 
-static const struct key recommend_keys[] = {
-    {.name = "item", .text = COLUMN_NAME, .offset = offsetof(struct options, item)},
-    {.name = "k", .min = 1, .max = MAX_K, .offset = offsetof(struct options, k)},
-    {0}};
+static const struct key recommend_keys[] = {{.name = "item",
+                                             .text = COLUMN_NAME,
+                                             .offset = offsetof(struct options, item),
+                                             .about = "the column of items; default: the only one that could be"},
+                                            {.name = "k",
+                                             .min = 1,
+                                             .max = MAX_K,
+                                             .offset = offsetof(struct options, k),
+                                             .about = "how many items are recommended, 20, and recall is of"},
+                                            {0}};
 
 /* Items of the sessions one behind the other, without those that are missing or unknown. */
 struct sessions {

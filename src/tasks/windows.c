@@ -286,5 +286,6 @@ unroll_status windows_network(const struct recipe *recipe, unroll_spec *spec, un
     defaults->warmup = 50;
     defaults->epochs = fmin(MAX_EPOCHS, fmax(MIN_EPOCHS, floor(UPDATES / updates)));
     defaults->patience = 5;
+    snprintf(defaults->note, sizeof defaults->note, "%s", recipe->notes);
     return UNROLL_OK;
 }
