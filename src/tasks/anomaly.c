@@ -65,8 +65,10 @@ static unroll_status choose(const unroll_dataset *data, const char *options, str
     TRY(key_values_read(options, "the task anomaly", anomaly_keys, read));
     read->of_series.horizon = 1;
     if (read->of_series.ignored[0] && dataset_named(data, read->of_series.ignored) == NULL)
-        return fail(UNROLL_DATA, "'%s' has no column '%s', which is to label anomalies; fix: another label", data->name,
-                    read->of_series.ignored);
+        return fail(UNROLL_DATA,
+                    "'%s' has no column '%s', which is to label anomalies; fix: another label, or rows that are "
+                    "all labelled as normal",
+                    data->name, read->of_series.ignored);
     return recipe_choose(data, &read->of_series, recipe);
 }
 
@@ -431,25 +433,24 @@ static void anomaly_line(const json_t *answer, FILE *to)
         fprintf(to, "%.3f\t-\n", json_real_value(score));
 }
 
-/* The residuals of the first targets, in units, one behind the other: what plots draw. */
+/* What came against what was forecast, in units, of the first target's last steps: what plots draw. */
 static json_t *anomaly_details(const struct part *part)
 {
-    enum { TARGETS = 8, STEPS = 2000 };
+    enum { STEPS = 2000 };
     const struct anomaly *a = (const struct anomaly *)part;
     size_t targets = (size_t)a->w.recipe.targets, steps = a->w.origins < STEPS ? a->w.origins : STEPS;
-    json_t *residuals = json_array();
-    for (size_t i = 0; i < targets && i < TARGETS; i++) {
-        json_t *values = json_array();
-        for (size_t origin = a->w.origins - steps; origin < a->w.origins; origin++) {
-            size_t item = origin * targets + i;
-            double unit = recipe_scale(&a->w.recipe, windows_item(&a->w, item).sequence, (int)i)->deviation;
-            double residual = (double)a->residual[item] * unit;
-            json_array_append_new(values, isnan(residual) ? json_null() : json_real(residual));
-        }
-        json_array_append_new(residuals,
-                              json_pack("{s:s, s:o}", "target", a->w.recipe.channel[i].name, "values", values));
+    json_t *truth = json_array(), *answer = json_array();
+    for (size_t origin = a->w.origins - steps; origin < a->w.origins; origin++) {
+        struct window window = windows_item(&a->w, origin * targets);
+        const struct scale *scale = recipe_scale(&a->w.recipe, window.sequence, 0);
+        double came = truth_of(a, &window), said = came - (double)a->residual[origin * targets];
+        if (isnan(came) || isnan(said))
+            continue;
+        json_array_append_new(truth, json_real(came * scale->deviation + scale->mean));
+        json_array_append_new(answer, json_real(said * scale->deviation + scale->mean));
     }
-    return json_pack("{s:o, s:f}", "residuals", residuals, "threshold", a->threshold);
+    return json_pack("{s:s, s:f, s:{s:o, s:o}}", "target", a->w.recipe.channel[0].name, "threshold", a->threshold,
+                     "pairs", "truth", truth, "answer", answer);
 }
 
 const struct task task_anomaly = {.name = "anomaly",

@@ -213,7 +213,7 @@ static unroll_status recommend_network(const unroll_dataset *data, const char *o
         spec->embed = spec->tied || items->vocabulary_size > MAX_ONE_HOT ? spec->hidden : 0;
     *defaults = unroll_task_defaults_default();
     defaults->bptt = 0;
-    defaults->learning_rate = 4e-3;
+    defaults->learning_rate = 8e-3;
     defaults->patience = 3;
     return UNROLL_OK;
 }

@@ -85,8 +85,11 @@ static void check_learned(void)
               fabs(e.metric[3].value - 1.0 / 3) < 1e-6,
           "precision %g, recall %g, f1 %g", e.metric[4].value, e.metric[5].value, e.metric[3].value);
     json_t *details = task_anomaly.details(part);
-    CHECK(json_array_size(json_object_get(json_array_get(json_object_get(details, "residuals"), 0), "values")) == 20,
-          "a residual for each step");
+    const json_t *pairs = json_object_get(details, "pairs"), *truth = json_object_get(pairs, "truth");
+    CHECK(json_array_size(truth) == 20 && json_array_size(json_object_get(pairs, "answer")) == 20 &&
+              fabs(json_number_value(json_array_get(truth, 3)) - 3) < 1e-5 &&
+              fabs(json_number_value(json_array_get(json_object_get(pairs, "answer"), 3)) - 2) < 1e-5,
+          "what came and what was forecast, in units");
     json_decref(details);
     part_free(part);
     release(z);
