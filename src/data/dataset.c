@@ -51,6 +51,15 @@ const struct column *dataset_named(const unroll_dataset *dataset, const char *na
     return NULL;
 }
 
+const char *dataset_group(const unroll_dataset *dataset, size_t sequence)
+{
+    if (dataset->group < 0)
+        return "";
+    const struct column *group = &dataset->column[dataset->group];
+    int32_t id = column_id(group, group->of_sequence ? sequence : dataset->begin[sequence]);
+    return id < 0 ? "" : group->vocabulary[id];
+}
+
 static uint64_t hash_column(const unroll_dataset *dataset, const struct column *column, uint64_t hash)
 {
     size_t entries = column_entries(dataset, column);

@@ -79,6 +79,8 @@ static inline size_t column_entries(const unroll_dataset *dataset, const struct 
 const struct column *dataset_column(const unroll_dataset *dataset, enum column_type type, const char *name);
 /* The column of a name, of any type; NULL: there is none. */
 const struct column *dataset_named(const unroll_dataset *dataset, const char *name);
+/* The value that all rows of a sequence have in the column that divides them; "": there is no such column. */
+const char *dataset_group(const unroll_dataset *dataset, size_t sequence);
 
 /* Of all that is trained on, going on from another hash: a checkpoint keeps it. */
 uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash);

@@ -165,8 +165,9 @@ static void end(struct part *part)
     sequence_part_end(&p->base);
 }
 
-/* What always the most frequent answer has: the majority class, or each label that most examples have. */
-static double floor_of(const struct sequence_part *base, bool several, int64_t *support)
+/* What always the most frequent answer has: the majority class, or each label that most examples have. Counts what has
+ * a label. */
+static double floor_of(struct sequence_part *base, bool several, int64_t *support)
 {
     const struct members *members = &base->members;
     const size_t classes = (size_t)base->classes;
@@ -179,6 +180,7 @@ static double floor_of(const struct sequence_part *base, bool several, int64_t *
         if (!several && label >= 0)
             support[label]++;
     }
+    base->part.examples = (size_t)counted;
     for (size_t k = 0; k < classes; k++) {
         const bool is_frequent = 2 * support[k] > counted;
         most = support[k] > most ? support[k] : most;
@@ -350,6 +352,7 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
         json_t *answer = p->several ? answer_several(p, z) : answer_one(p, z, probability);
         if (answer && !p->several && batch->classes[row] >= 0)
             json_object_set_new(answer, "truth", json_string(p->base.label[batch->classes[row]]));
+        sequence_name_group(&p->base, at.sequence, answer);
         status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
         json_decref(answer);
     }

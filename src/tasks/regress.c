@@ -403,6 +403,7 @@ static unroll_status regress_answer(struct part *part, int64_t number, const str
         const struct range counted = answers_of(p, &at);
         for (size_t t = counted.from; t < counted.to; t++) {
             json_t *answer = answer_step(p, results, rows, &at, t, row);
+            sequence_name_group(&p->base, at.sequence, answer);
             unroll_status status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
             json_decref(answer);
             TRY(status);

@@ -244,6 +244,15 @@ void sequence_part_end(struct sequence_part *p)
     json_decref(p->schema);
 }
 
+void sequence_name_group(const struct sequence_part *p, size_t sequence, json_t *answer)
+{
+    const unroll_dataset *data = p->members.data;
+    if (answer == NULL || data->group < 0)
+        return;
+    json_object_set_new(answer, "group_name", json_string(data->column[data->group].name));
+    json_object_set_new(answer, "group", json_string(dataset_group(data, sequence)));
+}
+
 struct batch_place sequence_place(const struct sequence_part *p, int64_t epoch, int64_t number)
 {
     return batches_place(&p->batches, &p->part, epoch, number);

@@ -64,6 +64,8 @@ struct batch_place sequence_place(const struct sequence_part *p, int64_t epoch, 
 int sequence_shape_of(const struct part *part, int64_t epoch, int64_t number);
 /* False: the row is empty. */
 bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found);
+/* Into an answer: "group_name" and "group" of data whose rows are divided by a column. answer: NULL is allowed. */
+void sequence_name_group(const struct sequence_part *p, size_t sequence, json_t *answer);
 /* All of a batch but its targets. */
 void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch);
 

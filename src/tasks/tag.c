@@ -391,6 +391,7 @@ static unroll_status tag_answer(struct part *part, int64_t number, const struct 
         if (!sequence_row(&p->base, &place, row, &at))
             continue;
         json_t *answer = answer_row(p, batch, results, rows, row, &at, probability);
+        sequence_name_group(&p->base, at.sequence, answer);
         status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
         json_decref(answer);
     }

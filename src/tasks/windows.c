@@ -16,12 +16,7 @@ enum { ONE_OF = 4, SMALL_EPOCH = 32, EVALUATED_ROWS = 256 };
 
 const char *windows_series(const struct windows *windows, size_t sequence)
 {
-    const unroll_dataset *data = windows->recipe.data;
-    if (data->group < 0)
-        return "";
-    const struct column *group = &data->column[data->group];
-    int32_t id = column_id(group, group->of_sequence ? sequence : data->begin[sequence]);
-    return id < 0 ? "" : group->vocabulary[id];
+    return dataset_group(windows->recipe.data, sequence);
 }
 
 /* ---- which ---- */

@@ -95,6 +95,14 @@ refuses "top-k of lines" 2 "give --json" predict run new.txt --top-k 2
 unroll eval run words.csv > output 2> message
 holds "eval beside its floor" grep -qE '^accuracy [01]\.[0-9]+ \(majority 0\.6667\), macro F1' output
 holds "eval --json has details" sh -c "'$binary' eval run words.csv --json 2> message | grep -q '\"details\":{\"labels\":\[\"closed\",\"open\"\]'"
+awk 'BEGIN { print "who,x,label"; for (i = 0; i < 120; i++) print "p" i % 12 "," i % 7 "," (i % 12 < 6 ? "low" : "high") }' > who.csv
+quietly train who.csv --group who --task classify --steps 5 --hidden 8 --val 0 --out groups
+unroll predict groups who.csv --json > output 2> message
+holds "answers name their group" [ "$(grep -o '"group_name":"who","group":"p[0-9]*"' output | sort -u | wc -l)" = 12 ]
+sed '3~2s/,.*/,/' words.csv > half.csv; sed '2,$s/,.*/,/' words.csv > bare.csv
+unroll eval run half.csv > output 2> message
+holds "what has no label does not count" grep -q ', 225 examples$' output
+refuses "no label at all" 3 "nothing to compare answers with" eval run bare.csv
 refuses "no such checkpoint" 3 "has none of step 7" predict run new.txt --checkpoint 7
 unroll predict run new.txt --checkpoint newest > output 2> message
 holds "the newest" grep -q 'the newest weights' message
