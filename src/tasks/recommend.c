@@ -95,13 +95,13 @@ static unroll_status choose_items(const unroll_dataset *data, const char *name, 
 {
     *items = items_of(data, name);
     if (*items == NULL && name && *name)
-        return fail(UNROLL_DATA, "'%s' has no column '%s'; fix: name the column of items (item=NAME)", data->name,
+        return fail(UNROLL_DATA, "'%s' has no column '%s'; fix: name the column of items (`item` NAME)", data->name,
                     name);
     if (*items == NULL)
         return fail(
             UNROLL_DATA,
-            "'%s' has no column that is surely the items; fix: name it (item=NAME), and read numbers as categories "
-            "(columns=NAME=category)",
+            "'%s' has no column that is surely the items; fix: name it (`item` NAME), and read numbers as categories "
+            "(`columns` NAME=category)",
             data->name);
     if (!is_listed(data, *items))
         return fail(

@@ -349,6 +349,9 @@ bad "data for a model that is none" 3 "'ok.csv' is no safetensors file|a model.s
 bad "labels to evaluate that the model has not" 3 "'val.csv', row 2, column 'label'|'other'" eval run-ok.csv val.csv
 bad "data to evaluate without labels" 3 "nothing to compare answers with|targets" eval run-ok.csv other.csv
 
+data "rows without items to recommend" wave.csv "no column that is surely the items|--item NAME|--column NAME=category" \
+    --task recommend
+
 # ---- what is read, but perhaps not as it was meant ----
 
 file towns.csv 'size,town\n1,a\n2,zz\n'
