@@ -31,9 +31,13 @@ OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "auto chars word
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
        .doc = "of a text: characters; words; what is between blanks, as it is; sets of numbers, a line each; auto: "
               "characters, or words of a column of texts of 8 words or more")
-OPTION(VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "words", .fallback = "10000", RANGE(2, 1048576),
-       .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT), .with = OPTION_TOKENS,
-       .with_values = "words blanks", .doc = "vocabulary size: the most frequent words of the text; others are <unk>")
+OPTION(
+    VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "tokens", .fallback = "10000", RANGE(2, 1048576),
+    .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT), .with = OPTION_TOKENS,
+    .with_values = "auto chars words blanks",
+    .doc =
+        "vocabulary size: the most frequent tokens of the text, others are <unk>; of characters it is not limited and "
+        "has no <unk> unless this is given")
 OPTION(COLUMN, "column", TEXT, .argument = "NAME=TYPE", .joins = ';', .of_reader = 1, .group = "Data",
        .commands = IN(TRAIN) | IN(INSPECT),
        .doc =

@@ -95,7 +95,7 @@ static unroll_status refuse_token(struct builder *builder, const struct draft *d
     return fail(UNROLL_DATA,
                 "%s, line %zu, column %zu: the character '%.*s' (U+%04" PRIX32
                 ") is not among the model's %d tokens; fix: remove or replace it, or train a model on a text that "
-                "has it",
+                "has it, or with a limited vocabulary (vocab=N), which has <unk>",
                 draft_place(builder, draft), place.lines + 1, place.characters + 1, code == '\n' ? 2 : length,
                 code == '\n' ? "\\n" : (const char *)at, (uint32_t)code, vocabulary_size(draft->vocabulary));
 }

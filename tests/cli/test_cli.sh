@@ -145,7 +145,7 @@ refuses "bidirectional" 4 train text.txt --bidirectional
 refuses "unknown task" 2 train text.txt --task words
 refuses "bidirectional words" 4 train text.txt --tokens words --bidirectional
 refuses "momentum of an optimizer that has none" 2 train text.txt --momentum 0.5
-refuses "words of characters" 2 train text.txt --vocab 50
+refuses "a vocabulary of sets" 2 train text.txt --tokens sets --vocab 50
 refuses "length of a constant schedule" 2 train text.txt --schedule constant --schedule-steps 5
 refuses "vocabulary of one" 2 train text.txt --tokens words --vocab 1
 refuses "part for the steps of a piece" 2 train text.txt --bptt ful

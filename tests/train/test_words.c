@@ -137,7 +137,7 @@ static void test_given_symbols(void)
     config.options = "tokens=words,vocab=9";
     CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_DATA, "is empty");
     config.options = "tokens=pieces";
-    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "choose one of chars words");
+    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "choose one of auto chars words");
     config.options = "vocab=9,header=1";
     CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE,
                   "no option 'header'; fix: its options are tokens, vocab");
