@@ -106,15 +106,25 @@ static bool is_dressed_number(const char *bytes, size_t length)
     return unit || comma;
 }
 
+/* One to `most` digits of a date; false: there is none, or all are 0. */
+static bool skip_digits(const char **at, int most)
+{
+    bool positive = false;
+    const char *begin = *at;
+    for (; **at >= '0' && **at <= '9' && *at - begin < most; ++*at) positive |= **at != '0';
+    return positive;
+}
+
 /* 31/1/2020, 31.01.20 or 1-31-2020, and what follows after a blank. */
 static bool is_country_date(const char *bytes, size_t length)
 {
-    char text[SHOWN], between, again;
-    int day, month, year, used = 0;
+    char text[SHOWN];
+    const char *at = text;
     snprintf(text, sizeof text, "%.*s", (int)(length < SHOWN ? length : SHOWN), bytes);
-    return sscanf(text, "%2d%c%2d%c%4d%n", &day, &between, &month, &again, &year, &used) == 5 && used > 0 &&
-           between == again && strchr("./-", between) && between && day > 0 && month > 0 && year >= 0 &&
-           (text[used] == '\0' || text[used] == ' ');
+    if (!skip_digits(&at, 2) || *at == '\0' || !strchr("./-", *at))
+        return false;
+    const char between = *at++;
+    return skip_digits(&at, 2) && *at++ == between && skip_digits(&at, 4) && (*at == '\0' || *at == ' ');
 }
 
 static void remember(struct sample *sample, size_t row, const char *bytes, size_t length)

@@ -18,7 +18,15 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
-enum { VERSION = 1, ALIGNMENT = 64, PATH = 4096, HEADER_MAX = 100000000, NOTES_ROOM = 1 << 16, LENGTH_BYTES = 8 };
+enum {
+    HASH_TEXT = 17,
+    /* bytes */ VERSION = 2,
+    ALIGNMENT = 64,
+    PATH = 4096,
+    HEADER_MAX = 100000000,
+    NOTES_ROOM = 1 << 16,
+    LENGTH_BYTES = 8
+};
 
 static size_t file_min = 1 << 20, arrays_min = 64 << 20;
 static uint64_t all_max = (uint64_t)32 << 30;
@@ -74,9 +82,11 @@ struct reading {
 static unroll_status find_array(const struct reading *r, const char *name, size_t bytes, const void **array)
 {
     json_t *offsets = json_object_get(json_object_get(r->header, name), "data_offsets");
-    uint64_t from = (uint64_t)json_integer_value(json_array_get(offsets, 0)),
-             to = (uint64_t)json_integer_value(json_array_get(offsets, 1)), room = r->map_bytes - r->begin;
-    if (from > to || to > room || to - from != bytes || (r->begin + from) % 8)
+    const int64_t room = (int64_t)(r->map_bytes - r->begin);
+    int64_t from, to;
+    TRY(json_item_integer(offsets, r->path, name, 0, 0, room, &from));
+    TRY(json_item_integer(offsets, r->path, name, 1, from, room, &to));
+    if ((uint64_t)(to - from) != bytes || (r->begin + (size_t)from) % 8)
         return damaged(r->path);
     *array = r->map + r->begin + from;
     return UNROLL_OK;
@@ -139,17 +149,17 @@ static unroll_status copy_text(const json_t *about, const char *where, const cha
 static unroll_status read_about(const struct reading *r, const struct schema *schema, unroll_dataset *d)
 {
     int64_t steps, sequences, group, time;
-    const char *text;
+    int64_t hash;
     const void *begin;
     TRY(json_field_integer(r->about, r->path, "steps", 0, INT64_MAX / 8, &steps));
     TRY(json_field_integer(r->about, r->path, "sequences", 0, INT64_MAX / 16, &sequences));
     TRY(json_field_integer(r->about, r->path, "group", -1, schema->columns - 1, &group));
     TRY(json_field_integer(r->about, r->path, "time", -1, schema->columns - 1, &time));
-    TRY(json_field_string(r->about, r->path, "hash", &text));
+    TRY(json_field_integer(r->about, r->path, "hash", INT64_MIN, INT64_MAX, &hash));
     TRY(copy_text(r->about, r->path, "notes", &d->notes));
     TRY(copy_text(r->about, r->path, "options", &d->options));
     d->steps = (size_t)steps, d->sequences = (size_t)sequences, d->group = (int)group, d->time = (int)time;
-    d->hash = strtoull(text, NULL, 16);
+    d->hash = (uint64_t)hash;
     d->hashed = true;
     d->rows_are_steps = schema->rows_are_steps;
     snprintf(d->reader, sizeof d->reader, "%s", schema->reader);
@@ -171,10 +181,17 @@ static unroll_status read_dataset(const struct reading *r, unroll_dataset *d)
     return status;
 }
 
+/* The sum of all arrays as text. */
+static void write_sum(char sum[HASH_TEXT], const char *arrays, size_t bytes)
+{
+    snprintf(sum, HASH_TEXT, "%016" PRIx64, hash_wide(HASH_BEGIN, arrays, bytes));
+}
+
 /* All of the header, and the sum of all arrays. */
 static unroll_status read_header(struct reading *r)
 {
     const char *text, *sum;
+    char found[HASH_TEXT];
     uint64_t length = r->map_bytes > LENGTH_BYTES ? get_number((const unsigned char *)r->map, LENGTH_BYTES) : 0;
     if (length < 2 || length > HEADER_MAX || length > r->map_bytes - LENGTH_BYTES)
         return damaged(r->path);
@@ -183,7 +200,8 @@ static unroll_status read_header(struct reading *r)
     json_t *metadata = json_object_get(r->header, "__metadata__");
     TRY(json_field_string(metadata, r->path, "unroll.data", &text));
     TRY(json_field_string(metadata, r->path, "sum", &sum));
-    if (strtoull(sum, NULL, 16) != hash_wide(HASH_BEGIN, r->map + r->begin, r->map_bytes - r->begin))
+    write_sum(found, r->map + r->begin, r->map_bytes - r->begin);
+    if (strcmp(sum, found) != 0)
         return damaged(r->path);
     return parse_json(text, strlen(text), r->path, &r->about);
 }
@@ -338,12 +356,11 @@ static void add_gaps(const struct data_cache *cache, const unroll_dataset *d, js
 static unroll_status describe(const unroll_dataset *d, char **text)
 {
     struct schema *schema;
-    char hash[24];
     TRY(schema_of_dataset(d, &schema));
-    snprintf(hash, sizeof hash, "%016" PRIx64, d->hash);
-    json_t *about = json_pack("{so sI sI si si ss ss ss}", "data", schema_to_json(schema), "steps",
-                              (json_int_t)d->steps, "sequences", (json_int_t)d->sequences, "group", d->group, "time",
-                              d->time, "notes", d->notes, "options", d->options ? d->options : "", "hash", hash);
+    json_t *about =
+        json_pack("{so sI sI si si ss ss sI}", "data", schema_to_json(schema), "steps", (json_int_t)d->steps,
+                  "sequences", (json_int_t)d->sequences, "group", d->group, "time", d->time, "notes", d->notes,
+                  "options", d->options ? d->options : "", "hash", (json_int_t)d->hash);
     schema_free(schema);
     *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
     json_decref(about);
@@ -352,10 +369,9 @@ static unroll_status describe(const unroll_dataset *d, char **text)
 
 static unroll_status write_header(struct data_cache *cache, const unroll_dataset *d, const char *about)
 {
-    char sum[24], name[24];
+    char sum[HASH_TEXT], name[24];
     size_t room = cache->begin - LENGTH_BYTES;
-    snprintf(sum, sizeof sum, "%016" PRIx64,
-             hash_wide(HASH_BEGIN, cache->map + cache->begin, cache->map_bytes - cache->begin));
+    write_sum(sum, cache->map + cache->begin, cache->map_bytes - cache->begin);
     json_t *header = json_pack("{s{ss ss}}", "__metadata__", "unroll.data", about, "sum", sum);
     if (header == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a cache");

@@ -40,7 +40,8 @@ options_with_numbers() {
 }
 options_with_numbers > options
 hyperparameters=$(grep -ohE '\bH\([a-z0-9]+, [0-9s]' "$sources"/src/optim/*.h | cut -d, -f1 | sort -u | wc -l)
-of_tasks=$(cat "$sources"/src/tasks/*.c | grep -c '^ *\(.name.*\)\?\.min = ')
+of_tasks=$(($(cat "$sources"/src/tasks/*.c | grep -c '^ *\.min = ') +
+            $(cat "$sources"/src/tasks/*.[ch] | grep -oE 'RECIPE_NUMBER\([a-z]+, [0-9]+' | sort -u | wc -l)))
 numeric=$(($(grep -c 'RANGE(' "$sources/cli/option_table.h") + hyperparameters + of_tasks))
 [ "$(wc -l < options)" -eq "$numeric" ] || { failed=$((failed + 1)); echo "FAILED the help has ranges of $(wc -l < options) options, not of $numeric"; }
 

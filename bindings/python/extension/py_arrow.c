@@ -191,8 +191,12 @@ static bool add_text(struct table_column *c, const struct ArrowSchema *s, const 
 /* Of a list, or PLAIN: of "+w:7" 7, of others 0. */
 static int64_t size_of_list(const char *format)
 {
-    if (!strncmp(format, "+w:", 3))
-        return strtoll(format + 3, NULL, 10);
+    int64_t size = 0;
+    if (!strncmp(format, "+w:", 3)) {
+        for (const char *at = format + 3; *at >= '0' && *at <= '9' && size < INT32_MAX; at++)
+            size = 10 * size + *at - '0';
+        return size;
+    }
     return !strcmp(format, "+l") || !strcmp(format, "+L") ? 0 : PLAIN;
 }
 
