@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "losses/loss.h"
 #include "model/model.h"
@@ -380,7 +381,10 @@ static unroll_status read_schema(const struct task_request *request, const unrol
     const struct column *items;
     TRY(schema_task(request->model, &json));
     unroll_status status = choose_items(data, json_string_value(json_object_get(json, "item")), &items);
-    r->k = (int)json_integer_value(json_object_get(json, "k"));
+    int64_t k = 0;
+    if (status == UNROLL_OK)
+        status = json_field_integer(json, "the model's schema", "k", 1, INT32_MAX, &k);
+    r->k = (int)k;
     popular = json_object_get(json, "popular");
     if (status == UNROLL_OK && items->vocabulary_size != request->model->input)
         status = fail(UNROLL_DATA, "the model has %d items and '%s' %d; fix: open the data with the model",
