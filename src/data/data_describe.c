@@ -1,11 +1,12 @@
-/* What a data set is, as JSON: for people who ask before they train. Everything is counted, nothing is guessed here. */
-#include "data/data_describe.h"
+/* What a data set is, as JSON, for `unroll inspect FILE`: columns, their types, what is missing, ranges, how often
+ * which category, lengths, groups, notes, first rows. Everything is counted, nothing is guessed here. */
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "data/data_schema.h"
 #include "data/table_cell.h"
@@ -240,7 +241,7 @@ static json_t *note_lines(const char *notes)
     return lines;
 }
 
-unroll_status dataset_describe(const unroll_dataset *d, json_t **description)
+static unroll_status describe(const unroll_dataset *d, json_t **description)
 {
     json_t *all = json_object(), *columns = json_array();
     unroll_status status = UNROLL_OK;
@@ -271,7 +272,7 @@ unroll_status dataset_describe(const unroll_dataset *d, json_t **description)
 unroll_status unroll_dataset_describe(const unroll_dataset *dataset, char **json)
 {
     json_t *description;
-    TRY(dataset_describe(dataset, &description));
+    TRY(describe(dataset, &description));
     char *text = json_dumps(description, JSON_INDENT(1));
     json_decref(description);
     if (text == NULL)

@@ -1,6 +1,7 @@
 /* Data sets: their memory, and what they say of themselves. */
 #include "data/dataset.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -58,6 +59,15 @@ const char *dataset_group(const unroll_dataset *dataset, size_t sequence)
     const struct column *group = &dataset->column[dataset->group];
     int32_t id = column_id(group, group->of_sequence ? sequence : dataset->begin[sequence]);
     return id < 0 ? "" : group->vocabulary[id];
+}
+
+const char *dataset_names(const unroll_dataset *dataset, char *text, size_t size)
+{
+    size_t at = 0;
+    *text = 0;
+    for (int i = 0; i < dataset->columns && at < size; i++)
+        at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : "", dataset->column[i].name);
+    return text;
 }
 
 static uint64_t hash_column(const unroll_dataset *dataset, const struct column *column, uint64_t hash)

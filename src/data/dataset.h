@@ -82,6 +82,9 @@ const struct column *dataset_named(const unroll_dataset *dataset, const char *na
 /* The value that all rows of a sequence have in the column that divides them; "": there is no such column. */
 const char *dataset_group(const unroll_dataset *dataset, size_t sequence);
 
+/* "a, b, c": the names of all columns, for messages; cut off where `size` ends. Returns text. */
+const char *dataset_names(const unroll_dataset *dataset, char *text, size_t size);
+
 /* Of all that is trained on, going on from another hash: a checkpoint keeps it. */
 uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash);
 

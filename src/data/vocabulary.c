@@ -29,7 +29,7 @@ struct vocabulary {
     int32_t *slot; /* [slots] index of an entry, or NONE; open addressing */
     size_t slots;  /* a power of 2 */
     struct block *block;
-    size_t used, room, bytes; /* of the first block; of all */
+    size_t used, room;    /* of the first block */
     int32_t ascii[ASCII]; /* of strings of one byte, which are many: 1 more than the index; 0: look into the table */
 };
 
@@ -88,7 +88,6 @@ static unroll_status copy_string(struct vocabulary *v, const byte *string, size_
             return fail(UNROLL_RESOURCE, "no memory for a vocabulary of %d", v->count);
         block->next = v->block;
         v->block = block, v->room = room, v->used = 0;
-        v->bytes += room;
     }
     *copy = memcpy(v->block->bytes + v->used, string, size);
     v->used += size;
@@ -171,11 +170,6 @@ unroll_status vocabulary_of(const char *const *strings, int count, const char *w
 }
 
 int32_t vocabulary_size(const struct vocabulary *v) { return v->count; }
-
-size_t vocabulary_bytes(const struct vocabulary *v)
-{
-    return v->bytes + v->slots * (sizeof *v->entry / 2 + sizeof *v->slot);
-}
 
 const char *vocabulary_at(const struct vocabulary *v, int32_t index, size_t *size)
 {

@@ -22,7 +22,6 @@ void vocabulary_free(struct vocabulary *vocabulary); /* NULL is allowed */
 unroll_status vocabulary_add(struct vocabulary *vocabulary, const void *bytes, size_t size, int32_t *index);
 int32_t vocabulary_find(struct vocabulary *vocabulary, const void *bytes, size_t size); /* VOCABULARY_NONE */
 int32_t vocabulary_size(const struct vocabulary *vocabulary);
-size_t vocabulary_bytes(const struct vocabulary *vocabulary);                                /* of memory, about */
 const char *vocabulary_at(const struct vocabulary *vocabulary, int32_t index, size_t *size); /* no zero ends it */
 uint64_t vocabulary_times(const struct vocabulary *vocabulary, int32_t index);
 

@@ -386,17 +386,8 @@ static json_t *answer_row(const struct anomaly *a, size_t sequence, size_t row, 
     return answer;
 }
 
-static unroll_status give_row(const struct anomaly *a, size_t sequence, size_t row, double score, int which,
-                              unroll_status (*take)(void *arg, json_t *answer), void *arg)
-{
-    json_t *answer = answer_row(a, sequence, row, score, which);
-    unroll_status status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
-    json_decref(answer);
-    return status;
-}
-
 static unroll_status anomaly_answer(struct part *part, int64_t number, const struct task_batch *batch,
-                                    const float *results, unroll_status (*take)(void *arg, json_t *answer), void *arg)
+                                    const float *results, answer_taker *take, void *arg)
 {
     struct anomaly *a = (struct anomaly *)part;
     int targets = a->w.recipe.targets, which = 0;
@@ -405,11 +396,11 @@ static unroll_status anomaly_answer(struct part *part, int64_t number, const str
     for (int row = 0; row < part->shape->rows && windows_at(&a->w, 0, number, row, &window); row++) {
         size_t item = (size_t)(number * part->shape->rows + row), first = a->w.first[window.sequence];
         for (size_t i = 0; window.target == 0 && window.origin == first && i < first; i++)
-            TRY(give_row(a, window.sequence, i, NAN, 0, take, arg));
+            TRY(answer_give(answer_row(a, window.sequence, i, NAN, 0), take, arg));
         if (window.target < targets - 1)
             continue;
         double score = score_of(a->residual + item + 1 - (size_t)targets, a->deviation, targets, &which);
-        TRY(give_row(a, window.sequence, window.origin, score, which, take, arg));
+        TRY(answer_give(answer_row(a, window.sequence, window.origin, score, which), take, arg));
     }
     return UNROLL_OK;
 }

@@ -12,16 +12,6 @@
 #include "tasks/sequence_part.h"
 #include "tasks/task_table.h"
 
-struct classify_options {
-    char target[COLUMN_NAME];
-};
-
-static const struct key classify_keys[] = {{.name = "target",
-                                            .text = COLUMN_NAME,
-                                            .offset = offsetof(struct classify_options, target),
-                                            .about = "the column that is learned"},
-                                           {0}};
-
 struct classify_part {
     struct sequence_part base;
     bool several; /* labels of an example */
@@ -41,9 +31,7 @@ static bool is_label(const unroll_dataset *data, const struct column *column)
 
 static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
 {
-    struct classify_options chosen = {0};
-    TRY(key_values_read(options, "the task classify", classify_keys, &chosen));
-    return target_find(data, "classify", "a label for each sequence", chosen.target, is_label, target);
+    return target_find(data, "classify", "a label for each sequence", options, is_label, target);
 }
 
 static int suits_classify(const unroll_dataset *data, char why[TASK_WHY])
@@ -53,12 +41,6 @@ static int suits_classify(const unroll_dataset *data, char why[TASK_WHY])
         return 0;
     snprintf(why, TASK_WHY, "labels in '%s', one for each of %zu sequences", target->name, data->sequences);
     return SUITS_SURELY;
-}
-
-static const char *item_steps(const unroll_dataset *data)
-{
-    const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
-    return text == NULL ? "steps" : text->kind == UNROLL_CHARACTERS ? "char" : "words";
 }
 
 /* ---- the network ---- */
@@ -215,8 +197,9 @@ static unroll_status check_classes(const struct task_request *request, const str
     return status;
 }
 
-static unroll_status open_into(const struct task_request *request, enum part_of which, struct classify_part *p)
+static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
 {
+    struct classify_part *p = (struct classify_part *)part;
     TRY(sequence_part_open(request, which, true, 0, 0, &p->base));
     if (p->base.members.count == 0)
         return UNROLL_OK;
@@ -234,15 +217,7 @@ static unroll_status open_into(const struct task_request *request, enum part_of 
 
 static unroll_status classify_open(const struct task_request *request, enum part_of which, struct part **part)
 {
-    struct classify_part *p;
-    TRY(ALLOCATE(p, 1, "for a part of the data"));
-    p->base.part.end = end;
-    unroll_status status = open_into(request, which, p);
-    if (status != UNROLL_OK || p->base.members.count == 0)
-        part_free(&p->base.part);
-    else
-        *part = &p->base.part;
-    return status;
+    return sequence_open(request, which, sizeof(struct classify_part), open, end, part);
 }
 
 /* ---- scores ---- */
@@ -337,7 +312,7 @@ static json_t *answer_several(const struct classify_part *p, const float *z)
 }
 
 static unroll_status classify_answer(struct part *part, int64_t number, const struct task_batch *batch,
-                                     const float *results, unroll_status (*take)(void *, json_t *), void *arg)
+                                     const float *results, answer_taker *take, void *arg)
 {
     const struct classify_part *p = (const struct classify_part *)part;
     const struct batch_place place = sequence_place(&p->base, 0, number);
@@ -352,9 +327,7 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
         json_t *answer = p->several ? answer_several(p, z) : answer_one(p, z, probability);
         if (answer && !p->several && batch->classes[row] >= 0)
             json_object_set_new(answer, "truth", json_string(p->base.label[batch->classes[row]]));
-        sequence_name_group(&p->base, at.sequence, answer);
-        status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
-        json_decref(answer);
+        status = sequence_give(&p->base, at.sequence, answer, take, arg);
     }
     release(probability);
     return status;
@@ -375,9 +348,9 @@ static void classify_line(const json_t *answer, FILE *file)
 
 const struct task task_classify = {.name = "classify",
                                    .about = "a label, or several, for each sequence",
-                                   .keys = classify_keys,
+                                   .keys = target_keys,
                                    .augments = true,
-                                   .item = item_steps,
+                                   .item = sequence_item,
                                    .suits = suits_classify,
                                    .network = classify_network,
                                    .fit = classify_fit,

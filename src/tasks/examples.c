@@ -150,10 +150,7 @@ static bool is_range(const struct division *division, enum part_of which, struct
 unroll_status members_find(const struct task_request *request, enum part_of which, const struct column *classes,
                            struct members *members)
 {
-    const unroll_dataset *other = which == PART_VALIDATION ? request->validation.data
-                                  : which == PART_TEST     ? request->test.data
-                                  : part_is_all(which)     ? request->data
-                                                           : NULL;
+    const unroll_dataset *other = part_data(request, which);
     struct division division;
     if (classes && classes->type != COLUMN_CATEGORY)
         classes = NULL;
@@ -184,10 +181,7 @@ static void held_steps(const struct members *members, size_t n, size_t held[2])
 unroll_status members_of_series(const struct task_request *request, enum part_of which, struct members *members)
 {
     const unroll_held_out *held[2] = {&request->validation, &request->test};
-    const unroll_dataset *other = which == PART_VALIDATION ? held[0]->data
-                                  : which == PART_TEST     ? held[1]->data
-                                  : part_is_all(which)     ? request->data
-                                                           : NULL;
+    const unroll_dataset *other = part_data(request, which);
     size_t steps = 0;
     *members = (struct members){.data = other ? other : request->data, .is_cut = !other, .which = which};
     members->count = members->data->sequences;
@@ -197,7 +191,7 @@ unroll_status members_of_series(const struct task_request *request, enum part_of
         members->held[i] = held[i]->data ? 0 : (size_t)held[i]->count;
         members->share[i] = held[i]->data || held[i]->count ? 0 : held[i]->share;
     }
-    if (which != PART_TRAINING && !members->held[which == PART_TEST] && !(members->share[which == PART_TEST] > 0)) {
+    if (which != PART_TRAINING && !is_held_out(held[which == PART_TEST])) {
         members->count = 0;
         return UNROLL_OK;
     }
@@ -226,6 +220,19 @@ void members_end(struct members *members)
 {
     release(members->sequence);
     members->sequence = NULL;
+}
+
+size_t span_of(const size_t *begin, size_t count, size_t at)
+{
+    size_t low = 0, high = count;
+    while (high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        if (begin[middle] <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* ---- shapes ---- */

@@ -50,6 +50,9 @@ static inline int32_t category_of(const unroll_dataset *data, const struct colum
     return steps_of(data, sequence) ? column_id(column, data->begin[sequence]) : -1;
 }
 
+/* begin [count + 1], rising: the last i of begin[i] <= at. */
+size_t span_of(const size_t *begin, size_t count, size_t at);
+
 /* ---- in which batch ---- */
 
 /* Items 0 .. count-1, whatever they are, by shape. In training each epoch has an order of its own, of items in a shape

@@ -272,7 +272,7 @@ unroll_status features_from_json(const json_t *json, const unroll_dataset *data,
 
 /* ---- the network's input ---- */
 
-int embedding_width(int ids)
+static int embedding_width(int ids)
 {
     const double width = ceil(1.6 * pow(ids, 0.56));
     return width > 50 ? 50 : (int)width;

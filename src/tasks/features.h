@@ -51,7 +51,4 @@ void features_forget(const struct features *features, uint64_t seed, int64_t epo
 /* A step of which all is missing, for sequences that have none. */
 void features_fill_missing(const struct features *features, int row, int rows, struct task_batch *batch);
 
-/* Width of the embedding of so many categories: fast.ai's rule, which lies between a few and 50. */
-int embedding_width(int ids);
-
 #endif

@@ -363,7 +363,7 @@ static void add_target(const struct forecast *f, const struct window *window, co
 }
 
 static unroll_status forecast_answer(struct part *part, int64_t number, const struct task_batch *batch,
-                                     const float *results, unroll_status (*take)(void *arg, json_t *answer), void *arg)
+                                     const float *results, answer_taker *take, void *arg)
 {
     struct forecast *f = (struct forecast *)part;
     struct window window;

@@ -14,6 +14,7 @@
 #include "base/philox.h"
 #include "losses/loss.h"
 #include "model/model.h"
+#include "tasks/examples.h"
 #include "tasks/lm_sets.h"
 #include "tasks/schema.h"
 #include "tasks/task_table.h"
@@ -136,17 +137,8 @@ static int32_t token_at(const struct lm_part *lm, size_t at) { return column_id(
 /* Is it the first token of a document? */
 static bool begins_document(const struct lm_part *lm, size_t at)
 {
-    size_t entry = lm->first + at, low = 0, high = lm->documents;
-    if (high <= 1)
-        return entry == 0;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (lm->begin[middle] <= entry)
-            low = middle;
-        else
-            high = middle;
-    }
-    return lm->begin[low] == entry;
+    size_t entry = lm->first + at;
+    return entry == (lm->documents > 1 ? lm->begin[span_of(lm->begin, lm->documents, entry)] : 0);
 }
 
 /* A token and the next, which is predicted if it counts and is of the same document. */

@@ -50,14 +50,13 @@ static bool is_listed(const char *list, const char *name)
 
 static unroll_status check_list(const unroll_dataset *data, const char *list, bool targets)
 {
-    char name[COLUMN_NAME], names[256] = "";
+    char name[COLUMN_NAME], names[256];
     for (const char *at = list; *at; at += strcspn(at, ";"), at += *at == ';') {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ";"), at);
         const struct column *column = dataset_named(data, name);
-        for (int i = 0; column == NULL && i < data->columns; i++)
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", data->column[i].name);
         if (column == NULL)
-            return fail(UNROLL_DATA, "'%s' has no column '%s'; fix: one of %s", data->name, name, names);
+            return fail(UNROLL_DATA, "'%s' has no column '%s'; fix: one of %s", data->name, name,
+                        dataset_names(data, names, sizeof names));
         if (targets && column->type != COLUMN_NUMBERS)
             return fail(UNROLL_DATA,
                         "column '%s' of '%s' has no numbers to forecast; fix: another target, or read it as numbers "
@@ -93,6 +92,23 @@ static void name_channel(struct recipe_channel *channel)
         snprintf(channel->name, sizeof channel->name, "%s[%d]", column->name, channel->in.part);
     else
         snprintf(channel->name, sizeof channel->name, "%s=%.24s", column->name, column->vocabulary[channel->in.part]);
+}
+
+static bool has_target(const struct recipe *recipe, size_t sequence, size_t step)
+{
+    for (int i = 0; i < recipe->targets; i++)
+        if (!isnan(channel_at(&recipe->channel[i].in, sequence, step)))
+            return true;
+    return false;
+}
+
+/* The steps of a sequence, from its beginning on, that have a target: what is behind is the future, where only what is
+ * known stands. */
+static size_t recipe_length(const struct recipe *recipe, size_t sequence)
+{
+    size_t begin = recipe->data->begin[sequence], end = recipe->data->begin[sequence + 1];
+    while (end > begin && !has_target(recipe, sequence, end - 1)) end--;
+    return end - begin;
 }
 
 /* Does a channel have other numbers than one; and are numbers missing where they could be there? */
@@ -248,21 +264,6 @@ unroll_status recipe_choose(const unroll_dataset *data, const struct recipe_opti
 
 /* ---- parts of a sequence ---- */
 
-static bool has_target(const struct recipe *recipe, size_t sequence, size_t step)
-{
-    for (int i = 0; i < recipe->targets; i++)
-        if (!isnan(channel_at(&recipe->channel[i].in, sequence, step)))
-            return true;
-    return false;
-}
-
-size_t recipe_length(const struct recipe *recipe, size_t sequence)
-{
-    size_t begin = recipe->data->begin[sequence], end = recipe->data->begin[sequence + 1];
-    while (end > begin && !has_target(recipe, sequence, end - 1)) end--;
-    return end - begin;
-}
-
 /* A count, else a share of at least a horizon. */
 static size_t held_steps(int64_t count, double share, size_t length, int horizon)
 {
@@ -281,19 +282,12 @@ struct range recipe_range(const struct recipe *recipe, const struct task_request
         test = held_steps(request->test.count, request->test.share, length, recipe->horizon);
     if (request->validation.data == NULL)
         validation = held_steps(request->validation.count, request->validation.share, length - test, recipe->horizon);
-    switch (which) {
-    case PART_TRAINING: return (struct range){0, length - test - validation};
-    case PART_VALIDATION:
-        if (request->validation.data == NULL)
-            return (struct range){length - test - validation, length - test};
-        break;
-    case PART_TEST:
-        if (request->test.data == NULL)
-            return (struct range){length - test, length};
-        break;
-    default: break;
-    }
-    return (struct range){0, length};
+    if (part_data(request, which))
+        return (struct range){0, length};
+    if (which == PART_TRAINING)
+        return (struct range){0, length - test - validation};
+    return which == PART_VALIDATION ? (struct range){length - test - validation, length - test}
+                                    : (struct range){length - test, length};
 }
 
 /* ---- scales ---- */

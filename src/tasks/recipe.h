@@ -7,8 +7,8 @@
  * stream answers after every period. */
 #ifndef TASKS_RECIPE_H
 #define TASKS_RECIPE_H
+#include "tasks/examples.h"
 #include "tasks/series.h"
-#include "tasks/task.h"
 
 enum { RECIPE_NAME = 96 };
 
@@ -69,14 +69,7 @@ unroll_status recipe_from_json(const json_t *json, const unroll_dataset *data, s
 /* How wide a step of the network's input is. */
 int recipe_inputs(const struct recipe *recipe);
 
-/* The steps of a sequence, from its beginning on, that have a target: what is behind is the future, where only what is
- * known stands. */
-size_t recipe_length(const struct recipe *recipe, size_t sequence);
-
 /* The steps of a sequence that a part has: a share is at least a horizon long. */
-struct range {
-    size_t from, to;
-};
 struct range recipe_range(const struct recipe *recipe, const struct task_request *request, enum part_of which,
                           size_t sequence);
 

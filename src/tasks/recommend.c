@@ -428,7 +428,7 @@ static unroll_status recommend_open(const struct task_request *request, enum par
 {
     const unroll_held_out *held = which == PART_TEST ? &request->test : &request->validation;
     struct recommend *r;
-    if ((which == PART_TEST || which == PART_VALIDATION) && !held->data && held->count == 0 && !(held->share > 0))
+    if ((which == PART_TEST || which == PART_VALIDATION) && !is_held_out(held))
         return UNROLL_OK;
     TRY(ALLOCATE(r, 1, "for a part of sessions"));
     r->part.fill = fill_recommend;
@@ -540,7 +540,7 @@ static unroll_status add_items(const struct recommend *r, const struct piece *pi
 }
 
 static unroll_status recommend_answer(struct part *part, int64_t number, const struct task_batch *batch,
-                                      const float *results, unroll_status (*take)(void *arg, json_t *answer), void *arg)
+                                      const float *results, answer_taker *take, void *arg)
 {
     struct recommend *r = (struct recommend *)part;
     const unroll_dataset *data = r->sessions.data;

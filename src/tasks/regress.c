@@ -15,16 +15,6 @@
 
 enum { WINDOW = 128, CONTEXT = 128 }; /* steps of a series in a row of a batch, and those that set the states */
 
-struct regress_options {
-    char target[COLUMN_NAME];
-};
-
-static const struct key regress_keys[] = {{.name = "target",
-                                           .text = COLUMN_NAME,
-                                           .offset = offsetof(struct regress_options, target),
-                                           .about = "the column that is learned"},
-                                          {0}};
-
 enum { PAIRS = 500 }; /* of truths and answers that are kept */
 
 struct regress_part {
@@ -51,9 +41,7 @@ static bool is_named(const struct column *column)
 
 static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
 {
-    struct regress_options chosen = {0};
-    TRY(key_values_read(options, "the task regress", regress_keys, &chosen));
-    return target_find(data, "regress", "a column of numbers", chosen.target, is_number, target);
+    return target_find(data, "regress", "a column of numbers", options, is_number, target);
 }
 
 /* Numbers of steps may be anything, one for a whole sequence is hardly an input. */
@@ -74,12 +62,6 @@ static int suits_regress(const unroll_dataset *data, char why[TASK_WHY])
              target->of_sequence ? "a number for each sequence in '%s'" : "a number for each step in '%s'",
              target->name);
     return target->of_sequence ? SUITS_USUALLY : SUITS_ANY;
-}
-
-static const char *item_steps(const unroll_dataset *data)
-{
-    const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
-    return text == NULL ? "steps" : text->kind == UNROLL_CHARACTERS ? "char" : "words";
 }
 
 /* ---- the network ---- */
@@ -264,8 +246,9 @@ static unroll_status read_scales(struct regress_part *p)
     return UNROLL_OK;
 }
 
-static unroll_status open_into(const struct task_request *request, enum part_of which, struct regress_part *p)
+static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
 {
+    struct regress_part *p = (struct regress_part *)part;
     const bool pooled = model_is_pooled(request->model);
     TRY(sequence_part_open(request, which, false, pooled ? 0 : WINDOW, pooled ? 0 : CONTEXT, &p->base));
     if (p->base.members.count == 0)
@@ -279,15 +262,7 @@ static unroll_status open_into(const struct task_request *request, enum part_of 
 
 static unroll_status regress_open(const struct task_request *request, enum part_of which, struct part **part)
 {
-    struct regress_part *p;
-    TRY(ALLOCATE(p, 1, "for a part of the data"));
-    p->base.part.end = end;
-    unroll_status status = open_into(request, which, p);
-    if (status != UNROLL_OK || p->base.members.count == 0)
-        part_free(&p->base.part);
-    else
-        *part = &p->base.part;
-    return status;
+    return sequence_open(request, which, sizeof(struct regress_part), open, end, part);
 }
 
 /* ---- scores ---- */
@@ -390,7 +365,7 @@ static json_t *answer_step(const struct regress_part *p, const float *results, i
 }
 
 static unroll_status regress_answer(struct part *part, int64_t number, const struct task_batch *batch,
-                                    const float *results, unroll_status (*take)(void *, json_t *), void *arg)
+                                    const float *results, answer_taker *take, void *arg)
 {
     const struct regress_part *p = (const struct regress_part *)part;
     const struct batch_place place = sequence_place(&p->base, 0, number);
@@ -401,13 +376,8 @@ static unroll_status regress_answer(struct part *part, int64_t number, const str
         if (!sequence_row(&p->base, &place, row, &at))
             continue;
         const struct range counted = answers_of(p, &at);
-        for (size_t t = counted.from; t < counted.to; t++) {
-            json_t *answer = answer_step(p, results, rows, &at, t, row);
-            sequence_name_group(&p->base, at.sequence, answer);
-            unroll_status status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
-            json_decref(answer);
-            TRY(status);
-        }
+        for (size_t t = counted.from; t < counted.to; t++)
+            TRY(sequence_give(&p->base, at.sequence, answer_step(p, results, rows, &at, t, row), take, arg));
     }
     return UNROLL_OK;
 }
@@ -431,9 +401,9 @@ static void regress_line(const json_t *answer, FILE *file)
 
 const struct task task_regress = {.name = "regress",
                                   .about = "numbers for each sequence or row",
-                                  .keys = regress_keys,
+                                  .keys = target_keys,
                                   .augments = true,
-                                  .item = item_steps,
+                                  .item = sequence_item,
                                   .suits = suits_regress,
                                   .network = regress_network,
                                   .fit = regress_fit,

@@ -34,21 +34,27 @@ const struct column *target_of(const unroll_dataset *data, is_target *fits)
     return found;
 }
 
-static void list_columns(const unroll_dataset *data, char *text, size_t size)
-{
-    size_t at = 0;
-    *text = 0;
-    for (int i = 0; i < data->columns && at < size; i++)
-        at += (size_t)snprintf(text + at, size - at, "%s%s", i ? ", " : "", data->column[i].name);
-}
+struct target_options {
+    char target[COLUMN_NAME];
+};
 
-unroll_status target_find(const unroll_dataset *data, const char *task, const char *what, const char *name,
+const struct key target_keys[] = {{.name = "target",
+                                   .text = COLUMN_NAME,
+                                   .offset = offsetof(struct target_options, target),
+                                   .about = "the column that is learned"},
+                                  {0}};
+
+unroll_status target_find(const unroll_dataset *data, const char *task, const char *what, const char *options,
                           is_target *fits, const struct column **target)
 {
-    char known[256];
-    list_columns(data, known, sizeof known);
-    *target = name && *name ? dataset_named(data, name) : target_of(data, fits);
-    if (name && *name && *target == NULL)
+    struct target_options chosen = {0};
+    char known[256], owner[64];
+    const char *name = chosen.target;
+    snprintf(owner, sizeof owner, "the task %s", task);
+    TRY(key_values_read(options, owner, target_keys, &chosen));
+    dataset_names(data, known, sizeof known);
+    *target = *name ? dataset_named(data, name) : target_of(data, fits);
+    if (*name && *target == NULL)
         return fail(UNROLL_USAGE, "the data have no column '%s'; fix: `target` is one of %s", name, known);
     if (*target == NULL)
         return fail(UNROLL_DATA,
@@ -93,6 +99,12 @@ unroll_status sequence_schema(const struct members *members, const struct column
     json_decref(labels);
     features_end(&features);
     return status;
+}
+
+const char *sequence_item(const unroll_dataset *data)
+{
+    const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);
+    return text == NULL ? "steps" : text->kind == UNROLL_CHARACTERS ? "char" : "words";
 }
 
 /* Small data are read often, for a network learns by updates, and in small batches; they are too few to hold some out.
@@ -156,25 +168,10 @@ static size_t pieces_of(const struct sequence_part *p, size_t member)
     return p->window ? (count_of(p, member) + (size_t)p->window - 1) / (size_t)p->window : 1;
 }
 
-static size_t member_of(const struct sequence_part *p, size_t item)
-{
-    size_t low = 0, high = p->members.count;
-    if (p->window == 0)
-        return item;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (p->piece[middle] <= item)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* An empty sequence is read as a step of which all is missing. */
 static struct sequence_row row_of(const struct sequence_part *p, size_t item)
 {
-    const size_t member = member_of(p, item), s = member_at(&p->members, member);
+    const size_t member = p->window ? span_of(p->piece, p->members.count, item) : item, s = member_at(&p->members, member);
     const size_t begin = p->members.data->begin[s];
     const struct range steps = member_steps(&p->members, member);
     size_t from = steps.from, to = steps.to, context = 0;
@@ -212,6 +209,16 @@ static unroll_status open_items(const struct task_request *request, enum part_of
     return status;
 }
 
+struct batch_place sequence_place(const struct sequence_part *p, int64_t epoch, int64_t number)
+{
+    return batches_place(&p->batches, &p->part, epoch, number);
+}
+
+static int shape_of(const struct part *part, int64_t epoch, int64_t number)
+{
+    return sequence_place((const struct sequence_part *)part, epoch, number).shape;
+}
+
 unroll_status sequence_part_open(const struct task_request *request, enum part_of which, bool stratified, int window,
                                  int context, struct sequence_part *p)
 {
@@ -220,7 +227,7 @@ unroll_status sequence_part_open(const struct task_request *request, enum part_o
     p->context = context;
     if (which == PART_TRAINING)
         TRY(augment_read(request->augment, model_is_pooled(request->model), request->seed, &p->augment));
-    p->part.shape_of = sequence_shape_of;
+    p->part.shape_of = shape_of;
     if (window)
         TRY(members_of_series(request, which, &p->members));
     else
@@ -234,6 +241,22 @@ unroll_status sequence_part_open(const struct task_request *request, enum part_o
     return open_items(request, which, p);
 }
 
+unroll_status sequence_open(const struct task_request *request, enum part_of which, size_t bytes,
+                            unroll_status (*open)(const struct task_request *, enum part_of, struct part *),
+                            void (*end)(struct part *), struct part **part)
+{
+    struct sequence_part *p = allocate_zeroed(1, bytes);
+    if (p == NULL)
+        return fail(UNROLL_RESOURCE, "no memory for a part of the data");
+    p->part.end = end;
+    unroll_status status = open(request, which, &p->part);
+    if (status != UNROLL_OK || p->members.count == 0)
+        part_free(&p->part);
+    else
+        *part = &p->part;
+    return status;
+}
+
 void sequence_part_end(struct sequence_part *p)
 {
     features_end(&p->features);
@@ -244,23 +267,15 @@ void sequence_part_end(struct sequence_part *p)
     json_decref(p->schema);
 }
 
-void sequence_name_group(const struct sequence_part *p, size_t sequence, json_t *answer)
+unroll_status sequence_give(const struct sequence_part *p, size_t sequence, json_t *answer, answer_taker *take,
+                            void *arg)
 {
     const unroll_dataset *data = p->members.data;
-    if (answer == NULL || data->group < 0)
-        return;
-    json_object_set_new(answer, "group_name", json_string(data->column[data->group].name));
-    json_object_set_new(answer, "group", json_string(dataset_group(data, sequence)));
-}
-
-struct batch_place sequence_place(const struct sequence_part *p, int64_t epoch, int64_t number)
-{
-    return batches_place(&p->batches, &p->part, epoch, number);
-}
-
-int sequence_shape_of(const struct part *part, int64_t epoch, int64_t number)
-{
-    return sequence_place((const struct sequence_part *)part, epoch, number).shape;
+    if (answer && data->group >= 0) {
+        json_object_set_new(answer, "group_name", json_string(data->column[data->group].name));
+        json_object_set_new(answer, "group", json_string(dataset_group(data, sequence)));
+    }
+    return answer_give(answer, take, arg);
 }
 
 bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found)

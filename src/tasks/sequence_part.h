@@ -11,9 +11,11 @@
 /* Could it be the target? */
 typedef bool is_target(const unroll_dataset *, const struct column *);
 
-/* By name, which must be one; NULL and "": the only one, one that is named as targets are ("label", "target", ..), or
- * the last. `what` is for messages: "a label for each sequence". */
-unroll_status target_find(const unroll_dataset *data, const char *task, const char *what, const char *name,
+extern const struct key target_keys[]; /* the options of such tasks */
+
+/* That of the options, which must be one; else the only one, one that is named as targets are ("label", "target", ..),
+ * or the last. `what` is for messages: "a label for each sequence". */
+unroll_status target_find(const unroll_dataset *data, const char *task, const char *what, const char *options,
                           is_target *fits, const struct column **target);
 /* The same without a sentence; NULL: there is none. */
 const struct column *target_of(const unroll_dataset *data, is_target *fits);
@@ -25,6 +27,9 @@ bool is_constant(const unroll_dataset *data, const struct column *column);
  * the column of whose strings features are made, if not NULL. */
 unroll_status sequence_schema(const struct members *members, const struct column *target, const struct column *spelled,
                               json_t **schema);
+
+/* Characters or words of a text, else steps. */
+const char *sequence_item(const unroll_dataset *data);
 
 /* How long, by how much there is to learn from: sequences, or windows of so many steps of series; 0: sequences. */
 void sequence_defaults(const unroll_dataset *data, int window, unroll_task_defaults *defaults);
@@ -53,6 +58,12 @@ struct sequence_row {
     int length, context;    /* steps; how many of them are not counted */
 };
 
+/* A task's `open`, of a struct of so many bytes that begins with a sequence_part: `open` sets it up by
+ * sequence_part_open, `end` releases it. */
+unroll_status sequence_open(const struct task_request *request, enum part_of which, size_t bytes,
+                            unroll_status (*open)(const struct task_request *, enum part_of, struct part *),
+                            void (*end)(struct part *), struct part **part);
+
 /* With the schema of request.model. classes: parts have about as many of each label. window, context: of long series,
  * whose last steps are held out; 0: whole sequences. members.count is 0 where there is nothing. Also after a failure
  * sequence_part_end. */
@@ -61,11 +72,11 @@ unroll_status sequence_part_open(const struct task_request *request, enum part_o
 void sequence_part_end(struct sequence_part *p);
 
 struct batch_place sequence_place(const struct sequence_part *p, int64_t epoch, int64_t number);
-int sequence_shape_of(const struct part *part, int64_t epoch, int64_t number);
 /* False: the row is empty. */
 bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found);
-/* Into an answer: "group_name" and "group" of data whose rows are divided by a column. answer: NULL is allowed. */
-void sequence_name_group(const struct sequence_part *p, size_t sequence, json_t *answer);
+/* answer_give of an answer with "group_name" and "group", of data whose rows are divided by a column. */
+unroll_status sequence_give(const struct sequence_part *p, size_t sequence, json_t *answer, answer_taker *take,
+                            void *arg);
 /* All of a batch but its targets. */
 void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch);
 

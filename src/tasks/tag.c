@@ -14,16 +14,6 @@
 
 enum { WINDOW = 128, CONTEXT = 32 }; /* steps of long series, and those that set the states */
 
-struct tag_options {
-    char target[COLUMN_NAME];
-};
-
-static const struct key tag_keys[] = {{.name = "target",
-                                       .text = COLUMN_NAME,
-                                       .offset = offsetof(struct tag_options, target),
-                                       .about = "the column that is learned"},
-                                      {0}};
-
 struct tag_part {
     struct sequence_part base;
     bool has_spans;
@@ -56,9 +46,7 @@ static const struct column *words_of(const unroll_dataset *data, const struct co
 
 static unroll_status find_target(const unroll_dataset *data, const char *options, const struct column **target)
 {
-    struct tag_options chosen = {0};
-    TRY(key_values_read(options, "the task tag", tag_keys, &chosen));
-    return target_find(data, "tag", "a label for each step", chosen.target, is_tag, target);
+    return target_find(data, "tag", "a label for each step", options, is_tag, target);
 }
 
 static int suits_tag(const unroll_dataset *data, char why[TASK_WHY])
@@ -231,8 +219,9 @@ static double floor_of(struct tag_part *p)
     return counted ? (double)right / (double)counted : (double)NAN;
 }
 
-static unroll_status open_into(const struct task_request *request, enum part_of which, struct tag_part *p)
+static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
 {
+    struct tag_part *p = (struct tag_part *)part;
     const bool is_series = request->data->rows_are_steps;
     size_t longest = 1;
     TRY(sequence_part_open(request, which, false, is_series ? WINDOW : 0, is_series ? CONTEXT : 0, &p->base));
@@ -253,15 +242,7 @@ static unroll_status open_into(const struct task_request *request, enum part_of 
 
 static unroll_status tag_open(const struct task_request *request, enum part_of which, struct part **part)
 {
-    struct tag_part *p;
-    TRY(ALLOCATE(p, 1, "for a part of the data"));
-    p->base.part.end = end;
-    unroll_status status = open_into(request, which, p);
-    if (status != UNROLL_OK || p->base.members.count == 0)
-        part_free(&p->base.part);
-    else
-        *part = &p->base.part;
-    return status;
+    return sequence_open(request, which, sizeof(struct tag_part), open, end, part);
 }
 
 /* ---- scores ---- */
@@ -378,7 +359,7 @@ static json_t *tag_details(const struct part *part)
 /* ---- answers ---- */
 
 static unroll_status tag_answer(struct part *part, int64_t number, const struct task_batch *batch, const float *results,
-                                unroll_status (*take)(void *, json_t *), void *arg)
+                                answer_taker *take, void *arg)
 {
     const struct tag_part *p = (const struct tag_part *)part;
     const struct batch_place place = sequence_place(&p->base, 0, number);
@@ -391,9 +372,7 @@ static unroll_status tag_answer(struct part *part, int64_t number, const struct 
         if (!sequence_row(&p->base, &place, row, &at))
             continue;
         json_t *answer = answer_row(p, batch, results, rows, row, &at, probability);
-        sequence_name_group(&p->base, at.sequence, answer);
-        status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
-        json_decref(answer);
+        status = sequence_give(&p->base, at.sequence, answer, take, arg);
     }
     release(probability);
     return status;
@@ -413,7 +392,7 @@ static void tag_line(const json_t *answer, FILE *file)
 
 const struct task task_tag = {.name = "tag",
                               .about = "a label for each step",
-                              .keys = tag_keys,
+                              .keys = target_keys,
                               .augments = true,
                               .item = item_steps,
                               .suits = suits_tag,

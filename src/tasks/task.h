@@ -71,6 +71,9 @@ enum { TASK_WHY = 256 };
  * for, such as a target that is named. */
 enum { SUITS_ANY = 1, SUITS_USUALLY = 2, SUITS_SURELY = 3 };
 
+/* Is given each answer, which it borrows; a status that is not UNROLL_OK ends them. */
+typedef unroll_status answer_taker(void *arg, json_t *answer);
+
 struct task {
     const char *name, *about;                    /* "lm", "predict the next token" */
     const struct key *keys;                      /* its options; NULL: none */
@@ -100,10 +103,9 @@ struct task {
      * caller's. NULL: there is nothing. */
     json_t *(*details)(const struct part *);
     /* Of PART_PREDICTED, batch by batch from 0 on: calls take with the answer to each example, in the order of the
-     * file, the user's labels and units in a JSON object that take borrows. take ends it by a status that is not
-     * UNROLL_OK. NULL: the task has no answers. */
+     * file, the user's labels and units in a JSON object. NULL: the task has no answers. */
     unroll_status (*answer)(struct part *, int64_t batch, const struct task_batch *, const float *results,
-                            unroll_status (*take)(void *arg, json_t *answer), void *arg);
+                            answer_taker *take, void *arg);
     /* The same answer as text, with its line end. */
     void (*line)(const json_t *answer, FILE *);
 };
@@ -113,6 +115,13 @@ unroll_status task_find(const char *name, const unroll_model *model, const unrol
                         const struct task **task);
 
 void part_free(struct part *); /* NULL is allowed */
+
+static inline bool is_held_out(const unroll_held_out *part) { return part->data || part->count > 0 || part->share > 0; }
+/* The data of its own that a part is read from, all of them; NULL: it is some of request.data. */
+const unroll_dataset *part_data(const struct task_request *request, enum part_of which);
+
+/* Calls take with an answer, which it releases; NULL: there was no memory for it. */
+unroll_status answer_give(json_t *answer, answer_taker *take, void *arg);
 
 /* What is left to the task in a spec (unroll_spec_auto) becomes that of the task's network. */
 void spec_settle(unroll_spec *spec, const unroll_spec *network);

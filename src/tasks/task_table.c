@@ -120,3 +120,18 @@ void part_free(struct part *part)
         part->end(part);
     release(part);
 }
+
+const unroll_dataset *part_data(const struct task_request *request, enum part_of which)
+{
+    return which == PART_TRAINING     ? NULL
+           : which == PART_VALIDATION ? request->validation.data
+           : which == PART_TEST       ? request->test.data
+                                      : request->data;
+}
+
+unroll_status answer_give(json_t *answer, answer_taker *take, void *arg)
+{
+    unroll_status status = answer ? take(arg, answer) : fail(UNROLL_RESOURCE, "no memory for an answer");
+    json_decref(answer);
+    return status;
+}

@@ -25,16 +25,10 @@ size_t windows_count(const struct windows *windows) { return windows->origins * 
 
 struct window windows_item(const struct windows *w, size_t item)
 {
-    size_t targets = (size_t)w->recipe.targets, origin = item / targets, low = 0, high = w->recipe.data->sequences;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (w->before[middle] <= origin)
-            low = middle;
-        else
-            high = middle;
-    }
-    struct window window = {.sequence = low, .target = (int)(item % targets)};
-    window.origin = w->first[low] + origin - w->before[low];
+    size_t targets = (size_t)w->recipe.targets, origin = item / targets;
+    size_t sequence = span_of(w->before, w->recipe.data->sequences, origin);
+    struct window window = {.sequence = sequence, .target = (int)(item % targets)};
+    window.origin = w->first[sequence] + origin - w->before[sequence];
     size_t steps = window.origin / (size_t)w->recipe.patch, most = (size_t)w->recipe.patches;
     window.steps = (int)(steps < most ? steps : most);
     return window;
@@ -181,23 +175,34 @@ void windows_end(struct part *part)
     recipe_end(&w->recipe);
 }
 
+/* The model must have inputs and outputs as its schema says. */
+static unroll_status check_model(const unroll_model *model, const struct recipe *recipe)
+{
+    if (model->tokens || model->input != recipe_inputs(recipe))
+        return fail(UNROLL_USAGE,
+                    "the model reads %d numbers a step, and a forecast as its schema describes it %d; fix: "
+                    "a model of this task (unroll_task_network)",
+                    model->input, recipe_inputs(recipe));
+    if (unroll_model_outputs(model) != recipe->horizon * model->loss.results)
+        return fail(UNROLL_USAGE,
+                    "the model gives %d numbers a step in the place of %d for %d steps ahead; fix: a model "
+                    "of this task (unroll_task_network)",
+                    unroll_model_outputs(model), recipe->horizon * model->loss.results, recipe->horizon);
+    return UNROLL_OK;
+}
+
 static unroll_status fill_in(const struct task_request *request, enum part_of which, struct windows *w)
 {
-    bool validated = which == PART_VALIDATION && request->validation.data;
-    bool tested = which == PART_TEST && request->test.data;
+    const unroll_dataset *own = part_data(request, which);
     json_t *json;
     TRY(schema_task(request->model, &json));
     w->which = which;
     w->seed = request->seed;
     w->loss = request->model->loss;
-    unroll_status status = recipe_from_json(json,
-                                            validated ? request->validation.data
-                                            : tested  ? request->test.data
-                                                      : request->data,
-                                            &w->recipe);
+    unroll_status status = recipe_from_json(json, own ? own : request->data, &w->recipe);
     json_decref(json);
     if (status == UNROLL_OK)
-        status = windows_check(request->model, &w->recipe);
+        status = check_model(request->model, &w->recipe);
     if (status == UNROLL_OK)
         status = take_origins(request, w);
     if (status == UNROLL_OK)
@@ -208,10 +213,8 @@ static unroll_status fill_in(const struct task_request *request, enum part_of wh
 unroll_status windows_open(const struct task_request *request, enum part_of which, bool short_ones, size_t bytes,
                            struct windows **windows)
 {
-    if (which == PART_TEST && !request->test.data && request->test.count == 0 && !(request->test.share > 0))
-        return UNROLL_OK;
-    if (which == PART_VALIDATION && !request->validation.data && request->validation.count == 0 &&
-        !(request->validation.share > 0))
+    if ((which == PART_TEST && !is_held_out(&request->test)) ||
+        (which == PART_VALIDATION && !is_held_out(&request->validation)))
         return UNROLL_OK;
     struct windows *made = allocate_zeroed(1, bytes);
     if (made == NULL)
@@ -228,21 +231,6 @@ unroll_status windows_open(const struct task_request *request, enum part_of whic
 }
 
 /* ---- networks ---- */
-
-unroll_status windows_check(const unroll_model *model, const struct recipe *recipe)
-{
-    if (model->tokens || model->input != recipe_inputs(recipe))
-        return fail(UNROLL_USAGE,
-                    "the model reads %d numbers a step, and a forecast as its schema describes it %d; fix: "
-                    "a model of this task (unroll_task_network)",
-                    model->input, recipe_inputs(recipe));
-    if (unroll_model_outputs(model) != recipe->horizon * model->loss.results)
-        return fail(UNROLL_USAGE,
-                    "the model gives %d numbers a step in the place of %d for %d steps ahead; fix: a model "
-                    "of this task (unroll_task_network)",
-                    unroll_model_outputs(model), recipe->horizon * model->loss.results, recipe->horizon);
-    return UNROLL_OK;
-}
 
 static unroll_status choose_loss(const char *name, struct loss_choice *loss)
 {

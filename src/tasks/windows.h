@@ -36,7 +36,5 @@ const char *windows_series(const struct windows *windows, size_t sequence);
 
 /* What a task of windows keeps in the schema, and the network that it wants. */
 unroll_status windows_network(const struct recipe *recipe, unroll_spec *spec, unroll_task_defaults *defaults);
-/* The model must have inputs and outputs as its schema says. */
-unroll_status windows_check(const unroll_model *model, const struct recipe *recipe);
 
 #endif

@@ -143,7 +143,7 @@ unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *),
     return UNROLL_OK;
 }
 
-unroll_status evaluator_answer(struct evaluator *evaluator, unroll_status (*take)(void *, json_t *), void *arg)
+unroll_status evaluator_answer(struct evaluator *evaluator, answer_taker *take, void *arg)
 {
     const struct filled *filled;
     for (int64_t number = 0; number < evaluator->part->batches; number++) {

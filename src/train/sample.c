@@ -155,7 +155,7 @@ static unroll_status feed(void *arg, int32_t symbol)
     return unroll_forward(sampler->session, &batch);
 }
 
-int sample_symbol(const unroll_model *model, const char *wanted)
+static int sample_symbol(const unroll_model *model, const char *wanted)
 {
     for (int i = 0; i < model->input; i++)
         if (strcmp(model->symbol[i], wanted) == 0)

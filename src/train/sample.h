@@ -5,8 +5,7 @@
 
 #include "unroll.h"
 
-/* The number of a token, of the unknown word; -1: the model has no such token. */
-int sample_symbol(const unroll_model *model, const char *wanted);
+/* The number of the unknown word; -1: the model has none. */
 int sample_unknown(const unroll_model *model);
 /* Feeds the tokens of a prompt one by one; of none a line end. */
 unroll_status sample_prompt(const unroll_model *model, const char *prompt,

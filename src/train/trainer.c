@@ -40,7 +40,6 @@ unroll_train_config unroll_train_default(void)
 
 /* ---- making a trainer ---- */
 
-static bool is_held_out(const unroll_held_out *part) { return part->data || part->count > 0 || part->share > 0; }
 
 static unroll_status check_held_out(const char *name, const unroll_held_out *part)
 {
