@@ -53,12 +53,6 @@ static void split(const char *line, size_t length, struct fields *f)
     }
 }
 
-static bool is_blank(const char *line, size_t length)
-{
-    while (length > 0 && (line[length - 1] == ' ' || line[length - 1] == '\t')) length--;
-    return length == 0;
-}
-
 /* "# text = .."; a word may be '#', too. */
 static bool is_comment(const char *line, size_t length)
 {
@@ -75,16 +69,8 @@ static bool is_universal(const struct fields *f)
 static bool has_suffix(const char *path)
 {
     static const char *const suffixes[] = {".conllu", ".conll", ".conllx", ".iob", ".bio"};
-    char name[256];
-    size_t length = strlen(path);
-    length -= length > 3 && strcmp(path + length - 3, ".gz") == 0 ? 3 : 0;
-    const char *dot = memrchr(path, '.', length);
-    if (!dot || length - (size_t)(dot - path) >= sizeof name)
-        return false;
-    memcpy(name, dot, length - (size_t)(dot - path));
-    name[length - (size_t)(dot - path)] = '\0';
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (strcmp(name, suffixes[i]) == 0)
+        if (path_ends_with(path, suffixes[i]))
             return true;
     return false;
 }
@@ -105,7 +91,7 @@ static bool is_conll(const char *path, const char *head, size_t bytes)
         size_t length = (size_t)(next - at) - (next > at && next[-1] == '\r');
         if (is_comment(at, length))
             continue;
-        if (is_blank(at, length)) {
+        if (line_is_blank(at, length)) {
             ended = columns > 0;
             continue;
         }
@@ -185,7 +171,7 @@ static unroll_status end_sentence(struct conll *c)
 static unroll_status take_line(struct conll *c, const char *line, size_t length, const struct conll_options *options)
 {
     struct fields f;
-    if (is_blank(line, length))
+    if (line_is_blank(line, length))
         return end_sentence(c);
     if (is_comment(line, length))
         return UNROLL_OK;

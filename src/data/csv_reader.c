@@ -2,7 +2,6 @@
  * What stands between the cells and whether there is a header is found in the first bytes, or said. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/memory.h"
 #include "data/table_cell.h"
@@ -110,25 +109,14 @@ static int find_delimiter(const char *head, size_t bytes, bool all, struct glanc
     return found;
 }
 
-static bool ends_with(const char *path, const char *end)
-{
-    size_t length = strlen(path), size = strlen(end);
-    return length > size && strcasecmp(path + length - size, end) == 0;
-}
-
 static bool has_header(const struct glance *g);
-
-static bool is_named_table(const char *path)
-{
-    return ends_with(path, ".csv") || ends_with(path, ".tsv") || ends_with(path, ".tab");
-}
 
 /* By its name; or by two rows and more of as many cells, half of them numbers and times, or with tabs between. What
  * comes without a name, on standard input, is a table, too, if five rows and more have as many cells below a header. */
 static bool is_csv(const char *path, const char *head, size_t bytes)
 {
     int cells, values = 0, all = 0;
-    if (is_named_table(path))
+    if (path_ends_with(path, ".csv") || path_ends_with(path, ".tsv") || path_ends_with(path, ".tab"))
         return true;
     if (bytes == 0 || memchr(head, 0, bytes))
         return false;

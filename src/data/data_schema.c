@@ -149,7 +149,8 @@ static unroll_status copy_field(const json_t *json, const char *where, const cha
     const char *text;
     TRY(json_field_string(json, where, key, &text));
     if (strlen(text) >= size)
-        return fail(UNROLL_DATA, "%s: %s is longer than %zu bytes", where, key, size - 1);
+        return fail(UNROLL_DATA, "%s: %s is longer than %zu bytes; fix: another copy of the model", where, key,
+                    size - 1);
     strcpy(to, text);
     return UNROLL_OK;
 }
@@ -166,7 +167,8 @@ static unroll_status read_vocabulary(const json_t *json, const char *where, stru
     column->vocabulary_size = (int)json_array_size(strings);
     for (int i = 0; i < column->vocabulary_size; i++)
         if ((*(*pointer)++ = json_string_value(json_array_get(strings, (size_t)i))) == NULL)
-            return fail(UNROLL_DATA, "%s: entry %d of the vocabulary is no string", where, i);
+            return fail(UNROLL_DATA, "%s: entry %d of the vocabulary is no string; fix: another copy of the model",
+                        where, i);
     return UNROLL_OK;
 }
 
@@ -176,7 +178,7 @@ static unroll_status read_column(const json_t *json, const char *where, struct s
     int64_t number;
     int word;
     if (!json_is_object(json))
-        return fail(UNROLL_DATA, "%s: a column is no object", where);
+        return fail(UNROLL_DATA, "%s: a column is no object; fix: another copy of the model", where);
     TRY(copy_field(json, where, "name", column->name, sizeof column->name));
     TRY(find_word(json, where, "type", column_type_names, COLUMN_TIME + 1, &word));
     column->type = (enum column_type)word;

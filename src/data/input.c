@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -357,6 +358,33 @@ unroll_status input_line(struct input *input, const char **line, size_t *length,
     return UNROLL_OK;
 }
 
+unroll_status input_next_line(struct input *input, const char **line, size_t *length, bool *more)
+{
+    const char *member;
+    *more = false;
+    if (input->next > 0)
+        TRY(input_line(input, line, length, more));
+    while (!*more) {
+        TRY(input_next(input, &member));
+        if (member == NULL)
+            return UNROLL_OK;
+        TRY(input_line(input, line, length, more));
+    }
+    return UNROLL_OK;
+}
+
+bool path_ends_with(const char *path, const char *end)
+{
+    size_t length = strlen(path), size = strlen(end);
+    return length > size && strcasecmp(path + length - size, end) == 0;
+}
+
+bool line_is_blank(const char *line, size_t length)
+{
+    while (length > 0 && (line[length - 1] == ' ' || line[length - 1] == '\t')) length--;
+    return length == 0;
+}
+
 unroll_status input_whole(struct input *input, uint64_t max_bytes, void **bytes, size_t *size)
 {
     char *all = NULL;
@@ -370,7 +398,8 @@ unroll_status input_whole(struct input *input, uint64_t max_bytes, void **bytes,
             status = input_read(input, all + used, room - used - 1, &got);
         used += status == UNROLL_OK ? got : 0;
         if (status == UNROLL_OK && used > max_bytes)
-            status = fail(UNROLL_DATA, "'%s' is larger than %llu bytes", input->name, (unsigned long long)max_bytes);
+            status = fail(UNROLL_DATA, "'%s' is larger than %llu bytes; fix: divide it", input->name,
+                          (unsigned long long)max_bytes);
     } while (status == UNROLL_OK && got);
     if (status != UNROLL_OK) {
         release(all);
@@ -441,7 +470,7 @@ const char *input_unpacked_path(const struct input *input, char *path, size_t si
     static const char *const ends[] = {".gz", ".xz", ".zst", ".bz2"};
     size_t length = (size_t)snprintf(path, size, "%s", input->path);
     for (size_t i = 0; input->packed_alone && i < sizeof ends / sizeof *ends && length < size; i++)
-        if (length > strlen(ends[i]) && strcmp(path + length - strlen(ends[i]), ends[i]) == 0) {
+        if (path_ends_with(path, ends[i])) {
             path[length - strlen(ends[i])] = 0;
             break;
         }
@@ -458,9 +487,8 @@ bool input_is_of_files(const char *path)
     static const char *const suffixes[] = {".tar", ".tar.gz",  ".tgz",     ".tar.xz",
                                            ".txz", ".tar.zst", ".tar.bz2", ".zip"};
     struct stat info;
-    size_t length = strlen(path);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        if (length > strlen(suffixes[i]) && strcmp(path + length - strlen(suffixes[i]), suffixes[i]) == 0)
+        if (path_ends_with(path, suffixes[i]))
             return true;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }

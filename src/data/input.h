@@ -26,6 +26,11 @@ unroll_status input_read(struct input *input, void *to, size_t wanted, size_t *g
  * than 64 MiB. */
 unroll_status input_line(struct input *input, const char **line, size_t *length, bool *more);
 
+/* The same of all members, one after the other, from the first on; input_next is not called. */
+unroll_status input_next_line(struct input *input, const char **line, size_t *length, bool *more);
+bool path_ends_with(const char *path, const char *end); /* behind a name; letters of any case */
+bool line_is_blank(const char *line, size_t length);    /* spaces and tabs, or nothing */
+
 /* All of this member, at most max_bytes, in memory that the caller releases; a zero byte follows that *size does not
  * count. */
 unroll_status input_whole(struct input *input, uint64_t max_bytes, void **bytes, size_t *size);

@@ -27,14 +27,12 @@ struct fields {
 static bool is_jsonl(const char *path, const char *head, size_t bytes)
 {
     const char *end = memchr(head, '\n', bytes);
-    size_t length = strlen(path);
-    bool named = length > 6 && (strcasecmp(path + length - 6, ".jsonl") == 0);
     if (bytes == 0 || head[0] != '{')
         return false;
     json_t *json = json_loadb(head, end ? (size_t)(end - head) : bytes, 0, NULL);
     bool object = json_is_object(json);
     json_decref(json);
-    return named || object;
+    return object || path_ends_with(path, ".jsonl");
 }
 
 static bool names_a_set(const char *name)
@@ -206,29 +204,18 @@ static unroll_status take_line(struct fields *fields, struct input *input, struc
     return status == UNROLL_OK ? builder_end_row(builder) : status;
 }
 
-static bool is_blank(const char *line, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        if (line[i] != ' ' && line[i] != '\t')
-            return false;
-    return true;
-}
-
 static unroll_status read_lines(struct fields *fields, struct input *input, struct builder *builder)
 {
-    const char *member, *line;
+    const char *line;
     size_t length;
     bool more;
     TRY(builder_columns(builder, ROWS_OPEN));
     for (;;) {
-        TRY(input_next(input, &member));
-        if (member == NULL)
+        TRY(input_next_line(input, &line, &length, &more));
+        if (!more)
             return UNROLL_OK;
-        for (more = true; more;) {
-            TRY(input_line(input, &line, &length, &more));
-            if (more && !is_blank(line, length))
-                TRY(take_line(fields, input, builder, line, length));
-        }
+        if (!line_is_blank(line, length))
+            TRY(take_line(fields, input, builder, line, length));
     }
 }
 

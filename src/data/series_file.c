@@ -7,15 +7,9 @@
 #include "base/memory.h"
 #include "data/array_input.h"
 
-static bool ends_in(const char *name, const char *suffix)
-{
-    size_t length = strlen(name), of_suffix = strlen(suffix);
-    return length > of_suffix && strcmp(name + length - of_suffix, suffix) == 0;
-}
-
 bool series_file_is(const char *name)
 {
-    return ends_in(name, ".npy") || ends_in(name, ".csv") || ends_in(name, ".tsv");
+    return path_ends_with(name, ".npy") || path_ends_with(name, ".csv") || path_ends_with(name, ".tsv");
 }
 
 static unroll_status read_array(struct input *in, struct series_line *series, size_t *width)
@@ -63,5 +57,6 @@ static unroll_status read_lines(struct input *in, struct series_line *series, si
 
 unroll_status series_file_read(struct input *input, struct series_line *series, size_t *width)
 {
-    return ends_in(input_name(input), ".npy") ? read_array(input, series, width) : read_lines(input, series, width);
+    return path_ends_with(input_name(input), ".npy") ? read_array(input, series, width)
+                                                     : read_lines(input, series, width);
 }

@@ -51,23 +51,18 @@ static unroll_status take_words(struct builder *builder, int column, const char 
 /* Examples for a model: a line each, without its end. */
 static unroll_status read_lines(struct input *input, struct builder *builder, const char *name, enum cell cell)
 {
-    const char *member, *line;
+    const char *line;
     size_t length;
     bool more;
     int text;
     TRY(builder_columns(builder, ROWS_ARE_EXAMPLES));
     TRY(builder_column(builder, name, cell, false, 0, &text));
     for (;;) {
-        TRY(input_next(input, &member));
-        if (member == NULL)
+        TRY(input_next_line(input, &line, &length, &more));
+        if (!more)
             return UNROLL_OK;
-        for (;;) {
-            TRY(input_line(input, &line, &length, &more));
-            if (!more)
-                break;
-            TRY((cell == CELL_WORD ? take_words : builder_text)(builder, text, line, length));
-            TRY(builder_end_row(builder));
-        }
+        TRY((cell == CELL_WORD ? take_words : builder_text)(builder, text, line, length));
+        TRY(builder_end_row(builder));
     }
 }
 

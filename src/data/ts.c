@@ -193,12 +193,9 @@ static unroll_status read_ts(struct input *in, const void *options, struct build
     struct ts t = {.in = in, .builder = b};
     const char *member;
     (void)options;
-    unroll_status status = input_next(in, &member);
-    while (status == UNROLL_OK && member) {
-        status = read_member(&t);
-        if (status == UNROLL_OK)
-            status = input_next(in, &member);
-    }
+    unroll_status status;
+    while ((status = input_next(in, &member)) == UNROLL_OK && member && (status = read_member(&t)) == UNROLL_OK)
+        continue;
     release(t.series.number);
     release(t.steps);
     release(t.classes);

@@ -77,7 +77,7 @@ static unroll_status read_lines(struct input *in, struct builder *b, struct seri
     size_t length;
     bool more;
     for (;;) {
-        TRY(input_line(in, &line, &length, &more));
+        TRY(input_next_line(in, &line, &length, &more));
         if (!more)
             return UNROLL_OK;
         if (length > 0)
@@ -88,18 +88,12 @@ static unroll_status read_lines(struct input *in, struct builder *b, struct seri
 static unroll_status read_ucr(struct input *in, const void *options, struct builder *b)
 {
     struct series_line series = {.number = NULL};
-    const char *member;
     int x, class;
     (void)options;
     TRY(builder_columns(b, ROWS_ARE_EXAMPLES));
     TRY(builder_column(b, "label", CELL_LABEL, true, 1, &class));
     TRY(builder_column(b, "x", CELL_NUMBERS, false, 1, &x));
-    unroll_status status = input_next(in, &member);
-    while (status == UNROLL_OK && member) {
-        status = read_lines(in, b, &series, x, class);
-        if (status == UNROLL_OK)
-            status = input_next(in, &member);
-    }
+    unroll_status status = read_lines(in, b, &series, x, class);
     release(series.number);
     return status;
 }

@@ -33,8 +33,10 @@ static unroll_status take(const unroll_layer *g, int index, const struct cell_de
     TRY(refuse_options(others, sizeof others / sizeof *others, index, "recurrent"));
     TRY(refuse_options(&of_dense, 1, index, "dense"));
     if (l->pooled)
-        return fail(UNROLL_USAGE, "layer %d: a pool wants the steps of a sequence, and a pool before it has left one",
-                    index);
+        return fail(
+            UNROLL_USAGE,
+            "layer %d: a pool wants the steps of a sequence, and a pool before it has left one; fix: leave one out",
+            index);
     if (g->width && (uint32_t)g->width != l->input)
         return fail(UNROLL_USAGE, "layer %d: a pool is as wide as what it reads; fix: width = %u, or 0", index,
                     (unsigned)l->input);

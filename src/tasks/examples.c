@@ -354,8 +354,10 @@ unroll_status batches_plan(const struct task_request *request, enum part_of whic
                            size_t count, struct batches *b, struct part *part)
 {
     *b = (struct batches){.count = count, .seed = request->seed, .shuffled = which == PART_TRAINING};
-    if (count == 0 || count > UINT32_MAX)
-        return fail(UNROLL_DATA, "%zu examples are %s", count, count ? "too many; fix: divide the data" : "none");
+    if (count == 0)
+        return fail(UNROLL_DATA, "there are no examples; fix: give data that have some");
+    if (count > UINT32_MAX)
+        return fail(UNROLL_DATA, "%zu examples are too many; fix: divide the data", count);
     part->shapes = 1;
     part->shape->steps = cut_at(request, steps);
     b->of->count = count;

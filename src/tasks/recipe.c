@@ -505,8 +505,8 @@ static unroll_status read_recipe(const json_t *json, const unroll_dataset *data,
     TRY(json_field_array(json, "the model's schema", "channels", &channels));
     int count = recipe->targets + recipe->past + recipe->known;
     if (json_array_size(channels) != (size_t)count)
-        return fail(UNROLL_DATA, "the model's schema: channels: %zu in the place of %d", json_array_size(channels),
-                    count);
+        return fail(UNROLL_DATA, "the model's schema: channels: %zu in the place of %d; fix: another copy of the model",
+                    json_array_size(channels), count);
     TRY(ALLOCATE(recipe->channel, (size_t)count, "for %d channels", count));
     for (int i = 0; i < count; i++)
         TRY(channel_from_json(json_array_get(channels, (size_t)i), data, i < recipe->targets, &recipe->channel[i]));

@@ -141,7 +141,7 @@ static unroll_status read_schema(const unroll_model *model, struct sequence_part
     TRY(ALLOCATE(p->label, (size_t)p->classes, "for %d labels", p->classes));
     for (int i = 0; i < p->classes; i++)
         if ((p->label[i] = json_string_value(json_array_get(labels, (size_t)i))) == NULL)
-            return fail(UNROLL_DATA, "%s: labels: %d is not a string", where, i);
+            return fail(UNROLL_DATA, "%s: labels: %d is not a string; fix: another copy of the model", where, i);
     return UNROLL_OK;
 }
 
@@ -171,7 +171,8 @@ static size_t pieces_of(const struct sequence_part *p, size_t member)
 /* An empty sequence is read as a step of which all is missing. */
 static struct sequence_row row_of(const struct sequence_part *p, size_t item)
 {
-    const size_t member = p->window ? span_of(p->piece, p->members.count, item) : item, s = member_at(&p->members, member);
+    const size_t member = p->window ? span_of(p->piece, p->members.count, item) : item,
+                 s = member_at(&p->members, member);
     const size_t begin = p->members.data->begin[s];
     const struct range steps = member_steps(&p->members, member);
     size_t from = steps.from, to = steps.to, context = 0;

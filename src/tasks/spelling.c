@@ -153,11 +153,12 @@ static unroll_status read_strings(const json_t *times, const char *where, struct
     for (int i = 0; i < s->known; i++) {
         const json_t *string = json_array_get(s->strings, (size_t)i);
         if (!json_is_string(string))
-            return fail(UNROLL_DATA, "%s: strings: %d is none", where, i);
+            return fail(UNROLL_DATA, "%s: strings: %d is not a string; fix: another copy of the model", where, i);
         s->times[i] = json_integer_value(json_array_get(times, (size_t)i));
         TRY(vocabulary_add(vocabulary, json_string_value(string), json_string_length(string), &index));
         if (index != i)
-            return fail(UNROLL_DATA, "%s: '%s' is there twice", where, json_string_value(string));
+            return fail(UNROLL_DATA, "%s: '%s' is there twice; fix: another copy of the model", where,
+                        json_string_value(string));
     }
     return UNROLL_OK;
 }

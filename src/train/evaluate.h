@@ -12,8 +12,7 @@ void evaluator_free(struct evaluator *evaluator); /* NULL is allowed */
 /* Ends early, with a loss that is NaN, where goes_on(data) is 0; NULL: goes on to the end. */
 unroll_status evaluator_run(struct evaluator *evaluator, int (*goes_on)(void *), void *data, unroll_evaluation *found);
 /* Gives take the answer to each example, in their order, until it returns another status than UNROLL_OK. */
-unroll_status evaluator_answer(struct evaluator *evaluator, answer_taker *take,
-                               void *arg);
+unroll_status evaluator_answer(struct evaluator *evaluator, answer_taker *take, void *arg);
 /* The model learns what the task makes of what was observed of a whole part (struct task, learn). */
 unroll_status evaluator_learn(const struct evaluator *evaluator, unroll_model *model);
 /* Of what was observed of a whole part: one JSON object, free() it; NULL: the task has nothing to tell. */

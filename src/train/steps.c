@@ -147,7 +147,9 @@ unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_
                                             unroll_evaluation *found)
 {
     if (trainer->evaluator == NULL)
-        return fail(UNROLL_USAGE, "there is nothing to validate on: the trainer was made with validation 0");
+        return fail(
+            UNROLL_USAGE,
+            "there is nothing to validate on: the trainer was made with validation 0; fix: hold out a share or a count");
     TRY(evaluator_run(trainer->evaluator, goes_on, data, found));
     if (isnan(found->loss))
         return UNROLL_OK;
@@ -166,7 +168,9 @@ unroll_status unroll_trainer_test(unroll_trainer *trainer, unroll_evaluation *fo
     struct evaluator *evaluator;
     struct part *test = trainer->test;
     if (test == NULL)
-        return fail(UNROLL_USAGE, "there is nothing to test on: the trainer was made without `test`, or has tested");
+        return fail(
+            UNROLL_USAGE,
+            "there is nothing to test on: the trainer was made without `test`, or has tested; fix: unroll_evaluate with the test data");
     trainer->test = NULL;
     TRY(evaluator_new(trainer->model, trainer->task, test, &trainer->config.machine, false, &evaluator));
     unroll_status status = evaluator_run(evaluator, NULL, NULL, found);

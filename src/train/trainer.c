@@ -40,7 +40,6 @@ unroll_train_config unroll_train_default(void)
 
 /* ---- making a trainer ---- */
 
-
 static unroll_status check_held_out(const char *name, const unroll_held_out *part)
 {
     if (!(part->share >= 0 && part->share <= 0.5))
