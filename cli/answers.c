@@ -31,3 +31,9 @@ json_int_t answers_cell(const json_t *details, int truth, int answer)
     const json_t *row = json_array_get(json_object_get(details, "confusion"), (size_t)truth);
     return json_integer_value(json_array_get(row, (size_t)answer));
 }
+
+const char *answers_text(const json_t *list, size_t index)
+{
+    const char *text = json_string_value(json_array_get(list, index));
+    return text ? text : "?";
+}

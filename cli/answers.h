@@ -14,6 +14,8 @@ void answers_terminal(json_t *details);
 /* The classes of a confusion matrix that are drawn, the most frequent ones, in the order of the labels: their numbers
  * in chosen[LABELS_MAX]; how many they are. */
 int answers_labels(const json_t *details, int chosen[LABELS_MAX]);
+/* An entry of a list of strings; "?" if it is none. */
+const char *answers_text(const json_t *list, size_t index);
 /* How often answers of a class were given to another. */
 json_int_t answers_cell(const json_t *details, int truth, int answer);
 

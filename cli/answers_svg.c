@@ -10,12 +10,6 @@
 
 enum { TITLE = 34, FORECAST = 110, AXIS = 26, CELL = 30, LABEL = 110, WORDS_LINE = 44, SCATTER = 360, WORD = 7 };
 
-static const char *text_at(const json_t *list, size_t index)
-{
-    const char *text = json_string_value(json_array_get(list, index));
-    return text ? text : "?";
-}
-
 /* ---- forecasts: the past, the truth, the estimate and its interval ---- */
 
 struct axes {
@@ -78,7 +72,8 @@ static void draw_forecast_title(FILE *out, const json_t *one, int top)
     fputs("</tspan> <tspan class=\"m\">", out);
     svg_write(out, series ? series : "");
     if (json_array_size(time))
-        fprintf(out, "%s%zu steps from %s", series && *series ? ", " : "", json_array_size(time), text_at(time, 0));
+        fprintf(out, "%s%zu steps from %s", series && *series ? ", " : "", json_array_size(time),
+                answers_text(time, 0));
     if (interval)
         fprintf(out, ", with the interval of %.0f%%", 100 * json_number_value(interval));
     fputs("</tspan></text>\n", out);
@@ -139,9 +134,9 @@ static void draw_confusion(FILE *out, const json_t *details, int top)
     for (int r = 0; r < count; r++) {
         json_int_t all = 0;
         for (int c = 0; c < classes; c++) all += answers_cell(details, chosen[r], c);
-        svg_text(out, "e x", left - 6, top + LABEL + r * CELL + CELL / 2. + 4, text_at(labels, (size_t)chosen[r]));
+        svg_text(out, "e x", left - 6, top + LABEL + r * CELL + CELL / 2. + 4, answers_text(labels, (size_t)chosen[r]));
         fprintf(out, "<g transform=\"translate(%d %d) rotate(-60)\">", left + r * CELL + CELL / 2 + 4, top + LABEL - 6);
-        svg_text(out, "x", 0, 0, text_at(labels, (size_t)chosen[r]));
+        svg_text(out, "x", 0, 0, answers_text(labels, (size_t)chosen[r]));
         fputs("</g>\n", out);
         for (int c = 0; c < count; c++)
             draw_cell(out, left + c * CELL, top + LABEL + r * CELL, answers_cell(details, chosen[r], chosen[c]), all,
@@ -157,8 +152,8 @@ static int draw_sentence(FILE *out, const json_t *sentence, int top)
                  *truth = json_object_get(sentence, "truth");
     int x = SVG_MARGIN, y = top;
     for (size_t i = 0; i < json_array_size(tags); i++) {
-        const char *word = words ? text_at(words, i) : "\u00b7", *tag = text_at(tags, i);
-        bool wrong = json_is_string(json_array_get(truth, i)) && strcmp(tag, text_at(truth, i)) != 0;
+        const char *word = words ? answers_text(words, i) : "\u00b7", *tag = answers_text(tags, i);
+        bool wrong = json_is_string(json_array_get(truth, i)) && strcmp(tag, answers_text(truth, i)) != 0;
         size_t length = strlen(word) > strlen(tag) ? strlen(word) : strlen(tag);
         int width = (int)length * WORD + 12;
         if (x + width > SVG_RIGHT && x > SVG_MARGIN)
@@ -166,7 +161,7 @@ static int draw_sentence(FILE *out, const json_t *sentence, int top)
         svg_text(out, "", x, y, word);
         svg_text(out, wrong ? "x w" : "x m", x, y + 14, tag);
         if (wrong)
-            svg_text(out, "x m", x, y + 26, text_at(truth, i));
+            svg_text(out, "x m", x, y + 26, answers_text(truth, i));
         x += width;
     }
     return y + WORDS_LINE + 6;

@@ -9,12 +9,6 @@
 
 static const char *const blocks[8] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"};
 
-static const char *text_at(const json_t *list, size_t index)
-{
-    const char *text = json_string_value(json_array_get(list, index));
-    return text ? text : "?";
-}
-
 /* ---- forecasts ---- */
 
 static void widen(const json_t *numbers, double *low, double *high)
@@ -49,7 +43,7 @@ static void print_forecast(const json_t *one)
     widen(truth, &low, &high);
     widen(forecast, &low, &high);
     printf("%s%s%s from %s, %.4g to %.4g\n  truth    ", series && *series ? series : "", series && *series ? " " : "",
-           json_string_value(json_object_get(one, "target")), text_at(json_object_get(one, "time"), 0), low, high);
+           json_string_value(json_object_get(one, "target")), answers_text(json_object_get(one, "time"), 0), low, high);
     print_bars(truth, low, high);
     printf("\n  forecast ");
     print_bars(forecast, low, high);
@@ -83,8 +77,8 @@ static void print_mistakes(const json_t *details, const json_t *labels)
         qsort(all, (size_t)count, sizeof *all, compare_mistakes);
     for (int i = 0; i < count && i < ERRORS_SHOWN; i++)
         printf("%s%s for %s: %" JSON_INTEGER_FORMAT,
-               i ? ", " : "taken most often for others: ", text_at(labels, (size_t)all[i].answer),
-               text_at(labels, (size_t)all[i].truth), all[i].count);
+               i ? ", " : "taken most often for others: ", answers_text(labels, (size_t)all[i].answer),
+               answers_text(labels, (size_t)all[i].truth), all[i].count);
     if (count)
         putchar('\n');
     free(all);
@@ -112,10 +106,11 @@ static void print_sentence(const json_t *sentence)
     const json_t *words = json_object_get(sentence, "words"), *tags = json_object_get(sentence, "tags"),
                  *truth = json_object_get(sentence, "truth");
     for (size_t i = 0; i < json_array_size(tags); i++) {
-        bool wrong = json_is_string(json_array_get(truth, i)) && strcmp(text_at(tags, i), text_at(truth, i)) != 0;
-        printf("%s%s/%s", i ? " " : "", words ? text_at(words, i) : "", text_at(tags, i));
+        bool wrong =
+            json_is_string(json_array_get(truth, i)) && strcmp(answers_text(tags, i), answers_text(truth, i)) != 0;
+        printf("%s%s/%s", i ? " " : "", words ? answers_text(words, i) : "", answers_text(tags, i));
         if (wrong)
-            printf("(%s)", text_at(truth, i));
+            printf("(%s)", answers_text(truth, i));
     }
     putchar('\n');
 }

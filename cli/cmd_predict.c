@@ -35,9 +35,10 @@ static json_t *likeliest(json_t *probabilities, size_t top)
     struct likely *all = malloc((count + 1) * sizeof *all);
     json_t *list = json_array(), *value;
     const char *name;
-    if (all)
+    if (all) {
         json_object_foreach(probabilities, name, value) all[i++] = (struct likely){name, json_number_value(value)};
-    qsort(all, i, sizeof *all, compare_likely);
+        qsort(all, i, sizeof *all, compare_likely);
+    }
     for (size_t k = 0; k < i && k < top; k++)
         json_array_append_new(list, json_pack("[sf]", all[k].name, all[k].probability));
     free(all);

@@ -4,18 +4,17 @@
 #include <stdio.h>
 
 #include "network.h"
-
-static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+#include "output.h"
 
 json_t *evaluation_to_json(const unroll_evaluation *found)
 {
-    json_t *object = json_pack("{so so sI}", "loss", number(found->loss), "floor", number(found->floor), "examples",
-                               (json_int_t)found->examples);
+    json_t *object = json_pack("{so so sI}", "loss", json_finite(found->loss), "floor", json_finite(found->floor),
+                               "examples", (json_int_t)found->examples);
     for (int i = 0; i < found->metrics; i++) {
         const unroll_metric *metric = &found->metric[i];
         bool counts = metric->digits == 0 && isfinite(metric->value);
         json_object_set_new(object, metric->name,
-                            counts ? json_integer((json_int_t)metric->value) : number(metric->value));
+                            counts ? json_integer((json_int_t)metric->value) : json_finite(metric->value));
     }
     return object;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,8 @@ unroll_status print_json(json_t *object)
     json_decref(object);
     return UNROLL_OK;
 }
+
+json_t *json_finite(double number) { return isfinite(number) ? json_real(number) : json_null(); }
 
 const char *next_name(const char *directory, DIR **entries)
 {

@@ -10,6 +10,9 @@
 /* Takes the object over; NULL: it could not be made. */
 unroll_status print_json(json_t *object);
 
+/* null where JSON has no such number: NaN, infinities. */
+json_t *json_finite(double number);
+
 /* The names in a directory, one a call, NULL after the last, and then *entries is NULL again, as it is to begin with.
  * Of a directory that can't be read there are none. */
 const char *next_name(const char *directory, DIR **entries);

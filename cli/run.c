@@ -206,9 +206,8 @@ void run_close(struct run *run)
 static unroll_status write_metrics(const struct run *run, const struct report *r)
 {
     json_t *object = json_pack("{sI}", "step", (json_int_t)r->step);
-#define ADD_NUMBER(member, key) \
-    json_object_set_new(object, key, isfinite(r->member) ? json_real(r->member) : json_null());
-    REPORT_NUMBERS(ADD_NUMBER) /* JSON has no NaN */
+#define ADD_NUMBER(member, key) json_object_set_new(object, key, json_finite(r->member));
+    REPORT_NUMBERS(ADD_NUMBER)
     if (run->newest >= 0)
         json_object_set_new(object, "checkpoint", json_integer(run->newest));
     if (r->ranks)

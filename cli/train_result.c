@@ -80,7 +80,7 @@ static unroll_status print_result(const struct loop *loop)
     const double value[] = {loop_loss(loop), run->validation, loop->progress.best_validation,
                             loop_speed(loop, loop->steps_here, loop->stepping)};
     json_t *number[4], *ranks = ranks_to_json(&loop->t->ranks, loop->all);
-    for (int i = 0; i < 4; i++) number[i] = isfinite(value[i]) ? json_real(value[i]) : json_null();
+    for (int i = 0; i < 4; i++) number[i] = json_finite(value[i]);
     return print_json(json_pack("{sI sf so so so so sf ss so* so* so*}", "steps", (json_int_t)loop->progress.step,
                                 "epochs", loop->progress.epoch, "train_loss", number[0], "val_loss", number[1],
                                 "best_val_loss", number[2], "items_per_second", number[3], "seconds",

@@ -5,7 +5,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "comm/comm.h"
-#include "session/forecast.h"
+#include "session/session_estimate.h"
 #include "session/mesh.h"
 #include "session/session.h"
 #include "session/weights.h"
@@ -253,7 +253,7 @@ static unroll_status plan_session(struct unroll_session *s, struct plan_config *
     return plan_new(s->model, plan_config, &s->plan);
 }
 
-unroll_status session_forecast(unroll_model *model, const unroll_session_config *config, uint64_t *bytes)
+unroll_status session_memory_estimate(unroll_model *model, const unroll_session_config *config, uint64_t *bytes)
 {
     struct unroll_session s = {.model = model, .config = *config, .process = process_number()};
     struct plan_config plan_config = plan_config_default();

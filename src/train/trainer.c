@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "model/model.h"
-#include "session/forecast.h"
+#include "session/session_estimate.h"
 #include "tasks/schema.h"
 #include "train/class_weights.h"
 
@@ -181,7 +181,7 @@ static bool batch_fits(const unroll_trainer *trainer, int64_t updates)
     for (int i = 0; i < part->shapes && fits; i++) {
         config.steps = part->shape[i].steps;
         config.rows = part->shape[i].rows;
-        fits = session_forecast(trainer->model, &config, &bytes) == UNROLL_OK;
+        fits = session_memory_estimate(trainer->model, &config, &bytes) == UNROLL_OK;
         needed += bytes;
     }
     part_free(part);
