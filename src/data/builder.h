@@ -13,6 +13,7 @@ enum layout {
     ROWS_OPEN          /* found by content: with texts or arrays of steps they are examples, else steps */
 };
 
+/* The numbers of unroll_cell. */
 enum cell {
     CELL_TEXT,   /* anything: number, time, category, text, set, found by content or said by the option `columns` */
     CELL_TOKENS, /* a text that is cut into tokens; may be handed over piece by piece */
@@ -21,6 +22,7 @@ enum cell {
     CELL_SET,    /* several of a vocabulary: a cell "a|b", or builder_part for each */
     CELL_NUMBERS
 };
+_Static_assert((int)CELL_NUMBERS == (int)UNROLL_CELL_NUMBERS, "one more cell");
 
 /* Before the first cell of a run. */
 unroll_status builder_columns(struct builder *builder, enum layout layout);

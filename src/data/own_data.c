@@ -19,9 +19,6 @@ static unroll_status check_column(const struct builder *b, int column)
 unroll_status unroll_builder_column(unroll_builder *builder, const char *name, unroll_cell cell, int of_example,
                                     int width, int *column)
 {
-    static const enum cell cells[] = {[UNROLL_CELL_TEXT] = CELL_TEXT,   [UNROLL_CELL_TOKENS] = CELL_TOKENS,
-                                      [UNROLL_CELL_LABEL] = CELL_LABEL, [UNROLL_CELL_WORD] = CELL_WORD,
-                                      [UNROLL_CELL_SET] = CELL_SET,     [UNROLL_CELL_NUMBERS] = CELL_NUMBERS};
     struct builder *b = (struct builder *)builder;
     if ((int)cell < 0 || cell > UNROLL_CELL_NUMBERS)
         return fail(UNROLL_USAGE, "%d is no unroll_cell; fix: one of the enum", (int)cell);
@@ -30,12 +27,12 @@ unroll_status unroll_builder_column(unroll_builder *builder, const char *name, u
     if (cell == UNROLL_CELL_NUMBERS && (width < 1 || width > 1 << 20))
         return fail(UNROLL_USAGE, "the column '%s' of numbers has the width %d; fix: 1 to %d", name, width, 1 << 20);
     if (b->next_column < b->drafts &&
-        (strcmp(b->draft[b->next_column].column.name, name) || b->draft[b->next_column].told != cells[cell]))
+        (strcmp(b->draft[b->next_column].column.name, name) || b->draft[b->next_column].told != (enum cell)cell))
         return fail(UNROLL_USAGE, "the column '%s' was another in the first run; fix: hand over the same in each",
                     name);
     if (b->rows)
         return fail(UNROLL_USAGE, "the column '%s' comes behind the first row; fix: name all columns first", name);
-    return builder_column(b, name, cells[cell], of_example != 0 || cell == UNROLL_CELL_TEXT,
+    return builder_column(b, name, (enum cell)cell, of_example != 0 || cell == UNROLL_CELL_TEXT,
                           cell == UNROLL_CELL_NUMBERS ? width : 1, column);
 }
 

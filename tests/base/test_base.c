@@ -25,19 +25,8 @@
 #include "base/philox.h"
 #include "base/status.h"
 #include "check.h"
+#include "temporary.h"
 #include "unroll_advanced.h"
-
-static char folder[] = "/tmp/unroll_test_XXXXXX";
-
-/* A path inside the folder of this run; valid until the fourth call after. */
-static const char *inside(const char *name)
-{
-    static char paths[4][PATH_MAX];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, PATH_MAX, "%s/%s", folder, name);
-    return path;
-}
 
 static bool says(const char *part) { return strstr(unroll_last_error(), part) != NULL; }
 
@@ -273,12 +262,6 @@ static void test_rng(void)
 }
 
 /* ---- processors ---- */
-
-static void write_text(const char *path, const char *text)
-{
-    struct piece piece = {text, strlen(text)};
-    CHECK(write_file_atomically(path, &piece, 1) == UNROLL_OK, "%s", unroll_last_error());
-}
 
 static int quota_of(const char *membership)
 {

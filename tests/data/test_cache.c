@@ -15,23 +15,7 @@
 #include "data/data_cache.h"
 #include "data/reader_table.h"
 #include "file/safetensors.h"
-
-static char folder[] = "/tmp/unroll_cache_XXXXXX";
-
-static const char *inside(const char *name)
-{
-    static char path[2][300];
-    static int which;
-    which = !which;
-    snprintf(path[which], sizeof path[which], "%s/%s", folder, name);
-    return path[which];
-}
-
-static void write_text(const char *path, const char *text)
-{
-    struct piece piece = {text, strlen(text)};
-    MUST(write_file_atomically(path, &piece, 1));
-}
+#include "temporary.h"
 
 /* The only file of the cache; its name is valid until the next call. Returns how many there are. */
 static int cached_files(char path[512])

@@ -12,15 +12,7 @@
 #include "check.h"
 #include "model/model.h"
 #include "tasks/schema.h"
-
-static char folder[] = "/tmp/unroll_tasks_XXXXXX";
-
-static const char *inside(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
+#include "temporary.h"
 
 /* ---- data ---- */
 

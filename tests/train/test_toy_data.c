@@ -15,18 +15,8 @@
 #include "file/file_table.h"
 #include "model/model.h"
 #include "tasks/task.h"
+#include "temporary.h"
 #include "toy_loss.h"
-
-static char folder[] = "/tmp/unroll_toy_data_XXXXXX";
-
-static const char *inside(const char *name)
-{
-    static char path[2][128];
-    static int which;
-    which = !which;
-    snprintf(path[which], sizeof path[which], "%s/%s", folder, name);
-    return path[which];
-}
 
 /* ---- a reader: "toy", then a line "X X Y" for each step, an empty one behind each sequence ---- */
 

@@ -10,17 +10,9 @@
 #include "check.h"
 #include "data/words.h"
 #include "model/model.h"
+#include "temporary.h"
 #include "texts.h"
 #include "unroll_train.h"
-
-static char folder[] = "/tmp/unroll_words_XXXXXX";
-
-static const char *inside(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 
 static unroll_dataset *read_words(const char *bytes, int vocabulary)
 {
@@ -202,12 +194,6 @@ static char *many_words(int count)
     return bytes;
 }
 
-static void write_text(const char *name, const char *bytes)
-{
-    FILE *file = fopen(inside(name), "w");
-    CHECK(file && fputs(bytes, file) >= 0 && fclose(file) == 0, "cannot write %s", name);
-}
-
 /* The file keeps the kind; a text opened for the model has its numbers. */
 static void test_model_file(const unroll_dataset *text)
 {
@@ -220,7 +206,7 @@ static void test_model_file(const unroll_dataset *text)
     MUST(unroll_model_save(model, inside("model")));
     if (MUST(unroll_model_load(inside("model"), &again))) {
         CHECK(unroll_model_token_kind(again) == UNROLL_WORDS, "the kind was lost");
-        write_text("other", " the sea zebra");
+        write_text(inside("other"), " the sea zebra");
         tokenizer.model = again;
         if (MUST(unroll_dataset_open(inside("other"), &tokenizer, &other)))
             CHECK(other->steps == 3 && column_id(other->column, 2) == 0 &&
