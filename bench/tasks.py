@@ -41,7 +41,7 @@ SCORES = [
     dict(name="adding-200", make="adding", metric="mse", at_most=1e-3, options=["--task", "regress", "--test", "2000"]),
     dict(name="adding-200-orthogonal", make="adding", metric="mse", at_most=1e-3,
          options="--task regress --test 2000 --init-weights orthogonal".split()),
-    dict(name="recommend", make="markov", metric="recall@20", of_optimum=0.98, options="--task recommend --test 0.1".split()),
+    dict(name="recommend", make="markov", metric="recall@20", of_optimum=0.98, options="--task recommend --group session --test 0.1".split()),
 ]
 
 EPOCHS = [
@@ -81,7 +81,7 @@ def make_adding(folder, examples=20000, steps=200):
     return path, None
 
 
-def make_markov(folder, items=200, choices=40, sessions=5000, length=20):
+def make_markov(folder, items=200, choices=40, sessions=40000, length=20):
     """Sessions of a Markov chain: after each item `choices` others, the k-th likeliest with a weight of 1 / k. The
     optimum of recall@20 is the part of the 20 likeliest."""
     rng = random.Random(1)
@@ -186,7 +186,7 @@ def epochs(given, folder, row, threads):
 
 def print_score(r):
     floor = "" if r["floor"] is None else f"floor {r['floor']:.4g}"
-    print(f"{r['name']:24} {r['metric']:>10} {r['value']:.4f}  {floor:14} to reach {r['goal']:<7.4g} "
+    print(f"{r['name']:24} {r['metric']:>10} {r['value']:<8.4g}  {floor:14} to reach {r['goal']:<7.4g} "
           f"{r['cpu_seconds']:7.1f} CPU s  {'' if r['reached'] else 'missed'}", flush=True)
 
 
