@@ -32,7 +32,7 @@ ROWS = [
     dict(name="lm", of="tinyshakespeare", title="lm: characters", curves=True),
     dict(name="regress", of="adding-200", title="regress: the sum of two marked numbers among 200"),
     dict(name="anomaly", make="anomaly", title="anomaly: steps that a forecast did not expect",
-         options="--task anomaly --label fault --val 1000 --test 1000".split()),
+         options="--task anomaly --target pressure --label fault --val 1000 --test 1000".split()),
     dict(name="recommend", of="recommend", title="recommend: the next item of a session"),
 ]
 

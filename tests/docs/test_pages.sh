@@ -5,8 +5,8 @@
 #     tests/docs/test_pages.sh BINARY LIBRARY [PAGE...]       SHOW=1: prints what the commands print, to renew a page
 # What is the machine's may be anything: times, rates, the instruction set, the threads and the memory they take. All
 # else is exact where the bits are the page's: with the same licences, and without AMX, whose sums have bits of their
-# own. Else losses may differ by 5% (and by 0.005), with other licences all numbers by 20%, and what is sampled is not
-# compared.
+# own. With AMX numbers may differ by 10% (and by 0.01), those of steps by 30%, for another validation may be the best; with
+# other licences all numbers by 20%; and what is sampled is not compared then.
 set -u
 binary=$(realpath "$1") || exit 2
 library=$(realpath "$2") || exit 2
@@ -25,7 +25,7 @@ miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 
 licences=/usr/share/common-licenses
 tolerance=0 whole=0                     # relative, of numbers with a fraction and of whole ones
-"$binary" devices | grep -q '^ *amx  *yes' && tolerance=0.05
+"$binary" devices | grep -q '^ *amx  *yes' && tolerance=0.1 whole=0.3
 [ "$(cat $licences/* 2>/dev/null | cksum)" = "1064720355 303076" ] || tolerance=0.2 whole=0.2
 others_bits() { [ $tolerance != 0 ]; }
 # Each instruction set is some lines of `unroll check`: the page's are these.
@@ -34,7 +34,7 @@ checks=${checks:-any}
 
 # What is the machine's is replaced by #. Curves are drawn from a report each second, of which one is the lowest.
 neutral() {
-    sed -E -e 's/[0-9.]+[kM]? (char|words)\/s/# \1\/s/' -e 's/ETA [0-9:]+/ETA #/' \
+    sed -E -e 's/[0-9.]+[kM]? (char|words|steps|items)\/s/# \1\/s/' -e 's/ETA [0-9:]+/ETA #/' \
         -e 's/epochs, [0-9:]+ at/epochs, # at/' \
         -e 's/\| [a-z0-9_]+, [0-9]+ threads? \| plan: [0-9.]+ [kMG]B/| ISA, # threads | plan: #/' \
         -e 's/^(saved .*\/ckpt\/step-)[0-9]+$/\1#/' \
