@@ -28,7 +28,7 @@ ROWS = [
     dict(name="classify-images", of="MNIST-rows", title="classify: images, row by row"),
     dict(name="classify-series", of="GunPoint", title="classify: a gesture from a series of 150 steps"),
     dict(name="tag", of="EWT", title="tag: parts of speech"),
-    dict(name="lm-sets", of="JSB", title="lm: chords of chorales, sets of notes"),
+    dict(name="lm-sets", of="JSB", title="lm: chords of chorales, sets of notes", curves=True),
     dict(name="lm", of="tinyshakespeare", title="lm: characters", curves=True),
     dict(name="regress", of="adding-200", title="regress: the sum of two marked numbers among 200"),
     dict(name="anomaly", make="anomaly", title="anomaly: steps that a forecast did not expect",

@@ -6,6 +6,7 @@
 #include "network.h"
 #include "options.h"
 #include "output.h"
+#include "unroll_train.h"
 
 /* Printed, or for --json kept in an array. */
 static void take_line(void *lines, const char *line)
@@ -27,8 +28,9 @@ static unroll_status print_saved(json_t *lines, const char *file)
     return print_json(object);
 }
 
-static unroll_status export(const unroll_model *model, const char *file, const unroll_export_config *config)
+static unroll_status export(unroll_model *model, const char *file, const unroll_export_config *config)
 {
+    TRY(complain_library(unroll_model_in_units(model)));
     TRY(complain_library(unroll_export(model, file, config)));
     if (config->json)
         return print_saved(config->arg, file);

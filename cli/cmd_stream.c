@@ -12,6 +12,7 @@
 #include "network.h"
 #include "options.h"
 #include "stepper.h"
+#include "unroll_train.h"
 
 struct streamer {
     const struct settings *settings;
@@ -276,7 +277,9 @@ unroll_status cmd_stream(struct settings *settings)
 {
     struct streamer s = {.settings = settings};
     TRY(network_open(settings, &s.model));
-    unroll_status status = open_stream(&s);
+    unroll_status status = complain_library(unroll_model_in_units(s.model));
+    if (status == UNROLL_OK)
+        status = open_stream(&s);
     if (status == UNROLL_OK)
         status = run(&s);
     free(s.outputs);

@@ -110,6 +110,15 @@ refuses "what can't stream says why" 4 "--streaming" stream run
 quietly train words.csv --steps 5 --streaming --val 0 --out streams
 holds "one direction" sh -c "'$binary' inspect streams 2> message | grep -q '^bidirectional *false'"
 
+# What streams reads numbers and answers in the units of the data, as predict does.
+awk 'BEGIN { srand(3); print "a,b,y"; for (i = 0; i < 300; i++) { a = 1000 + 50 * rand(); b = rand() / 100
+    print a "," b "," 5e4 + 7 * a + 1e6 * b } }' > units.csv
+quietly train units.csv --task regress --target y --steps 40 --hidden 8 --val 0 --out units
+unroll predict units units.csv > output 2> message
+sed 1d units.csv | cut -d, -f1,2 | unroll stream units > streamed 2> message
+holds "streams are in units" awk 'NR == FNR { y[NR] = $1; next } { n++; d = $1 - y[FNR]; if (d * d > 1) exit 1 }
+    END { exit n != 300 }' output streamed
+
 # ---- from other weights ----
 quietly train rest.csv --init run --steps 2 --val 0 --out tuned
 holds "fine-tuning has its network" sh -c "'$binary' inspect tuned --json 2> message | grep -q '\"parameters\":' && grep -q '\"hidden\": 128' tuned/config.json"
