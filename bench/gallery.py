@@ -33,7 +33,7 @@ ROWS = [
     dict(name="regress", of="adding-200", title="regress: the sum of two marked numbers among 200"),
     dict(name="anomaly", make="anomaly", title="anomaly: steps that a forecast did not expect",
          options="--task anomaly --target pressure --label fault --val 1000 --test 1000".split()),
-    dict(name="recommend", of="recommend", title="recommend: the next item of a session"),
+    dict(name="recommend", of="recommend", title="recommend: the next item of a session", curves=True),
 ]
 
 

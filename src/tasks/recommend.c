@@ -338,7 +338,7 @@ static unroll_status cut_pieces(struct recommend *r, struct range of, enum part_
     if (r->pieces == 0)
         return fail(UNROLL_DATA,
                     "'%s': no session has two items that are known, so there is nothing to predict; fix: "
-                    "longer sessions, or --group NAME for the column that says whose an item is",
+                    "longer sessions, or `group`: the column that says whose an item is",
                     r->sessions.data->name);
     return UNROLL_OK;
 }
