@@ -19,7 +19,7 @@ with AVX-512, shared with other work; `bench/gallery.py` writes this page, [task
 Where the data come from: {sources}.
 """
 
-SOURCES = ("ETTh1 (github.com/zhouhaoyi/ETDataset), MNIST, names by nationality (PyTorch's tutorials), GunPoint "
+SOURCES = ("ETTh1 (github.com/zhouhaoyi/ETDataset), MNIST, names by nationality (PyTorch's tutorials), GunPoint\n"
            "(timeseriesclassification.com), UD English EWT, JSB Chorales, tinyshakespeare; the others are generated")
 
 ROWS = [
