@@ -76,16 +76,11 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
 {
     static const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = 1};
     const struct column *target;
-    struct features features;
     TRY(find_target(data, options, &target));
     if (target->vocabulary_size < 2)
         return fail(UNROLL_DATA, "column '%s' has only the label '%s'; fix: give data of at least two", target->name,
                     target->vocabulary_size ? target->vocabulary[0] : "");
-    TRY(features_find(data, &target, 1, NULL, &features));
-    spec_settle(spec, &standard);
-    unroll_status status = features_network(&features, spec);
-    features_end(&features);
-    TRY(status);
+    TRY(sequence_network(data, target, NULL, &standard, spec));
     if (spec->pool == NULL)
         spec->pool = "mean+max";
     spec->output = target->vocabulary_size;

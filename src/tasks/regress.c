@@ -71,14 +71,9 @@ static unroll_status regress_network(const unroll_dataset *data, const char *opt
                                      unroll_task_defaults *defaults)
 {
     const struct column *target;
-    struct features features;
     TRY(find_target(data, options, &target));
-    TRY(features_find(data, &target, 1, NULL, &features));
     const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = target->of_sequence};
-    spec_settle(spec, &standard);
-    unroll_status status = features_network(&features, spec);
-    features_end(&features);
-    TRY(status);
+    TRY(sequence_network(data, target, NULL, &standard, spec));
     if (!target->of_sequence && spec->pool)
         return fail(UNROLL_USAGE,
                     "`pool` = '%s' makes one answer of a sequence, and column '%s' has a number for each "

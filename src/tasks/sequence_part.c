@@ -101,6 +101,17 @@ unroll_status sequence_schema(const struct members *members, const struct column
     return status;
 }
 
+unroll_status sequence_network(const unroll_dataset *data, const struct column *target, const struct column *spelled,
+                               const unroll_spec *standard, unroll_spec *spec)
+{
+    struct features features;
+    TRY(features_find(data, &target, 1, spelled, &features));
+    spec_settle(spec, standard);
+    unroll_status status = features_network(&features, spec);
+    features_end(&features);
+    return status;
+}
+
 const char *sequence_item(const unroll_dataset *data)
 {
     const struct column *text = dataset_column(data, COLUMN_TOKENS, NULL);

@@ -28,6 +28,10 @@ bool is_constant(const unroll_dataset *data, const struct column *column);
 unroll_status sequence_schema(const struct members *members, const struct column *target, const struct column *spelled,
                               json_t **schema);
 
+/* What the network reads, and what is left to the task of it as `standard` has it; `spelled` as above. */
+unroll_status sequence_network(const unroll_dataset *data, const struct column *target, const struct column *spelled,
+                               const unroll_spec *standard, unroll_spec *spec);
+
 /* Characters or words of a text, else steps. */
 const char *sequence_item(const unroll_dataset *data);
 

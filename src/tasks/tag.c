@@ -74,13 +74,8 @@ static unroll_status tag_network(const unroll_dataset *data, const char *options
 {
     static const unroll_spec standard = {.cell = "lstm", .layers = 1, .hidden = 128, .bidirectional = 1};
     const struct column *target;
-    struct features features;
     TRY(find_target(data, options, &target));
-    TRY(features_find(data, &target, 1, words_of(data, target), &features));
-    spec_settle(spec, &standard);
-    unroll_status status = features_network(&features, spec);
-    features_end(&features);
-    TRY(status);
+    TRY(sequence_network(data, target, words_of(data, target), &standard, spec));
     if (spec->pool)
         return fail(UNROLL_USAGE,
                     "`pool` = '%s' makes one answer of a sequence, and the task tag has one for each step; "

@@ -79,7 +79,7 @@ struct task {
     const struct key *keys;                      /* its options; NULL: none */
     bool augments;                               /* its training parts do as request.augment says */
     const char *(*item)(const unroll_dataset *); /* what items are, in short, for speeds: "char" */
-    /* Is it what one would do with such data? 0: no; of several tasks the highest is chosen. *why: what speaks for it,
+    /* Is it what one would do with such data? 0: no; of several tasks the highest is chosen. *why: the reason,
      * "labels in column 'label', text in 'text'". */
     int (*suits)(const unroll_dataset *, char why[TASK_WHY]);
     /* Sets what the data and the task decide of a network: tokens, input, output, loss, pool, columns; and what is left

@@ -94,6 +94,17 @@ static void pool_columns(const struct call *call, const struct pool_part *p, con
         pool_divide(y, y, p->length, p->n);
 }
 
+/* Counts what `me` touched: its part of the views first..last, and all `lengths`. */
+static void count_pool(struct work *work, const struct call *call, int first, int last, int lengths,
+                       const struct portion *mine, int me)
+{
+    for (int slot = first; slot <= last; slot++)
+        if (slot != lengths)
+            count_slices(work, call, slot, mine->by_rows ? mine->row : mine->column,
+                         mine->by_rows ? mine->rows : mine->columns);
+    count_view(work, call, lengths, me);
+}
+
 static unroll_status kernel_pool(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *x = &call->view[POOL_X], *y = &call->view[POOL_Y], *at = &call->view[POOL_AT];
@@ -107,11 +118,7 @@ static unroll_status kernel_pool(const struct call *call, int me, int team, stru
                          at->at ? (int32_t *)tensor_row(at, b) + p.k : unasked);
         }
     }
-    for (int slot = POOL_X; slot <= POOL_AT; slot++)
-        if (slot != POOL_LENGTHS)
-            count_slices(work, call, slot, mine.by_rows ? mine.row : mine.column,
-                         mine.by_rows ? mine.rows : mine.columns);
-    count_view(work, call, POOL_LENGTHS, me);
+    count_pool(work, call, POOL_X, POOL_AT, POOL_LENGTHS, &mine, me);
     return UNROLL_OK;
 }
 
@@ -160,10 +167,6 @@ static unroll_status kernel_pool_back(const struct call *call, int me, int team,
                               dx->stride[0]);
         }
     }
-    for (int slot = POOL_BACK_DY; slot <= POOL_BACK_DX; slot++)
-        if (slot != POOL_BACK_LENGTHS)
-            count_slices(work, call, slot, mine.by_rows ? mine.row : mine.column,
-                         mine.by_rows ? mine.rows : mine.columns);
-    count_view(work, call, POOL_BACK_LENGTHS, me);
+    count_pool(work, call, POOL_BACK_DY, POOL_BACK_DX, POOL_BACK_LENGTHS, &mine, me);
     return UNROLL_OK;
 }
