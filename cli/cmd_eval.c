@@ -33,7 +33,7 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
     TRY(data_open(settings, OPTION_DATA, model, &data));
     unroll_machine machine = machine_of(settings, &(struct ranks){0});
     unroll_status status = complain_library(unroll_evaluate(model, data, &machine, &found, &details));
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     if (status == UNROLL_OK)
         status = print(is_on(settings, OPTION_JSON), &found, details);
     free(details);

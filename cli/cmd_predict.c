@@ -76,7 +76,7 @@ static unroll_status predict(const struct settings *settings, unroll_model *mode
     TRY(data_open(settings, OPTION_DATA, model, &data));
     unroll_machine machine = machine_of(settings, &(struct ranks){0});
     unroll_status status = complain_library(unroll_predict(model, data, &machine, print_answer, &printer));
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     return status;
 }
 

@@ -446,9 +446,9 @@ unroll_status cmd_train(struct settings *settings)
     ranks_close(&t.ranks, status, t.is_training && !is_common(status));
     unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);
-    unroll_dataset_free(t.test_file);
-    unroll_dataset_free(t.validation_file);
-    unroll_dataset_free(t.data);
+    unroll_data_free(t.test_file);
+    unroll_data_free(t.validation_file);
+    unroll_data_free(t.data);
     run_close(&t.run);
     return status;
 }

@@ -27,7 +27,7 @@ void data_options(const struct settings *s, bool of_task, char text[OPTIONS_TEXT
 static void say_notes(const unroll_dataset *data)
 {
     char line[1024];
-    for (const char *note = unroll_dataset_notes(data); *note; note += strcspn(note, "\n"), note += *note == '\n') {
+    for (const char *note = unroll_data_notes(data); *note; note += strcspn(note, "\n"), note += *note == '\n') {
         snprintf(line, sizeof line, "%.*s", (int)strcspn(note, "\n"), note);
         say("note: %s", as_options(line));
     }
@@ -35,14 +35,14 @@ static void say_notes(const unroll_dataset *data)
 
 unroll_status data_open(const struct settings *s, enum option_id id, const unroll_model *model, unroll_dataset **data)
 {
-    unroll_dataset_config config = unroll_dataset_default();
+    unroll_dataset_config config = unroll_data_default();
     char chosen[OPTIONS_TEXT] = "";
     if (model == NULL)
         data_options(s, false, chosen);
     config.reader = text_of(s, OPTION_READER);
     config.options = model ? NULL : chosen;
     config.model = model;
-    TRY(complain_library(unroll_dataset_open(text_of(s, id), &config, data)));
+    TRY(complain_library(unroll_data_open(text_of(s, id), &config, data)));
     if (s->command != COMMAND_INSPECT) /* which lists them */
         say_notes(*data);
     return UNROLL_OK;

@@ -176,7 +176,7 @@ static unroll_status describe(const struct settings *s, const unroll_dataset *da
 {
     const char *why = "", *task = unroll_task_suggest(data, &why);
     char command[2 * PATH_MAX], *text = NULL;
-    TRY(complain_library(unroll_dataset_describe(data, &text)));
+    TRY(complain_library(unroll_data_describe(data, &text)));
     json_t *described = json_loads(text, 0, NULL);
     free(text);
     if (described == NULL)
@@ -198,6 +198,6 @@ unroll_status inspect_data(const struct settings *s)
     unroll_dataset *data;
     TRY(data_open(s, OPTION_MODEL, NULL, &data));
     unroll_status status = describe(s, data);
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     return status;
 }

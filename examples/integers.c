@@ -75,7 +75,7 @@ int main(int count, char *words[])
     unroll_integer *integer;
     unroll_stream_config config = unroll_stream_default();
     unroll_calibration calibration = unroll_calibration_default();
-    unroll_dataset_config reading = unroll_dataset_default();
+    unroll_dataset_config reading = unroll_data_default();
     size_t symbols, measured = count > 3 ? (size_t)atol(words[3]) : 20000;
 
     if (count < 2) {
@@ -86,11 +86,11 @@ int main(int count, char *words[])
     if (count < 3)
         return compare_on_wave(model);
     reading.model = model;
-    check(unroll_dataset_open(words[2], &reading, &text));
+    check(unroll_data_open(words[2], &reading, &text));
     const int outputs = unroll_model_outputs(model);
-    symbols = unroll_dataset_tokens(text, 0, 0, NULL);
+    symbols = unroll_data_tokens(text, 0, 0, NULL);
     int32_t *token = memory_of((symbols + 1) * sizeof *token);
-    unroll_dataset_tokens(text, 0, symbols, token);
+    unroll_data_tokens(text, 0, symbols, token);
     if (symbols < CALIBRATION + 2) {
         fprintf(stderr, "integers: the text is shorter than %d tokens\n", CALIBRATION + 2);
         return UNROLL_DATA;
@@ -121,7 +121,7 @@ int main(int count, char *words[])
     free(z);
     free(memory);
     unroll_integer_free(integer);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     unroll_model_free(model);
     return 0;
 }

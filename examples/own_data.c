@@ -48,12 +48,12 @@ int main(void)
     int steps = 500;
     char *json;
 
-    check(unroll_dataset_callback(hand_waves, &steps, 1, NULL, &waves));
-    check(unroll_dataset_from_arrays(arrays, 2, lengths, 2, NULL, &examples));
-    check(unroll_dataset_describe(examples, &json));
+    check(unroll_data_callback(hand_waves, &steps, 1, NULL, &waves));
+    check(unroll_data_from_arrays(arrays, 2, lengths, 2, NULL, &examples));
+    check(unroll_data_describe(examples, &json));
     printf("%s\n", json);
     free(json);
-    unroll_dataset_free(examples);
-    unroll_dataset_free(waves);
+    unroll_data_free(examples);
+    unroll_data_free(waves);
     return 0;
 }

@@ -210,7 +210,7 @@ UNROLL_API unroll_status unroll_model_parameter(unroll_model *model, int index, 
 /* What one token of a text is. */
 typedef enum unroll_token_kind {
     UNROLL_CHARACTERS,
-    UNROLL_WORDS, /* see unroll_dataset_open */
+    UNROLL_WORDS, /* see unroll_data_open */
     UNROLL_BLANKS /* what stands between white space, and line ends */
 } unroll_token_kind;
 

@@ -6,7 +6,7 @@
  *     unroll_progress progress = { 0 };
  *     unroll_spec spec = unroll_spec_default();
  *     unroll_train_config config = unroll_train_default();
- *     if (unroll_dataset_open("book.txt", NULL, &data) != UNROLL_OK)
+ *     if (unroll_data_open("book.txt", NULL, &data) != UNROLL_OK)
  *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
  *     if (unroll_task_network("lm", NULL, data, &spec, NULL) == UNROLL_OK &&    // an input and an output a character
  *         unroll_model_new(&spec, 1, &model) == UNROLL_OK &&
@@ -208,7 +208,7 @@ typedef struct unroll_option {
 /* The index-th option of a reader. 1: *option is set; 0: there is no more, or no reader of that name. */
 UNROLL_API int unroll_reader_option(const char *reader, int index, unroll_option *option);
 
-/* Begin with unroll_dataset_default(). */
+/* Begin with unroll_data_default(). */
 typedef struct unroll_dataset_config {
     size_t size;               /* sizeof(unroll_dataset_config) */
     const char *reader;        /* a name of unroll_reader_name; NULL: found from the file */
@@ -218,7 +218,7 @@ typedef struct unroll_dataset_config {
     const unroll_model *model; /* the data are read as this model reads: with its vocabulary; NULL: it is found */
 } unroll_dataset_config;
 
-UNROLL_API unroll_dataset_config unroll_dataset_default(void);
+UNROLL_API unroll_dataset_config unroll_data_default(void);
 
 /* path "-": standard input. config NULL: the default. What a text holds and the model's vocabulary does not is an error
  * that names it, its line and column; of words it is "<unk>".
@@ -226,14 +226,14 @@ UNROLL_API unroll_dataset_config unroll_dataset_default(void);
  * again: a word is, with the one space before it if there is one, a run of letters, digits and the like (don't,
  * well-known, 3.14 are one), a run of punctuation marks, or a line end; other white space is a word by itself. They are
  * "<unk>", which stands for all others, then the most frequent, of equals the one with the smaller code points. */
-UNROLL_API unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *config,
-                                             unroll_dataset **dataset);
-UNROLL_API void unroll_dataset_free(unroll_dataset *dataset);
+UNROLL_API unroll_status unroll_data_open(const char *path, const unroll_dataset_config *config,
+                                          unroll_dataset **dataset);
+UNROLL_API void unroll_data_free(unroll_dataset *dataset);
 /* How many tokens the first column of tokens has, one for each step; 0: there is no such column. Of those from `first`
  * on at most `count` are written to `tokens`, which is the caller's; count 0: none. */
-UNROLL_API size_t unroll_dataset_tokens(const unroll_dataset *dataset, size_t first, size_t count, int32_t *tokens);
+UNROLL_API size_t unroll_data_tokens(const unroll_dataset *dataset, size_t first, size_t count, int32_t *tokens);
 /* What their numbers stand for; the array belongs to the data set. NULL: there is none. */
-UNROLL_API const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size);
+UNROLL_API const char *const *unroll_data_vocabulary(const unroll_dataset *dataset, int *size);
 
 /* ---- data of one's own ---- */
 
@@ -270,10 +270,10 @@ UNROLL_API unroll_status unroll_builder_end_sequence(unroll_builder *builder);
 typedef unroll_status unroll_rows(void *arg, unroll_builder *builder);
 
 /* A data set of rows that a function hands over. rows_are_steps 1: each is a step of a series; 0: each is an example;
- * UNROLL_AUTO: with texts or several entries in a row they are examples, else steps. config as in unroll_dataset_open;
+ * UNROLL_AUTO: with texts or several entries in a row they are examples, else steps. config as in unroll_data_open;
  * its reader does not count. */
-UNROLL_API unroll_status unroll_dataset_callback(unroll_rows *rows, void *arg, int rows_are_steps,
-                                                 const unroll_dataset_config *config, unroll_dataset **dataset);
+UNROLL_API unroll_status unroll_data_callback(unroll_rows *rows, void *arg, int rows_are_steps,
+                                              const unroll_dataset_config *config, unroll_dataset **dataset);
 
 /* A column whose entries lie in an array, numbers or strings. */
 typedef struct unroll_array {
@@ -289,17 +289,17 @@ typedef struct unroll_array {
 /* A data set of arrays, which are copied. lengths: [examples] steps of each; NULL: all steps are one series of so many
  * (`examples`). A text (UNROLL_CELL_TOKENS) is one string of an example and makes its steps: lengths are then 0 or as
  * many as its tokens. */
-UNROLL_API unroll_status unroll_dataset_from_arrays(const unroll_array *arrays, int count, const int64_t *lengths,
-                                                    int64_t examples, const unroll_dataset_config *config,
-                                                    unroll_dataset **dataset);
+UNROLL_API unroll_status unroll_data_from_arrays(const unroll_array *arrays, int count, const int64_t *lengths,
+                                                 int64_t examples, const unroll_dataset_config *config,
+                                                 unroll_dataset **dataset);
 
 /* What it is, as the text of a JSON object: "rows" ("steps" or "examples"), "sequences", "steps", "lengths", "group",
  * "time", "columns" (each with "name", "type", "of", "missing" and ranges or the most frequent entries), "notes",
  * "first" rows. The caller gives *json to free(). */
-UNROLL_API unroll_status unroll_dataset_describe(const unroll_dataset *dataset, char **json);
+UNROLL_API unroll_status unroll_data_describe(const unroll_dataset *dataset, char **json);
 /* What was decided about the data that you may want otherwise: a sentence a line, "" if there is none. Fields of
  * configs stand in backquotes. It belongs to the data set. */
-UNROLL_API const char *unroll_dataset_notes(const unroll_dataset *dataset);
+UNROLL_API const char *unroll_data_notes(const unroll_dataset *dataset);
 
 /* ---- tasks ------------------------------------------------------------------------------ */
 

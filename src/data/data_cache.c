@@ -223,7 +223,7 @@ static unroll_status read_map(const char *path, void *map, size_t bytes, const c
     if (status == UNROLL_OK)
         *dataset = made;
     else if (made)
-        unroll_dataset_free(made);
+        unroll_data_free(made);
     else
         munmap(map, bytes);
     return status;

@@ -269,7 +269,7 @@ static unroll_status describe(const unroll_dataset *d, json_t **description)
 
 /* ---- the public functions ---- */
 
-unroll_status unroll_dataset_describe(const unroll_dataset *dataset, char **json)
+unroll_status unroll_data_describe(const unroll_dataset *dataset, char **json)
 {
     json_t *description;
     TRY(describe(dataset, &description));
@@ -281,4 +281,4 @@ unroll_status unroll_dataset_describe(const unroll_dataset *dataset, char **json
     return UNROLL_OK;
 }
 
-const char *unroll_dataset_notes(const unroll_dataset *dataset) { return dataset->notes; }
+const char *unroll_data_notes(const unroll_dataset *dataset) { return dataset->notes; }

@@ -18,7 +18,7 @@ static void free_arrays(unroll_dataset *dataset)
     release((void *)dataset->begin);
 }
 
-void unroll_dataset_free(unroll_dataset *dataset)
+void unroll_data_free(unroll_dataset *dataset)
 {
     if (dataset == NULL)
         return;
@@ -95,7 +95,7 @@ uint64_t dataset_hash(const unroll_dataset *dataset, uint64_t hash)
 
 /* ---- the public functions ---- */
 
-size_t unroll_dataset_tokens(const unroll_dataset *dataset, size_t first, size_t count, int32_t *tokens)
+size_t unroll_data_tokens(const unroll_dataset *dataset, size_t first, size_t count, int32_t *tokens)
 {
     const struct column *column = dataset_column(dataset, COLUMN_TOKENS, NULL);
     size_t entries = column ? column_entries(dataset, column) : 0;
@@ -103,7 +103,7 @@ size_t unroll_dataset_tokens(const unroll_dataset *dataset, size_t first, size_t
     return entries;
 }
 
-const char *const *unroll_dataset_vocabulary(const unroll_dataset *dataset, int *size)
+const char *const *unroll_data_vocabulary(const unroll_dataset *dataset, int *size)
 {
     const struct column *column = dataset_column(dataset, COLUMN_TOKENS, NULL);
     *size = column ? column->vocabulary_size : 0;

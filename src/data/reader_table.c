@@ -168,7 +168,7 @@ static unroll_status build(const struct reader *reader, struct input *input, con
     if (status == UNROLL_OK)
         *dataset = made;
     else
-        unroll_dataset_free(made);
+        unroll_data_free(made);
     return status;
 }
 
@@ -273,6 +273,6 @@ unroll_status dataset_of_rows(hand_rows *hand, void *arg, enum layout layout, co
     if (status == UNROLL_OK)
         *dataset = made;
     else
-        unroll_dataset_free(made);
+        unroll_data_free(made);
     return status;
 }

@@ -153,7 +153,7 @@ unroll_status schema_task(const unroll_model *model, json_t **task) { return obj
 
 /* ---- the public functions ---- */
 
-unroll_dataset_config unroll_dataset_default(void)
+unroll_dataset_config unroll_data_default(void)
 {
     return (unroll_dataset_config){.size = sizeof(unroll_dataset_config)};
 }
@@ -191,13 +191,13 @@ static unroll_status open_described(const struct source *source, const unroll_da
 static unroll_status open_source(const struct source *source, const unroll_dataset_config *given,
                                  unroll_dataset **dataset)
 {
-    unroll_dataset_config config = given ? *given : unroll_dataset_default();
+    unroll_dataset_config config = given ? *given : unroll_data_default();
     struct schema_column column;
     struct schema schema;
     json_t *described = NULL;
     bool reads_text = config.model && config.model->tokens;
     if (given)
-        CHECK_BEGUN(given, unroll_dataset_config, "unroll_dataset_default()");
+        CHECK_BEGUN(given, unroll_dataset_config, "unroll_data_default()");
     if (config.model)
         TRY(object_of(config.model, "data", &described));
     if (described)
@@ -210,7 +210,7 @@ static unroll_status open_source(const struct source *source, const unroll_datas
     return read_source(source, &config, reads_text ? &schema : NULL, dataset);
 }
 
-unroll_status unroll_dataset_open(const char *path, const unroll_dataset_config *config, unroll_dataset **dataset)
+unroll_status unroll_data_open(const char *path, const unroll_dataset_config *config, unroll_dataset **dataset)
 {
     return open_source(&(struct source){.path = path}, config, dataset);
 }
@@ -226,8 +226,8 @@ static unroll_status call_back(void *arg, struct builder *builder)
     return callback->rows(callback->arg, (unroll_builder *)builder);
 }
 
-unroll_status unroll_dataset_callback(unroll_rows *rows, void *arg, int rows_are_steps,
-                                      const unroll_dataset_config *config, unroll_dataset **dataset)
+unroll_status unroll_data_callback(unroll_rows *rows, void *arg, int rows_are_steps,
+                                   const unroll_dataset_config *config, unroll_dataset **dataset)
 {
     struct callback callback = {rows, arg};
     const enum layout layout = rows_are_steps == UNROLL_AUTO ? ROWS_OPEN
@@ -237,9 +237,8 @@ unroll_status unroll_dataset_callback(unroll_rows *rows, void *arg, int rows_are
     return open_source(&source, config, dataset);
 }
 
-unroll_status unroll_dataset_from_arrays(const unroll_array *arrays, int count, const int64_t *lengths,
-                                         int64_t examples, const unroll_dataset_config *config,
-                                         unroll_dataset **dataset)
+unroll_status unroll_data_from_arrays(const unroll_array *arrays, int count, const int64_t *lengths, int64_t examples,
+                                      const unroll_dataset_config *config, unroll_dataset **dataset)
 {
     struct own_arrays own = {arrays, count, lengths, examples};
     const struct source source = {

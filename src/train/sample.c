@@ -180,7 +180,7 @@ unroll_status sample_prompt(const unroll_model *model, const char *prompt, unrol
         return feed(arg, line_end < 0 ? 0 : line_end);
     TRY(dataset_parse(prompt, strlen(prompt), "the prompt", "text", NULL, &schema, &text));
     for (size_t i = 0; i < text->steps && status == UNROLL_OK; i++) status = feed(arg, column_id(text->column, i));
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     return status;
 }
 

@@ -80,7 +80,7 @@ static void check_damage(const char *path, const unroll_dataset *expected, long 
     CHECK(again && strstr(again->notes, "were damaged, and are made anew"), "'%s'", again ? again->notes : "");
     if (again)
         check_same(expected, again);
-    unroll_dataset_free(again);
+    unroll_data_free(again);
 }
 
 static void test_cache(void)
@@ -110,15 +110,15 @@ static void test_cache(void)
     check_damage(file, parsed, 0);
     unroll_dataset *other = open_data(file, "columns=label=ignore");
     CHECK(cached_files(cached) == 2, "read otherwise, another file");
-    unroll_dataset_free(other);
+    unroll_data_free(other);
     cache_limits(1, 1, 1);
     write_text(file, "{\"x\": [1, 2.5, 7]}\n");
     other = open_data(file, NULL);
     CHECK(cached_files(cached) == 1 && other->steps == 3, "others went: %d files", cached_files(cached));
-    unroll_dataset_free(other);
-    unroll_dataset_free(second);
-    unroll_dataset_free(first);
-    unroll_dataset_free(parsed);
+    unroll_data_free(other);
+    unroll_data_free(second);
+    unroll_data_free(first);
+    unroll_data_free(parsed);
 }
 
 static void test_no_room(void)
@@ -130,7 +130,7 @@ static void test_no_room(void)
     setenv("UNROLL_CACHE", "off", 1);
     if (MUST(dataset_open(inside("file"), NULL, NULL, NULL, &data)))
         CHECK(data->map == NULL, "all in memory");
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     setenv("UNROLL_CACHE", inside("cache"), 1);
 }
 
@@ -149,7 +149,7 @@ static void test_no_memory(void)
             break;
         CHECK(memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
     }
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     CHECK(memory_live() == live && cached_files(cached) == 1, "%d files", cached_files(cached));
 }
 
@@ -197,7 +197,7 @@ static void test_pipe(void)
     if (MUST(dataset_open("-", NULL, NULL, NULL, &data)))
         CHECK(data->steps == 4 && data->column->vocabulary_size == 3 && !strcmp(data->name, "standard input"), "%zu",
               data->steps);
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     dup2(kept, STDIN_FILENO);
     close(kept);
     close(ends[0]);

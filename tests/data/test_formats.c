@@ -86,7 +86,7 @@ static void check_outcome(unroll_status status, unroll_dataset *d, const char *n
               expected);
     }
     if (status == UNROLL_OK)
-        unroll_dataset_free(d);
+        unroll_data_free(d);
 }
 
 /* ---- texts ---- */
@@ -164,7 +164,7 @@ static void check_sentences(void)
     unroll_dataset *d = NULL;
     MUST(dataset_parse(tagged, strlen(tagged), "s", NULL, "", NULL, &d));
     MUST(schema_of_dataset(d, &schema));
-    unroll_dataset_free(d);
+    unroll_data_free(d);
     schema_named(schema, "tag")->target = schema->targets_optional = true;
     unroll_status status = dataset_parse(plain, strlen(plain), "plain", NULL, NULL, schema, &d);
     check_outcome(status, d, "plain", plain, "word: [a, b, ?, ?, .]; []; [b]; [?, a]");
@@ -285,7 +285,7 @@ static void check_test_part(void)
     snprintf(path, sizeof path, "%s/keras", folder);
     MUST(dataset_open(path, "npz", "", NULL, &d));
     MUST(schema_of_dataset(d, &schema));
-    unroll_dataset_free(d);
+    unroll_data_free(d);
     unroll_status status = dataset_open(path, "npz", NULL, schema, &d);
     check_outcome(status, d, "keras", "for a model", "x: [5 6, 7 8]");
     schema_free(schema);

@@ -62,12 +62,12 @@ static void test_auto(void)
 {
     struct rows rows = {RIGHT, 0};
     unroll_dataset *data = NULL;
-    if (MUST(unroll_dataset_callback(hand_cells, NULL, UNROLL_AUTO, NULL, &data)))
+    if (MUST(unroll_data_callback(hand_cells, NULL, UNROLL_AUTO, NULL, &data)))
         CHECK(data->rows_are_steps && data->sequences == 1 && data->steps == 4, "%zu steps", data->steps);
-    unroll_dataset_free(data);
-    if (MUST(unroll_dataset_callback(hand, &rows, UNROLL_AUTO, NULL, &data)))
+    unroll_data_free(data);
+    if (MUST(unroll_data_callback(hand, &rows, UNROLL_AUTO, NULL, &data)))
         CHECK(!data->rows_are_steps && data->sequences == 3 && data->steps == 6, "%zu steps", data->steps);
-    unroll_dataset_free(data);
+    unroll_data_free(data);
 }
 
 static void test_callback(void)
@@ -86,19 +86,19 @@ static void test_callback(void)
     struct rows rows = {RIGHT, 0};
     uint64_t live = memory_live();
     unroll_dataset *data = NULL;
-    if (MUST(unroll_dataset_callback(hand, &rows, 0, NULL, &data)))
+    if (MUST(unroll_data_callback(hand, &rows, 0, NULL, &data)))
         CHECK(data->sequences == 3 && data->steps == 6 && data->begin[2] == 3 && data->column[0].numbers[5] == 3 &&
                   column_id(&data->column[1], 1) == 1 && data->column[1].of_sequence && rows.runs == 2,
               "%zu sequences of %zu steps", data->sequences, data->steps);
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         rows = (struct rows){wrong[i].deed, 0};
-        unroll_status status = unroll_dataset_callback(hand, &rows, 0, NULL, &data);
+        unroll_status status = unroll_data_callback(hand, &rows, 0, NULL, &data);
         CHECK(status != UNROLL_OK && strstr(unroll_last_error(), wrong[i].sentence), "%d: '%s'", (int)wrong[i].deed,
               unroll_last_error());
     }
     rows = (struct rows){GIVES_UP, 0};
-    CHECK(unroll_dataset_callback(hand, &rows, 0, NULL, &data) == UNROLL_PREEMPTED && rows.runs == 1, "it gave up");
+    CHECK(unroll_data_callback(hand, &rows, 0, NULL, &data) == UNROLL_PREEMPTED && rows.runs == 1, "it gave up");
     CHECK(memory_live() == live, "memory is left");
 }
 
@@ -116,34 +116,33 @@ static void test_arrays(void)
         {.size = sizeof(unroll_array), .name = "text", .cell = UNROLL_CELL_TOKENS, .strings = texts}, arrays[2]};
     static const int64_t none[3];
     unroll_dataset *data = NULL;
-    if (MUST(unroll_dataset_from_arrays(arrays, 3, lengths, 3, NULL, &data)))
+    if (MUST(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data)))
         CHECK(data->steps == 6 && data->begin[1] == 2 && data->begin[2] == 2 && data->column[0].numbers[11] == 12 &&
                   column_id(&data->column[1], 4) == -1 && column_id(&data->column[1], 3) == 1 &&
                   column_id(&data->column[2], 1) == -1 && column_id(&data->column[2], 2) == 1,
               "examples");
-    unroll_dataset_free(data);
-    if (MUST(unroll_dataset_from_arrays(arrays, 2, NULL, 6, NULL, &data)))
+    unroll_data_free(data);
+    if (MUST(unroll_data_from_arrays(arrays, 2, NULL, 6, NULL, &data)))
         CHECK(data->rows_are_steps && data->sequences == 1 && data->steps == 6 && isnan(data->column[0].numbers[5]) &&
                   column_id(&data->column[1], 5) == 0,
               "a series");
-    unroll_dataset_free(data);
-    if (MUST(unroll_dataset_from_arrays(text, 2, none, 3, NULL, &data)))
+    unroll_data_free(data);
+    if (MUST(unroll_data_from_arrays(text, 2, none, 3, NULL, &data)))
         CHECK(data->steps == 5 && data->begin[2] == 2 && column_id(data->column, 4) == 2, "texts");
-    unroll_dataset_free(data);
-    CHECK_REFUSED(unroll_dataset_from_arrays(arrays, 3, negative, 3, NULL, &data), UNROLL_USAGE,
-                  "example 1 is -1; fix");
-    CHECK_REFUSED(unroll_dataset_from_arrays(arrays, 0, NULL, 3, NULL, &data), UNROLL_USAGE, "no data; fix");
+    unroll_data_free(data);
+    CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, negative, 3, NULL, &data), UNROLL_USAGE, "example 1 is -1; fix");
+    CHECK_REFUSED(unroll_data_from_arrays(arrays, 0, NULL, 3, NULL, &data), UNROLL_USAGE, "no data; fix");
     arrays[1].numbers = x;
-    CHECK_REFUSED(unroll_dataset_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "one of the two");
+    CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "one of the two");
     arrays[1].numbers = NULL, arrays[1].cell = UNROLL_CELL_NUMBERS;
-    CHECK_REFUSED(unroll_dataset_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "set `cell`");
+    CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "set `cell`");
     arrays[1].cell = UNROLL_CELL_WORD, arrays[1].name = "x";
-    CHECK_REFUSED(unroll_dataset_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_DATA, "two columns 'x'");
+    CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_DATA, "two columns 'x'");
     arrays[0].size = 0;
-    CHECK_REFUSED(unroll_dataset_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "was not begun with");
+    CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "was not begun with");
     arrays[0].size = sizeof *arrays;
     arrays[1].name = NULL;
-    CHECK_REFUSED(unroll_dataset_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "needs a name");
+    CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "needs a name");
 }
 
 int main(void)

@@ -73,7 +73,7 @@ static void check_row(const struct row *row)
         snprintf(text, sizeof text, "%s", unroll_last_error());
     bool right = data ? strcmp(text, row->expected) == 0 : strstr(text, row->expected) != NULL && strstr(text, "fix:");
     CHECK(right, "%s %.40s: '%s' instead of '%s'", row->name, row->bytes, text, row->expected);
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     CHECK(memory_live() == live, "%s: memory is left", row->name);
 }
 
@@ -234,7 +234,7 @@ static void check_packed(const char *name, const unsigned char *bytes, size_t si
         snprintf(text, sizeof text, "%s", unroll_last_error());
     bool right = data ? strcmp(text, expected) == 0 : strstr(text, expected) != NULL && strstr(text, "fix:");
     CHECK(right, "%s: '%s' instead of '%s'", name, text, expected);
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     CHECK(memory_live() == live, "%s: memory is left", name);
 }
 
@@ -283,8 +283,8 @@ static void check_again(const char *first, const char *options, const char *seco
     json_decref(json);
     schema_free(parsed);
     schema_free(schema);
-    unroll_dataset_free(again);
-    unroll_dataset_free(data);
+    unroll_data_free(again);
+    unroll_data_free(data);
 }
 
 static void test_schemas(void)
@@ -320,7 +320,7 @@ static void check_no_memory(const char *name, const char *bytes, const char *opt
             break;
         CHECK(memory_live() == live, "%s: allocation %d: '%s'", name, n, unroll_last_error());
     }
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     CHECK(memory_live() == live, "%s", name);
 }
 

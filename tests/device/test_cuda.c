@@ -336,7 +336,7 @@ static void test_scale_is_kept(void)
         unroll_trainer_free(t[i]);
         unroll_model_free(model[i]);
     }
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK(system(command) == 0, "the checkpoint is removed");
 }

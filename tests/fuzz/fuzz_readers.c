@@ -46,7 +46,7 @@ static void check_again(const unroll_dataset *d, const uint8_t *data, size_t siz
     check_dataset(again);
     if (dataset_hash(d, 0) != dataset_hash(again, 0))
         abort();
-    unroll_dataset_free(again);
+    unroll_data_free(again);
     schema_free(kept);
     schema_free(schema);
     json_decref(json);
@@ -62,7 +62,7 @@ static void check_reader(const char *reader, const uint8_t *data, size_t size)
     }
     check_dataset(d);
     check_again(d, data, size);
-    unroll_dataset_free(d);
+    unroll_data_free(d);
 }
 
 /* With the reader that recognises it, and with another. */

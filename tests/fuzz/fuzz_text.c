@@ -37,7 +37,7 @@ static void check_again(const unroll_dataset *text, const uint8_t *data, size_t 
     if (again->steps != text->steps || again->column->id_bytes != text->column->id_bytes ||
         memcmp(again->column->ids, text->column->ids, text->steps * (size_t)text->column->id_bytes) != 0)
         abort();
-    unroll_dataset_free(again);
+    unroll_data_free(again);
 }
 
 /* Symbols are numbered by frequency: a word keeps its number or is unknown, which is 0. */
@@ -51,7 +51,7 @@ static void check_few_words(const unroll_dataset *all, const uint8_t *data, size
         if (column_id(few->column, i) != (column_id(all->column, i) < FEW_WORDS ? column_id(all->column, i) : 0))
             abort();
     check_again(few, data, size);
-    unroll_dataset_free(few);
+    unroll_data_free(few);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -64,12 +64,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_spelling(text, data, size);
     check_again(text, data, size);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     if (dataset_parse(data, size, "fuzz", "text", "tokens=words,vocab=1048576", NULL, &text) != UNROLL_OK)
         abort(); /* what is a text of characters is one of words */
     check_spelling(text, data, size);
     check_again(text, data, size);
     check_few_words(text, data, size);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     return 0;
 }

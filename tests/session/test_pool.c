@@ -318,7 +318,7 @@ static void test_texts(const char *folder)
     snprintf(path, sizeof path, "%s/text.txt", folder);
     FILE *file = fopen(path, "w");
     for (int i = 0; file && i < 50; i++) fputs("one answer for all of it\n", file);
-    if (!CHECK(file && !fclose(file), "%s", path) || !MUST(unroll_dataset_open(path, NULL, &text)))
+    if (!CHECK(file && !fclose(file), "%s", path) || !MUST(unroll_data_open(path, NULL, &text)))
         return;
     spec.hidden = UNITS, spec.pool = "max";
     MUST(unroll_task_network("lm", NULL, text, &spec, NULL));
@@ -328,7 +328,7 @@ static void test_texts(const char *folder)
                   "one answer for a whole sequence, not one for each");
     CHECK(!unroll_can_sample(m) && strstr(unroll_last_error(), "a model with a pool"), "'%s'", unroll_last_error());
     unroll_model_free(m);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
 }
 
 int main(void)

@@ -137,9 +137,9 @@ int main(void)
     for (int i = 0; i < 400; i++) fputs(i % 7 ? "aab " : "abcd. ", file);
     fclose(file);
     test_counting();
-    if (MUST(unroll_dataset_open(path, NULL, &text)))
+    if (MUST(unroll_data_open(path, NULL, &text)))
         test_training(text);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     remove(path);
     return check_finish("class_weights");
 }

@@ -40,7 +40,7 @@ static void start(void)
     spec.embed = 4;
     spec.tokens = 1;
     spec.loss = "xent";
-    unroll_dataset_vocabulary(text, &spec.input);
+    unroll_data_vocabulary(text, &spec.input);
     spec.output = spec.input;
     config.batch = 2;
     config.bptt = 8;
@@ -346,7 +346,7 @@ int main(int count, char **words)
     check_old_files();
     unroll_trainer_free(trainer);
     unroll_model_free(model);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     snprintf(clean, sizeof clean, "rm -rf %s", folder);
     CHECK(system(clean) == 0, "%s", clean);
     return check_finish("test_corruption");

@@ -408,7 +408,7 @@ static void test_batch(void)
     config.batch = all, config.validation.share = 0;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_RESOURCE, "would fit");
     unroll_model_free(model);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
 }
 
 /* ---- weights of another model ---- */
@@ -454,6 +454,6 @@ int main(void)
     test_held_out(text);
     test_batch();
     test_transfer(text);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     return check_finish("test_feed");
 }

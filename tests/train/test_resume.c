@@ -44,7 +44,7 @@ static unroll_status new_model(const struct leg *leg, unroll_model **m)
     s.dropout = 0.2f;
     s.tokens = 1;
     s.loss = "xent";
-    unroll_dataset_vocabulary(text, &s.input);
+    unroll_data_vocabulary(text, &s.input);
     s.output = s.input;
     return unroll_model_new(&s, 3, m);
 }
@@ -248,11 +248,11 @@ int main(void)
     snprintf(path, sizeof path, "%s/text", folder);
     snprintf(clean, sizeof clean, "rm -rf %s", folder);
     write_text(path);
-    if (CHECK(unroll_dataset_open(path, NULL, &text) == UNROLL_OK, "%s", unroll_last_error())) {
+    if (CHECK(unroll_data_open(path, NULL, &text) == UNROLL_OK, "%s", unroll_last_error())) {
         check_network(false);
         check_unlike();
         check_network(true);
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
     CHECK(system(clean) == 0, "%s", clean);
     return check_finish("test_resume");

@@ -43,14 +43,14 @@ static void test_symbols_are_in_code_point_order(void)
 
     if (!MUST(parse(bytes, sizeof bytes - 1, "t", NULL, 0, &text)))
         return;
-    const char *const *symbol = unroll_dataset_vocabulary(text, &symbols);
+    const char *const *symbol = unroll_data_vocabulary(text, &symbols);
     if (CHECK(symbols == 7, "%d tokens", symbols))
         for (int i = 0; i < symbols; i++) CHECK(strcmp(symbol[i], expected[i]) == 0, "token %d is '%s'", i, symbol[i]);
     int32_t tokens[9] = {0};
-    size_t count = unroll_dataset_tokens(text, 0, 9, tokens);
+    size_t count = unroll_data_tokens(text, 0, 9, tokens);
     CHECK(count == 8 && memcmp(tokens, expected_tokens, sizeof expected_tokens) == 0, "%zu tokens differ", count);
-    CHECK(unroll_dataset_tokens(text, 6, 1, tokens) == 8 && tokens[0] == 0 && tokens[1] == 4, "the seventh token");
-    unroll_dataset_free(text);
+    CHECK(unroll_data_tokens(text, 6, 1, tokens) == 8 && tokens[0] == 0 && tokens[1] == 4, "the seventh token");
+    unroll_data_free(text);
 }
 
 static void test_smallest_texts(void)
@@ -58,12 +58,12 @@ static void test_smallest_texts(void)
     unroll_dataset *text;
     if (MUST(parse("x", 1, "t", NULL, 0, &text))) {
         CHECK(text->steps == 1 && text->column->vocabulary_size == 1, "one character");
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
     if (MUST(parse("zzzz", 4, "t", NULL, 0, &text))) {
         CHECK(text->steps == 4 && text->column->vocabulary_size == 1 && column_id(text->column, 3) == 0,
               "one token repeated");
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
 }
 
@@ -81,7 +81,7 @@ static void test_edges_of_utf8(void)
 
     if (MUST(parse(good, sizeof good - 1, "t", NULL, 0, &text))) {
         CHECK(text->steps == 10 && text->column->vocabulary_size == 10, "%zu characters", text->steps);
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char line[16];
@@ -113,7 +113,7 @@ static void test_given_symbols(void)
         CHECK(same_tokens(text, expected, 4), "tokens in the order given");
         CHECK(text->column->vocabulary_size == 5 && strcmp(text->column->vocabulary[4], "\xc3\xa9") == 0,
               "tokens are kept");
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
     CHECK_REFUSED(parse("ab\nac\xe2\x82\xac"
                         "b",
@@ -132,19 +132,19 @@ static void test_files(void)
     if (!CHECK(descriptor >= 0, "cannot make a file"))
         return;
     close(descriptor);
-    CHECK_REFUSED(unroll_dataset_open(path, NULL, &text), UNROLL_DATA, "is empty");
+    CHECK_REFUSED(unroll_data_open(path, NULL, &text), UNROLL_DATA, "is empty");
     MUST(write_file_atomically(path, &piece, 1));
-    if (MUST(unroll_dataset_open(path, NULL, &text))) {
+    if (MUST(unroll_data_open(path, NULL, &text))) {
         CHECK(text->steps == 9 && text->column->vocabulary_size == 7, "%zu characters", text->steps);
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
-    if (CHECK(freopen(path, "r", stdin) != NULL, "no input") && MUST(unroll_dataset_open("-", NULL, &text))) {
+    if (CHECK(freopen(path, "r", stdin) != NULL, "no input") && MUST(unroll_data_open("-", NULL, &text))) {
         CHECK(text->steps == 9, "%zu characters from standard input", text->steps);
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
     unlink(path);
-    CHECK_REFUSED(unroll_dataset_open(path, NULL, &text), UNROLL_DATA, "cannot open");
-    CHECK_REFUSED(unroll_dataset_open("/tmp", NULL, &text), UNROLL_DATA, "/tmp");
+    CHECK_REFUSED(unroll_data_open(path, NULL, &text), UNROLL_DATA, "cannot open");
+    CHECK_REFUSED(unroll_data_open("/tmp", NULL, &text), UNROLL_DATA, "/tmp");
 }
 
 /* A failed allocation anywhere is an error and leaves nothing behind. */
@@ -162,7 +162,7 @@ static void test_no_memory(void)
         failures++;
         CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
     }
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     CHECK(failures >= 4 && memory_live() == live, "%d allocations could fail", failures);
 }
 
@@ -181,7 +181,7 @@ static void test_speed(void)
         clock_gettime(CLOCK_MONOTONIC, &end);
         double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
         best = seconds < best ? seconds : best;
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
     CHECK(best < 0.1, "1 MB took %.1f ms; some 5 are usual", best * 1e3); /* room for sanitizers */
     free(bytes);

@@ -267,7 +267,7 @@ static void write_data(const char *path)
 
 static void check_reader(unroll_dataset **data)
 {
-    unroll_dataset_config config = unroll_dataset_default();
+    unroll_dataset_config config = unroll_data_default();
     const char *about = "", *name;
     unroll_dataset *twice = NULL;
     int found = 0;
@@ -275,25 +275,24 @@ static void check_reader(unroll_dataset **data)
         found += !strcmp(name, "toy") && !strcmp(about, "lines of a toy");
     CHECK(found == 1, "it is listed %d times", found);
     write_data(inside("data"));
-    MUST(unroll_dataset_open(inside("data"), NULL, data));
+    MUST(unroll_data_open(inside("data"), NULL, data));
     CHECK((*data)->sequences == 50 && (*data)->begin[1] == 5 && (*data)->steps == (*data)->begin[50], "%zu steps",
           (*data)->steps);
     config.options = "scale=2";
-    if (MUST(unroll_dataset_open(inside("data"), &config, &twice)))
+    if (MUST(unroll_data_open(inside("data"), &config, &twice)))
         CHECK(column(twice, "y")[3] == 2 * column(*data, "y")[3], "twice as large");
     CHECK(dataset_hash(*data, 1) != dataset_hash(twice, 1), "other data");
-    unroll_dataset_free(twice);
+    unroll_data_free(twice);
     config.options = "scale=11";
-    CHECK_REFUSED(unroll_dataset_open(inside("data"), &config, &twice), UNROLL_USAGE, "a number from 0.5 to 10");
+    CHECK_REFUSED(unroll_data_open(inside("data"), &config, &twice), UNROLL_USAGE, "a number from 0.5 to 10");
     config.options = "scala=1";
-    CHECK_REFUSED(unroll_dataset_open(inside("data"), &config, &twice), UNROLL_USAGE, "its options are scale");
+    CHECK_REFUSED(unroll_data_open(inside("data"), &config, &twice), UNROLL_USAGE, "its options are scale");
     config.options = NULL, config.reader = "text";
-    MUST(unroll_dataset_open(inside("data"), &config, &twice));
-    CHECK(unroll_dataset_tokens(twice, 0, 0, NULL) && !unroll_dataset_tokens(*data, 0, 0, NULL),
-          "a text if it is asked for");
+    MUST(unroll_data_open(inside("data"), &config, &twice));
+    CHECK(unroll_data_tokens(twice, 0, 0, NULL) && !unroll_data_tokens(*data, 0, 0, NULL), "a text if it is asked for");
     CHECK_REFUSED(unroll_task_network("toy", NULL, *data, &(unroll_spec){0}, NULL) || toy_check(NULL, twice), true,
                   "a toy has");
-    unroll_dataset_free(twice);
+    unroll_data_free(twice);
 }
 
 static unroll_model *new_model(const unroll_dataset *data)
@@ -413,7 +412,7 @@ int main(int count, char *words[])
     check_identity(data);
     check_format(model);
     unroll_model_free(model);
-    unroll_dataset_free(data);
+    unroll_data_free(data);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0, "%s", command);
     return check_finish("toy_data");

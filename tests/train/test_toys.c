@@ -148,7 +148,7 @@ static unroll_model *language_model(const unroll_dataset *text)
     unroll_layer layer[3] = {unroll_layer_default(), unroll_layer_default(), unroll_layer_default()};
     unroll_network network = unroll_network_default();
     unroll_model *m = NULL;
-    unroll_dataset_vocabulary(text, &network.input);
+    unroll_data_vocabulary(text, &network.input);
     network.tokens = 1, network.embed = 5, network.loss = "xent", network.layer = layer, network.layers = 3;
     layer[0].kind = "gru", layer[0].name = "rnn", layer[0].width = HIDDEN, layer[0].dropout = 0.2f;
     layer[1].kind = "residual", layer[1].name = "middle", layer[1].width = HIDDEN;
@@ -411,7 +411,7 @@ int main(int count, char *words[])
     for (int i = 0; optimizer_at(i); i++) check_loss("mse", optimizer_at(i)->name, device, folder);
     check_stream(text);
     check_refusals(text);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0, "%s", command);
     return check_finish("toys");

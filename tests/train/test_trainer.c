@@ -53,7 +53,7 @@ static unroll_spec small_spec(const unroll_dataset *text)
     spec.tokens = 1;
     spec.embed = 8;
     spec.loss = "xent";
-    unroll_dataset_vocabulary(text, &spec.input);
+    unroll_data_vocabulary(text, &spec.input);
     spec.output = spec.input;
     return spec;
 }
@@ -147,7 +147,7 @@ static void test_epochs_begin_with_zero_states(void)
     unroll_progress second = steps(&training, 1);
     CHECK(second.loss == first && second.epoch == 2, "losses %.9g and %.9g", first, second.loss);
     end(&training);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
 }
 
 /* The first window begins from zero states either way, the second only without carry. */
@@ -290,10 +290,10 @@ static void test_evaluation(bool quick)
         CHECK(found.metric[3].value == (double)sizes[i] - 1, "%g characters", found.metric[3].value);
         CHECK(fabs(found.loss - expected) < 1e-5 * expected, "%zu characters: %.9g nats, not %.9g", sizes[i],
               found.loss, expected);
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
     end(&training);
-    unroll_dataset_free(learned);
+    unroll_data_free(learned);
 }
 
 /* ---- checkpoints ---- */
@@ -417,7 +417,7 @@ static struct training start_network(const unroll_dataset *text, int width)
     layer[0].width = width;
     layer[1].width = 8;
     layer[2].name = "head";
-    unroll_dataset_vocabulary(text, &network.input);
+    unroll_data_vocabulary(text, &network.input);
     layer[2].width = network.input;
     network.tokens = 1;
     network.loss = "xent";
@@ -521,7 +521,7 @@ static void test_mismatches_are_refused(const unroll_dataset *text)
     training = start(text, &config);
     MUST(unroll_trainer_load(training.trainer, saved));
     end(&training);
-    unroll_dataset_free(other);
+    unroll_data_free(other);
 }
 
 static void test_damaged_files_are_refused(const unroll_dataset *text)
@@ -696,7 +696,7 @@ int main(int count, char **words)
     test_mixed_files_are_refused(text);
     test_places(text);
     test_kills(text);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     CHECK(memory_live() == 0, "%d blocks are not released", (int)memory_live());
     remove_folder();
     return check_finish("test_trainer");

@@ -14,7 +14,7 @@ static unroll_model *make_model(const char *cell, const unroll_dataset *text)
     unroll_spec spec = unroll_spec_default();
     unroll_model *model = NULL;
     int symbols;
-    unroll_dataset_vocabulary(text, &symbols);
+    unroll_data_vocabulary(text, &symbols);
     spec.cell = cell;
     spec.layers = 2;
     spec.hidden = 64;
@@ -75,10 +75,10 @@ static void check_losses(const char *cell, const unroll_dataset *text)
 int main(int argc, char **argv)
 {
     unroll_dataset *text;
-    if (argc < 2 || !MUST(unroll_dataset_open(argv[1], NULL, &text)))
+    if (argc < 2 || !MUST(unroll_data_open(argv[1], NULL, &text)))
         return 2;
     check_losses("lstm", text);
     check_losses("gru-before", text);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     return check_finish("weights_loss");
 }

@@ -36,7 +36,7 @@ static void check_split(const char *marked)
     for (size_t i = 0; i < text->steps; i++)
         strcat(strcat(found, i ? "|" : ""), text->column->vocabulary[column_id(text->column, i)]);
     CHECK(strcmp(found, marked) == 0, "'%s' instead of '%s'", found, marked);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
 }
 
 static void test_splitting(void)
@@ -62,7 +62,7 @@ static void test_splitting(void)
 static void check_symbols(const unroll_dataset *text, int count, const char *const *expected)
 {
     int found;
-    const char *const *symbols = unroll_dataset_vocabulary(text, &found);
+    const char *const *symbols = unroll_data_vocabulary(text, &found);
 
     if (CHECK(found == count, "%d tokens, not %d", found, count))
         for (int i = 0; i < count; i++)
@@ -79,15 +79,15 @@ static void test_vocabulary(void)
 
     check_symbols(text, 6, all);
     CHECK(text->column->kind == UNROLL_WORDS, "its kind is words");
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     text = read_words(bytes, 4);
     check_symbols(text, 4, all);
     CHECK(same_tokens(text, tokens, 10), "rare words are token 0");
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     text = read_words("<unk>a", 2);
     CHECK(text->steps == 2 && column_id(text->column, 0) == 0 && column_id(text->column, 1) == 1,
           "<unk> in a text is token 0");
-    unroll_dataset_free(text);
+    unroll_data_free(text);
 }
 
 /* More words than the hash table first has room for, and their numbers after it grew. */
@@ -100,7 +100,7 @@ static void test_many_words(void)
     bool same = text->steps == 2 * WORDS && text->column->vocabulary_size == WORDS + 1;
     for (int i = 0; i < 2 * WORDS && same; i++) same = column_id(text->column, (size_t)i) == 1 + i % WORDS;
     CHECK(same, "%zu words, %d tokens", text->steps, text->column->vocabulary_size);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     free(bytes);
 }
 
@@ -115,7 +115,7 @@ static void test_given_symbols(void)
     if (MUST(read_text_of("a b c a", 7, "t", NULL, UNROLL_WORDS, good, 3, &text))) {
         CHECK(same_tokens(text, expected, 4), "numbers of the tokens");
         check_symbols(text, 3, good);
-        unroll_dataset_free(text);
+        unroll_data_free(text);
     }
     CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, twice, 3, &text), UNROLL_DATA,
                   "tokens 1 and 2 are the same word 'a'");
@@ -123,18 +123,18 @@ static void test_given_symbols(void)
     CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, empty, 2, &text), UNROLL_DATA,
                   "token 1, '', is not one word");
     CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, damaged, 2, &text), UNROLL_DATA, "is not one word");
-    unroll_dataset_config config = unroll_dataset_default();
+    unroll_dataset_config config = unroll_data_default();
     config.options = "tokens=words,vocab=1";
-    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
+    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
     config.options = "tokens=words,vocab=9";
-    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_DATA, "is empty");
+    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_DATA, "is empty");
     config.options = "tokens=pieces";
-    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE, "choose one of auto chars words");
+    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_USAGE, "choose one of auto chars words");
     config.options = "vocab=9,header=1";
-    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE,
+    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_USAGE,
                   "no option 'header'; fix: its options are tokens, vocab");
     config.reader = "csb";
-    CHECK_REFUSED(unroll_dataset_open("/dev/null", &config, &text), UNROLL_USAGE,
+    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_USAGE,
                   "no reader 'csb'; fix: choose one of text");
 }
 
@@ -152,7 +152,7 @@ static void check_no_memory(const char *options, const char *const *tokens)
             break;
         CHECK(status == UNROLL_RESOURCE && memory_live() == live, "allocation %d: '%s'", n, unroll_last_error());
     }
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     CHECK(failures >= 7 && memory_live() == live, "%d allocations could fail", failures);
 }
 
@@ -175,7 +175,7 @@ static unroll_model *new_model(const unroll_dataset *text)
     spec.tokens = 1;
     spec.embed = 8;
     spec.loss = "xent";
-    unroll_dataset_vocabulary(text, &spec.input);
+    unroll_data_vocabulary(text, &spec.input);
     spec.output = spec.input;
     MUST(unroll_model_new(&spec, 3, &model));
     return model;
@@ -199,20 +199,20 @@ static void test_model_file(const unroll_dataset *text)
 {
     unroll_model *model = new_model(text), *again = NULL;
     unroll_dataset *other = NULL;
-    unroll_dataset_config tokenizer = unroll_dataset_default();
+    unroll_dataset_config tokenizer = unroll_data_default();
     tokenizer.model = model;
-    CHECK_REFUSED(unroll_dataset_open(inside("other"), &tokenizer, &other), UNROLL_UNSUPPORTED, "has no vocabulary");
+    CHECK_REFUSED(unroll_data_open(inside("other"), &tokenizer, &other), UNROLL_UNSUPPORTED, "has no vocabulary");
     MUST(unroll_model_set_schema(model, "lm", NULL, text));
     MUST(unroll_model_save(model, inside("model")));
     if (MUST(unroll_model_load(inside("model"), &again))) {
         CHECK(unroll_model_token_kind(again) == UNROLL_WORDS, "the kind was lost");
         write_text(inside("other"), " the sea zebra");
         tokenizer.model = again;
-        if (MUST(unroll_dataset_open(inside("other"), &tokenizer, &other)))
+        if (MUST(unroll_data_open(inside("other"), &tokenizer, &other)))
             CHECK(other->steps == 3 && column_id(other->column, 2) == 0 &&
                       strcmp(text->column->vocabulary[column_id(other->column, 1)], " sea") == 0,
                   "read with other numbers");
-        unroll_dataset_free(other);
+        unroll_data_free(other);
     }
     unroll_model_free(again);
     MUST(model_set_vocabulary(model, text->column->vocabulary, text->column->vocabulary_size));
@@ -308,7 +308,7 @@ static void test_bad_validation_data(const unroll_dataset *text)
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "nothing to predict");
     config.validation.data = other;
     CHECK_REFUSED(unroll_trainer_new(model, text, &config, &trainer), UNROLL_DATA, "tokens and the text");
-    unroll_dataset_free(other);
+    unroll_data_free(other);
     unroll_model_free(model);
 }
 
@@ -356,7 +356,7 @@ int main(void)
     test_validation_data(text);
     test_bad_validation_data(text);
     test_whole_pieces(text);
-    unroll_dataset_free(text);
+    unroll_data_free(text);
     free(bytes);
     unlink(inside("model"));
     unlink(inside("other"));

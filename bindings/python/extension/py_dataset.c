@@ -11,13 +11,13 @@ PyObject *dataset_wrap(PyTypeObject *type, unroll_dataset *dataset)
     if (self)
         self->dataset = dataset;
     else
-        unroll_dataset_free(dataset);
+        unroll_data_free(dataset);
     return (PyObject *)self;
 }
 
 bool dataset_config_take(PyObject *keywords, struct dataset_keywords *k, unroll_dataset_config *config)
 {
-    *config = unroll_dataset_default();
+    *config = unroll_data_default();
     k->model = keyword_take(keywords, "model");
     k->reader = keyword_take(keywords, "reader");
     if (k->model && k->model != Py_None && !PyObject_TypeCheck(k->model, model_type))
@@ -46,7 +46,7 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *keywo
         dataset_config_take(keywords, &kept, &config)) {
         const char *name = PyBytes_AsString(path);
         Py_BEGIN_ALLOW_THREADS
-        status = unroll_dataset_open(name, &config, &dataset);
+        status = unroll_data_open(name, &config, &dataset);
         Py_END_ALLOW_THREADS
         made = status == UNROLL_OK ? dataset_wrap(type, dataset) : raise_status(status);
     }
@@ -57,28 +57,28 @@ static PyObject *dataset_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 
 static void dataset_dealloc(PyObject *self)
 {
-    unroll_dataset_free(((dataset_object *)self)->dataset);
+    unroll_data_free(((dataset_object *)self)->dataset);
     object_free(self);
 }
 
 static PyObject *dataset_tokens(PyObject *self, void *unused)
 {
     const unroll_dataset *dataset = ((dataset_object *)self)->dataset;
-    size_t count = unroll_dataset_tokens(dataset, 0, 0, NULL);
+    size_t count = unroll_data_tokens(dataset, 0, 0, NULL);
     Py_ssize_t shape[1] = {(Py_ssize_t)count};
     (void)unused;
     if (!count)
         return none();
     PyObject *array = array_new(NUMBER_I32, 1, shape);
     if (array)
-        unroll_dataset_tokens(dataset, 0, count, array_data(array));
+        unroll_data_tokens(dataset, 0, count, array_data(array));
     return array;
 }
 
 static PyObject *dataset_vocabulary(PyObject *self, void *unused)
 {
     int count;
-    const char *const *vocabulary = unroll_dataset_vocabulary(((dataset_object *)self)->dataset, &count);
+    const char *const *vocabulary = unroll_data_vocabulary(((dataset_object *)self)->dataset, &count);
     PyObject *list = PyList_New(count);
     (void)unused;
     for (int i = 0; list && i < count; i++) PyList_SetItem(list, i, PyUnicode_FromString(vocabulary[i]));
@@ -87,7 +87,7 @@ static PyObject *dataset_vocabulary(PyObject *self, void *unused)
 
 static PyObject *dataset_notes(PyObject *self, void *unused)
 {
-    PyObject *text = PyUnicode_FromString(unroll_dataset_notes(((dataset_object *)self)->dataset));
+    PyObject *text = PyUnicode_FromString(unroll_data_notes(((dataset_object *)self)->dataset));
     PyObject *lines = text ? PyUnicode_Splitlines(text, 0) : NULL;
     (void)unused;
     Py_XDECREF(text);
@@ -100,7 +100,7 @@ static PyObject *dataset_describe(PyObject *self, PyObject *unused)
     unroll_status status;
     (void)unused;
     Py_BEGIN_ALLOW_THREADS
-    status = unroll_dataset_describe(((dataset_object *)self)->dataset, &text);
+    status = unroll_data_describe(((dataset_object *)self)->dataset, &text);
     Py_END_ALLOW_THREADS
     if (status != UNROLL_OK)
         return raise_status(status);

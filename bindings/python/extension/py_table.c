@@ -228,7 +228,7 @@ PyObject *dataset_of_table(PyObject *type, PyObject *args, PyObject *keywords)
     if (PyArg_ParseTuple(args, "OO!Li:_of_table", &frame, &PyList_Type, &columns, &rows, &rows_are_steps) &&
         dataset_config_take(keywords, &kept, &config) && take_table(&table, frame, columns, rows)) {
         Py_BEGIN_ALLOW_THREADS
-        status = unroll_dataset_callback(hand_rows, &table, rows_are_steps, &config, &dataset);
+        status = unroll_data_callback(hand_rows, &table, rows_are_steps, &config, &dataset);
         Py_END_ALLOW_THREADS
         made = status == UNROLL_OK ? dataset_wrap((PyTypeObject *)type, dataset) : raise_status(status);
     }
