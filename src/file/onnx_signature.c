@@ -102,8 +102,10 @@ static unroll_status bind_rest(struct onnx_import *im)
         if (first + k != im->features)
             others[n++] = first + k;
     if (n > 2)
-        return fail(UNROLL_UNSUPPORTED, "'%s': the input '%.80s' has more axes than time, batch and features",
-                    im->file->path, info->name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s': the input '%.80s' has %d axes beside the one that its layers read as features; fix: export "
+                    "a model whose input has time, batch and features",
+                    im->file->path, info->name, n);
     if (!im->bound) {
         im->batch = n ? others[n - 1] : AXIS_ONE;
         im->time = n > 1 ? others[0] : AXIS_ONE;
