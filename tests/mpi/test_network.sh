@@ -12,7 +12,7 @@ clean() {
 trap clean EXIT
 
 machines_make 2 100mbit "$dir" || { skip "$machines_missing"; finish; }
-machines_seconds=50
+machines_seconds=80
 run() { machines_run "$@" >log 2>&1; }
 
 for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
@@ -24,7 +24,8 @@ check "to the bytes of one process" cmp alone/model.safetensors both/model.safet
 
 run "$unroll" "${train[@]}" --steps 1000000 --split batch=2 --timeout 3s --out cut &
 job=$!
-for i in $(seq 100); do [ -s cut/metrics.jsonl ] && break; sleep 0.1; done
+for i in $(seq 300); do [ -s cut/metrics.jsonl ] && break; sleep 0.1; done # on a busy machine programs begin late
+check "they train when the link goes down" test -s cut/metrics.jsonl
 machines_down 2
 # mpirun itself may wait for the lost machine for minutes; the ranks do not.
 left() {
@@ -34,7 +35,14 @@ left() {
 }
 for i in $(seq 150); do [ -n "$(left)" ] || break; sleep 0.1; done
 check "the ranks end within the timeout and a few seconds" test -z "$(left)"
-check "the message names both ranks" grep -q 'rank [01] waited 3 seconds for a message from rank [01]' log
+names_both() { # mpirun hands on what a rank said, perhaps after the rank has ended
+    for i in $(seq 100); do
+        grep -q 'rank [01] waited 3 seconds for a message from rank [01]' log && return
+        sleep 0.1
+    done
+    return 1
+}
+check "the message names both ranks" names_both
 for p in $(pgrep -f -- "--mca plm_rsh_agent $dir/agent"); do kill -KILL "$p"; done 2>/dev/null
 wait $job 2>/dev/null
 check "mpirun does not say that all went well" test $? != 0
