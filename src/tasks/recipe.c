@@ -229,6 +229,8 @@ static unroll_status choose_periods(const struct recipe_options *options, struct
     int targets = recipe->targets < 8 ? recipe->targets : 8;
     for (int i = 0; i < targets; i++) target[i] = recipe->channel[i].in;
     TRY(series_interval(data, &recipe->interval));
+    if (recipe->interval.weekdays)
+        note(recipe, "the days are Mondays to Fridays");
     recipe->season = (int)options->season;
     if (recipe->season == 0) {
         TRY(series_season(data, target, targets, &recipe->interval, &recipe->season));
@@ -425,6 +427,8 @@ json_t *recipe_to_json(const struct recipe *recipe)
                              recipe->masks, "seconds", recipe->interval.seconds, "months", recipe->interval.months,
                              "forecast", recipe->targets, "past", recipe->past, "known", recipe->known, "channels",
                              channels, "targets", targets_to_json(recipe));
+    if (json && recipe->interval.weekdays)
+        json_object_set_new(json, "weekdays", json_true());
     if (json && recipe->of_group)
         json_object_set_new(json, "groups", groups_to_json(recipe));
     if (json && recipe->notes[0])
@@ -478,6 +482,7 @@ static unroll_status fields_from_json(const json_t *json, struct recipe *recipe)
     TRY(json_field_integer(json, where, "months", 0, MANY, &months));
     TRY(json_field_real(json, where, "seconds", &recipe->interval.seconds));
     recipe->interval.months = (int)months;
+    recipe->interval.weekdays = json_is_true(json_object_get(json, "weekdays"));
     recipe->masks = json_is_true(json_object_get(json, "masks"));
     return UNROLL_OK;
 }

@@ -38,8 +38,24 @@ static int months_between(double from, double to)
     return same ? (b.tm_year - a.tm_year) * 12 + b.tm_mon - a.tm_mon : 0;
 }
 
+static bool is_weekend(double time)
+{
+    const int weekday = calendar(time).tm_wday;
+    return weekday == 0 || weekday == 6;
+}
+
+static double weekday_after(double time)
+{
+    do time += day;
+    while (is_weekend(time));
+    return time;
+}
+
 double interval_after(const struct interval *interval, double time, int k)
 {
+    for (int i = 0; interval->weekdays && i < k; i++) time = weekday_after(time);
+    if (interval->weekdays)
+        return time;
     if (interval->months == 0)
         return time + interval->seconds * k;
     struct tm parts = calendar(time);
@@ -121,7 +137,23 @@ static bool is_regular(const struct interval *interval, double from, double to)
 {
     if (interval->months)
         return months_between(from, to) == interval->months;
+    if (interval->weekdays)
+        from = weekday_after(from) - interval->seconds;
     return fabs(to - from - interval->seconds) <= interval->seconds * 0.05;
+}
+
+/* Days whose weekends are all left out, as those of exchanges and offices are. */
+static bool are_weekdays(const unroll_dataset *data, const double *times, const struct interval *interval)
+{
+    size_t weekends = 0;
+    if (interval->months || interval->seconds != day)
+        return false;
+    for (size_t i = 0; i < data->steps; i++) {
+        if (is_weekend(times[i]))
+            return false;
+        weekends += i > 0 && times[i] - times[i - 1] == 3 * day && calendar(times[i]).tm_wday == 1;
+    }
+    return weekends > 0;
 }
 
 unroll_status series_interval(const unroll_dataset *data, struct interval *interval)
@@ -138,6 +170,7 @@ unroll_status series_interval(const unroll_dataset *data, struct interval *inter
     if (data->begin[longest + 1] - begin < 2)
         return UNROLL_OK;
     *interval = median_interval(times + begin, data->begin[longest + 1] - begin);
+    interval->weekdays = are_weekdays(data, times, interval);
     for (size_t s = 0; s < data->sequences; s++)
         for (size_t i = data->begin[s] + 1; i < data->begin[s + 1]; i++, steps++)
             if (!is_regular(interval, times[i - 1], times[i]))
@@ -272,7 +305,9 @@ static int strongest_season(const struct lags *lags, const int *candidate, int c
 static int calendar_seasons(const struct interval *interval, int lag[CALENDAR])
 {
     const double cycle[CALENDAR] = {minute, hour, day, week, year};
-    double seconds = interval->months ? year / 12 * interval->months : interval->seconds;
+    double seconds = interval->months     ? year / 12 * interval->months
+                     : interval->weekdays ? week / 5
+                                          : interval->seconds;
     int count = 0;
     for (int i = 0; seconds > 0 && i < CALENDAR; i++) {
         double steps = floor(cycle[i] / seconds + 0.5);

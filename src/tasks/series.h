@@ -30,6 +30,7 @@ int column_channels(const struct column *column);
 struct interval {
     double seconds;
     int months;
+    bool weekdays; /* days, of which Saturdays and Sundays are none */
 };
 
 /* Refuses times that are missing, the same twice, or too irregular to be steps, with row and time. */

@@ -56,6 +56,11 @@ static void check_seasons(void)
     CHECK(season_of(&made) == 7, "a week with a trend: %d", season_of(&made));
 }
 
+static int calendar_weekday(double time) /* 1: Monday; 1970-01-01 was a Thursday */
+{
+    return (int)fmod(time / day + 4, 7);
+}
+
 static void check_times(void)
 {
     struct interval interval;
@@ -73,6 +78,18 @@ static void check_times(void)
     CHECK(interval.months == 1, "ends of months: %d", interval.months);
     interval_format(&interval, interval_after(&interval, made.time[1], 12), text);
     CHECK(strcmp(text, "2021-02-28") == 0, "a year behind 2020-02-29: %s", text);
+    make_days(&made, 100, 0);
+    for (int i = 0; i < 100; i++) /* Wednesday 2020-01-01, then all days but Saturdays, Sundays and a holiday */
+        made.time[i] = interval_after(&(struct interval){.seconds = day, .weekdays = true}, begin_2020, i + (i > 70));
+    MUST(series_interval(&made.data, &interval));
+    CHECK(interval.weekdays && interval.seconds == day, "%g s, weekdays %d", interval.seconds, interval.weekdays);
+    interval_format(&interval, interval_after(&interval, begin_2020 + 2 * day, 6), text);
+    CHECK(strcmp(text, "2020-01-13") == 0, "six weekdays behind Friday 2020-01-03: %s", text);
+    float *load = made_numbers(&made, "load");
+    for (size_t i = 0; i < 100; i++) load[i] = calendar_weekday(made.time[i]) == 1 ? 5 : (float)(i % 3) * 0.1f;
+    CHECK(season_of(&made) == 5, "Mondays: %d", season_of(&made));
+    made.time[2] += day; /* a Saturday: then gaps are gaps */
+    CHECK_REFUSED(series_interval(&made.data, &interval), UNROLL_DATA, "are not as far apart as the others");
     make_days(&made, 100, 0);
     made.time[60] = made.time[59];
     CHECK_REFUSED(series_interval(&made.data, &interval), UNROLL_DATA,
