@@ -256,12 +256,13 @@ static double padded(const int32_t *sorted, size_t count, const size_t *place, i
     return steps;
 }
 
-/* One more cut where it helps most, as often as it saves a fifth; each side keeps `least` items. Gives how many. */
-static int cut_lengths(const int32_t *sorted, size_t count, size_t least, size_t place[PART_SHAPES_MAX])
+/* One more cut where it helps most, as often as it saves a fifth, at most `most`; each side keeps `least` items. Gives
+ * how many. */
+static int cut_lengths(const int32_t *sorted, size_t count, size_t least, int most, size_t place[PART_SHAPES_MAX])
 {
     int cuts = 0;
     double before = padded(sorted, count, place, 0);
-    while (cuts < PART_SHAPES_MAX - 1) {
+    while (cuts < most) {
         size_t best[PART_SHAPES_MAX] = {0};
         double found = before;
         for (size_t part = 1; part < CUTS_MAX; part++) {
@@ -288,6 +289,18 @@ static int cut_lengths(const int32_t *sorted, size_t count, size_t least, size_t
         cuts++;
     }
     return cuts;
+}
+
+/* Of a few items, fewer than `least`, that are far longer than all others and would pad the batches that they come to,
+ * the place of the first; 0: there are none. */
+static size_t first_outlier(const int32_t *sorted, size_t count, size_t least)
+{
+    enum { FAR = 8, FEW = 8 }; /* times as long; one of so many */
+    const size_t few = count / FEW < least ? count / FEW : least, from = count - few;
+    for (size_t i = from; i < count; i++)
+        if (sorted[i] / FAR >= sorted[i - 1])
+            return i;
+    return 0;
 }
 
 /* Rows of batches of so many steps. What is only evaluated takes as much as a batch of usual size. */
@@ -337,7 +350,13 @@ static unroll_status cut_shapes(const struct task_request *request, enum part_of
     for (size_t i = 0; i < b->count; i++) sorted[i] = cut_at(request, lengths[i]);
     qsort(sorted, b->count, sizeof *sorted, by_length);
     const size_t least = 4 * (size_t)(request->rows > 0 ? request->rows : 1);
-    const int cuts = which == PART_TRAINING ? cut_lengths(sorted, b->count, least, place) : 0;
+    const size_t outlier = which == PART_TRAINING ? first_outlier(sorted, b->count, least) : 0;
+    int cuts = 0;
+    if (which == PART_TRAINING)
+        cuts = cut_lengths(sorted, outlier ? outlier : b->count, least, PART_SHAPES_MAX - 1 - (outlier > 0), place);
+    if (outlier)
+        place[cuts++] = outlier;
+    b->far = outlier ? b->count - outlier : 0;
     for (int s = 0; s <= cuts; s++) {
         const size_t from = s > 0 ? place[s - 1] : 0, to = s < cuts ? place[s] : b->count;
         b->of[s].first = from;
@@ -366,6 +385,8 @@ unroll_status batches_plan(const struct task_request *request, enum part_of whic
     part->batches = 0;
     for (int s = 0; s < part->shapes; s++) {
         part->shape[s].rows = rows_of(request, which, part->shape[s].steps, b->of[s].count);
+        if (b->far && s == part->shapes - 1)
+            part->shape[s].rows = request->ranks > 0 ? request->ranks : 1;
         const size_t rows = (size_t)part->shape[s].rows;
         b->of[s].batch = part->batches;
         part->batches += (int64_t)((b->of[s].count + rows - 1) / rows);

@@ -64,6 +64,7 @@ struct batches {
         size_t first, count; /* in item */
         int64_t batch;       /* its first one, before they are shuffled */
     } of[PART_SHAPES_MAX];
+    size_t far; /* of the last shape: items so much longer than the others that each is a batch (of each rank) */
     uint64_t seed;
     bool shuffled;
 };

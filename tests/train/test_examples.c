@@ -245,6 +245,31 @@ static void test_batches(void)
     }
 }
 
+/* A few items that are far longer than all others are batches of their own, and pad no others. */
+static void test_far_items(void)
+{
+    const struct task_request request = {.rows = 8, .seed = 3, .ranks = 1};
+    int32_t lengths[200];
+    struct batches batches;
+    struct part part = {0};
+    int padding = 0, rows = 0;
+    for (int i = 0; i < 200; i++) lengths[i] = i == 77 || i == 150 ? 100000 + i : 5 + i % 30;
+    if (!MUST(batches_plan(&request, PART_TRAINING, lengths, 0, 200, &batches, &part)))
+        return;
+    for (int64_t n = 0; n < part.batches; n++) {
+        const struct batch_place place = batches_place(&batches, &part, 0, n);
+        for (int row = 0; row < place.rows; row++) {
+            const int64_t item = batches_item(&batches, &place, row);
+            padding += item < 0 ? 0 : place.steps - lengths[item];
+            rows += item >= 0 && lengths[item] > 100000;
+        }
+    }
+    const struct shape *last = &part.shape[part.shapes - 1];
+    CHECK(last->steps == 100150 && last->rows == 1 && rows == 2, "%d steps of %d rows", last->steps, last->rows);
+    CHECK(padding < 200 * 30, "%d steps are padding", padding);
+    batches_end(&batches);
+}
+
 /* ---- inputs ---- */
 
 static void test_features(void)
@@ -347,6 +372,7 @@ int main(void)
     test_counts();
     test_series();
     test_batches();
+    test_far_items();
     test_features();
     test_confusion();
     test_spans();
