@@ -132,7 +132,7 @@ static unroll_status choose_task(struct settings *s, const unroll_dataset *data)
                         "%s suits no task; fix: choose one with --task, and see its columns with 'unroll inspect'",
                         text_of(s, OPTION_DATA));
     TRY(settings_derive(s, OPTION_TASK, "%s", task));
-    say("task %s: %s; --task chooses another", task, why);
+    say("task %s: %s; --task chooses another", task, as_options(why));
     return UNROLL_OK;
 }
 

@@ -24,7 +24,8 @@ static const char *option_of(const char *field, size_t length)
             snprintf(name, sizeof name, "%s", renamed[i].option);
     for (char *c = name; *c; c++) *c = *c == '_' ? '-' : *c;
     enum option_id id = option_find(name);
-    bool tells = (int)id < option_count && option_is_of(&options[id], command);
+    bool tells = (int)id < option_count && (option_is_of(&options[id], command) ||
+                                            (command == COMMAND_INSPECT && option_is_of(&options[id], COMMAND_TRAIN)));
     return tells || id == OPTION_STREAMING ? options[id].name : NULL; /* of train, which other commands send back to */
 }
 

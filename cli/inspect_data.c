@@ -165,7 +165,7 @@ static void print_for_people(const json_t *data, const char *task, const char *w
     json_array_foreach(json_object_get(data, "notes"), i, entry)
         printf("note     %s\n", as_options(json_string_value(entry)));
     if (task)
-        printf("task     %s: %s\ncommand  %s\n", task, why, command);
+        printf("task     %s: %s\ncommand  %s\n", task, as_options(why), command);
     else
         printf("task     none suits: choose what is learned with --task, and what columns are with --column\n");
 }
@@ -184,7 +184,7 @@ static unroll_status describe(const struct settings *s, const unroll_dataset *da
     write_command(s, task, command, sizeof command);
     if (is_on(s, OPTION_JSON)) {
         json_object_set_new(described, "task", task ? json_string(task) : json_null());
-        json_object_set_new(described, "why", json_string(why));
+        json_object_set_new(described, "why", json_string(as_options(why)));
         json_object_set_new(described, "command", task ? json_string(command) : json_null());
         return print_json(described);
     }

@@ -82,6 +82,8 @@ bool builder_wants_sets(const struct builder *b)
     return b->schema ? of_schema : b->options->tokens == TOKENS_ARE_SETS;
 }
 
+bool builder_takes_any_tokens(const struct builder *b) { return b->schema == NULL && b->options->tokens == TOKENS_ANY; }
+
 unroll_status builder_columns(struct builder *b, enum layout layout)
 {
     b->open = b->run == RUN_FIND && layout == ROWS_OPEN;

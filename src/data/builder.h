@@ -42,8 +42,9 @@ unroll_status builder_end_sequence(struct builder *builder); /* of rows that are
 
 /* "'x.csv', row 12", for a reader's own messages: of the row that has not ended. Valid until the next call. */
 const char *builder_place(struct builder *builder);
-/* Are the steps of a text wanted to be sets (tokens=sets)? */
+/* Are the steps of a text wanted to be sets (tokens=sets)? Or does nothing say what its tokens are? */
 bool builder_wants_sets(const struct builder *builder);
+bool builder_takes_any_tokens(const struct builder *builder);
 /* A sentence about the data that the user may want to know; kept once. */
 unroll_status builder_note(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Of data that are read as others were, a text or words for each example among those: their column, which the lines of

@@ -89,9 +89,11 @@ static void find_order(struct builder *b, size_t *order, size_t *next, bool *mov
     for (size_t i = 0; i < b->steps && !*moved; i++) *moved = order[i] != i;
 }
 
-/* A column that may tell the series of a table apart: the first category. */
+/* A column that may tell the series of a table apart: by its name, or the first category. */
 static const char *likely_group(const struct builder *b)
 {
+    if (columns_series(b))
+        return columns_series(b);
     for (int i = 0; i < b->drafts; i++)
         if (!b->draft[i].ignored && b->draft[i].column.type == COLUMN_CATEGORY)
             return b->draft[i].column.name;

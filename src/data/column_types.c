@@ -23,6 +23,11 @@ static const char *const times[] = {"time",  "date", "datetime", "timestamp", "t
                                     "month", "day",  "week",     "year",      NULL};
 static const char *const identifiers[] = {"id", "uuid", "guid", "index", "key", "no", "row", NULL};
 
+static const char *const series[] = {"series",   "session", "user",    "customer", "subject", "patient", "person",
+                                     "store",    "shop",    "item",    "product",  "device",  "sensor",  "station",
+                                     "machine",  "unit",    "vehicle", "symbol",   "ticker",  "group",   "sequence",
+                                     "location", "site",    "house",   "meter",    NULL};
+
 static bool is_among(const char *name, const char *const *list)
 {
     for (; *list; list++)
@@ -221,7 +226,8 @@ static unroll_status conclude_numbers(struct builder *b, struct draft *draft)
         return builder_note(b, "the column '%s' is read as %s since 1970", name,
                             s->min >= 1e11 ? "milliseconds" : "seconds");
     }
-    if (is_identifier(name) && s->whole == s->cells && s->cells > 1 && are_all_distinct(s, draft->vocabulary))
+    if (is_identifier(name) && s->whole == s->cells && s->cells > 1 && s->max - s->min + 1 >= (double)s->cells &&
+        are_all_distinct(s, draft->vocabulary))
         return leave_out(b, draft, "its numbers only name the rows");
     draft->column.type = is_among(name, labels) && s->whole == s->cells && few ? COLUMN_CATEGORY : COLUMN_NUMBERS;
     return UNROLL_OK;
@@ -312,7 +318,8 @@ static unroll_status note_constant(struct builder *b, const struct draft *draft)
 
 unroll_status columns_conclude(struct builder *b, struct draft *draft)
 {
-    const struct survey *s = &draft->survey;
+    struct survey *s = &draft->survey;
+    s->distinct = (size_t)vocabulary_size(draft->vocabulary);
     if (s->cells == 0 && draft->wish == WISH_NONE)
         return leave_out(b, draft, "it is empty");
     TRY(draft->wish != WISH_NONE ? obey(b, draft)
@@ -320,6 +327,38 @@ unroll_status columns_conclude(struct builder *b, struct draft *draft)
                                  : conclude_strings(b, draft));
     draft->milliseconds = draft->column.type == COLUMN_TIME && s->numbers == s->cells && s->min >= 1e11;
     return draft->ignored ? UNROLL_OK : note_constant(b, draft);
+}
+
+/* ---- series of a table ---- */
+
+/* Whole numbers or strings that recur, and are named as what tells series apart. */
+static bool names_series(const struct builder *b, const struct draft *draft)
+{
+    const struct survey *s = &draft->survey;
+    const size_t strings = s->cells - s->numbers;
+    if (draft->ignored || draft->cell != CELL_TEXT || draft->given || draft->wish != WISH_NONE ||
+        (strings && draft->column.type != COLUMN_CATEGORY) || (!strings && s->whole < s->cells))
+        return false;
+    if (!is_among(draft->column.name, series) && !is_identifier(draft->column.name))
+        return false;
+    const double most = strings || !s->many ? (double)s->distinct : s->max - s->min + 1;
+    return s->cells == b->rows && most > 1 && 2 * most <= (double)s->cells;
+}
+
+const char *columns_series(const struct builder *b)
+{
+    for (int i = 0; i < b->drafts; i++)
+        if (names_series(b, &b->draft[i]))
+            return b->draft[i].column.name;
+    return NULL;
+}
+
+unroll_status columns_note_group(struct builder *b)
+{
+    const char *name = *b->options->group || b->schema ? NULL : columns_series(b);
+    return name ? builder_note(b, "the values of '%s' recur: if they name series, `group` %s reads each as one", name,
+                               name)
+                : UNROLL_OK;
 }
 
 /* ---- one text a table ---- */

@@ -26,7 +26,8 @@ struct survey {
     size_t dressed, dates;        /* of strings: numbers with commas or units, dates in the order of a country */
     double min, max;              /* of the numbers */
     struct sample no_number, no_time;
-    bool many; /* more distinct ones than the vocabulary has kept */
+    bool many;       /* more distinct ones than the vocabulary has kept */
+    size_t distinct; /* those that it has kept; set when the type is */
 };
 
 /* Where in a text its next token begins. */
@@ -82,6 +83,11 @@ unroll_status columns_survey(struct builder *builder, struct draft *draft, const
 unroll_status columns_conclude(struct builder *builder, struct draft *draft); /* sets its type, or ignores it */
 /* Of several texts that were found one stays: a row is one sequence. */
 unroll_status columns_choose_text(struct builder *builder);
+/* A column of rows that are steps, named as what tells series apart, and with values that recur; NULL: there is none.
+ */
+const char *columns_series(const struct builder *builder);
+/* Says that there is one, where no group is. */
+unroll_status columns_note_group(struct builder *builder);
 
 /* ---- tokenize.c ---- */
 

@@ -154,8 +154,8 @@ static unroll_status choose_classes(struct folder *f)
                     input_path(f->in));
     if (f->by_file && f->are_series)
         return fail(UNROLL_DATA,
-                    "'%s' holds series and no folder for each class; fix: divide them among folders, or read "
-                    "them one after the other as a table, with the reader csv",
+                    "'%s' holds series and no folder for each class; fix: a folder for each class with its series in "
+                    "it; or parts of one table one after the other, with `reader` csv",
                     input_path(f->in));
     return f->by_file ? UNROLL_OK : refuse_twins(f);
 }
@@ -210,7 +210,9 @@ static unroll_status take_series(struct folder *f)
     size_t width;
     TRY(series_file_read(f->in, &f->series, &width));
     if (width != f->width)
-        return fail(UNROLL_DATA, "'%s' has %zu numbers at each step, those before %zu; fix: give series of one width",
+        return fail(UNROLL_DATA,
+                    "'%s' has %zu numbers at each step, those before %zu; fix: series of the same columns, in a folder "
+                    "for each class, without tables about them, as of their labels",
                     input_name(f->in), width, f->width);
     return builder_numbers(f->builder, f->x, f->series.number, f->series.count / width);
 }

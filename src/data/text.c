@@ -1,5 +1,8 @@
 /* The reader text: all of a file is one sequence of tokens; or a line is a step, a set of what stands between its
  * blanks, "-" an empty one, and an empty line ends a sequence. */
+#include <limits.h>
+#include <string.h>
+
 #include "base/memory.h"
 #include "data/reader_table.h"
 #include "data/words.h"
@@ -105,15 +108,72 @@ static unroll_status read_sets(struct input *input, struct builder *builder)
     }
 }
 
+/* Whole numbers that rise, or "-"; how many. -1: the line is something else. */
+static int rising_numbers(const char *line, const char *end)
+{
+    enum { DIGITS = 6 };
+    long last = -1;
+    int count = 0;
+    if (end == line + 1 && *line == '-')
+        return 0;
+    while (line < end) {
+        const char *first = line;
+        long number = 0;
+        for (; line < end && *line >= '0' && *line <= '9' && line - first < DIGITS; line++)
+            number = 10 * number + *line - '0';
+        if (line == first || number <= last || (line < end && *line++ != ' '))
+            return -1;
+        last = number;
+        count++;
+    }
+    return count;
+}
+
+/* Lines of rising whole numbers, not as many in each: notes of a chord, items of a basket. */
+static bool look_like_sets(const char *head, size_t bytes)
+{
+    enum { LINES = 8 };
+    int lines = 0, least = INT_MAX, most = 0;
+    const char *end = head + bytes, *next;
+    for (const char *line = head; line < end && (next = memchr(line, '\n', (size_t)(end - line))); line = next + 1) {
+        const char *last = next > line && next[-1] == '\r' ? next - 1 : next;
+        if (last == line)
+            continue;
+        int count = rising_numbers(line, last);
+        if (count < 0)
+            return false;
+        least = count < least ? count : least;
+        most = count > most ? count : most;
+        lines++;
+    }
+    return lines >= LINES && most > 1 && least < most;
+}
+
+static unroll_status are_sets(struct input *input, struct builder *builder, bool *sets)
+{
+    char head[READER_HEAD];
+    size_t bytes;
+    *sets = builder_wants_sets(builder);
+    if (!builder_takes_any_tokens(builder))
+        return UNROLL_OK;
+    TRY(input_head(input, head, sizeof head, &bytes));
+    if (!(*sets = look_like_sets(head, bytes)))
+        return UNROLL_OK;
+    return builder_note(builder, "lines of rising numbers are read as sets, an empty line ends a sequence; `tokens` "
+                                 "blanks reads them as a text");
+}
+
 static unroll_status read_text(struct input *input, const void *options, struct builder *builder)
 {
     const char *column;
     enum cell cell;
+    bool sets;
     char *chunk;
     (void)options;
     if (input_is_folder(input))
         return fail(UNROLL_DATA, "cannot read '%s': Is a directory; fix: give a file in it", input_path(input));
-    if (builder_wants_sets(builder))
+    TRY(are_sets(input, builder, &sets));
+    if (sets)
         return read_sets(input, builder);
     if ((column = builder_line_column(builder, &cell)))
         return read_lines(input, builder, column, cell);

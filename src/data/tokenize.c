@@ -30,29 +30,15 @@ static void advance(struct place *place, const byte *at, const byte *end)
 }
 
 /* What can be done with a file that is none of text, by the bytes that it begins with. */
-static const char *binary_fix(const byte *at, const void *npz)
+static const char *binary_fix(const byte *at)
 {
-    static const char arrays[] =
-        "train on arrays from Python (docs/python.md) or C; 'unroll run' runs a model over them";
+    static const char arrays[] = "give it by itself and without `reader`: arrays are known by their content";
     static const char sounds[] =
         "train on sounds as arrays, from Python (docs/python.md) or C; 'unroll stream' runs a model over them";
-    static const char utf_16[] = "convert it, for example with 'iconv -f UTF-16 -t UTF-8'",
-                      packed[] = "unpack it first";
+    static const char utf_16[] = "convert it, for example with 'iconv -f UTF-16 -t UTF-8'";
     static const struct {
         const char *begin, *fix;
-    } kinds[] = {{"\x93NUMPY", arrays},
-                 {"RIFF", sounds},
-                 {"PK\3\4", packed},
-                 {"\x1f\x8b", packed},
-                 {"\xfd"
-                  "7zXZ",
-                  packed},
-                 {"\x28\xb5\x2f\xfd", packed},
-                 {"BZh", packed},
-                 {"\xff\xfe", utf_16},
-                 {"\xfe\xff", utf_16}};
-    if (npz)
-        return arrays;
+    } kinds[] = {{"\x93NUMPY", arrays}, {"RIFF", sounds}, {"\xff\xfe", utf_16}, {"\xfe\xff", utf_16}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (memcmp(at, kinds[i].begin, strlen(kinds[i].begin)) == 0)
             return kinds[i].fix;
@@ -167,7 +153,7 @@ unroll_status cut_text(struct builder *builder, struct draft *draft, const void 
     if (zero)
         return fail(UNROLL_DATA, "%s is a binary file, not a text: byte %zu is zero; fix: %s",
                     draft_place(builder, draft), before + (size_t)(zero - (const byte *)bytes),
-                    binary_fix(draft->head, memmem(draft->head, sizeof draft->head, ".npy", 4)));
+                    binary_fix(draft->head));
     TRY(check_encoding(builder, draft, last));
     TRY(cut(builder, draft, last));
     if (last) {

@@ -183,7 +183,8 @@ static unroll_status read_member(struct ts *t)
         else if (*line == '@')
             TRY(take_header(t, line, length));
         else
-            return refuse(t, "neither a header nor behind @data", "put the line @data before the series");
+            return refuse(t, "neither a header nor behind @data",
+                          "put the line @data before the series, and leave other files out of a folder");
     }
     return t->dimensions ? UNROLL_OK : refuse(t, "there is no series behind @data", "get the file anew");
 }

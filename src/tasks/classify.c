@@ -332,6 +332,7 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
 static void classify_line(const json_t *answer, FILE *file)
 {
     const json_t *labels = json_object_get(answer, "labels");
+    sequence_line_group(answer, file);
     for (size_t i = 0; i < json_array_size(labels); i++)
         fprintf(file, "%s%s", i ? " " : "", json_string_value(json_array_get(labels, i)));
     if (labels)

@@ -42,13 +42,21 @@ struct forecast {
 static int suits_forecast(const unroll_dataset *data, char why[TASK_WHY])
 {
     const struct column *number = dataset_column(data, COLUMN_NUMBERS, NULL);
+    int more = -1;
+    char others[64] = "";
     if (!data->rows_are_steps || number == NULL)
         return 0;
+    for (int i = 0; i < data->columns; i++) more += data->column[i].type == COLUMN_NUMBERS;
+    if (more)
+        snprintf(others, sizeof others, " and %d columns more (`target` takes some)", more);
     if (data->time >= 0)
-        snprintf(why, TASK_WHY, "rows in the order of '%s', numbers in '%s'", data->column[data->time].name,
-                 number->name);
+        snprintf(why, TASK_WHY, "rows in the order of '%s', numbers in '%s'%s", data->column[data->time].name,
+                 number->name, others);
     else
-        snprintf(why, TASK_WHY, "rows of numbers in '%s'", number->name);
+        snprintf(why, TASK_WHY,
+                 "numbers in '%s'%s, rows taken as steps in the order of the file; what follows from the other columns "
+                 "of a row is learned with `task` regress and a `target`",
+                 number->name, others);
     return data->time >= 0 ? SUITS_USUALLY : SUITS_ANY;
 }
 

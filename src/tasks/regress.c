@@ -382,6 +382,7 @@ static void regress_line(const json_t *answer, FILE *file)
 {
     const char *name;
     const json_t *value, *number;
+    sequence_line_group(answer, file);
     json_object_foreach((json_t *)answer, name, value)
     {
         size_t i;

@@ -12,7 +12,7 @@
 
 /* ---- the column that is learned ---- */
 
-static bool is_usual_name(const char *name)
+bool is_usual_name(const char *name)
 {
     static const char *const names[] = {"label", "labels", "class", "target", "tag", "tags", "category", "y"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -288,6 +288,13 @@ unroll_status sequence_give(const struct sequence_part *p, size_t sequence, json
         json_object_set_new(answer, "group", json_string(dataset_group(data, sequence)));
     }
     return answer_give(answer, take, arg);
+}
+
+void sequence_line_group(const json_t *answer, FILE *file)
+{
+    const json_t *group = json_object_get(answer, "group");
+    if (group)
+        fprintf(file, "%s\t", json_string_value(group));
 }
 
 bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found)

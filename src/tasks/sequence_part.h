@@ -19,6 +19,7 @@ unroll_status target_find(const unroll_dataset *data, const char *task, const ch
                           is_target *fits, const struct column **target);
 /* The same without a sentence; NULL: there is none. */
 const struct column *target_of(const unroll_dataset *data, is_target *fits);
+bool is_usual_name(const char *name); /* of a target: "label", "y", .. */
 
 /* A category of each step that is the same at all steps of each of several sequences. */
 bool is_constant(const unroll_dataset *data, const struct column *column);
@@ -81,6 +82,8 @@ bool sequence_row(const struct sequence_part *p, const struct batch_place *place
 /* answer_give of an answer with "group_name" and "group", of data whose rows are divided by a column. */
 unroll_status sequence_give(const struct sequence_part *p, size_t sequence, json_t *answer, answer_taker *take,
                             void *arg);
+/* "GROUP<TAB>" of such an answer: rows that are divided come group by group. */
+void sequence_line_group(const json_t *answer, FILE *file);
 /* All of a batch but its targets. */
 void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch);
 

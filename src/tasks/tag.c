@@ -54,6 +54,9 @@ static int suits_tag(const unroll_dataset *data, char why[TASK_WHY])
     const struct column *target = target_of(data, is_tag), *words = target ? words_of(data, target) : NULL;
     if (target == NULL || data->columns < 2)
         return 0;
+    /* A category among numbers, as the wind in a table of weather, is rather read than learned. */
+    if (!words && !is_usual_name(target->name) && dataset_column(data, COLUMN_NUMBERS, NULL))
+        return 0;
     if (words)
         snprintf(why, TASK_WHY, "words in '%s', a tag for each in '%s'", words->name, target->name);
     else
@@ -379,6 +382,7 @@ static void tag_line(const json_t *answer, FILE *file)
     const json_t *words = json_object_get(answer, "words"), *tags = json_object_get(answer, "tags");
     for (size_t i = 0; i < json_array_size(tags); i++) {
         const char *word = json_string_value(json_array_get(words, i));
+        sequence_line_group(answer, file);
         fprintf(file, "%s%s%s\n", word ? word : "", words ? "\t" : "", json_string_value(json_array_get(tags, i)));
     }
     if (words)

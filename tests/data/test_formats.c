@@ -123,6 +123,11 @@ static const struct text_case text_cases[] = {
     {"p.ts", "", "@problemName p\n@dimensions 0\n@data\n", "!line 2: @dimensions is no whole number"},
     {"p.ts", "", "@problemName p\n@dimensions 99999999999999999999\n@data\n", "!@dimensions is no whole number"},
 
+    {"s.txt", "", "1 5 9\n1 2\n\n-\n4\n1 7\n2\n2 3\n8 9\n", "sets: [1+5+9, 1+2]; [, 4, 1+7, 2, 2+3, 8+9]"},
+    {"s.txt", "", "1 5\n1 2\n3 4\n4 5\n1 7\n2 6\n2 3\n8 9\n",
+     "text: [1 5\n1 2\n3 4\n4 5\n1 7\n2 6\n2 3\n8 9\n]"}, /* as many in each: a text */
+    {"s.txt", "", "1 5 9\n1 2\n4\n1 7\n2\n3 2\n8 9\n4\n5\n", "text: [1 5 9\n1 2\n4\n1 7\n2\n3 2\n8 9\n4\n5\n]"},
+
     {"G_TRAIN.tsv", "", "1\t0.5\t-1\n2\t3\t4e-1\n", "label x: 1 [0.5, -1]; 2 [3, 0.4]"},
     {"G_TEST.txt", "", "  1.0000000e+00  5.0e-01  2\n 2.0e+00 3 4 \n", "label x: 1 [0.5, 2]; 2 [3, 4]"},
     {"g_test.csv", "", "-1,1,NaN,3,NaN,NaN\n1,2\n", "label x: -1 [1, ?, 3]; 1 [2]"},

@@ -324,6 +324,44 @@ static void check_no_memory(const char *name, const char *bytes, const char *opt
     CHECK(memory_live() == live, "%s", name);
 }
 
+/* ---- which task ---- */
+
+/* Many rows of a table, `%d` the number of each, and others of its tenth. */
+static void check_guess(const char *header, const char *row, const char *task, const char *why, const char *note)
+{
+    static char table[1 << 15];
+    unroll_dataset *data = NULL;
+    const char *reason = "";
+    int at = snprintf(table, sizeof table, "%s\n", header);
+    for (int i = 0; i < 60; i++) {
+        for (const char *c = row; *c; c++)
+            at += *c == 'N'   ? snprintf(table + at, sizeof table - (size_t)at, "%d", i)
+                  : *c == 'K' ? snprintf(table + at, sizeof table - (size_t)at, "%d", i / 10)
+                  : *c == 'C' ? snprintf(table + at, sizeof table - (size_t)at, "%s", (i * i) % 3 ? "NW" : "SE")
+                              : snprintf(table + at, sizeof table - (size_t)at, "%c", *c);
+        table[at++] = '\n';
+    }
+    if (!MUST(dataset_parse(table, (size_t)at, "a.csv", NULL, NULL, NULL, &data)))
+        return;
+    const char *found = unroll_task_suggest(data, &reason);
+    CHECK(found && strcmp(found, task) == 0 && strstr(reason, why), "'%s' is guessed as %s: %s", header, found, reason);
+    CHECK(strstr(data->notes, note), "'%s' of '%s'", note, data->notes);
+    unroll_dataset_free(data);
+}
+
+static void test_guesses(void)
+{
+    check_guess("year,month,hour,pm,cbwd", "2010,K,N,7.N,C", "forecast", "in the order of the file", "");
+    check_guess("a,b,price", "K,N,N.5", "forecast", "`task` regress", "");
+    check_guess("a,b,label", "K,N,C", "tag", "'label'", "");
+    check_guess("a,b,y", "K,N,N.5", "regress", "'y'", "");
+    check_guess("store,sales", "K,N.5", "forecast", "'store'",
+                "the values of 'store' recur: if they name series, `group` store");
+    check_guess("user_id,sales", "K,N.5", "forecast", "'user_id'", "`group` user_id reads each as one");
+    check_guess("device,load", "C,N.5", "forecast", "'load'", "`group` device");
+    check_guess("id,load", "N,N.5", "forecast", "'load'", "its numbers only name the rows");
+}
+
 #define CHECK_ROWS(rows) \
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i])
 
@@ -337,6 +375,7 @@ int main(void)
         CHECK_ROWS(csv);
         CHECK_ROWS(series);
         test_schemas();
+        test_guesses();
         if (library_find(LIBRARY_ARCHIVE, path))
             test_packed();
         else
