@@ -78,7 +78,7 @@ typedef struct unroll_input {
 /* A stack, layers of one cell and perhaps a linear head: the short way to write a network. Begin with the default. */
 typedef struct unroll_spec {
     size_t size;      /* sizeof(unroll_spec) */
-    const char *cell; /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru" */
+    const char *cell; /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru", .. (unroll_cell_name) */
     int layers;       /* 1 .. 64 */
     int hidden;       /* units of a layer and direction */
     int bidirectional;

@@ -26,6 +26,9 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 GATES = {"rnn": 1, "rnn-relu": 1, "lstm": 4, "gru": 3, "gru-before": 3}
+
+# Cells whose gates multiply no state by a matrix: gates of x, and weights unit by unit.
+DIAGONAL = {"mingru": (2, 0), "minlstm": (3, 0), "sru": (4, 2), "indrnn": (1, 1), "paragru": (3, 3), "paralstm": (3, 5)}
 IGNORED_TARGET = -1
 
 # relu and clipping have kinks. Within float32's error of one, a correct program may take the other slope,
@@ -105,11 +108,11 @@ class Case:
 
     @property
     def has_c(self):
-        return self.cell == "lstm"
+        return self.cell in ("lstm", "sru", "paralstm")
 
     @property
     def in_torch(self):
-        return self.cell != "gru-before" and not self.peephole and not self.clip
+        return self.cell != "gru-before" and self.cell not in DIAGONAL and not self.peephole and not self.clip
 
     def as_json(self):
         keys = dataclasses.asdict(self)
@@ -143,9 +146,15 @@ class PlainLoop(nn.Module):
         return [f"_l{layer}", f"_l{layer}_reverse"][:self.case.directions]
 
     def shapes(self, layer):
-        case, rows = self.case, GATES[self.case.cell] * self.case.hidden
-        columns = case.width * case.directions if layer else case.input
+        case = self.case
+        gates, vectors = DIAGONAL.get(case.cell) or (GATES[case.cell], 0)
+        rows, columns = gates * case.hidden, case.width * case.directions if layer else case.input
         yield "weight_ih", (rows, columns)
+        if case.cell in DIAGONAL:
+            yield "bias_ih", (rows,)
+            if vectors:
+                yield "weight_vector", (vectors, case.hidden)
+            return
         yield "weight_hh", (rows, case.width)
         if case.bias:
             yield "bias_ih", (rows,)
@@ -182,8 +191,10 @@ class PlainLoop(nn.Module):
 
     def step(self, x, h, c, suffix):
         weight = {name: getattr(self, name + suffix, None) for name in
-                  ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr", "weight_peephole")}
+                  ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr", "weight_peephole", "weight_vector")}
         from_x = F.linear(x, weight["weight_ih"], weight["bias_ih"])
+        if self.case.cell in DIAGONAL:
+            return self.diagonal(from_x.chunk(DIAGONAL[self.case.cell][0], 1), h, c, weight["weight_vector"])
         from_h = F.linear(h, weight["weight_hh"], weight["bias_hh"])
         if self.case.cell == "lstm":
             return self.lstm(from_x + from_h, c, weight)
@@ -224,6 +235,27 @@ class PlainLoop(nn.Module):
         bias = weight["bias_hh"][-self.case.hidden:] if self.case.bias else None
         n = self.activate(torch.tanh, x_n + F.linear(r * h, weight["weight_hh"][-self.case.hidden:], bias))
         return (1 - z) * n + z * h
+
+    def diagonal(self, gates, h, c, v):
+        """Each as its paper has it; the comments of src/cells name them."""
+        if self.case.cell == "mingru":
+            z, n = torch.sigmoid(gates[0]), gates[1]
+            return (1 - z) * h + z * n, c
+        if self.case.cell == "minlstm":
+            f, i = torch.sigmoid(gates[0]), torch.sigmoid(gates[1])
+            return f / (f + i) * h + i / (f + i) * gates[2], c
+        if self.case.cell == "sru":
+            f, r = torch.sigmoid(gates[0] + v[0] * c), torch.sigmoid(gates[1] + v[1] * c)
+            c = f * c + (1 - f) * gates[2]
+            return r * c + (1 - r) * gates[3], c
+        if self.case.cell == "indrnn":
+            return self.activate(torch.relu, gates[0] + v[0] * h), c
+        if self.case.cell == "paragru":
+            r, z = torch.sigmoid(gates[0] + v[0] * h), torch.sigmoid(gates[1] + v[1] * h)
+            return (1 - z) * h + z * torch.tanh(gates[2] + v[2] * (r * h)), c
+        f, g = torch.sigmoid(gates[0] + v[0] * h + v[3] * c), torch.tanh(gates[1] + v[1] * h)
+        c = f * c + (1 - f) * g
+        return torch.sigmoid(gates[2] + v[2] * h + v[4] * c) * torch.tanh(c), c
 
     def activate(self, function, a):
         if self.case.clip:
@@ -472,6 +504,12 @@ def option_cases():
     yield Case("gru-before-h20", "gru-before", input=9, hidden=20, ragged=True)
 
 
+def diagonal_cases():
+    for cell in DIAGONAL:
+        yield Case(f"{cell}-l1-uni-full", cell, input=3, hidden=20)
+        yield Case(f"{cell}-l2-bi-ragged", cell, 2, True, B=4, ragged=True, empty_row=True)
+
+
 def model_cases():
     language = {"hidden": 16, "layers": 2, "vocab": 11, "outputs": 11, "loss": "xent"}
     yield Case("language-untied", "lstm", input=8, ragged=True, **language)
@@ -506,8 +544,8 @@ def main():
     torch.set_num_threads(1)    # one order of sums
     torch.set_default_dtype(torch.float64)
     out.mkdir(parents=True, exist_ok=True)
-    for case in itertools.chain(product_cases(), shape_cases(), option_cases(), model_cases(),
-                                pool_cases()):
+    for case in itertools.chain(product_cases(), shape_cases(), option_cases(), diagonal_cases(),
+                                model_cases(), pool_cases()):
         path = out / f"{case.name}.safetensors"
         save_file(make(case), path, metadata={"case": case.as_json()})
         path.chmod(0o644)       # save_file leaves it readable by its owner alone

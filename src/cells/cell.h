@@ -39,6 +39,7 @@ struct cell_declaration {
     bool chooses;                                    /* functions of the user's choice, clipped or not */
     bool projects;                                   /* h may be projected: nothing reads it unit by unit */
     bool couples;                                    /* if it chooses: the forget gate may be 1 - the input gate */
+    bool peepholes;                                  /* its vectors are an option; other cells always have theirs */
     int activations;                                 /* how many it has: of gates, candidate, output */
     enum activation_kind function[CELL_ACTIVATIONS]; /* its own, of which the user may choose others */
     struct cell_foreign foreign;

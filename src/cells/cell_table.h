@@ -9,6 +9,11 @@
 #include "cells/gru_before.h"
 #include "cells/rnn.h"
 #include "cells/mingru.h"
+#include "cells/minlstm.h"
+#include "cells/sru.h"
+#include "cells/indrnn.h"
+#include "cells/paragru.h"
+#include "cells/paralstm.h"
 #include "cells/variants.h"
 #ifndef CELLS_WITHOUT_CHOICE
 #define CELLS_OF_CHOICE(NAMED)                                                      \
@@ -22,5 +27,6 @@
     NAMED(lstm) NAMED(lstm_peephole) NAMED(lstm_clip) NAMED(lstm_peephole_clip)     \
     NAMED(gru) NAMED(gru_before)                                                    \
     NAMED(rnn) NAMED(rnn_relu)                                                      \
-    NAMED(mingru)                                                                   \
+    NAMED(mingru) NAMED(minlstm)                                                    \
+    NAMED(sru) NAMED(indrnn) NAMED(paragru) NAMED(paralstm)                         \
     CELLS_OF_CHOICE(NAMED)

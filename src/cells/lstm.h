@@ -16,7 +16,7 @@
 #define CELL                lstm
 #endif
 #define CELL_CALLED         "lstm"
-#define CELL_FACTS          .projects = true, .couples = true, .activations = 3,                              \
+#define CELL_FACTS          .projects = true, .couples = true, .peepholes = HAS_PEEPHOLES, .activations = 3,  \
                             .function = { ACTIVATION_SIGMOID, ACTIVATION_TANH, ACTIVATION_TANH },           \
                             .foreign = { .name = "LSTM", .in_torch = true, .onnx_gates = { 0, 2, 3, 1 },    \
                                          .onnx_vectors = { 0, 2, 1 }, .keras_gates = { 0, 1, 2, 3 },        \
@@ -24,8 +24,10 @@
 #ifdef LSTM_PEEPHOLE
 #define VECTORS(VECTOR)     VECTOR(p_i) VECTOR(p_f) VECTOR(p_o)
 #define PEEP(sum, p, c)     v_fma(v->vector.p, c, sum)
+#define HAS_PEEPHOLES       true
 #else
 #define PEEP(sum, p, c)     (sum)
+#define HAS_PEEPHOLES       false
 #endif
 #ifdef CELL_CLIPS
 #define OPTIONS(OPTION)     OPTION(clip)
@@ -81,3 +83,4 @@ BACKWARD(v, d)
 #include "cells/cell_end.h"
 #undef LSTM_PEEPHOLE
 #undef PEEP
+#undef HAS_PEEPHOLES

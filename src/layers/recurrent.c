@@ -59,7 +59,7 @@ static void describe_recurrent(const struct layer *l, unroll_layer *layer)
     layer->input_forget = l->options.input_forget;
     layer->activations = activations_for_users(l->cell, &l->options);
     layer->projection = (int)l->projection;
-    layer->peephole = l->cell->vectors > 0;
+    layer->peephole = l->cell->peepholes;
     layer->clip = l->options.clip;
 }
 

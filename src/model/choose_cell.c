@@ -132,7 +132,7 @@ const char *cell_with_own_activations(const struct cell_declaration *cell, const
 static bool computes(const struct cell_declaration *cell, const struct cell_declaration *named, bool peephole,
                      const struct cell_options *o)
 {
-    if (strcmp(cell->formula, named->formula) || (cell->vectors > 0) != peephole)
+    if (strcmp(cell->formula, named->formula) || cell->peepholes != peephole)
         return false;
     if (cell->chooses)
         return cell->couples || !o->input_forget;
@@ -144,7 +144,7 @@ static unroll_status refuse_option(const struct cell_declaration *named, bool pe
     const char *option = peephole ? "peepholes" : o->input_forget ? "coupled gates" : "clip", *other = "none";
     for (int i = 0; cells_scalar[i]; i++) {
         const struct cell_declaration *cell = cells_scalar[i]->declaration;
-        if (peephole ? cell->vectors > 0 : o->input_forget ? cell->couples : cell->options > 0 || cell->chooses) {
+        if (peephole ? cell->peepholes : o->input_forget ? cell->couples : cell->options > 0 || cell->chooses) {
             other = cell->called;
             break;
         }

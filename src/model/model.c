@@ -43,18 +43,18 @@ static void name_parameter(const struct unroll_model *m, struct parameter *q)
 {
     static const char *const names[] = {
         [PARAM_EMBEDDING] = "weight", [PARAM_W_IH] = "weight_ih", [PARAM_W_HH] = "weight_hh",
-        [PARAM_B_IH] = "bias_ih",     [PARAM_B_HH] = "bias_hh",   [PARAM_VECTOR] = "weight_peephole",
+        [PARAM_B_IH] = "bias_ih",     [PARAM_B_HH] = "bias_hh",   [PARAM_VECTOR] = "weight_vector",
         [PARAM_W_HR] = "weight_hr",   [PARAM_W_DENSE] = "weight", [PARAM_B_DENSE] = "bias",
     };
     const bool of_cell = q->role >= PARAM_W_IH && q->role <= PARAM_W_HR, of_column = q->role == PARAM_EMBEDDING;
     const struct layer *l = &m->layer[of_column ? 0 : q->layer];
+    const char *name = q->role == PARAM_VECTOR && l->cell->peepholes ? "weight_peephole" : names[q->role];
     if (of_column && m->n_inputs > 1)
-        snprintf(q->name, sizeof q->name, "%s.%s.%s", m->embedding, m->inputs[q->layer].name, names[q->role]);
+        snprintf(q->name, sizeof q->name, "%s.%s.%s", m->embedding, m->inputs[q->layer].name, name);
     else if (!of_cell)
-        snprintf(q->name, sizeof q->name, "%s.%s", of_column ? m->embedding : l->name, names[q->role]);
+        snprintf(q->name, sizeof q->name, "%s.%s", of_column ? m->embedding : l->name, name);
     else
-        snprintf(q->name, sizeof q->name, "%s.%s_l%d%s", l->name, names[q->role], l->level,
-                 q->direction ? "_reverse" : "");
+        snprintf(q->name, sizeof q->name, "%s.%s_l%d%s", l->name, name, l->level, q->direction ? "_reverse" : "");
 }
 
 void model_add_parameter(struct unroll_model *m, enum parameter_role role, int layer, int direction, int rank,

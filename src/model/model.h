@@ -50,7 +50,7 @@ enum parameter_role {
     PARAM_W_HH,      /* [G', U, K] rows of U for those that see h or the link */
     PARAM_B_IH,      /* [G, U] */
     PARAM_B_HH,      /* [G', U] */
-    PARAM_VECTOR,    /* [V, U] peepholes */
+    PARAM_VECTOR,    /* [V, U] weights unit by unit, as peepholes are */
     PARAM_W_HR,      /* [P, U] projection */
     PARAM_W_DENSE,   /* [N, K] */
     PARAM_B_DENSE,   /* [N] */

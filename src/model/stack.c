@@ -202,7 +202,7 @@ int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
                           .hidden = (int)first->hidden,
                           .bidirectional = first->directions == 2,
                           .projection = (int)first->projection,
-                          .peephole = first->cell->vectors > 0,
+                          .peephole = first->cell->peepholes,
                           .clip = first->options.clip,
                           .bias = first->bias,
                           .dropout = first->dropout,

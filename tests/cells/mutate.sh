@@ -3,7 +3,7 @@
 # breaks a declaration; the compiler must refuse it. All cells take minutes: the usual tests break one.
 # Usage: tests/cells/mutate.sh [CELL...], from the top folder. A broken cell that is noticed has passed.
 cc=${CC:-gcc}
-cells=${*:-lstm gru gru_before rnn rnn_relu mingru}
+cells=${*:-lstm gru gru_before rnn rnn_relu mingru minlstm sru indrnn paragru paralstm}
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT
 flags="-std=c11 -O0 -ffp-contract=off -D_GNU_SOURCE -I$work/src"
