@@ -28,9 +28,10 @@ static unroll_status print_saved(json_t *lines, const char *file)
     return print_json(object);
 }
 
-static unroll_status export(unroll_model *model, const char *file, const unroll_export_config *config)
+static unroll_status export(const struct settings *settings, unroll_model *model, const char *file,
+                            const unroll_export_config *config)
 {
-    TRY(complain_library(unroll_model_in_units(model)));
+    TRY(network_in_units(settings, model));
     TRY(complain_library(unroll_export(model, file, config)));
     if (config->json)
         return print_saved(config->arg, file);
@@ -56,7 +57,7 @@ unroll_status cmd_export(struct settings *settings)
     config.rows = integers_of(settings, OPTION_PROGRAM)[1];
     config.report = take_line;
     config.arg = config.json ? json_array() : NULL;
-    unroll_status status = export(model, file, &config);
+    unroll_status status = export(settings, model, file, &config);
     json_decref(config.arg);
     unroll_model_free(model);
     return status;

@@ -12,6 +12,7 @@
 #include "network.h"
 #include "options.h"
 #include "stepper.h"
+#include "symbols.h"
 #include "unroll_train.h"
 
 struct streamer {
@@ -20,6 +21,7 @@ struct streamer {
     unroll_network network;
     struct network_columns columns; /* of the network, in the order of a frame */
     struct stepper stepper;
+    struct symbols symbols;
     int width; /* of the outputs */
     float *frame, *numbers, *outputs;
     bool raw;       /* outputs as floats, not as lines */
@@ -151,16 +153,6 @@ static size_t read_character(char *to)
     return count;
 }
 
-static int32_t find_symbol(const struct streamer *s, const char *symbol)
-{
-    const char *const *symbols = unroll_model_vocabulary(s->model);
-
-    for (int i = 0; i < s->network.input; i++)
-        if (strcmp(symbols[i], symbol) == 0)
-            return i;
-    return -1;
-}
-
 /* As a field of a line: in quotes, and line ends as \n. */
 static void print_symbol(const char *symbol)
 {
@@ -175,49 +167,69 @@ static void print_symbol(const char *symbol)
     putchar('"');
 }
 
-/* "e",1.072,"n",0.4310: what came, how many nats it cost, what is likeliest next and its probability. */
-static unroll_status write_symbol(struct streamer *s, int32_t token, double nats)
+static int likeliest_of(const struct streamer *s)
 {
-    const char *const *symbols = unroll_model_vocabulary(s->model);
     int likeliest = 0;
-
-    if (s->raw)
-        return write_outputs(s);
     for (int i = 1; i < s->width; i++)
         if (s->outputs[i] > s->outputs[likeliest])
             likeliest = i;
-    print_symbol(symbols[token]);
-    if (s->predicted)
-        printf(",%.4f,", nats);
-    else
-        fputs(",,", stdout);
-    print_symbol(symbols[likeliest]);
+    return likeliest;
+}
+
+/* "e",1.072,"n",0.4310: what came, how many nats it cost, what is likeliest next and its probability; of a classifier
+ * "e","Irish",0.4310: the label of what came so far; of other results "e",0.25,.. */
+static unroll_status write_symbol(struct streamer *s, const char *symbol, double nats)
+{
+    const struct symbols *names = &s->symbols;
+    const bool of_classes = names->predicts || names->labels == s->width;
+    if (s->raw)
+        return write_outputs(s);
+    print_symbol(symbol);
+    if (names->predicts && s->predicted)
+        printf(",%.4f", nats);
+    else if (names->predicts)
+        putchar(',');
+    putchar(',');
+    if (!of_classes)
+        return write_outputs(s);
+    const int likeliest = likeliest_of(s);
+    print_symbol(names->predicts ? names->symbol[likeliest] : names->label[likeliest]);
     printf(",%.4f\n", (double)s->outputs[likeliest]);
     return flush_answer();
 }
 
-static unroll_status answer_character(struct streamer *s, const char *character, int64_t number)
+static unroll_status refuse_character(const struct streamer *s, const char *character, int64_t number)
 {
-    int32_t token = find_symbol(s, character);
-    if (token < 0 && *character == '\0')
+    if (*character == '\0')
         return complain(UNROLL_DATA,
                         "character %lld is a zero byte, so the input is no text; fix: convert it to "
                         "UTF-8, for example with 'iconv -f UTF-16 -t UTF-8'",
                         (long long)number);
-    if (token < 0 && bytes_of((unsigned char)*character) != strlen(character))
+    if (bytes_of((unsigned char)*character) != strlen(character))
         return complain(UNROLL_DATA,
                         "character %lld is not UTF-8: it begins with byte 0x%02x; fix: convert the text, "
                         "for example with 'iconv -f LATIN1 -t UTF-8'",
                         (long long)number, (unsigned)(unsigned char)*character);
-    if (token < 0)
-        return complain(UNROLL_DATA,
-                        "character %lld, '%s', is none of the model's %d tokens; fix: remove or replace "
-                        "it, or train a model on a text that has it",
-                        (long long)number, character, s->network.input);
+    return complain(UNROLL_DATA,
+                    "character %lld, '%s', is none of the model's %d tokens; fix: remove or replace "
+                    "it, or train a model on a text that has it",
+                    (long long)number, character, s->symbols.count);
+}
+
+static unroll_status answer_character(struct streamer *s, const char *character, int64_t number)
+{
+    int32_t token = symbols_find(&s->symbols, character);
+    const bool is_one = *character && bytes_of((unsigned char)*character) == strlen(character);
+    if (token < 0 && *character == '\n' && !s->symbols.predicts) /* a line is a text */
+        return stepper_restart(&s->stepper);
+    if (token < 0 && is_one)
+        token = s->symbols.unknown;
+    if (token < 0 || (token == s->symbols.unknown && !is_one))
+        return refuse_character(s, character, number);
     double nats = s->predicted ? -log((double)s->outputs[token]) : 0;
     TRY(answer(s, &token, NULL));
-    TRY(write_symbol(s, token, nats));
-    s->predicted = true;
+    TRY(write_symbol(s, token == s->symbols.unknown ? character : s->symbols.symbol[token], nats));
+    s->predicted = s->symbols.predicts;
     return UNROLL_OK;
 }
 
@@ -225,9 +237,9 @@ static unroll_status stream_text(struct streamer *s)
 {
     unroll_status status = UNROLL_OK;
     char character[LONGEST_SYMBOL + 1];
-    if (unroll_model_vocabulary(s->model) == NULL || s->width != s->network.input)
+    if (s->symbols.count == 0 || (s->symbols.schema == NULL && !s->symbols.predicts))
         return complain(UNROLL_USAGE, "the model has no vocabulary of a text; fix: --format csv or f32");
-    if (unroll_model_token_kind(s->model) != UNROLL_CHARACTERS)
+    if (!s->symbols.characters)
         return complain(UNROLL_UNSUPPORTED, "words end where the next begins, so they can't be read as they "
                                             "come; fix: --format csv with the words' numbers");
     for (int64_t number = 1; status == UNROLL_OK && !stopped; number++) {
@@ -244,6 +256,7 @@ static unroll_status stream_text(struct streamer *s)
 
 static unroll_status open_stream(struct streamer *s)
 {
+    TRY(symbols_open(s->model, &s->symbols));
     TRY(stepper_open(&s->stepper, s->model, s->settings));
     unroll_model_network(s->model, &s->network);
     s->width = s->stepper.width;
@@ -260,7 +273,7 @@ static unroll_status open_stream(struct streamer *s)
 static unroll_status run(struct streamer *s)
 {
     const char *format = text_of(s->settings, OPTION_FORMAT);
-    bool of_text = unroll_model_vocabulary(s->model) && unroll_model_token_kind(s->model) == UNROLL_CHARACTERS;
+    bool of_text = s->symbols.count && s->symbols.characters;
     s->raw = strcmp(text_of(s->settings, OPTION_WRITE), "f32") == 0;
     if (format == NULL)
         format = of_text ? "text" : "csv";
@@ -277,7 +290,7 @@ unroll_status cmd_stream(struct settings *settings)
 {
     struct streamer s = {.settings = settings};
     TRY(network_open(settings, &s.model));
-    unroll_status status = complain_library(unroll_model_in_units(s.model));
+    unroll_status status = network_in_units(settings, s.model);
     if (status == UNROLL_OK)
         status = open_stream(&s);
     if (status == UNROLL_OK)
@@ -285,6 +298,7 @@ unroll_status cmd_stream(struct settings *settings)
     free(s.outputs);
     free(s.numbers);
     free(s.frame);
+    symbols_close(&s.symbols);
     stepper_close(&s.stepper);
     unroll_model_free(s.model);
     return status;

@@ -156,3 +156,16 @@ unroll_status network_open_for(const struct settings *s, const char *target, unr
         TRY(output_spares(target, last)); /* of a run whose newest checkpoint is read */
     return complain_library(unroll_model_load(file, model));
 }
+
+unroll_status network_in_units(const struct settings *s, unroll_model *model)
+{
+    const bool had_schema = unroll_model_schema(model) != NULL;
+    TRY(complain_library(unroll_model_in_units(model, text_of(s, OPTION_SERIES))));
+    const bool of_series = had_schema && unroll_model_schema(model) == NULL;
+    if (of_series && strcmp(text_of(s, OPTION_DTYPE), "fp32") != 0)
+        return complain(UNROLL_UNSUPPORTED,
+                        "a forecast reads differences of numbers as the data have them, which weights in %s do not "
+                        "keep; fix: leave --dtype out",
+                        text_of(s, OPTION_DTYPE));
+    return UNROLL_OK;
+}

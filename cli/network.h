@@ -44,5 +44,7 @@ const char *metric_text(const unroll_metric *metric, char text[NUMBER_TEXT]);
 unroll_status network_open(const struct settings *settings, unroll_model **model);
 /* The same, if what will be written to `target` is not the file of the model; NULL: nothing is written. */
 unroll_status network_open_for(const struct settings *settings, const char *target, unroll_model **model);
+/* What streams and exports read and answer is in the units of the data; of forecasts --series says which. */
+unroll_status network_in_units(const struct settings *settings, unroll_model *model);
 
 #endif

@@ -173,7 +173,12 @@ OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav n
 OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fallback = "csv", .group = "Streaming",
        .scope = CALL, .commands = IN(STREAM),
        .doc = "what is written for each frame: csv: a line; f32: the outputs as raw floats. Of text a line is the "
-              "character, the nats it cost, the likeliest next one and its probability")
+              "character, the nats it cost, the likeliest next one and its probability; of a classifier, whose texts "
+              "are lines, the character, the label of what came so far and its probability")
+OPTION(SERIES, "series", TEXT, .argument = "NAME", .group = "Streaming", .scope = CALL,
+       .commands = IN(STREAM) | IN(EXPORT),
+       .doc = "of a forecast of several series, the one whose scale numbers and answers have: a target; of groups "
+              "GROUP, or GROUP:TARGET")
 
 /* ---- models of other tools ---- */
 OPTION(TO, "to", CHOICE, .argument = "FORMAT", .choices = export_names, .group = "Format", .scope = CALL,

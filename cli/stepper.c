@@ -73,3 +73,11 @@ unroll_status stepper_step(struct stepper *s, const int32_t *tokens, const float
     TRY(unroll_forward(s->session, &batch));
     return unroll_read(s->session, s->output, outputs, (size_t)s->width);
 }
+
+unroll_status stepper_restart(struct stepper *s)
+{
+    if (s->stream)
+        return complain_library(unroll_stream_reset(s->stream, -1));
+    return complain(UNROLL_UNSUPPORTED, "texts begin anew on the processor alone; fix: leave --device out, or give one "
+                                        "text without line ends");
+}

@@ -19,5 +19,7 @@ void stepper_close(struct stepper *);
 
 /* One row: its tokens' ids and its numbers, NULL where the model has none. */
 unroll_status stepper_step(struct stepper *, const int32_t *tokens, const float *numbers, float *outputs);
+/* The states begin anew: what comes is another sequence. Prints what is wrong. */
+unroll_status stepper_restart(struct stepper *);
 
 #endif

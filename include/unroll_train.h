@@ -341,8 +341,11 @@ UNROLL_API unroll_status unroll_model_set_schema(unroll_model *model, const char
 
 /* The scales that the model's schema keeps become a part of its weights, for what knows no schema (streams, exports):
  * inputs are numbers as the data have them, answers of a regression in the target's unit, to the last bits of a float.
- * Of models of forecasts, and without scales, nothing changes. UNROLL_USAGE while the model has sessions. */
-UNROLL_API unroll_status unroll_model_in_units(unroll_model *model);
+ * Of the task forecast or anomaly the model is one of a series from then on, and keeps no schema: its step reads the
+ * numbers of a period, [masks,] those of the other columns (docs/tasks.md), and answers what comes then. series: which,
+ * "load", of groups "north" or "north:load"; NULL: the only one. Without scales nothing changes. UNROLL_USAGE while the
+ * model has sessions, and without the series where there are several. */
+UNROLL_API unroll_status unroll_model_in_units(unroll_model *model, const char *series);
 
 /* The first weights of a model are another's (fine-tuning): parameters of the same name and shape, and what belongs to
  * tokens by what these are; all else stays as it is, a head of other width say. report gets a line or two about it; or

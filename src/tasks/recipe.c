@@ -10,7 +10,6 @@
 #include "base/memory.h"
 
 enum { MAX_CATEGORIES = 32, MAX_INPUTS = 1 << 14, DEFAULT_PATCHES = 14, SHORT_PATCH = 8, LONG_PATCH = 48, PATCH = 24 };
-enum { LEVEL_LIMIT = 4 }; /* standard deviations: a trend leads far from what was trained on */
 
 void recipe_end(struct recipe *recipe)
 {
@@ -380,7 +379,7 @@ static json_t *scale_to_json(const struct scale *scale)
     return json_pack("[f, f, f]", scale->mean, scale->deviation, scale->naive);
 }
 
-static struct scale scale_from_json(const json_t *json)
+struct scale scale_from_json(const json_t *json)
 {
     return (struct scale){json_number_value(json_array_get(json, 0)), json_number_value(json_array_get(json, 1)),
                           json_number_value(json_array_get(json, 2))};
@@ -583,7 +582,7 @@ static void write_step(const struct recipe *recipe, const struct window *window,
             to[patch + 2 + k] = isnan(number);
     }
     to[patch] = or_zero(base - before);
-    to[patch + 1] = (float)fmax(-LEVEL_LIMIT, fmin(LEVEL_LIMIT, base));
+    to[patch + 1] = (float)fmax(-RECIPE_LEVEL_LIMIT, fmin(RECIPE_LEVEL_LIMIT, base));
     write_others(recipe, window->sequence, step, to + patch + 2 + (recipe->masks ? patch : 0));
 }
 

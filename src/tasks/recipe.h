@@ -11,6 +11,7 @@
 #include "tasks/series.h"
 
 enum { RECIPE_NAME = 96 };
+enum { RECIPE_LEVEL_LIMIT = 4 }; /* standard deviations: a trend leads far from what was trained on */
 
 struct scale {
     double mean, deviation;
@@ -62,6 +63,7 @@ unroll_status recipe_measure(const struct task_request *request, const struct re
                              struct recipe *recipe);
 void recipe_end(struct recipe *recipe);
 
+struct scale scale_from_json(const json_t *json);
 json_t *recipe_to_json(const struct recipe *recipe);
 /* Of what a model keeps, for data that it reads. */
 unroll_status recipe_from_json(const json_t *json, const unroll_dataset *data, struct recipe *recipe);

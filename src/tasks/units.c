@@ -1,15 +1,14 @@
 /* The scales of the data as a part of the weights, for what reads no schema: streams, exported programs. The first
  * layers take x = (number - shift) scale in: W' = W scale, b' = b - sum W scale shift; the head of a regression gives z
- * deviation
- * + mean. Computed in double, rounded once: results differ in their last bits. The schema says so, too, so that the
- * model answers data as before. Not of forecasts and anomalies, whose numbers are scaled by what was read last. */
+ * deviation + mean. Computed in double, rounded once: results differ in their last bits. The schema says so, too, so
+ * that the model answers data as before. Not of forecasts and anomalies, which units_series.c has. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/memory.h"
 #include "model/model.h"
-#include "unroll_train.h"
+#include "tasks/units.h"
 
 struct scales {
     double *shift, *scale; /* [numbers] of the numbers of a step, masks among them */
@@ -123,24 +122,34 @@ static unroll_status fold(unroll_model *model, json_t *task)
     return mean ? fold_output(model, mean, json_object_get(task, "deviation")) : UNROLL_OK;
 }
 
-unroll_status unroll_model_in_units(unroll_model *model)
+/* Schemas with inputs [..] have scales of columns, those with channels a recipe. */
+static unroll_status into_weights(unroll_model *model, json_t *schema, const char *series)
+{
+    json_t *task = json_object_get(schema, "task");
+    if (json_is_array(json_object_get(task, "channels")))
+        return series_in_units(model, task, series);
+    if (series)
+        return fail(UNROLL_USAGE, "the model forecasts no series: there is none to choose; fix: leave `series` out");
+    if (!json_is_array(json_object_get(task, "inputs")))
+        return UNROLL_OK; /* the data have no such scales */
+    TRY(fold(model, task));
+    char *text = json_dumps(schema, JSON_COMPACT);
+    unroll_status status = text ? model_set_schema(model, text) : fail(UNROLL_RESOURCE, "no memory for a schema");
+    free(text);
+    return status;
+}
+
+unroll_status unroll_model_in_units(unroll_model *model, const char *series)
 {
     json_t *schema;
     if (model->shared)
         return fail(UNROLL_USAGE, "the model has sessions, which keep its weights; fix: free them first");
+    if (model->schema == NULL && series)
+        return fail(UNROLL_USAGE, "the model forecasts no series: there is none to choose; fix: leave `series` out");
     if (model->schema == NULL)
         return UNROLL_OK;
     TRY(parse_json(model->schema, strlen(model->schema), where, &schema));
-    json_t *task = json_object_get(schema, "task");
-    if (!json_is_array(json_object_get(task, "inputs"))) { /* the data have no such scales */
-        json_decref(schema);
-        return UNROLL_OK;
-    }
-    unroll_status status = fold(model, task);
-    char *text = status == UNROLL_OK ? json_dumps(schema, JSON_COMPACT) : NULL;
-    if (status == UNROLL_OK)
-        status = text ? model_set_schema(model, text) : fail(UNROLL_RESOURCE, "no memory for a schema");
-    free(text);
+    unroll_status status = into_weights(model, schema, series);
     json_decref(schema);
     return status;
 }

@@ -119,6 +119,33 @@ sed 1d units.csv | cut -d, -f1,2 | unroll stream units > streamed 2> message
 holds "streams are in units" awk 'NR == FNR { y[NR] = $1; next } { n++; d = $1 - y[FNR]; if (d * d > 1) exit 1 }
     END { exit n != 300 }' output streamed
 
+# Of forecasts a step reads a period; one model has the scale of one series. Exported C gives the same.
+awk 'BEGIN { srand(3); print "store,load"; for (s = 0; s < 2; s++) for (i = 0; i < 300; i++)
+    printf "%s,%.3f\n", s ? "south" : "north", (s ? 30 : 3000) * (1 + sin(i * 6.2831853 / 12) / 20 + rand() / 100) }' > stores.csv
+quietly train stores.csv --task forecast --group store --season 12 --horizon 4 --loss huber --steps 40 --hidden 8 --val 0 --out stores
+unroll predict stores stores.csv > output 2> message
+awk -F, '/south/ { row[n++] = $2 } END { for (i = n % 12; i < n; i++) printf "%s%s", row[i], (i - n % 12) % 12 == 11 ? "\n" : "," }' stores.csv |
+    tail -n 12 > frames
+holds "a period of the data" [ "$(awk -F, '{ print NF }' frames | sort -u)" = 12 ]
+unroll stream stores --series south < frames > streamed 2> message
+holds "a forecast's stream is in units" sh -c "awk -F, '/south/ { print \$NF }' output | tail -n 4 | paste -sd, > wanted
+    tail -n 1 streamed | paste -d, wanted - | awk -F, '{ for (i = 1; i <= 4; i++) { d = \$i - \$(i + 4); if (d * d > 1e-6) exit 1 } exit NF != 8 }'"
+refuses "a stream is one series" 2 "--series" stream stores
+refuses "weights too coarse for differences" 4 "leave --dtype out" stream stores --series south --dtype bf16
+holds "a forecast as C" "$binary" export stores --to c99 --series south --prefix south -o south.c
+quietly train stores.csv --task anomaly --group store --season 12 --steps 40 --hidden 8 --val 60 --out odd
+unroll stream odd --series north < frames > streamed 2> message
+holds "anomalies' streams say what comes next" [ "$(grep -c '^[-0-9.e]*$' streamed)" = 12 ]
+
+# A classifier reads the characters of lines, each with its label so far, the last as predict answers.
+awk 'BEGIN { print "text,label"; for (i = 0; i < 200; i++) print "ab" i ",good\ncd" i ",bad" }' > chars.csv
+quietly train chars.csv --tokens chars --streaming --steps 30 --hidden 8 --val 0 --out chars
+printf 'ab7\nQd12\n' | unroll stream chars > streamed 2> message
+printf 'text,label\nab7,good\nQd12,bad\n' > two.csv
+unroll predict chars two.csv > output 2> message
+holds "a stream of text has labels" [ "$(sed -n '3p;7p' streamed | cut -d, -f2,3 | tr -d '"' | tr , ' ')" = "$(cat output)" ]
+holds "unknown characters are streamed" grep -q '^"Q",' streamed
+
 # ---- from other weights ----
 quietly train rest.csv --init run --steps 2 --val 0 --out tuned
 holds "fine-tuning has its network" sh -c "'$binary' inspect tuned --json 2> message | grep -q '\"parameters\":' && grep -q '\"hidden\": 128' tuned/config.json"
