@@ -107,6 +107,28 @@ static void test_own_numbers(void)
     unroll_model_free(model);
 }
 
+/* What both directions of a last layer write, each its half, is asked of nobody. */
+static void test_outputs_are_no_arguments(void)
+{
+    unroll_model *model = NULL;
+    unroll_spec spec = unroll_spec_default();
+    struct plan_config config = plan_config_default();
+    struct plan *plan;
+    struct translation t;
+    int arguments = 0, results = 0;
+    spec.hidden = 6, spec.input = 3, spec.loss = "none", spec.bidirectional = 1;
+    CHECK(unroll_model_new(&spec, 1, &model) == UNROLL_OK, "%s", unroll_last_error());
+    config.T = 6, config.B = 2, config.mode = MODE_INFER;
+    CHECK(plan_new(model, &config, &plan) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(translate(plan, PHASE_FORWARD, "forward", &t) == UNROLL_OK, "%s", unroll_last_error());
+    for (int i = 0; i < t.argument.count; i++) arguments += plan->buffer[t.argument.buffer[i]].name[0] == 'y';
+    for (int i = 0; i < t.result.count; i++) results += plan->buffer[t.result.buffer[i]].name[0] == 'y';
+    CHECK(arguments == 0 && results == 1, "y is %d arguments and %d results", arguments, results);
+    translation_free(&t);
+    plan_free(plan);
+    unroll_model_free(model);
+}
+
 static void test_text_without_memory(void)
 {
     unroll_model *model = model_new();
@@ -452,6 +474,7 @@ int main(int argc, char **argv)
     snprintf(device_name, sizeof device_name, "xla:%s", argv[1]);
     test_text();
     test_own_numbers();
+    test_outputs_are_no_arguments();
     test_text_without_memory();
     in_child(good, NULL);
     in_child(precisions, NULL);

@@ -87,12 +87,25 @@ static bool is_inside(const struct translation *t, int buffer)
     return t->first == PHASE_FORWARD && t->last >= PHASE_UPDATE && t->plan->buffer[buffer].segment == SEG_GRAD;
 }
 
+/* Outputs that operations of forward write part by part: together they write all. */
+static bool is_output(const struct translation *t, int buffer)
+{
+    const struct plan *p = t->plan;
+    const int use = t->first == PHASE_FORWARD && p->buffer[buffer].segment == SEG_IO
+                        ? first_use(p, t->first, t->last, buffer)
+                        : -1;
+    for (int k = 0; use >= 0 && k < p->op[use].views; k++)
+        if (p->op[use].view[k].buffer == buffer && p->op[use].view[k].access != WRITE)
+            return false;
+    return use >= 0;
+}
+
 /* Activations live from forward to backward; everything else outlives its part. */
 static bool is_argument(const struct translation *t, int buffer)
 {
     const struct plan *p = t->plan;
     if (is_ignored(p, buffer) || is_inside(t, buffer) || !is_read_first(p, t->first, t->last, buffer) ||
-        is_summand(p, t->first, t->last, buffer))
+        is_summand(p, t->first, t->last, buffer) || is_output(t, buffer))
         return false;
     return p->buffer[buffer].segment != SEG_STEP ||
            (t->first == PHASE_BACKWARD && is_written_in(p, PHASE_FORWARD, PHASE_FORWARD, buffer));
