@@ -72,7 +72,7 @@ static int role_of(const char *member, enum part part, bool *are_tokens)
     const char *name = strrchr(member, '/') ? strrchr(member, '/') + 1 : member;
     const char *suffix = part == TEST ? "_test" : "_train";
     size_t length = strlen(name);
-    length -= length > 4 && strcmp(name + length - 4, ".npy") == 0 ? 4 : 0;
+    length -= path_ends_with(name, ".npy") ? 4 : 0;
     for (int i = 0; i <= ROLES; i++) {
         size_t role = strlen(roles[i]);
         if (length < role || strncasecmp(name, roles[i], role) != 0)

@@ -1,14 +1,17 @@
 /* Fuzz target: all readers of data sets. What is accepted has ids of its vocabularies, sequences one after the other,
- * and is the same when it is read again as its schema says. For libFuzzer, or for driver.c without it. */
+ * and is the same when it is read again as its schema says. Inputs that begin with "MEMBERS" are the files of a folder,
+ * or arrays of an npz: they become an archive. For libFuzzer, or for driver.c without it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/json.h"
 #include "data/data_schema.h"
 #include "data/reader_table.h"
 
 /* A name with which the readers that go by names read what looks like theirs. */
-#define NAME "fuzz_TRAIN.tsv"
+static const char *name = "fuzz_TRAIN.tsv";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,7 +44,7 @@ static void check_again(const unroll_dataset *d, const uint8_t *data, size_t siz
     if (schema_of_dataset(d, &schema) != UNROLL_OK || !(json = schema_to_json(schema)))
         abort();
     if (schema_from_json(json, "fuzz", &kept) != UNROLL_OK ||
-        dataset_parse(data, size, NAME, d->reader, "", kept, &again) != UNROLL_OK)
+        dataset_parse(data, size, name, d->reader, "", kept, &again) != UNROLL_OK)
         abort();
     check_dataset(again);
     if (dataset_hash(d, 0) != dataset_hash(again, 0))
@@ -52,10 +55,10 @@ static void check_again(const unroll_dataset *d, const uint8_t *data, size_t siz
     json_decref(json);
 }
 
-static void check_reader(const char *reader, const uint8_t *data, size_t size)
+static void check_reader(const char *reader, const char *options, const uint8_t *data, size_t size)
 {
     unroll_dataset *d;
-    if (dataset_parse(data, size, NAME, reader, "", NULL, &d) != UNROLL_OK) {
+    if (dataset_parse(data, size, name, reader, options, NULL, &d) != UNROLL_OK) {
         if (unroll_last_error()[0] == '\0')
             abort(); /* refused without a sentence */
         return;
@@ -65,13 +68,71 @@ static void check_reader(const char *reader, const uint8_t *data, size_t size)
     unroll_data_free(d);
 }
 
+/* ---- files of a folder ---- */
+
+enum { BLOCK = 512, NAME_OF_TAR = 100, SIZE_AT = 124, SUM_AT = 148, SUM_DIGITS = 8, FILES = 32 };
+
+static const char members_mark[] = "MEMBERS\n";
+
+/* One file: a header with its name, its size and the sum of the header's bytes, and its bytes in whole blocks. */
+static size_t put_member(uint8_t *tar, const uint8_t *path, size_t path_size, const uint8_t *bytes, size_t size)
+{
+    unsigned sum = 0;
+    memset(tar, 0, BLOCK);
+    memcpy(tar, path, path_size < NAME_OF_TAR ? path_size : NAME_OF_TAR - 1);
+    snprintf((char *)tar + NAME_OF_TAR, 8, "0000644");
+    snprintf((char *)tar + SIZE_AT, 12, "%011zo", size);
+    memset(tar + SUM_AT, ' ', SUM_DIGITS);
+    tar[SUM_AT + SUM_DIGITS] = '0';
+    memcpy(tar + 257, "ustar\00000", 8);
+    for (int i = 0; i < BLOCK; i++) sum += tar[i];
+    snprintf((char *)tar + SUM_AT, SUM_DIGITS, "%06o", sum);
+    const size_t padded = (size + BLOCK - 1) / BLOCK * BLOCK;
+    memset(tar + BLOCK, 0, padded);
+    memcpy(tar + BLOCK, bytes, size);
+    return BLOCK + padded;
+}
+
+/* The lines "NAME", two bytes of a length, and so many bytes, again and again, as a tar file. */
+static size_t make_archive(const uint8_t *data, size_t size, uint8_t *tar)
+{
+    const uint8_t *end = data + size, *at = data + strlen(members_mark), *line;
+    size_t used = 0;
+    for (int i = 0; i < FILES && at < end && (line = memchr(at, '\n', (size_t)(end - at))) && end - line > 2; i++) {
+        const size_t wanted = (size_t)get_number(line + 1, 2), left = (size_t)(end - line) - 3;
+        const size_t taken = wanted < left ? wanted : left;
+        if (line > at)
+            used += put_member(tar + used, at, (size_t)(line - at), line + 3, taken);
+        at = line + 3 + taken;
+    }
+    memset(tar + used, 0, 2 * BLOCK);
+    return used + 2 * BLOCK;
+}
+
+static void check_members(const uint8_t *data, size_t size)
+{
+    uint8_t *tar = malloc(size + (2 * FILES + 2) * BLOCK);
+    if (tar == NULL)
+        abort();
+    size = make_archive(data, size, tar);
+    name = "fuzz.tar";
+    check_reader(NULL, "", tar, size);
+    check_reader("npz", "part=train", tar, size); /* else what is read again is the test part */
+    name = "fuzz_TRAIN.tsv";
+    free(tar);
+}
+
 /* With the reader that recognises it, and with another. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *about;
     int readers = 0;
+    if (size > strlen(members_mark) && memcmp(data, members_mark, strlen(members_mark)) == 0) {
+        check_members(data, size);
+        return 0;
+    }
     while (unroll_reader_name(readers, &about)) readers++;
-    check_reader(NULL, data, size);
-    check_reader(unroll_reader_name((int)(size % (size_t)readers), &about), data, size);
+    check_reader(NULL, "", data, size);
+    check_reader(unroll_reader_name((int)(size % (size_t)readers), &about), "", data, size);
     return 0;
 }
