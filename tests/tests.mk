@@ -9,7 +9,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_refusals session/test_fork session/test_ranks \
-    losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_resume train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
+    losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
     train/test_examples train/test_tasks \
     tasks/test_forecast tasks/test_lm tasks/test_anomaly tasks/test_recommend \
     data/test_formats stream/test_stream stream/test_realtime export/test_c99 export/test_integers
@@ -91,7 +91,7 @@ MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch fil
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors losses/test_losses model/test_initial train/test_class_weights \
-          data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_corruption train/test_sample stream/test_stream export/test_integers
+          data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_checkpoint train/test_corruption train/test_sample stream/test_stream export/test_integers
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 # Of those what reads files and takes memory by the caller's numbers: `make test` has time for these.
 QUICK_MEMORY = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
@@ -107,7 +107,7 @@ LONG := long$(subst ,, )
 
 # Needs what `make` needs, no network and no root.
 CHECK_PROGRAMS = base/test_base file/test_safetensors file/test_torch file/test_onnx cells/check_math plan/test_plan \
-    device/test_rnn session/test_session session/test_network train/test_trainer train/test_resume stream/test_stream
+    device/test_rnn session/test_session session/test_network train/test_trainer train/test_checkpoint train/test_resume stream/test_stream
 check:
 	@$(MAKE) -s --no-print-directory -j$$(nproc) all $(CHECK_PROGRAMS:%=$T/%) $T/cases/test_cases
 	@{ $(call LINES,$(CHECK_PROGRAMS)) echo '60 $T/cases/test_cases test tests/cases/short.txt'; \

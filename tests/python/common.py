@@ -37,6 +37,10 @@ def floats(*shape, seed=1):
     return memoryview(flat).cast("B").cast("f", shape)
 
 
+def lengths(*values):
+    return array.array("i", values)
+
+
 def integers(*shape, below, seed=1):
     draw = random.Random(seed)
     count = 1

@@ -91,9 +91,8 @@ static bool is_inside(const struct translation *t, int buffer)
 static bool is_output(const struct translation *t, int buffer)
 {
     const struct plan *p = t->plan;
-    const int use = t->first == PHASE_FORWARD && p->buffer[buffer].segment == SEG_IO
-                        ? first_use(p, t->first, t->last, buffer)
-                        : -1;
+    const int use =
+        t->first == PHASE_FORWARD && p->buffer[buffer].segment == SEG_IO ? first_use(p, t->first, t->last, buffer) : -1;
     for (int k = 0; use >= 0 && k < p->op[use].views; k++)
         if (p->op[use].view[k].buffer == buffer && p->op[use].view[k].access != WRITE)
             return false;
