@@ -6,6 +6,7 @@ extern "C" {
 }
 #include "cells/v/v_f32.h"
 #include "check.h"
+#include "fake_cuda/clock.h"
 #include "fake_cuda/runtime.h"
 #include "rnn_plain.h"
 #include <math.h>
@@ -125,11 +126,10 @@ static struct persistent_args args_of(struct plain &p, const struct tiling &t)
     return a;
 }
 
-static bool run_kernel(const struct test_case &c, struct plain &p, bool backward)
+static bool run_kernel(const struct test_case &c, struct plain &p, bool backward, const struct tiling_device &device,
+                       struct tiling &t)
 {
     struct tiling_problem problem = {};
-    struct tiling t;
-    const struct tiling_device device = small_device(c);
     const char *why;
     char name[64];
     persistent_describe(p.cell->declaration, &problem);
@@ -157,6 +157,12 @@ static bool run_kernel(const struct test_case &c, struct plain &p, bool backward
     free(exchange);
     return CHECK(!wrong, "%s, T = %u, B = %u, U = %u, %u blocks: %s", name, c.T, c.B, c.U, t.cluster,
                  wrong ? wrong : "");
+}
+
+static bool run_small(const struct test_case &c, struct plain &p, bool backward)
+{
+    struct tiling t;
+    return run_kernel(c, p, backward, small_device(c), t);
 }
 
 /* ---- comparing --------------------------------------------------------------------------- */
@@ -215,24 +221,69 @@ static void test(const struct test_case &c)
     struct plain plain = make_plain(c), ours = plain, again = plain;
     plain_forward(plain);
     fake_seed(0);
-    if (!run_kernel(c, ours, false))
+    if (!run_small(c, ours, false))
         return;
     compare_all(c, ours, plain, false);
     fake_seed(random_state | 1);
-    if (run_kernel(c, again, false))
+    if (run_small(c, again, false))
         CHECK(same_bits(ours.g, again.g) && same_bits(ours.y, again.y), "%s %s: another order, other bits", c.cell,
               operand_name(c.operand));
     ours.y = plain.y, ours.s = plain.s, ours.g = plain.g; /* so that errors do not add up */
     again = ours;
     plain_backward(plain);
     fake_seed(0);
-    if (!run_kernel(c, ours, true))
+    if (!run_small(c, ours, true))
         return;
     compare_all(c, ours, plain, true);
     fake_seed(random_state | 2);
-    if (run_kernel(c, again, true))
+    if (run_small(c, again, true))
         CHECK(same_bits(ours.g, again.g) && same_bits(ours.dh0, again.dh0), "%s %s: another order, other bits", c.cell,
               operand_name(c.operand));
+}
+
+/* ---- the clock --------------------------------------------------------------------------- */
+
+static const struct tiling_device h200 = {132, 227 * 1024, 65536, {132, 66, 32, 16, 7}, 1};
+
+struct timed {
+    double step, part[CLOCK_PARTS];
+    struct tiling t;
+};
+
+/* Cycles of a step, all of it and by parts: a longer run's less a shorter one's. */
+static struct timed time_case(struct test_case c, bool backward)
+{
+    enum { SHORT = 2, LONG = 4 };
+    struct timed timed = {};
+    fake_seed(0);
+    fake_clock_on(true);
+    for (uint32_t steps = SHORT; steps <= LONG; steps += LONG - SHORT) {
+        c.T = steps;
+        struct plain p = make_plain(c);
+        if (!run_kernel(c, p, backward, h200, timed.t))
+            break;
+        const int sign = steps == LONG ? 1 : -1;
+        timed.step += sign * fake_clock_longest() / (LONG - SHORT);
+        for (int i = 0; i < CLOCK_PARTS; i++)
+            timed.part[i] += sign * fake_clock_of((enum clock_part)i) / (LONG - SHORT);
+    }
+    fake_clock_on(false);
+    return timed;
+}
+
+static void print_clocks(const struct test_case &c)
+{
+    for (int backward = 0; backward < 2; backward++) {
+        const struct timed f = time_case(c, backward);
+        const double price = f.t.cycles / 4;
+        printf(
+            "%s %s %u rows, %u units, %-8s %s of %u x %u, %u chunks of %u: %5.0f cycles a step (wait %.0f, product %.0f, "
+            "sums %.0f, cell %.0f, send %.0f), the planner's %.0f\n",
+            c.cell, operand_name(c.operand), c.B, c.U, backward ? "backward" : "forward",
+            f.t.algorithm == ALGORITHM_GRID ? "grid" : "cluster", f.t.groups, f.t.members, f.t.chunks, f.t.chunk_rows,
+            f.step, f.part[CLOCK_WAIT], f.part[CLOCK_PRODUCT], f.part[CLOCK_SUMS], f.part[CLOCK_CELL],
+            f.part[CLOCK_SEND], price);
+    }
 }
 
 int main(int count, char **argument)
@@ -259,10 +310,16 @@ int main(int count, char **argument)
         {"lstm", 4, 40, 72, OPERAND_F32, true, true, true, ALGORITHM_GRID, 5, 200000},
         {"lstm", 9, 3, 56, OPERAND_BF16, false, true, true, ALGORITHM_GRID, 7, 200000},
         {"lstm", 3, 6, 128, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 2, 227 * 1024}};
+    static const struct test_case timed[] = {
+        {"lstm", 0, 16, 768, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0},
+        {"lstm", 0, 64, 512, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0}};
     const bool few = count > 1 && strcmp(argument[1], "tiny") == 0;
     for (const struct test_case &c : tiny) test(c);
     for (const struct test_case &c : cases)
         if (!few)
             test(c);
+    for (const struct test_case &c : timed)
+        if (!few)
+            print_clocks(c);
     return check_finish("test_persistent");
 }

@@ -131,6 +131,15 @@ GPU_CODE void wait_at_least(const uint32_t *flag, uint32_t value)
         ;
 }
 
+/* Marks for the clocks of the tests' runtime (fake_cuda/clock.h): nothing here. */
+enum clock_part { CLOCK_SETUP, CLOCK_WAIT, CLOCK_PRODUCT, CLOCK_SUMS, CLOCK_CELL, CLOCK_SEND };
+GPU_CODE void clock_part(enum clock_part) {}
+GPU_CODE void clock_instructions(unsigned) {}
+GPU_CODE void clock_divisions(unsigned) {}
+GPU_CODE void clock_shared(unsigned, unsigned) {}
+GPU_CODE void clock_loads(void) {}
+GPU_CODE void clock_loaded(void) {}
+
 /* Numbers that are used once: they need not stay in the caches. */
 template <typename T> GPU_CODE T load_once(const T *p) { return __ldcs(p); }
 

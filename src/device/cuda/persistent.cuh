@@ -10,6 +10,9 @@
 #define DEVICE_CUDA_PERSISTENT_CUH
 #include "device/cuda/persistent_exchange.cuh"
 
+/* For the clocks: what a thread's warp issues in a round beyond the words that they know, as counted in SASS. */
+enum { INSTRUCTIONS_ROUND = 570 };
+
 /* ---- cells of a thread ------------------------------------------------------------------- */
 
 /* Cell j of a thread is number j * PERSISTENT_THREADS + thread of [row of the chunk][unit of the block]. */
@@ -92,6 +95,7 @@ template <int FIELDS> GPU_CODE struct sums<FIELDS> sums_of(const struct tiling &
     struct sums<FIELDS> s;
 #pragma unroll
     for (int q = 0; q < FIELDS; q++) s.of[q] = at[q * t.units];
+    clock_shared(FIELDS * m.splits, m.splits);
 #pragma unroll 1
     for (uint32_t i = 1; i < m.splits; i++) {
         at += t.chunk_rows * m.sums_row;
@@ -288,6 +292,8 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
     const int next = (PHASE + 1) % C::phases;
     const uint32_t number = sizeof(typename operand_of<O>::number);
     typename C::unit v[TILING_CELLS];
+    clock_part(CLOCK_WAIT);
+    clock_loads();
 #pragma unroll
     for (int j = 0; j < TILING_CELLS; j++) {
         const struct spot p = spot_of(a, s, cells, j, chunk, step);
@@ -300,8 +306,12 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
         wait_for_operand(a, s, chunk, round, PHASE, number);
     if (threadIdx.x == 0 && !last && t.algorithm != ALGORITHM_GRID)
         expect_operand(t, chunk, round + 1, next, number);
+    clock_part(CLOCK_PRODUCT);
     multiply<O>(t, PHASE, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
     __syncthreads();
+    clock_part(CLOCK_CELL);
+    clock_loaded();
+    clock_instructions(INSTRUCTIONS_ROUND);
 #pragma unroll
     for (int j = 0; j < TILING_CELLS; j++) {
         const struct spot p = spot_of(a, s, cells, j, chunk, step);
@@ -313,6 +323,7 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
             stage_at(staged_of<O>(t, next, p), 0, operand_from<C, PHASE>(a, chunk, step, p, v[j]));
     }
     __syncthreads();
+    clock_part(CLOCK_SEND);
     if (!last)
         send_operand(a, s, chunk, round + 1, next, number);
 }
@@ -454,6 +465,8 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
     const uint32_t number = sizeof(typename operand_of<O>::number);
     typename C::unit v[TILING_CELLS];
     float dy[TILING_CELLS];
+    clock_part(CLOCK_WAIT);
+    clock_loads();
 #pragma unroll
     for (int j = 0; j < TILING_CELLS; j++) {
         const struct spot p = spot_of(a, s, cells, j, chunk, step);
@@ -463,9 +476,13 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
         wait_for_operand(a, s, chunk, round, HALF, number);
     if (threadIdx.x == 0 && t.algorithm != ALGORITHM_GRID)
         expect_operand(t, chunk, round + 1, next, number);
+    clock_part(CLOCK_PRODUCT);
     if (round > 0)
         multiply<O>(t, HALF, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
     __syncthreads();
+    clock_part(CLOCK_CELL);
+    clock_loaded();
+    clock_instructions(INSTRUCTIONS_ROUND);
 #pragma unroll
     for (int j = 0; j < TILING_CELLS; j++) {
         const struct spot p = spot_of(a, s, cells, j, chunk, step);
@@ -479,6 +496,7 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
             C::clear_vectors(a, step, p);
     }
     __syncthreads();
+    clock_part(CLOCK_SEND);
     send_operand(a, s, chunk, round + 1, next, number);
 }
 

@@ -121,6 +121,7 @@ GPU_CODE void fetch_operand(const struct persistent_args &a, const struct seat &
     const uint32_t *table = piece_table(t, phase, number), pieces = pieces_of(t, phase, number);
     unsigned char *to = operand_at(t, chunk, round);
     const unsigned char *from = exchanged_at(a, s, chunk, round);
+    clock_divisions(2); /* of multiply */
 #pragma unroll 1
     for (uint32_t rank = threadIdx.x / 32; rank < t.members; rank += TILING_WARPS) {
         const uint32_t beside = (rank - s.rank) * t.units * number; /* the table is of this block's part */
@@ -152,6 +153,7 @@ GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s
     const struct tiling &t = a.tiling;
     const uint32_t pieces = pieces_of(t, phase, number);
     if (t.algorithm != ALGORITHM_GRID) {
+        clock_divisions(2);
         send_to_cluster(t, s, chunk, round, phase, number, threadIdx.x % pieces, threadIdx.x / pieces,
                         PERSISTENT_THREADS / pieces, PERSISTENT_THREADS % pieces);
         return;

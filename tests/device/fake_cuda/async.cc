@@ -11,6 +11,7 @@ struct store {
     thread *by;
     char value[16];
     uint64_t order;
+    double arrives; /* by the clock */
 };
 
 struct copy {
@@ -46,6 +47,7 @@ void fake_copy_async(void *shared, const void *global)
     if ((uintptr_t)global % 16)
         fake_fail("copy_async's source at %p is not aligned to 16 bytes", global);
     thread *t = current();
+    clock_copy();
     copy c = {t, shared, global, t->copy_group};
     if (late())
         copies.push(c);
@@ -66,7 +68,11 @@ void finish_copies(thread *t, int left)
         }
 }
 
-void fake_copy_async_wait(int left) { finish_copies(current(), left); }
+void fake_copy_async_wait(int left)
+{
+    finish_copies(current(), left);
+    clock_copies_done();
+}
 
 /* ---- barriers ---------------------------------------------------------------------------- */
 
@@ -105,6 +111,7 @@ static void settle(fake_block *b, uintptr_t barrier, struct state s)
     run.polls = 0;
     bool ends = s.pending == 0 && s.bytes == 0;
     if (ends) {
+        clock_phase_ends(barrier, s.phase);
         s.phase ^= 1;
         s.pending = s.wanted;
     }
@@ -133,6 +140,7 @@ void fake_mbarrier_arrive(uintptr_t barrier, unsigned bytes)
     if (s.bytes >= 1 << 20)
         fake_fail("a barrier waits for more bytes than it can count (2^20 - 1)");
     saw_before((void *)barrier);
+    clock_arrives(barrier, clock_now());
     settle(b, barrier, s);
 }
 
@@ -150,14 +158,15 @@ void fake_mbarrier_wait(uint64_t *barrier, unsigned parity, const char *file, in
     thread *t = current();
     if (parity > 1)
         fake_fail("waits for parity %u at line %d: 0 or 1", parity, line);
-    if (fake_mbarrier_done(barrier, parity))
-        return;
-    t->mbarrier = barrier;
-    t->parity = parity;
-    t->next = t->block->mbarrier_waiting;
-    t->block->mbarrier_waiting = t;
-    wait_at(parity ? "mbarrier_wait, parity 1" : "mbarrier_wait, parity 0", file, line);
-    sees_after(barrier);
+    if (!fake_mbarrier_done(barrier, parity)) {
+        t->mbarrier = barrier;
+        t->parity = parity;
+        t->next = t->block->mbarrier_waiting;
+        t->block->mbarrier_waiting = t;
+        wait_at(parity ? "mbarrier_wait, parity 1" : "mbarrier_wait, parity 0", file, line);
+        sees_after(barrier);
+    }
+    clock_phase_seen((uintptr_t)barrier, parity);
 }
 
 /* ---- stores that count at a barrier ------------------------------------------------------ */
@@ -191,6 +200,7 @@ static void deliver(store *s)
     tell_write(s, (void *)s->barrier);
     copy_bytes(s->to, s->from ? (const void *)s->from : s->value, s->bytes);
     state.bytes -= (int)s->bytes;
+    clock_arrives(s->barrier, s->arrives);
     settle(s->block, s->barrier, state);
     fake_current = self;
     unused.push(s);
@@ -242,6 +252,7 @@ static void begin_store(store *s, uintptr_t last)
     if (s->block != current()->block && !s->block->cluster->barrier.phase)
         fake_fail("stores into another block before a cluster_sync: it may not have begun");
     s->by = current();
+    s->arrives = clock_send(s->bytes);
     saw_before(&s->order);
     if (late())
         under_way.push(s);

@@ -3,7 +3,7 @@
 CXX := $(shell command -v g++)
 FAKE_CUDA_FLAGS = -std=c++17 -g -ffp-contract=off -D_GNU_SOURCE -Iinclude -Isrc -Itests -Itests/device -MMD -MP -fPIC -fvisibility=hidden $(WARN)
 FAKE = $(1:%=$T/device/fake_cuda/%.o)
-SHIM = $(call FAKE,runtime fibre sync memory async warp)
+SHIM = $(call FAKE,runtime fibre sync memory async warp clock)
 FAKE_DRIVER = $(call FAKE,driver memory_of_device streams)
 
 # A misaligned access is an illegal instruction, caught and named.

@@ -2,6 +2,7 @@
  * warp functions in warp.cc. Included by gpu.cuh alone. */
 #ifndef FAKE_CUDA_GPU_HOST_H
 #define FAKE_CUDA_GPU_HOST_H
+#include "clock.h"
 #include "runtime.h"
 #include <math.h>
 #include <string.h>
@@ -270,6 +271,7 @@ GPU_CODE uint32_t load_acquire(const uint32_t *flag, SITE)
 }
 GPU_CODE void store_release(uint32_t *flag, uint32_t value)
 {
+    fake_clock_store(flag, value);
     __atomic_store_n(flag, value, __ATOMIC_RELEASE);
     fake_flags_changed();
 }
@@ -283,6 +285,15 @@ GPU_CODE void wait_at_least(const uint32_t *flag, uint32_t value, SITE)
     fake_wait_at_least(flag, value, file, line);
     (void)__atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
+
+/* ---- marks for the clock ----------------------------------------------------------------- */
+
+GPU_CODE void clock_part(enum clock_part part) { fake_clock_part(part); }
+GPU_CODE void clock_instructions(unsigned count) { fake_clock_instructions(count); }
+GPU_CODE void clock_divisions(unsigned count) { fake_clock_divisions(count); }
+GPU_CODE void clock_shared(unsigned words, unsigned turns) { fake_clock_shared(words, turns); }
+GPU_CODE void clock_loads(void) { fake_clock_loads(); }
+GPU_CODE void clock_loaded(void) { fake_clock_loaded(); }
 
 /* ---- clusters, barriers in shared memory ------------------------------------------------- */
 

@@ -155,6 +155,7 @@ static void go_on(thread *next)
 static void thread_ends(thread *t)
 {
     finish_copies(t, -1);
+    clock_thread_ends(t);
     t->ended = true;
     run.live--;
     run.polls = 0;
@@ -453,6 +454,7 @@ const char *fake_run(const struct fake_kernel *k, const struct fake_launch *l)
     unsigned rounding = floats_as_on_gpu();
     temperament = seed ? (unsigned)draw(8) % 4 : 0;
     saw_before(&begin_order);
+    clock_begin();
     catch_signals(true);
     run_grid();
     catch_signals(false);

@@ -22,7 +22,25 @@ template <typename T> struct list {
     void drop(size_t i) { at[i] = at[--count]; }
 };
 
+/* Cycles (clock.cc). */
+struct chain {
+    const void *sums;
+    double ready;
+};
+struct clock_state {
+    double at, since;         /* now; when its part began */
+    double matrices, pending; /* loads of matrices; products: when the last of them is there */
+    double copies, loads;     /* from L2 to shared memory; from device memory */
+    struct chain chain[8];    /* of products, by their sums */
+    int part;
+};
+enum { PIPE_SHARED, PIPE_L2, PIPE_L2_OUT, PIPE_TENSOR, PIPES = PIPE_TENSOR + 4 };
+struct pipe {
+    double first, used; /* since the last barrier of the block */
+};
+
 struct thread : fake_thread {
+    struct clock_state clock;
     struct fibre *fibre; /* NULL: has not begun */
     bool ended;
     const char *waits_at, *file; /* NULL: goes on */
@@ -44,6 +62,7 @@ struct gate {
     int line;
     thread *waiting;
     uint64_t order[2]; /* what ThreadSanitizer knows its phases as */
+    double latest[2];  /* by the clock, of its phases */
 };
 
 /* Lanes that wait for the others of their mask. */
@@ -69,6 +88,8 @@ struct fake_block {
     warp_gate *warps;
     thread *mbarrier_waiting;
     thread *threads;
+    struct pipe pipe[PIPES];
+    double cluster_free; /* when what it sends into its cluster has left */
 };
 
 struct cluster {
@@ -114,5 +135,27 @@ void deliver_some(void);
 bool stores_under_way(const fake_block *);
 void async_reset(void);
 void finish_copies(thread *, int left);
+
+/* Clocks (clock.cc). */
+void clock_begin(void);
+void clock_thread_ends(thread *);
+void clock_arrive(gate *, unsigned phase);
+void clock_barrier_ends(gate *, unsigned phase, fake_block *);
+void clock_passed(const gate *, unsigned phase, bool cluster);
+void clock_fence(void);
+double clock_of_lanes(const warp_gate *);
+void clock_warp(const warp_gate *, bool only_sync);
+void clock_matrices(const warp_gate *, int count);
+void clock_mma(const warp_gate *, const void *sums, double adds);
+void clock_store(const void *word, uint32_t value, unsigned bytes, bool after_all);
+void clock_flag(const uint32_t *flag, uint32_t value);
+void clock_packets(const void *const *packet, int count);
+void clock_copy(void);
+void clock_copies_done(void);
+double clock_send(unsigned bytes);
+double clock_now(void);
+void clock_arrives(uintptr_t barrier, double time);
+void clock_phase_ends(uintptr_t barrier, unsigned parity);
+void clock_phase_seen(uintptr_t barrier, unsigned parity);
 
 #endif

@@ -1,4 +1,5 @@
 /* Barriers of blocks and clusters, meetings of warps, words that others wait for. */
+#include "gpu_host.h"
 #include "shim.h"
 #include <cstring>
 
@@ -39,14 +40,20 @@ void fake_barrier(int id, unsigned threads, bool wait, const char *file, int lin
     g->file = file;
     g->line = line;
     saw_before(order_of(g, phase));
-    if (++g->arrived == wanted)
+    clock_arrive(g, phase);
+    if (++g->arrived == wanted) {
+        clock_barrier_ends(g, phase, b);
         gate_wake(g);
-    if (wait)
-        wait_for_phase(g, phase, threads ? "a named barrier" : "__syncthreads", file, line);
+    }
+    if (!wait)
+        return;
+    wait_for_phase(g, phase, threads ? "a named barrier" : "__syncthreads", file, line);
+    clock_passed(g, phase, false);
 }
 
 void fake_fence(void)
 {
+    clock_fence();
     static uint64_t order;
     sees_after(&order);
     saw_before(&order);
@@ -66,6 +73,7 @@ void fake_cluster_arrive(const char *, int line)
     t->cluster_arrived = true;
     t->cluster_phase = g->phase;
     saw_before(order_of(g, g->phase));
+    clock_arrive(g, g->phase);
     if (++g->arrived == g->wanted)
         gate_wake(g);
 }
@@ -77,6 +85,7 @@ void fake_cluster_wait(const char *file, int line)
         fake_fail("waits for the cluster's barrier (line %d) without having arrived", line);
     t->cluster_arrived = false;
     wait_for_phase(&t->block->cluster->barrier, t->cluster_phase, "the cluster's barrier", file, line);
+    clock_passed(&t->block->cluster->barrier, t->cluster_phase, true);
 }
 
 /* ---- warps ------------------------------------------------------------------------------- */
@@ -125,6 +134,17 @@ static void check_lanes(thread *t, const warp_gate *g, fake_warp_function *f, co
         fake_fail("its warp's lanes meet at line %d while others are at line %d", line, g->line);
 }
 
+static void clock_meeting(const warp_gate *g)
+{
+    const bool f16 = g->f == fake_mma_bf16 || g->f == fake_mma_fp16;
+    if (f16 || g->f == fake_mma_tf32)
+        clock_mma(g, ((struct fake_mma *)g->slot[0])->c, 2048); /* in tf32 half the numbers at half the rate */
+    else if (g->f == fake_load_matrices)
+        clock_matrices(g, ((struct fake_rows *)g->slot[0])->matrices);
+    else
+        clock_warp(g, !g->f);
+}
+
 void fake_warp(uint32_t mask, fake_warp_function *f, void *mine, bool ordered, const char *file, int line)
 {
     thread *t = current();
@@ -143,6 +163,7 @@ void fake_warp(uint32_t mask, fake_warp_function *f, void *mine, bool ordered, c
     } else {
         if (f)
             f(g->slot, mask);
+        clock_meeting(g);
         g->arrived = 0;
         for (int i = 0; i < 32; i++)
             if (mask >> i & 1 && g->lane[i] != t)
@@ -170,9 +191,10 @@ void fake_wait_at_least(const uint32_t *flag, uint32_t value, const char *file, 
     thread *t = current();
     t->flag = flag;
     t->flag_value = value;
-    if (reached(t))
-        return;
-    t->next = run.flag_waiting;
-    run.flag_waiting = t;
-    wait_at("wait_at_least", file, line);
+    if (!reached(t)) {
+        t->next = run.flag_waiting;
+        run.flag_waiting = t;
+        wait_at("wait_at_least", file, line);
+    }
+    clock_flag(flag, value);
 }

@@ -1,0 +1,312 @@
+/* See clock.h. A thread's clock moves by what its words take; who waits for others goes on at the latest of their
+ * times. What is asked for and comes later (loads of matrices, products, copies) is waited for by the word that needs
+ * it. A pipe (shared memory, tensor cores, the port to L2) is filled between two barriers of a block from its first use
+ * on: the second barrier is not before all of it is done, in whichever order the threads came. */
+#include "clock.h"
+#include "device/cuda/cycles.h"
+#include "shim.h"
+#include <cstring>
+#include <unordered_map>
+
+static bool wanted, on;
+static double parts[CLOCK_PARTS], longest;
+
+/* When a word in memory came to have its last values. */
+struct history {
+    struct {
+        uint32_t value;
+        double time;
+    } last[8];
+    unsigned count;
+};
+static std::unordered_map<uintptr_t, history> written;
+static std::unordered_map<uintptr_t, double> phases[2]; /* of barriers in shared memory: when each parity ended */
+static std::unordered_map<uintptr_t, double> arrivals;  /* the latest of the phase that goes on */
+
+void fake_clock_on(bool yes) { wanted = yes; }
+double fake_clock_longest(void) { return longest; }
+double fake_clock_of(enum clock_part part) { return parts[part]; }
+
+void clock_begin(void)
+{
+    on = wanted && !under_tsan();
+    memset(parts, 0, sizeof parts);
+    longest = 0;
+    written.clear();
+    phases[0].clear(), phases[1].clear(), arrivals.clear();
+}
+
+static double later(double a, double b) { return a > b ? a : b; }
+
+static struct clock_state *mine(void) { return &current()->clock; }
+
+/* ---- marks ------------------------------------------------------------------------------- */
+
+static void count_part(thread *t)
+{
+    if (t->number == 0 && t->block->index.x == 0 && t->block->index.y == 0)
+        parts[t->clock.part] += t->clock.at - t->clock.since;
+    t->clock.since = t->clock.at;
+}
+
+void fake_clock_part(int part)
+{
+    if (!on)
+        return;
+    count_part(current());
+    mine()->part = part;
+}
+
+void fake_clock_instructions(unsigned count)
+{
+    if (on)
+        mine()->at += CYCLES_INSTRUCTION * count;
+}
+
+void fake_clock_divisions(unsigned count)
+{
+    if (on)
+        mine()->at += CYCLES_DIVISION * count;
+}
+
+static void fill_pipe(struct pipe *p, double from, double cycles)
+{
+    p->first = p->used == 0 || from < p->first ? from : p->first;
+    p->used += cycles;
+}
+
+void fake_clock_shared(unsigned words, unsigned turns)
+{
+    if (!on)
+        return;
+    fill_pipe(&current()->block->pipe[PIPE_SHARED], mine()->at, words * 4.0 / BYTES_SHARED);
+    mine()->at += turns * CYCLES_SHARED;
+}
+
+void fake_clock_loads(void)
+{
+    if (on)
+        mine()->loads = mine()->at + CYCLES_MEMORY;
+}
+
+void fake_clock_loaded(void)
+{
+    if (on)
+        mine()->at = later(mine()->at, mine()->loads);
+}
+
+void clock_thread_ends(thread *t)
+{
+    if (!on)
+        return;
+    count_part(t);
+    longest = later(longest, t->clock.at);
+}
+
+/* ---- blocks and warps -------------------------------------------------------------------- */
+
+/* Of a gate: when its phase ends, as far as is known. */
+void clock_arrive(gate *g, unsigned phase)
+{
+    if (on)
+        g->latest[phase & 1] = later(g->latest[phase & 1], later(mine()->at, mine()->pending));
+}
+
+/* All have come; the pipes are done, and empty. */
+void clock_barrier_ends(gate *g, unsigned phase, fake_block *b)
+{
+    if (!on)
+        return;
+    double &latest = g->latest[phase & 1];
+    for (int i = 0; i < PIPES; i++) {
+        if (b->pipe[i].used > 0)
+            latest = later(latest, b->pipe[i].first + b->pipe[i].used);
+        b->pipe[i].used = 0;
+    }
+    g->latest[(phase + 1) & 1] = 0;
+}
+
+void clock_passed(const gate *g, unsigned phase, bool cluster)
+{
+    if (on)
+        mine()->at = mine()->pending = g->latest[phase & 1] + (cluster ? CYCLES_CLUSTER : CYCLES_BARRIER);
+}
+
+void clock_fence(void)
+{
+    if (on)
+        mine()->at += CYCLES_FENCE;
+}
+
+/* The lanes of a mask meet, t the last. */
+double clock_of_lanes(const warp_gate *g)
+{
+    double at = 0;
+    for (int i = 0; i < 32 && on; i++)
+        if (g->mask >> i & 1)
+            at = later(at, g->lane[i]->clock.at);
+    return at;
+}
+
+static void set_lanes(const warp_gate *g, double at)
+{
+    for (int i = 0; i < 32; i++)
+        if (g->mask >> i & 1)
+            g->lane[i]->clock.at = at;
+}
+
+void clock_warp(const warp_gate *g, bool only_sync)
+{
+    if (on)
+        set_lanes(g, clock_of_lanes(g) + (only_sync ? CYCLES_WARP : CYCLES_SHUFFLE));
+}
+
+/* The lanes ask for matrices, which the next product waits for. */
+void clock_matrices(const warp_gate *g, int count)
+{
+    if (!on)
+        return;
+    double at = clock_of_lanes(g);
+    for (int i = 0; i < 32; i++) g->lane[i]->clock.matrices = at + CYCLES_MATRIX;
+    fill_pipe(&g->lane[0]->block->pipe[PIPE_SHARED], at, count * 128.0 / BYTES_SHARED);
+    set_lanes(g, at + CYCLES_INSTRUCTION);
+}
+
+/* A product of 16 x 8 numbers: waits for its matrices and for the one before it of the same sums. */
+void clock_mma(const warp_gate *g, const void *sums, double adds)
+{
+    if (!on)
+        return;
+    struct clock_state *c = &g->lane[0]->clock;
+    double at = later(clock_of_lanes(g), c->matrices);
+    struct chain *chain = &c->chain[0];
+    for (struct chain &other : c->chain) {
+        if (other.sums == sums) {
+            chain = &other;
+            break;
+        }
+        if (other.ready < chain->ready)
+            chain = &other;
+    }
+    if (chain->sums == sums)
+        at = later(at, chain->ready);
+    chain->sums = sums;
+    chain->ready = at + CYCLES_MMA;
+    fill_pipe(&g->lane[0]->block->pipe[PIPE_TENSOR + g->warp % 4], at, adds * 4 / ADDS_MMA_16);
+    set_lanes(g, at + CYCLES_INSTRUCTION);
+    for (int i = 0; i < 32; i++) g->lane[i]->clock.pending = later(g->lane[i]->clock.pending, chain->ready);
+}
+
+/* ---- L2 ---------------------------------------------------------------------------------- */
+
+static void read_l2(double bytes)
+{
+    const double port = BYTES_L2_PORT, share = BYTES_L2 / (double)run.blocks.size();
+    fill_pipe(&current()->block->pipe[PIPE_L2], mine()->at, bytes / (share < port ? share : port));
+}
+
+/* A store that others wait for: when they can find it. after_all: only after all stores before it. */
+void clock_store(const void *word, uint32_t value, unsigned bytes, bool after_all)
+{
+    if (!on)
+        return;
+    if (after_all)
+        mine()->at += CYCLES_FENCE;
+    mine()->at += CYCLES_INSTRUCTION;
+    fill_pipe(&current()->block->pipe[PIPE_L2_OUT], mine()->at, (double)bytes / BYTES_L2_PORT);
+    history &h = written[(uintptr_t)word];
+    h.last[h.count % 8] = {value, mine()->at + CYCLES_STORE};
+    h.count++;
+}
+
+void fake_clock_store(const uint32_t *flag, uint32_t value) { clock_store(flag, value, 4, true); }
+
+/* This thread saw what it waited for in a word: the first value of which `reached` holds. */
+static double time_of(const void *word, bool (*reached)(uint32_t value, uint32_t with), uint32_t with)
+{
+    auto found = written.find((uintptr_t)word);
+    if (found == written.end())
+        return 0;
+    const history &h = found->second;
+    for (unsigned i = h.count > 8 ? h.count - 8 : 0; i < h.count; i++)
+        if (reached(h.last[i % 8].value, with))
+            return h.last[i % 8].time;
+    return 0;
+}
+
+static void found_at(double time)
+{
+    if (time > mine()->at)
+        mine()->at = time + CYCLES_POLL;
+}
+
+void clock_flag(const uint32_t *flag, uint32_t value)
+{
+    if (!on)
+        return;
+    found_at(time_of(flag, [](uint32_t v, uint32_t with) { return (int32_t)(v - with) >= 0; }, value));
+    mine()->at += CYCLES_L2;
+}
+
+/* Packets are loaded again and again, all of them at once, until none is empty: the last load counts. */
+void clock_packets(const void *const *packet, int count)
+{
+    if (!on)
+        return;
+    double time = 0;
+    for (int i = 0; i < count; i++)
+        time = later(time, time_of(packet[i], [](uint32_t v, uint32_t empty) { return v != empty; }, 0xffffffff));
+    found_at(time);
+    read_l2(16.0 * count);
+    mine()->at += CYCLES_L2;
+}
+
+void clock_copy(void)
+{
+    if (!on)
+        return;
+    read_l2(16);
+    mine()->at += CYCLES_INSTRUCTION;
+    mine()->copies = mine()->at + CYCLES_L2;
+}
+
+void clock_copies_done(void)
+{
+    if (on)
+        mine()->at = later(mine()->at, mine()->copies);
+}
+
+/* ---- clusters ---------------------------------------------------------------------------- */
+
+/* A store into another block leaves in its turn; when it arrives. */
+double clock_send(unsigned bytes)
+{
+    if (!on)
+        return 0;
+    mine()->at += CYCLES_INSTRUCTION;
+    double &free = current()->block->cluster_free;
+    free = later(free, mine()->at) + (double)bytes / BYTES_CLUSTER;
+    return free + CYCLES_CLUSTER;
+}
+
+double clock_now(void) { return on ? mine()->at : 0; }
+
+void clock_arrives(uintptr_t barrier, double time)
+{
+    if (on)
+        arrivals[barrier] = later(arrivals[barrier], time);
+}
+
+void clock_phase_ends(uintptr_t barrier, unsigned parity)
+{
+    if (!on)
+        return;
+    phases[parity & 1][barrier] = arrivals[barrier];
+    arrivals[barrier] = 0;
+}
+
+void clock_phase_seen(uintptr_t barrier, unsigned parity)
+{
+    if (on)
+        mine()->at = later(mine()->at, phases[parity & 1][barrier]) + CYCLES_MBARRIER;
+}
