@@ -58,12 +58,14 @@ unroll_status key_values_read(const char *text, const char *owner, const struct 
         if (key->text && strlen(value) >= key->text)
             return fail(UNROLL_USAGE, "%s: %s has more than %zu bytes; fix: a shorter one", owner, key->name,
                         key->text - 1);
-        if (key->text)
+        int choice;
+        double number;
+        if (key->text && into)
             strcpy((char *)into + key->offset, value);
         else if (key->choices)
-            TRY(read_choice(value, owner, key, (int *)((char *)into + key->offset)));
-        else
-            TRY(read_number(value, owner, key, (double *)((char *)into + key->offset)));
+            TRY(read_choice(value, owner, key, into ? (int *)((char *)into + key->offset) : &choice));
+        else if (key->text == 0)
+            TRY(read_number(value, owner, key, into ? (double *)((char *)into + key->offset) : &number));
         text += name + rest;
         text += *text == ',';
     }

@@ -17,7 +17,8 @@ struct key {
     const char *about;   /* for help: a few words, with the default; NULL: nobody is told of it */
 };
 
-/* What the text does not name stays as it is. NULL is as "". `owner` is for messages: "the reader text". */
+/* What the text does not name stays as it is; into NULL: it is checked alone. NULL is as "". `owner` is for messages:
+ * "the reader text". */
 unroll_status key_values_read(const char *text, const char *owner, const struct key *keys, void *into);
 
 /* The index-th key of those that people are told of (keys NULL: none); NULL: there is no more. */

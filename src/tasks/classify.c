@@ -71,6 +71,17 @@ static unroll_status note_balance(const unroll_dataset *data, const struct colum
     return UNROLL_OK;
 }
 
+/* An empty cell is no empty set, which many would take it for. */
+static void note_missing(const unroll_dataset *data, const struct column *target, char *note, size_t size)
+{
+    size_t missing = 0;
+    for (size_t s = 0; s < data->sequences; s++) missing += isnan(target->numbers[s * (size_t)target->width]);
+    if (missing)
+        snprintf(note, size,
+                 "%zu of %zu sequences have an empty '%.40s', so they do not count; none of the labels is written |",
+                 missing, data->sequences, target->name);
+}
+
 static unroll_status classify_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
                                       unroll_task_defaults *defaults)
 {
@@ -87,7 +98,10 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
     if (spec->loss == NULL || target->type == COLUMN_SET)
         spec->loss = target->type == COLUMN_SET ? "bce" : "xent";
     sequence_defaults(data, 0, defaults);
-    return target->type == COLUMN_SET ? UNROLL_OK : note_balance(data, target, defaults->note, sizeof defaults->note);
+    if (target->type != COLUMN_SET)
+        return note_balance(data, target, defaults->note, sizeof defaults->note);
+    note_missing(data, target, defaults->note, sizeof defaults->note);
+    return UNROLL_OK;
 }
 
 /* ---- what the model keeps ---- */

@@ -168,14 +168,20 @@ unroll_status members_find(const struct task_request *request, enum part_of whic
     return status;
 }
 
-/* How many steps of n are held out, to validate and to test. */
-static void held_steps(const struct members *members, size_t n, size_t held[2])
+static size_t held_of(const unroll_held_out *part, size_t length, size_t least)
 {
-    for (int i = 0; i < 2; i++) {
-        held[i] = members->held[i] ? members->held[i] : (size_t)(members->share[i] * (double)n);
-        held[i] = held[i] > n ? n : held[i];
-    }
-    held[0] = held[0] > n - held[1] ? n - held[1] : held[0];
+    if (part->data || (part->count == 0 && !(part->share > 0)))
+        return 0;
+    const size_t share = (size_t)ceil(part->share * (double)length);
+    const size_t steps = part->count > 0 ? (size_t)part->count : share > least ? share : least;
+    return steps < length ? steps : length;
+}
+
+void held_steps(const unroll_held_out *validation, const unroll_held_out *test, size_t length, size_t least,
+                size_t held[2])
+{
+    held[1] = held_of(test, length, least);
+    held[0] = held_of(validation, length - held[1], least);
 }
 
 unroll_status members_of_series(const struct task_request *request, enum part_of which, struct members *members)
@@ -187,10 +193,7 @@ unroll_status members_of_series(const struct task_request *request, enum part_of
     members->count = members->data->sequences;
     if (other)
         return UNROLL_OK;
-    for (int i = 0; i < 2; i++) {
-        members->held[i] = held[i]->data ? 0 : (size_t)held[i]->count;
-        members->share[i] = held[i]->data || held[i]->count ? 0 : held[i]->share;
-    }
+    for (int i = 0; i < 2; i++) members->held[i] = *held[i];
     if (which != PART_TRAINING && !is_held_out(held[which == PART_TEST])) {
         members->count = 0;
         return UNROLL_OK;
@@ -209,7 +212,7 @@ struct range member_steps(const struct members *members, size_t i)
     size_t held[2];
     if (!members->is_cut)
         return (struct range){begin, end};
-    held_steps(members, end - begin, held);
+    held_steps(&members->held[0], &members->held[1], end - begin, 1, held);
     const size_t validation = end - held[0] - held[1], test = end - held[1];
     return members->which == PART_TRAINING     ? (struct range){begin, validation}
            : members->which == PART_VALIDATION ? (struct range){validation, test}

@@ -10,11 +10,10 @@
 struct members {
     const unroll_dataset *data;
     size_t first, count;
-    uint32_t *sequence; /* [count]; NULL: first, first + 1, .. */
-    bool is_cut;        /* of each sequence the part has some steps only .. */
-    enum part_of which; /* .. those of this part, where .. */
-    size_t held[2];     /* .. so many last ones are held out to validate, and behind them to test; or .. */
-    double share[2];    /* .. such shares */
+    uint32_t *sequence;      /* [count]; NULL: first, first + 1, .. */
+    bool is_cut;             /* of each sequence the part has some steps only .. */
+    enum part_of which;      /* .. those of this part, where .. */
+    unroll_held_out held[2]; /* .. the last ones are held out like this, to validate, and behind them to test */
 };
 
 struct range {
@@ -31,6 +30,10 @@ static inline size_t member_at(const struct members *members, size_t i)
  * nothing is held out as `which`. */
 unroll_status members_find(const struct task_request *request, enum part_of which, const struct column *classes,
                            struct members *members);
+/* How many of the last steps of a series are held out, to validate, and behind them to test: a count, else a share of
+ * what is left, rounded up, and at least `least`; data of a file hold out none. */
+void held_steps(const unroll_held_out *validation, const unroll_held_out *test, size_t length, size_t least,
+                size_t held[2]);
 /* Of series: the last steps of each sequence are held out, instead of whole sequences. */
 unroll_status members_of_series(const struct task_request *request, enum part_of which, struct members *members);
 void members_end(struct members *members);

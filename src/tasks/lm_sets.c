@@ -159,6 +159,7 @@ static unroll_status plan_sets(const struct task_request *request, enum part_of 
     release(lengths);
     p->part.items = p->part.examples;
     p->part.lengths = true;
+    p->part.loss_unit = p->sets->width;
     p->part.shape_of = sets_shape_of;
     return status != UNROLL_OK || which == PART_TRAINING ? status : find_floor(p);
 }
@@ -187,7 +188,7 @@ unroll_status sets_open(const struct task_request *request, enum part_of which, 
 void sets_score(const struct part *part, double loss, unroll_evaluation *evaluation)
 {
     const struct sets_part *p = (const struct sets_part *)part;
-    double nats = loss * p->sets->width;
+    double nats = loss * part->loss_unit;
     *evaluation = (unroll_evaluation){
         .loss = nats,
         .floor = p->floor,

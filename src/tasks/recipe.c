@@ -231,6 +231,11 @@ static unroll_status choose_periods(const struct recipe_options *options, struct
     if (recipe->interval.weekdays)
         note(recipe, "the days are Mondays to Fridays");
     recipe->season = (int)options->season;
+    if ((size_t)recipe->season >= length)
+        return fail(UNROLL_DATA,
+                    "`season` = %d, and the longest series of '%s' has %zu steps: none repeats; fix: a season "
+                    "that is shorter than the series, or leave it out",
+                    recipe->season, data->name, length);
     if (recipe->season == 0) {
         TRY(series_season(data, target, targets, &recipe->interval, &recipe->season));
         if (recipe->season > 1)
@@ -265,30 +270,17 @@ unroll_status recipe_choose(const unroll_dataset *data, const struct recipe_opti
 
 /* ---- parts of a sequence ---- */
 
-/* A count, else a share of at least a horizon. */
-static size_t held_steps(int64_t count, double share, size_t length, int horizon)
-{
-    size_t part = (size_t)ceil(share * (double)length);
-    if (count == 0 && !(share > 0))
-        return 0;
-    size_t steps = count > 0 ? (size_t)count : part > (size_t)horizon ? part : (size_t)horizon;
-    return steps < length ? steps : length;
-}
-
 struct range recipe_range(const struct recipe *recipe, const struct task_request *request, enum part_of which,
                           size_t sequence)
 {
-    size_t length = recipe_length(recipe, sequence), test = 0, validation = 0;
-    if (request->test.data == NULL)
-        test = held_steps(request->test.count, request->test.share, length, recipe->horizon);
-    if (request->validation.data == NULL)
-        validation = held_steps(request->validation.count, request->validation.share, length - test, recipe->horizon);
+    size_t length = recipe_length(recipe, sequence), held[2];
     if (part_data(request, which))
         return (struct range){0, length};
+    held_steps(&request->validation, &request->test, length, (size_t)recipe->horizon, held);
+    const size_t test = length - held[1], validation = test - held[0];
     if (which == PART_TRAINING)
-        return (struct range){0, length - test - validation};
-    return which == PART_VALIDATION ? (struct range){length - test - validation, length - test}
-                                    : (struct range){length - test, length};
+        return (struct range){0, validation};
+    return which == PART_VALIDATION ? (struct range){validation, test} : (struct range){test, length};
 }
 
 /* ---- scales ---- */

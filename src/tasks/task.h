@@ -41,6 +41,7 @@ struct part {
     size_t examples;      /* what is counted: sequences, or steps that have a target */
     bool lengths, resets; /* the arrays that its batches have */
     bool pooled;          /* a target for each sequence */
+    double loss_unit;     /* what people read is the mean loss of a target times this; 0: itself */
     /* Which shape a batch has; NULL: all have the first. */
     int (*shape_of)(const struct part *, int64_t epoch, int64_t batch);
     /* A function of its arguments alone, that any thread may call. */

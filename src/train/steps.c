@@ -62,12 +62,13 @@ static bool is_time_to_sync(const unroll_trainer *trainer)
 unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress)
 {
     const struct trainer_state *state = &trainer->state;
+    const double unit = trainer->part->loss_unit;
     CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
     *progress = (unroll_progress){sizeof *progress,
                                   .step = state->step,
                                   .epoch = (double)state->cursor.epoch +
                                            (double)state->cursor.window / (double)trainer->part->batches,
-                                  .loss = trainer->result.loss,
+                                  .loss = trainer->result.loss * (unit > 0 ? unit : 1),
                                   .norm = trainer->result.norm,
                                   .learning_rate = state->learning_rate,
                                   .items = state->items,

@@ -232,10 +232,16 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
     return evaluator_new(trainer->model, trainer->task, validation, &config.machine, false, &trainer->evaluator);
 }
 
-/* A model made without a schema takes the data's, so that its file can be used without them. */
+/* A model made without a schema takes the data's, so that its file can be used without them. Options are of that: what
+ * a model has learned by others stays, but none is misspelt. */
 static unroll_status give_schema(unroll_trainer *trainer)
 {
+    static const struct key none = {0};
     const struct task_request request = request_of(trainer);
+    const struct task *task = trainer->task;
+    char owner[64];
+    snprintf(owner, sizeof owner, "the task %s", task->name);
+    TRY(key_values_read(request.options, owner, task->keys ? task->keys : &none, NULL));
     if (schema_is_fit(trainer->model, trainer->task))
         return UNROLL_OK;
     return schema_fit(trainer->model, trainer->task, &request);

@@ -146,6 +146,20 @@ unroll predict chars two.csv > output 2> message
 holds "a stream of text has labels" [ "$(sed -n '3p;7p' streamed | cut -d, -f2,3 | tr -d '"' | tr , ' ')" = "$(cat output)" ]
 holds "unknown characters are streamed" grep -q '^"Q",' streamed
 
+# ---- sets ----
+awk 'BEGIN { for (i = 0; i < 200; i++) print (i % 3) + 40, (i % 5) + 50 }' > sets.txt
+unroll train sets.txt --task lm --tokens sets --steps 2 --hidden 4 --val 0.2 --threads 1 --json > output 2> message
+holds "losses of sets have one unit" awk -F'"(train_loss|val_loss)":' '/train_loss/ { t = $2 + 0; v = $3 + 0 }
+    END { exit !(t > v / 2 && t < 2 * v) }' output
+awk 'BEGIN { print "text,genres"; for (i = 0; i < 90; i++)
+    print (i % 3 == 0 ? "red car " i ",fast|loud" : i % 3 == 1 ? "blue sea " i ",wet" : "grey wall " i ",|") }' > genres.csv
+quietly train genres.csv --task classify --tokens chars --steps 150 --hidden 16 --val 0 --lr 0.01 --out genres
+unroll predict genres genres.csv > output 2> message
+holds "sets without a label are learned as such" [ "$(sed -n '3~3p' output | sort | uniq -c | tr -d ' ')" = 30 ]
+sed 's/,|$/,/' genres.csv > gaps.csv
+unroll train gaps.csv --task classify --tokens chars --steps 1 --hidden 4 --val 0 --out gaps > output 2> message
+holds "missing sets are said" grep -q "^note: 30 of 90 sequences have an empty 'genres', so they do not count" message
+
 # ---- from other weights ----
 quietly train rest.csv --init run --steps 2 --val 0 --out tuned
 holds "fine-tuning has its network" sh -c "'$binary' inspect tuned --json 2> message | grep -q '\"parameters\":' && grep -q '\"hidden\": 128' tuned/config.json"

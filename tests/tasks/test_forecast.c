@@ -619,6 +619,25 @@ static void refuse_network(const char *options, const char *loss, unroll_status 
     CHECK_REFUSED(unroll_task_network("forecast", options, &made.data, &spec, &defaults), status, part);
 }
 
+/* A model that knows its task reads no options any more, and still they are checked. */
+static void check_options_of_fitted(void)
+{
+    unroll_model *model;
+    unroll_trainer *trainer = NULL;
+    unroll_train_config config = unroll_train_default();
+    make_days(&made, 200, 1);
+    train(&made, "horizon=6", "mse", 1, &model);
+    config.task = "forecast";
+    config.task_options = "targte=load";
+    config.machine.threads = 1;
+    CHECK_REFUSED(unroll_trainer_new(model, &made.data, &config, &trainer), UNROLL_USAGE,
+                  "the task forecast has no option 'targte'; fix: its options are horizon, context, season, target");
+    config.task_options = "horizon=x";
+    CHECK_REFUSED(unroll_trainer_new(model, &made.data, &config, &trainer), UNROLL_USAGE,
+                  "the task forecast: horizon = 'x'; fix: give a whole number from 1 to 65536");
+    unroll_model_free(model);
+}
+
 static void check_refusals(void)
 {
     static const char *winds[] = {"N", "S"};
@@ -632,6 +651,8 @@ static void check_refusals(void)
     refuse_network("horizont=3", NULL, UNROLL_USAGE, "horizon");
     refuse_network("target=lod", NULL, UNROLL_DATA,
                    "'made.csv' has no column 'lod'; fix: one of when, load, still, wind");
+    refuse_network("season=150", NULL, UNROLL_DATA,
+                   "`season` = 150, and the longest series of 'made.csv' has 150 steps: none repeats; fix: a season");
     refuse_network("known=x", NULL, UNROLL_DATA, "has no column 'x'; fix: one of");
     refuse_network("target=wind", NULL, UNROLL_DATA, "column 'wind' of 'made.csv' has no numbers to forecast; fix: ");
     refuse_network("target=still", NULL, UNROLL_DATA,
@@ -682,6 +703,7 @@ int main(void)
     check_units();
     check_units_refused();
     check_details();
+    check_options_of_fitted();
     check_refusals();
     return check_finish("forecast");
 }
