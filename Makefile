@@ -9,6 +9,7 @@
 # make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/adding.md)
 # make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make meshes       trains every mesh with every pair of options (minutes)
+# make kills        kills 1,000 ranks of a launched training, whose weights are then those of an undisturbed one
 # make tpu-check    training steps compiled for TPUs that are not here, by PyPI's libtpu (a large download)
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)

@@ -8,6 +8,7 @@
 #include "stopwatch.h"
 #include "console.h"
 #include "data.h"
+#include "member.h"
 #include "network.h"
 #include "train.h"
 #include "unroll_advanced.h"
@@ -443,6 +444,7 @@ unroll_status cmd_train(struct settings *settings)
         status = train(&t);
     if (t.ranks.comm && status == UNROLL_COMMUNICATION)
         run_close(&t.run); /* what was reported is kept whatever happens now */
+    member_close(status);
     ranks_close(&t.ranks, status, t.is_training && !is_common(status));
     unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);

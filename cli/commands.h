@@ -7,6 +7,7 @@
 /*      id, name, function, what it does (the sentence of the help) */
 #define COMMANDS(COMMAND) \
     COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on data") \
+    COMMAND(LAUNCH, "launch", cmd_launch, "train on many ranks, and go on when some are lost or others come") \
     COMMAND(EVAL, "eval", cmd_eval, "evaluate a model on data, beside a naive answer") \
     COMMAND(PREDICT, "predict", cmd_predict, "answer data with a model, in the labels and units of its training") \
     COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \

@@ -67,7 +67,6 @@ void console_unmute(int rank)
         snprintf(who, sizeof who, "rank %d: ", rank);
     if (console.mute && *console.held)
         print_error(who, console.held);
-    *console.held = '\0';
     console.mute = false;
 }
 
@@ -121,12 +120,13 @@ unroll_status complain(unroll_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (console.mute)
-        memcpy(console.held, text, sizeof text);
-    else
+    memcpy(console.held, text, sizeof text);
+    if (!console.mute)
         print_error("", text);
     return status;
 }
+
+const char *last_complaint(void) { return console.held; }
 
 unroll_status complain_library(unroll_status status)
 {

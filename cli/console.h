@@ -30,6 +30,8 @@ void end_live(void);
 unroll_status complain(unroll_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The same with the library's own words; of UNROLL_OK there are none. */
 unroll_status complain_library(unroll_status status);
+/* What was said last; empty: nothing. */
+const char *last_complaint(void);
 
 /* A path as a word of a command to copy, in quotes where a shell would take it apart, behind ./ where it would be
  * an option. Cut when it is too long. */

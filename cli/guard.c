@@ -78,6 +78,20 @@ static void hurry(pid_t launcher)
     for (int i = 0; i < TIMES && kill(launcher, SIGCHLD) == 0; i++) wait_a_little();
 }
 
+/* The shared memory of Open MPI 4 that this rank would have removed, had it not been killed before all had begun
+ * (comm/mpi_openmpi.c): named by host, user, job and rank. */
+static void remove_segment(void)
+{
+    const char *job = getenv("OMPI_MCA_ess_base_jobid"), *rank = getenv("OMPI_MCA_ess_base_vpid");
+    char host[64] = "", path[PATH_MAX];
+    int64_t number;
+    gethostname(host, sizeof host - 1);
+    if (job == NULL || rank == NULL || number_whole_integer(job, 0, UINT32_MAX, &number) != NUMBER_OK)
+        return;
+    snprintf(path, sizeof path, "/dev/shm/vader_segment.%s.%u.%x.%s", host, geteuid(), (unsigned)number, rank);
+    unlink(path);
+}
+
 /* Nothing of the rank may stay open here: its end must show. */
 static void be_guard(int socket, pid_t launcher)
 {
@@ -94,6 +108,8 @@ static void be_guard(int socket, pid_t launcher)
     close_outputs();
     if (is_openmpi)
         hurry(launcher);
+    if (guard.alone)
+        remove_segment();
 }
 
 /* ---- the rank ---- */

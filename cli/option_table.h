@@ -17,6 +17,8 @@ OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .
        .doc = "directories of runs, or files metrics.jsonl; at most 20")
 OPTION(SOURCE, "source", PATH, .argument = "[FORMAT] FILE", .positional = 1, .repeats = 1, .scope = CALL,
        .commands = IN(IMPORT), .doc = "a model of another tool; its format is found if it is not given, or auto")
+OPTION(TRAINING, "training", TEXT, .argument = "train...", .positional = 1, .repeats = 1, .takes_rest = 1,
+       .scope = LINE, .commands = IN(LAUNCH), .doc = "the training, as `unroll train` has it")
 OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .choices = command_names, .positional = 1, .scope = LINE,
        .commands = IN(HELP), .doc = "the command to explain")
 OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash zsh fish", .fallback = "bash", .positional = 1,
@@ -279,6 +281,18 @@ OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32
        .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
        .doc = "data type of matrix products, on devices that have it; sums, states and trained weights stay fp32")
+
+/* ---- ranks that come and go ---- */
+OPTION(RANKS, "ranks", TEXT, .argument = "MIN:MAX", .group = "Ranks", .scope = LINE, .commands = IN(LAUNCH),
+       .doc = "how many ranks: as many as there are slots, at least MIN, at most MAX; N: as many as that")
+OPTION(HOSTS, "hosts", PATH, .argument = "FILE", .derived = "this machine", .group = "Ranks", .scope = LINE,
+       .commands = IN(LAUNCH),
+       .doc = "a host a line, NAME slots=N; the file is read again when it changes, and the training moves")
+OPTION(SILENCE, "silence", SECONDS, .argument = "TIME", .fallback = "10s", RANGE(0.5, 3600), .group = "Ranks",
+       .scope = LINE, .commands = IN(LAUNCH), .doc = "a rank that was not heard for so long is lost")
+OPTION(ATTEMPTS, "attempts", INTEGER, .argument = "N", .fallback = "10", RANGE(1, 1000000), .group = "Ranks",
+       .scope = LINE, .commands = IN(LAUNCH), .unit = "starts",
+       .doc = "starts in a row that end with a lost rank and without a new checkpoint, before the launcher gives up")
 
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run", .scope = CALL,

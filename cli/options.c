@@ -379,6 +379,7 @@ static unroll_status refuse_name(enum command command, const char *name)
 struct line {
     struct settings *settings;
     int at, count;
+    bool words_only; /* dashes mean nothing any more */
     char *const *word;
 };
 
@@ -464,21 +465,22 @@ static unroll_status read_positional(struct line *line, const char *word)
 {
     enum command command = line->settings->command;
     for (int id = next_option(command, true, 0); id < option_count; id = next_option(command, true, id + 1))
-        if (options[id].repeats || !is_given(line->settings, id))
+        if (options[id].repeats || !is_given(line->settings, id)) {
+            line->words_only |= options[id].takes_rest;
             return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
+        }
     return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'", commands[command].name, word,
                     commands[command].name);
 }
 
 static unroll_status read_line(struct line *line)
 {
-    bool words_only = false;
     while (line->at < line->count) {
         const char *word = line->word[line->at++];
-        if (words_only || word[0] != '-' || word[1] == '\0')
+        if (line->words_only || word[0] != '-' || word[1] == '\0')
             TRY(read_positional(line, word));
         else if (strcmp(word, "--") == 0)
-            words_only = true;
+            line->words_only = true;
         else
             TRY(word[1] == '-' ? read_option(line, word + 2) : read_letter(line, word));
     }

@@ -31,6 +31,7 @@ struct option {
     bool of_task;         /* tasks do */
     char joins;           /* given again it does not replace what was given before: this comes between the two */
     bool repeats;         /* may be given several times: settings.words holds all values */
+    bool takes_rest;      /* and all words behind the first one are values, options too */
     char letter;          /* of a short form, -o; 0: none */
     const char *argument; /* what its value is called */
     const char *unit;

@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "console.h"
 #include "guard.h"
+#include "member.h"
 #include "unroll_advanced.h"
 
 /* ---- the cut ---- */
@@ -146,13 +147,16 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 {
     unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->split);
     bool is_many = unroll_comm_launched() > 1;
-    if (is_many) {
+    if (is_many)
         guard_start();
+    TRY(member_open(number_of_machine()));
+    if (is_many) {
         TRY(complain_library(unroll_comm_open("mpi", number_of(s, OPTION_TIMEOUT), &ranks->comm)));
         if (unroll_comm_rank(ranks->comm) > 0)
             console_mute();
         TRY(find_lead(ranks));
     }
+    member_met();
     TRY(status);
     if (is_many && s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN && number_of(s, OPTION_SAMPLE_EVERY) > 0)
         return complain(UNROLL_UNSUPPORTED, "--sample-every: none of several ranks has the whole model before a "

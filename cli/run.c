@@ -9,10 +9,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/number.h"
 #include "console.h"
+#include "member.h"
 #include "metrics.h"
 #include "output.h"
 
@@ -180,6 +182,18 @@ static unroll_status write_settings(const struct run *run, const struct settings
     return status;
 }
 
+/* A launched rank may come before the one whose place it takes has ended on another host. */
+static bool lock_metrics(const struct run *run)
+{
+    int tries = member_is() ? 100 : 0;
+    while (flock(fileno(run->metrics), LOCK_EX | LOCK_NB) != 0) {
+        if (tries-- == 0)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    }
+    return true;
+}
+
 static unroll_status open_metrics(struct run *run)
 {
     char path[PATH_MAX];
@@ -187,7 +201,7 @@ static unroll_status open_metrics(struct run *run)
     run->metrics = fopen(path, "a");
     if (run->metrics == NULL)
         return cannot("write", path);
-    if (flock(fileno(run->metrics), LOCK_EX | LOCK_NB) == 0)
+    if (lock_metrics(run))
         return UNROLL_OK;
     fclose(run->metrics);
     run->metrics = NULL;
@@ -238,6 +252,8 @@ static unroll_status write_events(struct run *run, const struct report *r)
 
 unroll_status run_report(struct run *run, const struct report *r)
 {
+    if (!run->watches && !member_lease())
+        return complain(UNROLL_COMMUNICATION, MEMBER_NO_LEASE);
     if (!run->watches) {
         TRY(write_metrics(run, r));
         TRY(write_events(run, r));

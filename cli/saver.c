@@ -6,14 +6,18 @@
 #include <string.h>
 
 #include "console.h"
+#include "member.h"
 #include "options.h"
 
 static void *write_checkpoint(void *argument)
 {
     struct saver *saver = argument;
-    saver->status = run_save(&saver->run, saver->snapshot, &saver->progress, saver->keep);
+    bool may_write = member_lease();
+    saver->status =
+        may_write ? run_save(&saver->run, saver->snapshot, &saver->progress, saver->keep) : UNROLL_COMMUNICATION;
     if (saver->status != UNROLL_OK)
-        snprintf(saver->error, sizeof saver->error, "%s", as_options(unroll_last_error()));
+        snprintf(saver->error, sizeof saver->error, "%s",
+                 may_write ? as_options(unroll_last_error()) : MEMBER_NO_LEASE);
     atomic_store(&saver->is_done, true);
     return NULL;
 }

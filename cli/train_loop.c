@@ -10,6 +10,7 @@
 #include "stopwatch.h"
 #include "console.h"
 #include "guard.h"
+#include "member.h"
 #include "train_loop.h"
 #include "unroll_advanced.h"
 
@@ -71,7 +72,7 @@ static void leave_word(const struct run *run)
 {
     char line[RESUME_LONGEST];
     run_resume(run, line);
-    if (run->newest >= 0)
+    if (run->newest >= 0 && !member_is()) /* a launcher goes on itself */
         guard_will_say(line);
 }
 
@@ -107,14 +108,19 @@ static unroll_status gather_times(struct loop *loop)
 static unroll_status look_around(struct loop *loop)
 {
     bool leads = ranks_lead(&loop->t->ranks);
+    if (stop_signal == SIGTERM)
+        member_leaves();
+    if (member_saves())
+        save_signal = SIGUSR1;
     unroll_status saved = leads ? saver_look(&loop->saver, &loop->t->run) : UNROLL_OK;
-    double seen[] = {leads ? loop_seconds(loop) : 0, stop_signal != 0, save_signal != 0, saved,
+    double seen[] = {leads ? loop_seconds(loop) : 0, stop_signal != 0 || member_stops(), save_signal != 0, saved,
                      leads ? (double)loop->t->run.newest : 0};
     TRY(sum_of_ranks(loop, seen, sizeof seen / sizeof *seen));
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
     loop->saves = seen[2] > 0;
     loop->t->run.newest = (int64_t)seen[4];
+    member_stands(loop->progress.step, loop->t->run.newest);
     if (seen[3] > 0)
         return (unroll_status)seen[3];
     return loop->agreed - loop->gathered >= metrics_seconds ? gather_times(loop) : UNROLL_OK;

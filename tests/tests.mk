@@ -179,6 +179,8 @@ lines:
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
 	@echo 'alone 60 tests/mpi/test_ends.sh $B/unroll'
 	@echo 'alone 60 tests/mpi/test_network.sh $B/unroll'
+	@echo 'alone 120 tests/mpi/test_launch.sh $B/unroll'
+	@echo 'long 200 tests/mpi/test_launch.sh $B/unroll 50'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
 	@echo 'long 120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
@@ -222,6 +224,11 @@ meshes: all $T/session/test_ranks $T/comm/test_sums
 	$T/session/test_ranks all
 	tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums all
 
+# Ranks of a launched training are killed, 1,000 of them: the weights are those of an undisturbed run.
+KILLS ?= 1000
+kills: all
+	tests/mpi/test_launch.sh $B/unroll $(KILLS)
+
 mutate:
 	tests/cells/mutate.sh
 
@@ -243,5 +250,5 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: gpu-check gpu-check-tiny check test test-long tpu-check test-python-long test-programs memory-programs thread-programs \
+.PHONY: kills gpu-check gpu-check-tiny check test test-long tpu-check test-python-long test-programs memory-programs thread-programs \
     builds builds-long memory-build memory-build-long memory-programs-long thread-build lines memory-lines thread-lines mutate fuzz vectors reference

@@ -1,0 +1,473 @@
+/* unroll launch: starts ranks, and again when one is lost, leaves, or others can come; each start goes on from the
+ * newest checkpoint. Ranks agree about nothing with the launcher but that: every start is a run of `unroll train` like
+ * any other. Who is lost is seen by launch_control.c; processes are launch_start.c's. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "base/try.h"
+#include "console.h"
+#include "launch_control.h"
+#include "launch_start.h"
+#include "output.h"
+#include "run.h"
+#include "stopwatch.h"
+
+enum { LEASE = 10000 /* milliseconds */, LOOK = 20, WORDS = 256, WORD = 1024 };
+static const double seconds_to_come = 30, seconds_to_end = 3, seconds_of_followers = 1, seconds_between_looks = 0.5;
+
+struct launch {
+    struct settings train; /* of the ranks */
+    struct run run;        /* its directory */
+    unroll_split split;    /* batch: unused, it follows from the number of ranks */
+    int min, max, unit;    /* unit: ranks of one replica */
+    double silence, timeout;
+    int64_t attempts, failures, vain; /* vain: in a row without a new checkpoint */
+    int64_t newest;                   /* checkpoint; -1: none yet */
+    bool begun;                       /* the run's directory is ours */
+    int ranks;
+    double began, lost; /* seconds_now(): of the launcher; of the last loss, 0: training goes on */
+    struct launch_hosts hosts;
+    struct launch_control control;
+    struct launch_start start;
+};
+
+/* How a start ended. */
+enum ending { ENDED, PREEMPTED, MOVES, LOST, REFUSED };
+
+static volatile sig_atomic_t stop_signal, save_signal, restore_signal;
+static void ask_to_stop(int number) { stop_signal = number; }
+static void ask_to_save(int number) { save_signal = number; }
+static void ask_to_restore(int number) { restore_signal = number; }
+
+static void listen_to_signals(void)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART};
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) sigaction(stops[i], &action, NULL);
+    action.sa_handler = ask_to_save;
+    sigaction(SIGUSR1, &action, NULL);
+    action.sa_handler = ask_to_restore;
+    sigaction(SIGUSR2, &action, NULL);
+}
+
+/* ---- what is asked for ---- */
+
+static unroll_status read_ranks(struct launch *l, const char *text)
+{
+    int64_t min, max;
+    const char *at = text;
+    bool is_sound = number_integer(&at, NULL, 1, RANKS_MAX, &min) == NUMBER_OK;
+    max = min;
+    if (is_sound && *at == ':')
+        at++, is_sound = number_integer(&at, NULL, min, RANKS_MAX, &max) == NUMBER_OK;
+    if (!is_sound || *at)
+        return complain(UNROLL_USAGE,
+                        "--ranks: '%.40s' is not MIN:MAX; fix: write for example --ranks 2:8 (1 to %d ranks)", text,
+                        RANKS_MAX);
+    l->min = (int)min, l->max = (int)max;
+    return UNROLL_OK;
+}
+
+/* The batch is divided by as many as there are; what else is cut stays. */
+static unroll_status read_mesh(struct launch *l)
+{
+    const struct settings *s = &l->train;
+    const char *cuts = text_of(s, OPTION_SPLIT);
+    int64_t most = l->max;
+    TRY(read_split(cuts, &l->split));
+    if (cuts && strstr(cuts, "batch="))
+        return complain(UNROLL_USAGE,
+                        "--split %s: the launcher divides the batch by the ranks that there are; fix: leave "
+                        "out batch=%d",
+                        cuts, l->split.batch);
+    l->unit = l->split.layer * l->split.hidden;
+    if (is_given(s, OPTION_BATCH) && integer_of(s, OPTION_BATCH) > 0 && integer_of(s, OPTION_BATCH) * l->unit < most)
+        most = integer_of(s, OPTION_BATCH) * l->unit;
+    if (is_given(s, OPTION_EXACT) && is_on(s, OPTION_EXACT) && integer_of(s, OPTION_EXACT) * l->unit < most)
+        most = integer_of(s, OPTION_EXACT) * l->unit;
+    l->max = (int)most - (int)most % l->unit;
+    l->min += (l->unit - l->min % l->unit) % l->unit;
+    if (l->max < l->min)
+        return complain(UNROLL_USAGE,
+                        "--ranks: at least %d are asked for, and --split, --batch and --exact leave room for "
+                        "%d; fix: ask for fewer",
+                        l->min, l->max);
+    return UNROLL_OK;
+}
+
+static unroll_status find_run(struct launch *l)
+{
+    const struct settings *s = &l->train;
+    TRY(settings_need(s, OPTION_DATA));
+    if (strcmp(text_of(s, OPTION_DATA), "-") == 0)
+        return complain(UNROLL_UNSUPPORTED,
+                        "data of the standard input can't be read again when ranks start again; fix: "
+                        "write them to a file");
+    if (is_given(s, OPTION_RESUME))
+        return run_name(&l->run, text_of(s, OPTION_RESUME));
+    return run_choose(&l->run, s);
+}
+
+static unroll_status read_request(struct launch *l, const struct settings *s)
+{
+    if (strcmp(s->word[0], "train") != 0)
+        return complain(UNROLL_USAGE, "launch: '%.40s' can't be launched; fix: unroll launch --ranks 2:8 train FILE",
+                        s->word[0]);
+    TRY(settings_need(s, OPTION_RANKS));
+    TRY(read_ranks(l, text_of(s, OPTION_RANKS)));
+    TRY(settings_load(&l->train, COMMAND_TRAIN, s->words - 1, s->word + 1));
+    l->silence = number_of(s, OPTION_SILENCE);
+    l->attempts = integer_of(s, OPTION_ATTEMPTS);
+    l->timeout = number_of(&l->train, OPTION_TIMEOUT);
+    l->newest = -1;
+    TRY(read_mesh(l));
+    TRY(find_run(l));
+    TRY(hosts_open(&l->hosts, text_of(s, OPTION_HOSTS), l->max));
+    char place[128], variable[192];
+    TRY(control_open(&l->control, !hosts_are_here(&l->hosts) ? l->hosts.of[l->hosts.count - 1].name : NULL, place));
+    snprintf(variable, sizeof variable, "%s/0", place);
+    setenv(MEMBER_VARIABLE, variable, 1);
+    return start_open(&l->start);
+}
+
+/* ---- the command line of the ranks ---- */
+
+struct words {
+    char *word[WORDS];
+    int count;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_word(struct words *words, const char *format, ...)
+{
+    va_list arguments;
+    char *word = NULL;
+    va_start(arguments, format);
+    int length = vasprintf(&word, format, arguments);
+    va_end(arguments);
+    if (length >= 0 && words->count < WORDS - 1)
+        words->word[words->count++] = word;
+}
+
+static void free_words(struct words *words)
+{
+    while (words->count > 0) free(words->word[--words->count]);
+}
+
+/* What was given on the command line; files and the environment say the same to all. */
+static void add_settings(const struct launch *l, struct words *words)
+{
+    static const enum option_id ours[] = {OPTION_OUT, OPTION_OVERWRITE, OPTION_RESUME, OPTION_SPLIT, OPTION_SET};
+    for (int id = 0; id < option_count; id++) {
+        bool is_ours = l->train.of[id].source != SOURCE_LINE;
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) is_ours |= id == (int)ours[i];
+        if (!is_ours)
+            add_word(words, "--%s=%s", options[id].name, l->train.of[id].text);
+    }
+}
+
+static void make_words(const struct launch *l, struct words *words)
+{
+    char path[PATH_MAX] = "unroll";
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[length > 0 ? (size_t)length : strlen(path)] = '\0';
+    add_word(words, "%s", path);
+    add_word(words, "train");
+    add_settings(l, words);
+    if (l->ranks > 1)
+        add_word(words, "--split=batch=%d,layer=%d,hidden=%d", l->ranks / l->unit, l->split.layer, l->split.hidden);
+    if (l->begun || is_given(&l->train, OPTION_RESUME)) {
+        add_word(words, "--resume=%s", l->run.directory);
+        return;
+    }
+    run_path(&l->run, "config.json", path);
+    add_word(words, "--out=%s", l->run.directory);
+    if (exists(path)) /* finding the run has refused one that is not to be overwritten: this is that, or ours */
+        add_word(words, "--overwrite");
+    words->word[words->count] = NULL;
+}
+
+/* ---- looking at a start ---- */
+
+static bool has_ended(const struct launch_member *m) { return m->ended; }
+static bool has_left(const struct launch_member *m) { return m->left; }
+static bool has_come(const struct launch_member *m) { return m->came; }
+static bool has_met(const struct launch_member *m) { return m->met; }
+static bool waited(const struct launch_member *m) { return m->ended && m->status == UNROLL_COMMUNICATION; }
+
+/* New checkpoints are progress. */
+static void note_progress(struct launch *l)
+{
+    const struct launch_member *lead = &l->control.member[0];
+    l->begun |= lead->step >= 0;
+    if (lead->checkpoint > l->newest) {
+        l->newest = lead->checkpoint;
+        l->vain = 0;
+    }
+    if (l->lost > 0 && lead->trained) {
+        say_always("launch: %d rank%s train again after %.2f s", l->ranks, l->ranks == 1 ? "" : "s",
+                   seconds_now() - l->lost);
+        l->lost = 0;
+    }
+}
+
+static void say_lost(struct launch *l, int rank, const char *what)
+{
+    const struct launch_member *m = &l->control.member[rank];
+    char who[192] = "";
+    if (m->came)
+        snprintf(who, sizeof who, " (process %ld on %s)", m->process, m->host);
+    say_always("launch: rank %d%s %s", rank, who, what);
+    if (!l->hosts.path || hosts_of(&l->hosts, rank)->lost < hosts_of(&l->hosts, rank)->slots)
+        hosts_of(&l->hosts, rank)->lost++;
+}
+
+/* All that are as silent as the most silent one; of a host where nobody is heard nothing is left. */
+static void find_silent(struct launch *l, double seconds, const char *what)
+{
+    struct launch_control *c = &l->control;
+    for (int i = 0; i < c->ranks; i++)
+        if (!c->member[i].ended && seconds_now() - c->member[i].heard > seconds - 0.5)
+            say_lost(l, i, what);
+    for (int first = 0, h = 0; h < l->hosts.count; first += l->hosts.of[h++].ranks) {
+        bool heard = l->hosts.of[h].ranks == 0 || l->hosts.path == NULL;
+        for (int i = first; i < first + l->hosts.of[h].ranks; i++)
+            heard |= c->member[i].ended || seconds_now() - c->member[i].heard <= seconds - 0.5;
+        l->hosts.of[h].dead |= !heard;
+        if (!heard)
+            say_always("launch: nobody is heard on %s: no rank is started there until the file of hosts changes",
+                       l->hosts.of[h].name);
+    }
+}
+
+/* Is a rank lost? Then it is named, and the slot is lost. */
+static bool look_for_loss(struct launch *l, double begin)
+{
+    struct launch_control *c = &l->control;
+    double seconds, since = seconds_now() - begin;
+    int silent = control_silent(c, &seconds);
+    char what[160];
+    if (c->first >= 0) {
+        say_lost(l, c->first, "was killed, or ended without a word");
+        return true;
+    }
+    if (silent < 0)
+        return false;
+    if (!c->member[silent].came && since > (l->silence > seconds_to_come ? l->silence : seconds_to_come)) {
+        find_silent(l, seconds, "did not begin");
+        return true;
+    }
+    bool is_over = control_count(c, waited) > 0 && seconds > 0.5; /* others gave up to wait for it */
+    if (c->member[silent].came && (seconds > l->silence || is_over)) {
+        snprintf(what, sizeof what, "does not answer: it was not heard for %.1f s", seconds);
+        find_silent(l, seconds, what);
+        return true;
+    }
+    return false;
+}
+
+/* Ranks that wait in vain, where nobody is to blame. */
+static bool look_for_failure(const struct launch *l, double begin)
+{
+    const struct launch_control *c = &l->control;
+    if (control_count(c, has_met) < c->ranks && seconds_now() - begin > l->timeout + seconds_to_come) {
+        say_always("launch: the ranks did not meet in %.0f s", seconds_now() - begin);
+        return true;
+    }
+    for (int i = 0; i < c->ranks; i++)
+        if (waited(&c->member[i]) && seconds_now() - c->member[i].heard > seconds_of_followers) {
+            say_always("launch: rank %d waited in vain: %s", i, c->member[i].words);
+            return true;
+        }
+    return false;
+}
+
+/* Do hosts that came, or went, change what should run? */
+static bool wants_to_move(struct launch *l, double *looked)
+{
+    bool changed = restore_signal != 0;
+    if (seconds_now() - *looked < seconds_between_looks && !changed)
+        return false;
+    *looked = seconds_now();
+    if (changed)
+        hosts_restore(&l->hosts);
+    restore_signal = 0;
+    bool is_new = hosts_look(&l->hosts);
+    return is_new || (changed && hosts_ranks(&l->hosts, l->min, l->max, l->unit) != l->ranks);
+}
+
+struct watched {
+    double begin, looked, ended; /* ended: seconds_now() when all had, 0: not yet */
+    bool stops, moves;           /* what they were told */
+};
+
+static void pass_on(struct launch *l, struct watched *w)
+{
+    if (stop_signal && !w->stops) {
+        control_stop(&l->control);
+        w->stops = true;
+    }
+    if (save_signal)
+        control_tell(&l->control, "save");
+    save_signal = 0;
+    if (!w->stops && !w->moves && control_count(&l->control, has_met) == l->ranks && wants_to_move(l, &w->looked)) {
+        say_always("launch: hosts have changed: the training is saved and goes on there");
+        control_stop(&l->control);
+        w->moves = true;
+    }
+}
+
+/* What the ranks said when all have ended. */
+static enum ending judge(struct launch *l, const struct watched *w, unroll_status *status)
+{
+    struct launch_control *c = &l->control;
+    int left = control_count(c, has_left);
+    *status = UNROLL_OK;
+    for (int i = 0; i < c->ranks; i++)
+        if (c->member[i].ended && c->member[i].status > (int)*status && !waited(&c->member[i]))
+            *status = (unroll_status)c->member[i].status;
+    if (control_count(c, waited) > 0)
+        return LOST;
+    if (*status == UNROLL_OK)
+        return ENDED;
+    if (*status != UNROLL_PREEMPTED)
+        return REFUSED;
+    if (w->stops || (!w->moves && (left == 0 || left == c->ranks)))
+        return PREEMPTED;
+    for (int i = 0; i < c->ranks && !w->moves; i++)
+        if (c->member[i].left)
+            say_lost(l, i, "was told to leave, and has saved");
+    return MOVES;
+}
+
+/* mpirun is gone; the last words of its ranks may be on their way. */
+static enum ending end_without_mpirun(struct launch *l, const struct watched *w, unroll_status *status)
+{
+    struct launch_control *c = &l->control;
+    for (int i = 0; i < 10 && control_count(c, has_ended) < c->ranks; i++) control_wait(c, LOOK);
+    note_progress(l);
+    if (control_count(c, has_ended) == c->ranks)
+        return judge(l, w, status);
+    *status = UNROLL_FAILURE;
+    if (control_count(c, has_come) == 0) {
+        int how = l->start.status;
+        complain(UNROLL_FAILURE, "mpirun has ended with %d before a rank began; fix: see what it printed%s",
+                 WIFEXITED(how) ? WEXITSTATUS(how) : 128 + WTERMSIG(how),
+                 WIFEXITED(how) && WEXITSTATUS(how) == 127 ? ", and install openmpi-bin" : "");
+        return REFUSED;
+    }
+    if (!look_for_loss(l, w->begin))
+        say_always("launch: mpirun has ended before its ranks");
+    return LOST;
+}
+
+static enum ending watch_start(struct launch *l, unroll_status *status)
+{
+    struct launch_control *c = &l->control;
+    struct watched w = {.begin = seconds_now(), .looked = seconds_now()};
+    for (;;) {
+        control_wait(c, LOOK);
+        note_progress(l);
+        if (control_count(c, has_ended) == c->ranks && control_count(c, waited) == 0) {
+            w.ended = w.ended > 0 ? w.ended : seconds_now();
+            if (start_has_ended(&l->start) || seconds_now() - w.ended > seconds_to_end)
+                return judge(l, &w, status);
+            continue;
+        }
+        if (look_for_loss(l, w.begin) || look_for_failure(l, w.begin))
+            return LOST;
+        if (start_has_ended(&l->start))
+            return end_without_mpirun(l, &w, status);
+        pass_on(l, &w);
+    }
+}
+
+/* ---- from start to start ---- */
+
+static unroll_status start(struct launch *l)
+{
+    struct words words = {.count = 0};
+    char place[192];
+    snprintf(place, sizeof place, "%s", getenv(MEMBER_VARIABLE));
+    control_begin(&l->control, l->control.epoch + 1, l->ranks);
+    snprintf(strrchr(place, '/'), 24, "/%" PRId64, l->control.epoch);
+    setenv(MEMBER_VARIABLE, place, 1);
+    hosts_place(&l->hosts, l->ranks);
+    make_words(l, &words);
+    unroll_status status = start_ranks(&l->start, &l->hosts, l->ranks, words.word);
+    free_words(&words);
+    return status;
+}
+
+static unroll_status refuse_more(const struct launch *l)
+{
+    return complain(UNROLL_COMMUNICATION,
+                    "%" PRId64
+                    " starts in a row lost a rank and made no new checkpoint; fix: see why it ends there, save "
+                    "more often (--save-every), or allow more (--attempts)",
+                    l->vain);
+}
+
+/* After a loss: the others end, and nothing of them is left. */
+static unroll_status after_loss(struct launch *l)
+{
+    l->failures++;
+    l->vain++;
+    l->lost = l->lost > 0 ? l->lost : seconds_now();
+    return l->vain < l->attempts ? UNROLL_OK : refuse_more(l);
+}
+
+static unroll_status no_host(const struct launch *l)
+{
+    complain(UNROLL_PREEMPTED, "no host lives; fix: start again when one does");
+    run_say_resume(&l->run);
+    return UNROLL_PREEMPTED;
+}
+
+static unroll_status run_starts(struct launch *l)
+{
+    unroll_status status = UNROLL_OK;
+    for (;;) {
+        l->ranks = hosts_ranks(&l->hosts, l->min, l->max, l->unit);
+        if (l->ranks == 0)
+            return no_host(l);
+        say_always("launch: start %" PRId64 " with %d rank%s%s", l->control.epoch + 1, l->ranks,
+                   l->ranks == 1 ? "" : "s", l->begun ? ", from the newest checkpoint" : "");
+        TRY(start(l));
+        enum ending ending = watch_start(l, &status);
+        start_kill(&l->start); /* first, so that it says nothing of what follows */
+        if (ending == LOST)
+            control_tell(&l->control, "end");
+        start_sweep(&l->start);
+        if (ending == LOST && stop_signal)
+            return UNROLL_PREEMPTED;
+        if (ending == LOST)
+            TRY(after_loss(l));
+        else if (ending == MOVES)
+            l->vain = 0, l->lost = seconds_now();
+        else
+            return status;
+    }
+}
+
+unroll_status cmd_launch(struct settings *settings)
+{
+    static struct launch launch; /* hundreds of kilobytes */
+    launch.control.lease = LEASE;
+    launch.control.stays = true;
+    unroll_status status = read_request(&launch, settings);
+    bool is_opened = status == UNROLL_OK;
+    if (is_opened) {
+        listen_to_signals();
+        status = run_starts(&launch);
+    }
+    if (*launch.start.folder)
+        start_close(&launch.start);
+    settings_free(&launch.train);
+    return status;
+}

@@ -1,0 +1,284 @@
+/* Connections begin as strangers, and are members once they have said the secret and the epoch. The order in which the
+ * kernel reports what happened (epoll) is the order in which it happened: the first that is lost is the culprit, those
+ * behind it follow from it. */
+#include "launch_control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/try.h"
+#include "console.h"
+#include "stopwatch.h"
+
+enum { EVENTS = 64, STRANGERS = 16, LISTENER = RANKS_MAX + STRANGERS /* tags of epoll: members, strangers, this */ };
+
+/* ---- opening ---- */
+
+static unroll_status cannot(const char *what)
+{
+    return complain(UNROLL_RESOURCE, "the launcher cannot %s: %s", what, strerror(errno));
+}
+
+/* The address by which this machine would talk to the host; nothing is sent. */
+static unroll_status find_address(const char *towards, struct sockaddr_storage *address, socklen_t *size)
+{
+    struct addrinfo wish = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM}, *found = NULL;
+    int error = getaddrinfo(towards ? towards : "127.0.0.1", "9", &wish, &found);
+    if (error != 0)
+        return complain(UNROLL_COMMUNICATION, "--hosts: '%.80s' is not known: %s; fix: give a name or an address",
+                        towards, gai_strerror(error));
+    int probe = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is_found = probe >= 0 && connect(probe, found->ai_addr, found->ai_addrlen) == 0 &&
+                    getsockname(probe, (struct sockaddr *)address, size) == 0;
+    int reason = errno;
+    if (probe >= 0)
+        close(probe);
+    freeaddrinfo(found);
+    errno = reason;
+    return is_found ? UNROLL_OK : cannot("find its address");
+}
+
+static void watch(struct launch_control *c, int socket, int tag)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)tag};
+    if (epoll_ctl(c->waits, EPOLL_CTL_MOD, socket, &event) != 0)
+        epoll_ctl(c->waits, EPOLL_CTL_ADD, socket, &event);
+}
+
+unroll_status control_open(struct launch_control *c, const char *towards, char place[128])
+{
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof address;
+    unsigned char random[(MEMBER_SECRET - 1) / 2];
+    char host[64], port[16];
+    for (int i = 0; i < RANKS_MAX; i++) c->member[i].socket = -1;
+    for (int i = 0; i < STRANGERS; i++) c->stranger[i].socket = -1;
+    TRY(find_address(towards, &address, &size));
+    if (address.ss_family == AF_INET)
+        ((struct sockaddr_in *)&address)->sin_port = 0;
+    else
+        ((struct sockaddr_in6 *)&address)->sin6_port = 0;
+    c->listens = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (c->listens < 0 || bind(c->listens, (struct sockaddr *)&address, size) != 0 ||
+        listen(c->listens, RANKS_MAX) != 0 || getsockname(c->listens, (struct sockaddr *)&address, &size) != 0)
+        return cannot("listen to its ranks");
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        return cannot("draw a secret");
+    for (size_t i = 0; i < sizeof random; i++) snprintf(c->secret + 2 * i, 3, "%02x", random[i]);
+    c->waits = epoll_create1(EPOLL_CLOEXEC);
+    if (c->waits < 0 || getnameinfo((struct sockaddr *)&address, size, host, sizeof host, port, sizeof port,
+                                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return cannot("listen to its ranks");
+    watch(c, c->listens, LISTENER);
+    snprintf(place, 128, "%s/%s/%s", host, port, c->secret);
+    return UNROLL_OK;
+}
+
+static void drop(int *socket)
+{
+    if (*socket >= 0)
+        close(*socket);
+    *socket = -1;
+}
+
+void control_begin(struct launch_control *c, int64_t epoch, int ranks)
+{
+    for (int i = 0; i < c->ranks; i++) drop(&c->member[i].socket);
+    for (int i = 0; i < STRANGERS; i++) drop(&c->stranger[i].socket);
+    for (int i = 0; i < ranks; i++)
+        c->member[i] =
+            (struct launch_member){.socket = -1, .begin = -1, .step = -1, .checkpoint = -1, .heard = seconds_now()};
+    c->epoch = epoch;
+    c->ranks = ranks;
+    c->first = -1;
+    c->stops = false;
+    c->looked = seconds_now();
+}
+
+/* ---- what members say ---- */
+
+/* A full buffer means a member that does not read: it is lost anyhow. */
+static void answer(int socket, const char *line) { send(socket, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT); }
+
+static void hear_beat(const struct launch_control *c, struct launch_member *m, const char *line)
+{
+    char words[64];
+    long long step, checkpoint;
+    if (sscanf(line, "beat %lld %lld", &step, &checkpoint) != 2)
+        return;
+    m->begin = m->begin < 0 ? step : m->begin;
+    m->trained = m->begin >= 0 && step > m->begin;
+    m->step = step;
+    m->checkpoint = checkpoint;
+    snprintf(words, sizeof words, "lease %lld %d %.0f\n", (long long)c->lease, c->stays, 1e3 * c->mtbf);
+    if (c->lease > 0)
+        answer(m->socket, words);
+    if (c->stops)
+        answer(m->socket, "stop\n");
+}
+
+static void hear_line(const struct launch_control *c, struct launch_member *m, const char *line)
+{
+    m->heard = seconds_now();
+    if (strncmp(line, "beat ", 5) == 0)
+        hear_beat(c, m, line);
+    else if (strcmp(line, "met") == 0)
+        m->met = true;
+    else if (strcmp(line, "leave") == 0)
+        m->left = true;
+    else if (sscanf(line, "bye %d %207[^\n]", &m->status, m->words) >= 1)
+        m->ended = true;
+}
+
+/* Whole lines of what was read, one a call; NULL: there is none. The rest stays for later. */
+static bool next_line(char *text, size_t *length, char line[256])
+{
+    char *end = memchr(text, '\n', *length);
+    if (end == NULL)
+        return false;
+    size_t size = (size_t)(end - text);
+    memcpy(line, text, size);
+    line[size] = '\0';
+    *length -= size + 1;
+    memmove(text, end + 1, *length);
+    return true;
+}
+
+/* False: the connection has ended. */
+static bool read_more(int socket, char text[256], size_t *length)
+{
+    ssize_t count = recv(socket, text + *length, 256 - *length, MSG_DONTWAIT);
+    if (count > 0)
+        *length += (size_t)count;
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+static void hear_member(struct launch_control *c, int rank)
+{
+    struct launch_member *m = &c->member[rank];
+    char line[256];
+    bool lives = m->socket >= 0 && read_more(m->socket, m->line, &m->length);
+    while (next_line(m->line, &m->length, line)) hear_line(c, m, line);
+    if (lives || m->socket < 0)
+        return;
+    drop(&m->socket);
+    m->lost = !m->ended;
+    if (m->lost && c->first < 0)
+        c->first = rank;
+}
+
+/* "hello SECRET EPOCH RANK PROCESS MACHINE HOST" */
+static bool introduce(struct launch_control *c, int socket, const char *line)
+{
+    struct launch_member m = {
+        .socket = socket, .came = true, .begin = -1, .step = -1, .checkpoint = -1, .heard = seconds_now()};
+    char secret[MEMBER_SECRET + 1];
+    long long epoch;
+    int rank;
+    if (sscanf(line, "hello %33s %lld %d %ld %lf %103s", secret, &epoch, &rank, &m.process, &m.machine, m.host) != 6 ||
+        strcmp(secret, c->secret) != 0 || epoch != c->epoch || rank < 0 || rank >= c->ranks || c->member[rank].came)
+        return false;
+    c->member[rank] = m;
+    watch(c, socket, rank);
+    return true;
+}
+
+static void hear_stranger(struct launch_control *c, int index)
+{
+    char line[256];
+    int *socket = &c->stranger[index].socket;
+    size_t *length = &c->stranger[index].length;
+    bool lives = *socket >= 0 && read_more(*socket, c->stranger[index].line, length);
+    if (!next_line(c->stranger[index].line, length, line)) {
+        if (!lives || *length == sizeof line)
+            drop(socket);
+        return;
+    }
+    int rank = 0;
+    if (!introduce(c, *socket, line)) {
+        drop(socket);
+        return;
+    }
+    while (c->member[rank].socket != *socket) rank++;
+    memcpy(c->member[rank].line, c->stranger[index].line, *length);
+    c->member[rank].length = *length;
+    *socket = -1;
+    hear_member(c, rank);
+}
+
+static void welcome(struct launch_control *c)
+{
+    const int on = 1;
+    int socket, index = 0;
+    while (index < STRANGERS && c->stranger[index].socket >= 0) index++;
+    if (index == STRANGERS)
+        drop(&c->stranger[index = 0].socket); /* the oldest, or any: members speak at once */
+    socket = accept4(c->listens, NULL, NULL, SOCK_CLOEXEC);
+    if (socket < 0)
+        return;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    c->stranger[index].socket = socket;
+    c->stranger[index].length = 0;
+    watch(c, socket, RANKS_MAX + index);
+}
+
+/* If this process itself was stopped, or had no processor, nobody else was silent. */
+static void forgive(struct launch_control *c, double limit)
+{
+    double now = seconds_now(), missed = now - c->looked - limit;
+    for (int i = 0; missed > 0.5 && i < c->ranks; i++) c->member[i].heard += missed;
+    c->looked = now;
+}
+
+void control_wait(struct launch_control *c, int milliseconds)
+{
+    struct epoll_event event[EVENTS];
+    int count = epoll_wait(c->waits, event, EVENTS, milliseconds);
+    forgive(c, 1e-3 * milliseconds);
+    for (int i = 0; i < count; i++) {
+        int tag = (int)event[i].data.u32;
+        if (tag == LISTENER)
+            welcome(c);
+        else if (tag >= RANKS_MAX)
+            hear_stranger(c, tag - RANKS_MAX);
+        else
+            hear_member(c, tag);
+    }
+}
+
+void control_stop(struct launch_control *c) { c->stops = true; }
+
+void control_tell(struct launch_control *c, const char *word)
+{
+    char line[16];
+    snprintf(line, sizeof line, "%s\n", word);
+    for (int i = 0; i < c->ranks; i++)
+        if (c->member[i].socket >= 0)
+            answer(c->member[i].socket, line);
+}
+
+int control_silent(const struct launch_control *c, double *seconds)
+{
+    int silent = -1;
+    for (int i = 0; i < c->ranks; i++)
+        if (!c->member[i].ended && (silent < 0 || c->member[i].heard < c->member[silent].heard))
+            silent = i;
+    *seconds = silent < 0 ? 0 : seconds_now() - c->member[silent].heard;
+    return silent;
+}
+
+int control_count(const struct launch_control *c, bool (*is)(const struct launch_member *))
+{
+    int count = 0;
+    for (int i = 0; i < c->ranks; i++) count += is(&c->member[i]);
+    return count;
+}

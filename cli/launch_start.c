@@ -1,0 +1,248 @@
+/* mpirun is killed rather than told to end: told, it gives its ranks seconds, and may hang itself. Its ranks and their
+ * guards are then children of this process (PR_SET_CHILD_SUBREAPER) and nobody else can take their numbers before they
+ * were waited for: so they are killed by number, stopped ones, too. Ranks of other hosts end by what they hear from the
+ * launcher, and with the connections of their MPI. */
+#include "launch_start.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "console.h"
+#include "member.h"
+#include "output.h"
+#include "stopwatch.h"
+
+enum { WORDS = 32, LIST = HOSTS_MAX * (HOST_NAME + 6) };
+
+static int remove_one(const char *path, const struct stat *info, int kind, struct FTW *walk)
+{
+    (void)info, (void)kind, (void)walk;
+    remove(path);
+    return 0;
+}
+
+static void remove_folder(const char *folder) { nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+
+static const char prefix[] = "unroll-launch.";
+
+/* Folders of launchers that were killed: nobody holds their locks. */
+static void sweep_strangers(const char *parent)
+{
+    DIR *entries = NULL;
+    const char *name;
+    char path[PATH_MAX];
+    while ((name = next_name(parent, &entries))) {
+        if (strncmp(name, prefix, sizeof prefix - 1) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", parent, name);
+        int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) == 0)
+            remove_folder(path);
+        if (folder >= 0)
+            close(folder);
+    }
+}
+
+/* A folder of its own, locked as long as this process lives; empty where none can be made. */
+static void make_folder(const char *parent, char path[64])
+{
+    sweep_strangers(parent);
+    snprintf(path, 64, "%s/%sXXXXXX", parent, prefix);
+    int folder = mkdtemp(path) ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (folder >= 0)
+        flock(folder, LOCK_EX | LOCK_NB);
+    else
+        *path = '\0';
+}
+
+unroll_status start_open(struct launch_start *start)
+{
+    const char *temporary = getenv("TMPDIR");
+    make_folder(temporary && strlen(temporary) < 40 ? temporary : "/tmp", start->folder);
+    make_folder("/dev/shm", start->memory); /* empty: MPI's own place */
+    if (*start->folder == '\0')
+        return complain(UNROLL_RESOURCE, "cannot make a folder in %s: %s; fix: TMPDIR=FOLDER",
+                        temporary ? temporary : "/tmp", strerror(errno));
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
+        return complain(UNROLL_UNSUPPORTED, "this kernel can't tell which processes are whose: %s", strerror(errno));
+    return UNROLL_OK;
+}
+
+/* ---- starting ---- */
+
+/* "node1:4,node2:2" of those that get any; empty: this machine. */
+static const char *list_hosts(const struct launch_hosts *hosts)
+{
+    static char list[LIST];
+    size_t used = 0;
+    *list = '\0';
+    for (int i = 0; hosts->path && i < hosts->count; i++)
+        if (hosts->of[i].ranks > 0)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s:%d", used ? "," : "", hosts->of[i].name,
+                                     hosts->of[i].ranks);
+    return list;
+}
+
+static int add(char **words, int count, const char *first, const char *second)
+{
+    words[count++] = (char *)first;
+    if (second)
+        words[count++] = (char *)second;
+    return count;
+}
+
+static int openmpi_words(const char *memory, const char *list, char **words)
+{
+    int count = add(words, 0, "--map-by", "slot:OVERSUBSCRIBE");
+    count = add(words, count, "-x", MEMBER_VARIABLE);
+    if (*memory) {
+        words[count++] = "--mca";
+        count = add(words, count, "btl_vader_backing_directory", memory);
+    }
+    return *list ? add(words, count, "--host", list) : count;
+}
+
+static int mpich_words(const char *memory, const char *list, char **words)
+{
+    (void)memory;
+    return *list ? add(words, 0, "-hosts", list) : 0;
+}
+
+/* What starts ranks of an MPI: by its own name where several are installed. */
+static const struct launcher {
+    const char *name, *program;
+    int (*words)(const char *memory, const char *list, char **words); /* memory: a folder for it; empty: elsewhere */
+} launchers[] = {{"openmpi", "mpirun.openmpi", openmpi_words}, {"mpich", "mpirun.mpich", mpich_words}};
+
+static const struct launcher *find_launcher(void)
+{
+    const char *wish = getenv("UNROLL_MPI");
+    for (size_t i = 0; wish && i < sizeof launchers / sizeof *launchers; i++)
+        if (strcmp(wish, launchers[i].name) == 0)
+            return &launchers[i];
+    return &launchers[0];
+}
+
+/* In a process group of its own, so that a Ctrl-C reaches the launcher alone. */
+static void become_mpirun(const struct launch_start *start, const struct launcher *launcher, char **words)
+{
+    sigset_t none;
+    int input = open("/dev/null", O_RDONLY);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setpgid(0, 0);
+    dup2(input, STDIN_FILENO);
+    setenv("TMPDIR", start->folder, 1);
+    execvp(words[0] = (char *)launcher->program, words);
+    execvp(words[0] = "mpirun", words);
+    _exit(127);
+}
+
+unroll_status start_ranks(struct launch_start *start, const struct launch_hosts *hosts, int ranks, char *const words[])
+{
+    static char *all[WORDS + 512];
+    const struct launcher *launcher = find_launcher();
+    char number[16];
+    int count = 1, most = (int)(sizeof all / sizeof *all);
+    snprintf(number, sizeof number, "%d", ranks);
+    count = add(all, count, "-n", number);
+    count += launcher->words(hosts_are_here(hosts) ? start->memory : "", list_hosts(hosts), all + count);
+    for (int i = 0; words[i] && count < most - 1; i++) all[count++] = words[i];
+    all[count] = NULL;
+    start->mpirun = fork();
+    if (start->mpirun == 0)
+        become_mpirun(start, launcher, all);
+    if (start->mpirun > 0)
+        return UNROLL_OK;
+    start->mpirun = 0;
+    return complain(UNROLL_RESOURCE, "cannot start a process: %s", strerror(errno));
+}
+
+bool start_has_ended(struct launch_start *start)
+{
+    if (start->mpirun > 0 && waitpid(start->mpirun, &start->status, WNOHANG) == start->mpirun)
+        start->mpirun = 0;
+    return start->mpirun == 0;
+}
+
+void start_kill(const struct launch_start *start)
+{
+    if (start->mpirun > 0)
+        kill(start->mpirun, SIGKILL);
+}
+
+/* ---- sweeping ---- */
+
+static pid_t parent_of(const char *process)
+{
+    char path[64], text[512];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%.20s/stat", process);
+    FILE *file = fopen(path, "re");
+    size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[length] = '\0';
+    if (file)
+        fclose(file);
+    const char *end = strrchr(text, ')');
+    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static void kill_children(void)
+{
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    int64_t number;
+    while (processes && (entry = readdir(processes)))
+        if (number_whole_integer(entry->d_name, 1, INT32_MAX, &number) == NUMBER_OK &&
+            parent_of(entry->d_name) == getpid())
+            kill((pid_t)number, SIGKILL);
+    if (processes)
+        closedir(processes);
+}
+
+static void empty(const char *folder)
+{
+    DIR *entries = NULL;
+    const char *name;
+    char path[PATH_MAX];
+    while (*folder && (name = next_name(folder, &entries))) {
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+            remove_folder(path);
+    }
+}
+
+void start_sweep(struct launch_start *start)
+{
+    const double begin = seconds_now(), most = 5;
+    pid_t ended = 0;
+    while (ended >= 0 && seconds_now() - begin < most) {
+        kill_children();
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) continue;
+    }
+    start->mpirun = 0;
+    empty(start->folder);
+    empty(start->memory);
+}
+
+void start_close(struct launch_start *start)
+{
+    start_sweep(start);
+    rmdir(start->folder);
+    if (*start->memory)
+        rmdir(start->memory);
+}

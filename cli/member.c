@@ -1,0 +1,234 @@
+/* A thread keeps the connection: lines of text, one beat ten times a second, each answered by a lease. The thread is
+ * stopped with the process, so a process that is stopped is silent. */
+#include "member.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/number.h"
+#include "base/try.h"
+#include "console.h"
+#include "guard.h"
+
+enum { LINE = 256, WAIT_FOR_LEASE = 10000 /* milliseconds */ };
+
+static struct {
+    int socket; /* to the launcher; with `is` alone */
+    bool is, left, closed;
+    int told; /* places that were told at once */
+    pthread_t thread;
+    pthread_mutex_t sending;
+    char heard[LINE]; /* of a line that is not whole yet */
+    size_t length;
+    atomic_bool stops, saves, lost, stays; /* stays: the lease lasts if the launcher is lost */
+    atomic_llong lease;                    /* until then, milliseconds of now() */
+    atomic_llong step, checkpoint, mtbf;   /* mtbf: milliseconds */
+} member = {.sending = PTHREAD_MUTEX_INITIALIZER, .step = -1, .checkpoint = -1};
+
+/* Of a clock that goes on while the machine sleeps, so that a lease ends meanwhile. */
+static long long now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* A launcher that is gone shows in what is read. */
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+{
+    char line[LINE];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line - 1, format, arguments);
+    va_end(arguments);
+    length = length < LINE - 2 ? length : LINE - 2;
+    for (int i = 0; i < length; i++) line[i] = line[i] == '\n' ? ' ' : line[i];
+    line[length++] = '\n';
+    pthread_mutex_lock(&member.sending);
+    send(member.socket, line, (size_t)length, MSG_NOSIGNAL);
+    pthread_mutex_unlock(&member.sending);
+}
+
+static void tell_place(void) { tell("beat %lld %lld", atomic_load(&member.step), atomic_load(&member.checkpoint)); }
+
+/* ---- what the launcher says ---- */
+
+static void obey(const char *line)
+{
+    long long lease, mtbf;
+    int stays;
+    if (sscanf(line, "lease %lld %d %lld", &lease, &stays, &mtbf) == 3) {
+        atomic_store(&member.stays, stays != 0);
+        atomic_store(&member.mtbf, mtbf);
+        atomic_store(&member.lease, now() + lease);
+    } else if (strcmp(line, "save") == 0) {
+        atomic_store(&member.saves, true);
+    } else if (strcmp(line, "stop") == 0) {
+        atomic_store(&member.stops, true);
+    } else if (strcmp(line, "end") == 0) { /* another rank is lost, and this one waits for it */
+        guard_hush();
+        _exit(UNROLL_COMMUNICATION);
+    }
+}
+
+/* False: the launcher is gone. */
+static bool hear(void)
+{
+    ssize_t count = recv(member.socket, member.heard + member.length, sizeof member.heard - 1 - member.length, 0);
+    if (count <= 0)
+        return count < 0 && errno == EINTR;
+    member.length += (size_t)count;
+    member.heard[member.length] = '\0';
+    for (char *end; (end = strchr(member.heard, '\n'));) {
+        *end = '\0';
+        obey(member.heard);
+        member.length -= (size_t)(end + 1 - member.heard);
+        memmove(member.heard, end + 1, member.length + 1);
+    }
+    return member.length < sizeof member.heard - 1;
+}
+
+static void *beat(void *unused)
+{
+    long long next = now();
+    for (bool lives = true; lives;) {
+        struct pollfd from = {.fd = member.socket, .events = POLLIN};
+        if (poll(&from, 1, (int)(next > now() ? next - now() : 0)) > 0)
+            lives = hear();
+        if (lives && now() >= next) {
+            tell_place();
+            next = now() + MEMBER_BEAT;
+        }
+    }
+    atomic_store(&member.lost, true);
+    atomic_store(&member.stops, true);
+    return unused;
+}
+
+/* ---- beginning and ending ---- */
+
+static unroll_status reach(const char *host, const char *port)
+{
+    struct addrinfo wish = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *found = NULL;
+    int error = getaddrinfo(host, port, &wish, &found);
+    member.socket = error ? -1 : socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool reached = member.socket >= 0 && connect(member.socket, found->ai_addr, found->ai_addrlen) == 0;
+    if (error == 0)
+        freeaddrinfo(found);
+    return reached ? UNROLL_OK
+                   : complain(UNROLL_COMMUNICATION,
+                              "the launcher at %.60s, port %.10s, can't be reached: %s; fix: let the hosts reach it",
+                              host, port, error ? gai_strerror(error) : strerror(errno));
+}
+
+static int rank_number(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    int64_t rank;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (getenv(names[i]) && number_whole_integer(getenv(names[i]), 0, 1 << 20, &rank) == NUMBER_OK)
+            return (int)rank;
+    return 0;
+}
+
+/* Signals stay with the thread that trains. */
+static int start_thread(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&member.thread, NULL, beat, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+unroll_status member_open(double machine)
+{
+    const char *place = getenv(MEMBER_VARIABLE);
+    char words[LINE], host[128] = "", *part[4], *rest = words;
+    if (place == NULL)
+        return UNROLL_OK;
+    snprintf(words, sizeof words, "%s", place);
+    for (int i = 0; i < 4; i++)
+        if ((part[i] = strtok_r(i ? NULL : words, "/", &rest)) == NULL)
+            return complain(UNROLL_USAGE,
+                            MEMBER_VARIABLE " = '%.80s' is not HOST/PORT/SECRET/EPOCH; fix: leave it to unroll launch",
+                            place);
+    TRY(reach(part[0], part[1]));
+    gethostname(host, sizeof host - 1);
+    tell("hello %.40s %.20s %d %ld %.0f %.100s", part[2], part[3], rank_number(), (long)getpid(), machine, host);
+    if (start_thread() != 0)
+        return complain(UNROLL_RESOURCE, "cannot start a thread; fix: raise the limit of threads (ulimit -u)");
+    member.is = true;
+    return UNROLL_OK;
+}
+
+bool member_is(void) { return member.is; }
+
+void member_close(unroll_status status)
+{
+    if (!member.is || member.closed)
+        return;
+    member.closed = true;
+    tell("bye %d %.200s", (int)status, status == UNROLL_OK || status == UNROLL_PREEMPTED ? "" : last_complaint());
+    shutdown(member.socket, SHUT_RDWR);
+    pthread_join(member.thread, NULL);
+}
+
+/* ---- while it trains ---- */
+
+void member_met(void)
+{
+    if (member.is)
+        tell("met");
+}
+
+/* That a rank trains, and that there is a new checkpoint, is told at once. */
+void member_stands(int64_t step, int64_t checkpoint)
+{
+    bool is_new = atomic_exchange(&member.checkpoint, checkpoint) != checkpoint;
+    atomic_store(&member.step, step);
+    if (member.is && (is_new || member.told < 2))
+        tell_place();
+    member.told += member.told < 2;
+}
+
+void member_leaves(void)
+{
+    if (member.is && !member.left)
+        tell("leave");
+    member.left = true;
+}
+
+bool member_stops(void) { return atomic_load(&member.stops); }
+
+bool member_saves(void) { return atomic_exchange(&member.saves, false); }
+
+double member_mtbf(void) { return 1e-3 * (double)atomic_load(&member.mtbf); }
+
+static bool may_write(void)
+{
+    return now() < atomic_load(&member.lease) || (atomic_load(&member.lost) && atomic_load(&member.stays));
+}
+
+bool member_lease(void)
+{
+    long long begin = now();
+    while (member.is && !may_write()) {
+        if (atomic_load(&member.lost) || now() - begin > WAIT_FOR_LEASE)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return true;
+}

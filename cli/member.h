@@ -1,0 +1,37 @@
+/* A rank as one of those that `unroll launch` started: tells the launcher ten times a second that this process lives
+ * and how far it is, hears when to save and to stop, and may write files only while its lease lasts. Where nobody
+ * launched us all of this does nothing. Not messages between ranks. */
+#ifndef CLI_MEMBER_H
+#define CLI_MEMBER_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unroll.h"
+
+/* What the launcher leaves in the environment: HOST/PORT/SECRET/EPOCH. */
+#define MEMBER_VARIABLE "UNROLL_LAUNCHER"
+enum { MEMBER_SECRET = 33, MEMBER_BEAT = 100 /* milliseconds */ };
+
+/* Before MPI begins, and with no threads yet. machine: processes with the same number share process numbers. */
+unroll_status member_open(double machine);
+bool member_is(void);
+/* All ranks have met. */
+void member_met(void);
+/* Where this rank is; the newest checkpoint of the run, -1: none. */
+void member_stands(int64_t step, int64_t checkpoint);
+/* This rank was told to leave; the others stay. */
+void member_leaves(void);
+/* What the launcher asks for; the second is asked for once. */
+bool member_stops(void);
+bool member_saves(void);
+/* Mean seconds between failures, as the launcher sees them; 0: nobody knows. */
+double member_mtbf(void);
+/* Waits until files may be written, ten seconds at most; false: the members of a later epoch may own them. */
+bool member_lease(void);
+#define MEMBER_NO_LEASE \
+    "the lease of this rank has ended and nothing is written: its launcher does not answer, and another may go on with " \
+    "the run; fix: see whether the launcher lives"
+/* How this process ends; nothing is said after it. */
+void member_close(unroll_status status);
+
+#endif

@@ -1,0 +1,223 @@
+#!/bin/bash
+# unroll launch: ranks that are killed, stopped, told to leave, hosts that come, a launcher that is told to stop or is
+# killed, a disk that is full: each time the training goes on, or ends as it should, with the weights of an undisturbed
+# run, the culprit named and nothing left behind. Usage: test_launch.sh build/unroll [KILLS]
+# KILLS: so many ranks are killed one after the other, with numbers of ranks that change, and nothing else is tested
+unroll=$(realpath "$1") kills=${2:-}
+. "$(dirname "$(realpath "$0")")/checks.sh" test_launch
+command -v mpirun.openmpi >/dev/null || { skip "no Open MPI here"; finish; }
+
+for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+train=(train text --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --dropout 0.2 --exact 8 --schedule constant --timeout 8s)
+memory=$(ls -A /dev/shm; echo .)
+
+# ranks_of NAME: the processes of the ranks of a run
+ranks_of() {
+    local p
+    for p in $(pgrep -x unroll); do
+        [ "/proc/$p/cwd" -ef . ] && tr '\0' '\n' <"/proc/$p/cmdline" | grep -qxE -- "--(out|resume)=(.*/)?$1" && echo "$p"
+    done 2>/dev/null
+}
+# rank_of NUMBER NAME
+rank_of() {
+    local p
+    for p in $(ranks_of "$2"); do
+        tr '\0' '\n' <"/proc/$p/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$p" && return
+    done 2>/dev/null
+}
+# launch NAME RANKS [OPTIONS]: in the background, process $job
+launch() {
+    "$unroll" launch --ranks "$2" --silence 1.5s ${launch_with:-} "${train[@]}" --save-every 20 --out "$1" "${@:3}" >"$1.log" 2>&1 &
+    job=$!
+}
+# until_grep NAME WORDS [SECONDS]: its log says so
+until_said() {
+    local i
+    for i in $(seq $((${3:-20} * 20))); do grep -q -- "$2" "$1.log" && return; kill -0 $job 2>/dev/null || break; sleep 0.05; done
+    grep -q -- "$2" "$1.log"
+}
+until_saved() {     # NAME: there is a checkpoint, and all ranks train
+    local i
+    for i in $(seq 400); do ls "$1"/ckpt/step-*[0-9] >/dev/null 2>&1 && return; sleep 0.05; done
+    return 1
+}
+until_newer() {     # NAME: there is a newer checkpoint than now
+    local i now=$(ls "$1/ckpt" 2>/dev/null)
+    for i in $(seq 400); do [ "$(ls "$1/ckpt" 2>/dev/null | grep -v tmp)" != "$now" ] && return; sleep 0.02; done
+    return 1
+}
+# ends NAME STATUS
+ends() {
+    wait $job 2>/dev/null
+    local status=$?
+    cp "$1.log" log
+    check "$what: it ends with $2, not $status" test $status = "$2"
+    check "$what: no process is left" test -z "$(ranks_of "$1")"
+    left=$(ls -A /dev/shm | grep -vxF "$memory" | grep -E 'vader|unroll-launch'; ls -d unroll-launch.* 2>/dev/null)
+    check "$what: nothing is left in memory or /tmp: $left" test -z "$left"
+}
+same() { check "$what: the weights are those of an undisturbed run" cmp straight/model.safetensors "$1/model.safetensors"; }
+
+# ---- many kills ----------------------------------------------------------------------------
+
+# Each time another rank, of another number of ranks: one is lost, and when one is left the file of hosts offers four.
+if [ -n "$kills" ]; then
+    what="$kills kills"
+    echo "localhost slots=4" >hosts
+    launch_with="--hosts hosts --attempts 1000000" launch many 1:4 --steps 1000000000
+    done=0 hung=0
+    while [ "$done" -lt "$kills" ] && [ $hung = 0 ]; do
+        until_newer many || hung=1
+        all=($(ranks_of many))
+        if [ ${#all[@]} = 1 ] && [ $((RANDOM % 2)) = 0 ]; then
+            echo "localhost slots=4 # $done" >hosts.new && mv hosts.new hosts
+            until_newer many || hung=1
+            all=($(ranks_of many))
+        fi
+        sleep "0.0$((RANDOM % 10))"
+        [ ${#all[@]} -gt 0 ] && kill -KILL "${all[$((RANDOM % ${#all[@]}))]}" 2>/dev/null && done=$((done + 1))
+    done
+    check "$what: none hangs" test $hung = 0
+    until_newer many
+    kill -TERM $job
+    ends many 75
+    step=$(ls many/ckpt | grep -v tmp | sed 's/step-//' | sort -n | tail -n 1)
+    "$unroll" "${train[@]}" --steps "$step" --out straight >log 2>&1
+    check "$what: the weights of step $step are those of an undisturbed run" cmp straight/ckpt/step-$step/model.safetensors many/ckpt/step-$step/model.safetensors
+    check "$what: so are the optimizer's states" cmp straight/ckpt/step-$step/optim.safetensors many/ckpt/step-$step/optim.safetensors
+    grep -o 'again after [0-9.]*' many.log | sed 's/.* //' | sort -n |
+        awk '{ x[NR] = $1 } END { printf "%d starts, seconds from loss to training: median %s, worst %s\n", NR, x[int((NR + 1) / 2)], x[NR] }'
+    finish
+fi
+
+# ---- what is refused -----------------------------------------------------------------------
+
+refused() {     # refused STATUS WORDS ARGUMENTS...
+    "$unroll" launch "${@:3}" >log 2>&1
+    local status=$?
+    check "launch ${*:3} ends with $1, not $status" test $status = "$1"
+    check "launch ${*:3} says: $2" says "$2"
+}
+refused 2 'missing\|needs\|--ranks' train text
+refused 2 'is not MIN:MAX' --ranks 3:2 train text
+refused 2 "can't be launched" --ranks 2 sample text
+refused 2 'leave out batch' --ranks 2 train text --split batch=2
+refused 2 'leave room for 4' --ranks 6:8 train text --exact 4
+refused 4 'standard input' --ranks 2 train -
+printf 'localhost slots=2\nnode; rm -rf slots=1\n' >bad
+refused 3 "line 2 of 'bad'" --ranks 2 --hosts bad train text
+env PATH=/nowhere "$unroll" launch --ranks 2 train text --out nothing >log 2>&1
+check "launch without an MPI ends with 1" test $? = 1
+check "launch without an MPI says: install openmpi-bin" says 'install openmpi-bin'
+check "nothing was written" test ! -e nothing -a ! -e runs
+
+# ---- ranks that are lost -------------------------------------------------------------------
+
+steps=2600
+"$unroll" "${train[@]}" --steps $steps --out straight >log 2>&1
+
+what="a rank is killed, then one told to leave, then one stopped"
+launch lost 1:4 --steps $steps --json
+until_saved lost
+kill -KILL "$(rank_of 2 lost)"
+check "$what: the killed one is named" until_said lost '^launch: rank 2 (process [0-9]* on .*) was killed'
+until_said lost 'launch: start 2 with 3 ranks' && until_said lost 'launch: 3 ranks train again'
+until_newer lost
+kill -TERM "$(rank_of 1 lost)"
+check "$what: the one that leaves is named" until_said lost '^launch: rank 1 .* was told to leave, and has saved'
+until_said lost 'launch: 2 ranks train again'
+until_newer lost
+kill -STOP "$(rank_of 0 lost)"
+check "$what: the stopped one is named" until_said lost '^launch: rank 0 .* does not answer'
+check "$what: one goes on" until_said lost 'launch: start 4 with 1 rank'
+ends lost 0
+same lost
+check "$what: the result is printed once" test "$(grep -c '^{"steps"' lost.log)" = 1
+
+what="ranks are killed before there is a checkpoint"
+launch early 2:2 --steps 40 --save-every 1000
+for i in 1 2; do
+    until_said early "start $i with" && for n in $(seq 100); do [ -n "$(rank_of 1 early)" ] && break; sleep 0.02; done
+    sleep 0.0$((i * 4))
+    kill -KILL "$(rank_of 1 early)"
+done
+ends early 0
+"$unroll" "${train[@]}" --steps 40 --out forty >log 2>&1
+check "$what: it begins anew and has the weights of an undisturbed run" cmp forty/model.safetensors early/model.safetensors
+
+what="ranks are killed at every start"
+launch_with="--attempts 3" launch never 2:2 --steps 1000000 --save-every 1000000
+for start in 1 2 3; do
+    until_said never "start $start with" && for n in $(seq 100); do [ -n "$(rank_of 0 never)" ] && break; sleep 0.02; done
+    kill -KILL "$(rank_of 0 never)"
+done
+ends never 7
+check "$what: it gives up and says why" says '3 starts in a row lost a rank'
+
+# ---- hosts that come -----------------------------------------------------------------------
+
+what="slots come and go"
+echo "localhost slots=1" >hosts
+launch_with="--hosts hosts" launch moves 1:4 --steps $steps
+until_saved moves
+echo "localhost slots=3" >hosts.new && mv hosts.new hosts
+check "$what: ranks are added" until_said moves 'launch: start 2 with 3 ranks, from the newest checkpoint'
+until_newer moves
+kill -KILL "$(rank_of 1 moves)"
+check "$what: one is lost" until_said moves 'launch: start 3 with 2 ranks'
+until_said moves '2 ranks train again'
+echo "localhost slots=4" >hosts.new && mv hosts.new hosts; kill -KILL "$(rank_of 1 moves)"   # both at once
+ends moves 0
+same moves
+
+# ---- the launcher is told to end, or killed ------------------------------------------------
+
+what="the launcher is told to stop"
+launch told 2:3 --steps $steps
+until_saved told
+kill -TERM $job
+ends told 75
+check "$what: it says how to go on" says '^resume: unroll train --resume told'
+what="it goes on with another"
+"$unroll" launch --ranks 2 train --resume told >told.log 2>&1 &
+job=$!
+ends told 0
+same told
+
+what="the launcher is killed"
+launch orphans 3:3 --steps 1000000
+until_saved orphans
+kill -KILL $job
+wait $job 2>/dev/null
+for i in $(seq 100); do [ -z "$(ranks_of orphans)" ] && break; sleep 0.05; done
+check "$what: the ranks have saved and ended" test -z "$(ranks_of orphans)"
+check "$what: nothing was lost" grep -q '^saved orphans/ckpt/step-' orphans.log
+"$unroll" launch --ranks 2 train --resume orphans --steps 1000000 >orphans.log 2>&1 &
+job=$!
+until_said orphans '^step '
+kill -TERM $job
+ends orphans 75         # what the killed one left behind is gone, too
+
+# ---- a disk that is full -------------------------------------------------------------------
+
+what="the disk is full"
+mkdir disk
+if mount -t tmpfs -o size=300k none disk 2>/dev/null; then
+    trap 'umount "$dir/disk" 2>/dev/null; rm -rf "$dir"' EXIT
+    launch disk/run 2:2 --steps 1000000
+    until_saved disk/run
+    kept=$(ls disk/run/ckpt | head -n 1)
+    head -c 300000 /dev/zero >disk/full 2>/dev/null
+    wait $job
+    check "$what: it ends with 5" test $? = 5
+    cp disk/run.log log
+    check "$what: it says so" says 'No space left'
+    rm disk/full
+    "$unroll" launch --ranks 2 train --resume disk/run --steps 60 >disk/run.log 2>&1
+    status=$?
+    check "$what: it goes on when there is room, $status" test $status = 0 -o $status = 2
+    umount disk
+else
+    skip "no file system can be mounted here"
+fi
+finish
