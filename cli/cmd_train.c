@@ -76,8 +76,11 @@ static unroll_status derive_training(struct training *t, const unroll_task_defau
     struct settings *s = t->settings;
     const bool follows = is_on(s, OPTION_PATIENCE) ||
                          (is_given(s, OPTION_SCHEDULE) && strcmp(text_of(s, OPTION_SCHEDULE), "plateau") == 0);
+    const double held_out = follows ? 0.1 : of_task->validation;
+    if (!is_given(s, OPTION_VALIDATION) && held_out == 0 && number_of(s, OPTION_TEST) == 0)
+        say("note: of so few examples none are held out, and nothing is measured; --val 0.2 does");
     if (!is_given(s, OPTION_VALIDATION))
-        TRY(settings_derive(s, OPTION_VALIDATION, "%.15g", follows ? 0.1 : of_task->validation));
+        TRY(settings_derive(s, OPTION_VALIDATION, "%.15g", held_out));
     const struct {
         enum option_id id;
         double value;

@@ -92,9 +92,16 @@ static unroll_status print_result(const struct loop *loop)
 /* What a newcomer would want to do now, as commands to copy. */
 static void say_next(const struct loop *loop)
 {
-    static const struct {
+    const bool writes = unroll_can_sample(loop->t->model), answers = unroll_can_predict(loop->t->model);
+    const struct {
         const char *name, *does;
-    } commands[] = {{"sample", "write text"}, {"predict", "DATA: answer data"}, {"plot", "draw the curves"}};
+    } commands[] = {{writes    ? "sample"
+                     : answers ? "predict"
+                               : "eval",
+                     writes    ? "write text"
+                     : answers ? "DATA: answer data"
+                               : "DATA: measure on data"},
+                    {"plot", "draw the curves"}};
     const struct settings *s = loop->t->settings;
     const struct run *run = &loop->t->run;
     const char *limit = loop_is_out_of_patience(loop) ? "patience 0"
@@ -105,11 +112,9 @@ static void say_next(const struct loop *loop)
     as_word(word, sizeof word, run->directory);
     const int width = (int)(strlen("unroll train --resume  --") + strlen(word) + strlen(limit));
     say("saved %s%s; next:", run->directory, run->best >= 0 ? " with the best weights" : "");
-    const bool writes = unroll_can_sample(loop->t->model);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (writes ? i != 1 : i != 0)
-            say("  unroll %s %-*s  %s", commands[i].name,
-                width - (int)strlen("unroll  ") - (int)strlen(commands[i].name), word, commands[i].does);
+        say("  unroll %s %-*s  %s", commands[i].name, width - (int)strlen("unroll  ") - (int)strlen(commands[i].name),
+            word, commands[i].does);
     say("  unroll train --resume %s --%s  go on", word, limit);
 }
 

@@ -511,6 +511,8 @@ unroll_trainer_memory_estimate(const unroll_trainer *trainer); /* bytes of its p
  * unroll_trainer_test, or NULL. */
 UNROLL_API unroll_status unroll_evaluate(unroll_model *model, const unroll_dataset *dataset,
                                          const unroll_machine *machine, unroll_evaluation *found, char **details);
+/* Has the model been trained for a task that answers? If not, unroll_last_error says why. */
+UNROLL_API int unroll_can_predict(const unroll_model *model);
 /* Answers in the user's labels and units, to each sequence or step of a data set in its order, which may lack the
  * targets: as one JSON object, and as a line of text without its end. Both are good until take returns; what is not 0
  * ends it. */

@@ -11,7 +11,7 @@
 #include "data/reader_table.h"
 #include "data/series_file.h"
 
-enum { MAX_CLASSES = 1 << 16, MAX_PATH = 4096, MAX_TEXT = 64 << 20, SHOWN = 80 };
+enum { MAX_CLASSES = 1 << 16, MAX_PATH = 4096, MAX_TEXT = 64 << 20, SHOWN = 80, MAX_NAME = 256 };
 
 struct folder {
     struct input *in;
@@ -24,7 +24,8 @@ struct folder {
     size_t width; /* of series */
     struct series_line series;
     size_t examples;
-    int x, label; /* columns */
+    int x, label;        /* columns */
+    char last[MAX_NAME]; /* the class of the file before, where each is one */
 };
 
 static bool is_folder(const char *path, const char *head, size_t bytes)
@@ -117,12 +118,23 @@ static unroll_status find_folders(struct folder *f)
         if (is_hidden(member) || is_about(member))
             continue;
         TRY(folder_of(member, folder));
-        if (f->files++ == 0 && (f->are_series = series_file_is(member)))
-            TRY(series_file_read(f->in, &f->series, &f->width));
+        if (f->files++ == 0)
+            f->are_series = series_file_is(member);
         if (strcmp(folder, last) != 0 && !is_known(f, folder))
             TRY(add_folder(f, folder));
         memcpy(last, folder, sizeof last);
     }
+}
+
+/* Of the first series. */
+static unroll_status find_width(struct folder *f)
+{
+    const char *member;
+    do TRY(input_next(f->in, &member));
+    while (member && (is_hidden(member) || is_about(member)));
+    if (member)
+        TRY(series_file_read(f->in, &f->series, &f->width));
+    return input_rewind(f->in);
 }
 
 /* train/pos and test/pos are two folders of one name. */
@@ -154,8 +166,8 @@ static unroll_status choose_classes(struct folder *f)
                     input_path(f->in));
     if (f->by_file && f->are_series)
         return fail(UNROLL_DATA,
-                    "'%s' holds series and no folder for each class; fix: a folder for each class with its series in "
-                    "it; or parts of one table one after the other, with `reader` csv",
+                    "'%s' holds series and no folder for each class; fix: one of its files; or a folder for "
+                    "each class with its series; or parts of one table one after the other, with `reader` csv",
                     input_path(f->in));
     return f->by_file ? UNROLL_OK : refuse_twins(f);
 }
@@ -176,6 +188,13 @@ static unroll_status take_lines(struct folder *f, const char *member)
     const char *class = base_name(member), *line;
     size_t length, lines = 0;
     bool more;
+    if (class_length(class) == strlen(f->last) && strncmp(class, f->last, strlen(f->last)) == 0)
+        return fail(
+            UNROLL_DATA,
+            "'%s' has two files of one class '%s', '%.*s' and one before; fix: a file for each class; of parts, as "
+            "NAME.train.txt, give one file as the data and another as `validation` or `test`",
+            input_path(f->in), f->last, SHOWN, class);
+    snprintf(f->last, sizeof f->last, "%.*s", (int)class_length(class), class);
     for (;;) {
         TRY(input_line(f->in, &line, &length, &more));
         if (!more)
@@ -238,6 +257,8 @@ static unroll_status read_members(struct folder *f)
     const char *member;
     TRY(find_folders(f));
     TRY(choose_classes(f));
+    if (f->are_series)
+        TRY(find_width(f));
     TRY(builder_columns(f->builder, ROWS_ARE_EXAMPLES));
     if (f->are_series)
         TRY(builder_column(f->builder, "x", CELL_NUMBERS, false, (int)f->width, &f->x));

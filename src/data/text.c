@@ -27,7 +27,8 @@ static unroll_status read_chunks(struct input *input, struct builder *builder, c
         } while (got);
     }
     if (all == 0)
-        return fail(UNROLL_DATA, "%s is empty; fix: give a text with at least one character", builder_place(builder));
+        return fail(UNROLL_DATA, "%s is empty; fix: give data, or a text with at least one character",
+                    builder_place(builder));
     return builder_end_row(builder);
 }
 

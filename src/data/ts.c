@@ -142,9 +142,10 @@ static unroll_status take_series(struct ts *t, const char *line, size_t length)
     if (t->dimensions == 0 && parts > 0 && parts <= MAX_DIMENSIONS)
         TRY(begin_data(t, t->declared ? (size_t)t->declared : parts));
     if (parts != t->dimensions || parts == 0)
-        return fail(UNROLL_DATA,
-                    "'%s', line %lld: %zu dimensions, not %zu; fix: divide dimensions and the class by ':'",
-                    input_name(t->in), (long long)input_lines(t->in), parts, t->dimensions);
+        return fail(
+            UNROLL_DATA,
+            "'%s', line %lld: %zu dimensions, not %zu; fix: divide dimensions and the class by ':', and give no other data beside",
+            input_name(t->in), (long long)input_lines(t->in), parts, t->dimensions);
     t->series.count = 0;
     for (size_t d = 0; d < parts; d++, at = colon + 1) {
         size_t before = t->series.count;
@@ -193,10 +194,14 @@ static unroll_status read_ts(struct input *in, const void *options, struct build
 {
     struct ts t = {.in = in, .builder = b};
     const char *member;
+    int members = 0;
     (void)options;
     unroll_status status;
     while ((status = input_next(in, &member)) == UNROLL_OK && member && (status = read_member(&t)) == UNROLL_OK)
-        continue;
+        if (++members == 2)
+            status =
+                builder_note(b, "its files are read as one, those to test on included; of parts give one, and another "
+                                "as `validation` or `test`");
     release(t.series.number);
     release(t.steps);
     release(t.classes);

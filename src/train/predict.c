@@ -6,6 +6,26 @@
 #include "model/model.h"
 #include "train/evaluate.h"
 
+static unroll_status check_answers(const struct task *task)
+{
+    if (task->answer)
+        return UNROLL_OK;
+    return fail(UNROLL_UNSUPPORTED,
+                "the task %s has no answers to print; fix: see what can be done with its models (sample, eval, stream)",
+                task->name);
+}
+
+static unroll_status check_model(const unroll_model *model)
+{
+    const struct task *task;
+    if (*model->task == '\0')
+        return fail(UNROLL_UNSUPPORTED, "no task has trained the model; fix: take one that 'unroll train' has trained");
+    TRY(task_find(NULL, model, NULL, &task));
+    return check_answers(task);
+}
+
+int unroll_can_predict(const unroll_model *model) { return check_model(model) == UNROLL_OK; }
+
 static unroll_status open_all(unroll_model *model, const unroll_dataset *dataset, const unroll_machine *machine,
                               bool answers, const struct task **task, struct evaluator **evaluator)
 {
@@ -15,11 +35,8 @@ static unroll_status open_all(unroll_model *model, const unroll_dataset *dataset
         .data = dataset, .model = model, .ranks = where->split.batch > 1 ? where->split.batch : 1};
     struct part *part = NULL;
     TRY(task_find(NULL, model, dataset, task));
-    if (answers && (*task)->answer == NULL)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the task %s has no answers to print; fix: see what can be done with its models "
-                    "(sample, evaluate, stream)",
-                    (*task)->name);
+    if (answers)
+        TRY(check_answers(*task));
     TRY((*task)->check(model, dataset));
     TRY((*task)->open(&request, answers ? PART_PREDICTED : PART_ALL, &part));
     if (!answers && part->examples == 0) {

@@ -47,9 +47,8 @@ static unroll_status check_model(const unroll_model *model)
 {
     if (!model->tokens || unroll_model_outputs(model) != model->input || unroll_model_vocabulary(model) == NULL)
         return fail(UNROLL_USAGE,
-                    "the model does not write text: it has no vocabulary of tokens, or outputs of another "
-                    "number; fix: a model that the task lm has trained on a text, or answer data with "
-                    "'unroll predict'");
+                    "the model does not write text: it has no vocabulary of tokens, or outputs of another number; fix: "
+                    "a model that the task lm has trained on a text; others are for 'unroll predict' or 'unroll eval'");
     if (model_is_pooled(model))
         return fail(UNROLL_UNSUPPORTED,
                     "a model with a pool answers for whole sequences, so it cannot write; fix: no pool");

@@ -379,6 +379,9 @@ static void check_folders(void)
     write_text("by_folder/pos/1.txt", "good");
     write_text("by_folder/list.txt", "pos/1.txt");
     check_file("by_folder", "", "text label: [bad\nfilm] neg; [good] pos");
+    write_text("parts/JSB.train.txt", "a\n");
+    write_text("parts/JSB.valid.txt", "a\n");
+    check_file("parts", "", "!has two files of one class 'JSB', 'JSB.valid.txt' and one before");
     write_text("twins/train/pos/1.txt", "a");
     write_text("twins/test/pos/1.txt", "a");
     check_file("twins", "", "!has two folders 'pos', in 'test/pos' and 'train/pos'");
@@ -401,7 +404,7 @@ static void check_folders(void)
     check_file("series", "", "!line 2: value 2, 'z', is no number");
     write_text("series/run/1.csv", "x,y\n");
     check_file("series", "", "!/run/1.csv' has no steps");
-    write_text("tables/1.csv", "5,6\n");
+    write_text("tables/1.csv", "the,DT\n");
     write_text("tables/2.csv", "5,6\n");
     check_file("tables", "", "!holds series and no folder for each class");
     struct bytes array = {.size = 0};

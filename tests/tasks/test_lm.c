@@ -154,6 +154,11 @@ static void check_learning(void)
     MUST(unroll_trainer_validate(trainer, &e));
     CHECK(e.metric[0].value < 0.3 * e.floor, "%g nats a step, frequencies alone %g", e.metric[0].value, e.floor);
     unroll_trainer_free(trainer);
+    CHECK(!unroll_can_predict(model) && strstr(unroll_last_error(), "the task lm has no answers"), "%s",
+          unroll_last_error());
+    CHECK(!unroll_can_sample(model) &&
+              strstr(unroll_last_error(), "; fix: a model that the task lm has trained on a text"),
+          "%s", unroll_last_error());
     spec.bidirectional = 1;
     CHECK_REFUSED(unroll_task_network("lm", NULL, &made.data, &spec, &defaults), UNROLL_UNSUPPORTED,
                   "fix: leave it out");

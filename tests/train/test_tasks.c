@@ -325,6 +325,7 @@ static void test_classify(void)
           "accuracy %g of %d, majority %g", metric(&found, "accuracy")->value, (int)found.examples, found.floor);
     CHECK(metric(&found, "macro_f1")->value > 0.9, "macro F1 %g", metric(&found, "macro_f1")->value);
     check_file(&model, data);
+    CHECK(unroll_can_predict(model) && !unroll_can_sample(model), "'%s'", unroll_last_error());
     struct answers answers = answers_of(model, data);
     int right = 0;
     for (size_t i = 0; i < SEQUENCES; i++) {
