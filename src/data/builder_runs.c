@@ -192,7 +192,7 @@ static unroll_status end_finding(struct builder *b, bool *again)
     if (b->open)
         choose_layout(b);
     place_entries(b);
-    return b->layout == ROWS_ARE_STEPS ? columns_note_group(b) : UNROLL_OK;
+    return b->layout == ROWS_ARE_STEPS ? columns_note_series(b) : UNROLL_OK;
 }
 
 /* ---- before the last run ---- */

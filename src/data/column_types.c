@@ -353,9 +353,28 @@ const char *columns_series(const struct builder *b)
     return NULL;
 }
 
-unroll_status columns_note_group(struct builder *b)
+/* A year and a month in columns of their own. */
+static bool has_parts_of_times(const struct builder *b)
 {
-    const char *name = *b->options->group || b->schema ? NULL : columns_series(b);
+    bool year = false, month = false;
+    for (int i = 0; i < b->drafts; i++) {
+        const struct draft *draft = &b->draft[i];
+        if (!draft->ignored && draft->column.type == COLUMN_TIME)
+            return false;
+        year |= !draft->ignored && strcasecmp(draft->column.name, "year") == 0;
+        month |= !draft->ignored && strcasecmp(draft->column.name, "month") == 0;
+    }
+    return year && month;
+}
+
+unroll_status columns_note_series(struct builder *b)
+{
+    const char *name = *b->options->group ? NULL : columns_series(b);
+    if (b->schema)
+        return UNROLL_OK;
+    if (has_parts_of_times(b))
+        TRY(builder_note(b, "year and month are numbers like others: the times of a series stand in one column, as "
+                            "2020-01-31 or 2020-01-31 13:00"));
     return name ? builder_note(b, "the values of '%s' recur: if they name series, `group` %s reads each as one", name,
                                name)
                 : UNROLL_OK;

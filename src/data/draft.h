@@ -86,8 +86,8 @@ unroll_status columns_choose_text(struct builder *builder);
 /* A column of rows that are steps, named as what tells series apart, and with values that recur; NULL: there is none.
  */
 const char *columns_series(const struct builder *builder);
-/* Says that there is one, where no group is. */
-unroll_status columns_note_group(struct builder *builder);
+/* Says that there is one, where no group is; and that numbers are parts of a time, where no column is one. */
+unroll_status columns_note_series(struct builder *builder);
 
 /* ---- tokenize.c ---- */
 

@@ -346,12 +346,13 @@ static void check_guess(const char *header, const char *row, const char *task, c
     const char *found = unroll_task_suggest(data, &reason);
     CHECK(found && strcmp(found, task) == 0 && strstr(reason, why), "'%s' is guessed as %s: %s", header, found, reason);
     CHECK(strstr(data->notes, note), "'%s' of '%s'", note, data->notes);
-    unroll_dataset_free(data);
+    unroll_data_free(data);
 }
 
 static void test_guesses(void)
 {
-    check_guess("year,month,hour,pm,cbwd", "2010,K,N,7.N,C", "forecast", "in the order of the file", "");
+    check_guess("year,month,hour,pm,cbwd", "2010,K,N,7.N,C", "forecast", "in the order of the file",
+                "year and month are numbers like others");
     check_guess("a,b,price", "K,N,N.5", "forecast", "`task` regress", "");
     check_guess("a,b,label", "K,N,C", "tag", "'label'", "");
     check_guess("a,b,y", "K,N,N.5", "regress", "'y'", "");
