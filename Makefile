@@ -34,9 +34,10 @@ ARCH    := $(shell uname -m)
 ISA_avx2   = -mavx2 -mfma
 ISA_avx512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma
 ISA_avx512_vnni = $(ISA_avx512) -mavx512vnni
-ISA_amx    = $(ISA_avx512_vnni) -mavx512bf16 -mamx-tile -mamx-bf16 -mamx-int8
+ISA_avx512_bf16 = $(ISA_avx512_vnni) -mavx512bf16
+ISA_amx    = $(ISA_avx512_bf16) -mamx-tile -mamx-bf16 -mamx-int8
 
-X86_ISAS   = %_avx2.c %_avx512.c %_avx512_vnni.c %_amx.c
+X86_ISAS   = %_avx2.c %_avx512.c %_avx512_vnni.c %_avx512_bf16.c %_amx.c %_amx_bf16.c
 OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),$(X86_ISAS),$(X86_ISAS) %_neon.c))
 SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/*/*.c))
 OBJECTS   := $(SOURCES:%.c=$B/%.o) $B/src/device/cuda/images.o
@@ -74,6 +75,12 @@ $B/%_avx512.o: %_avx512.c
 $B/%_avx512_vnni.o: %_avx512_vnni.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(ISA_avx512_vnni) -c $< -o $@
+$B/%_avx512_bf16.o: %_avx512_bf16.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(FLAGS) $(ISA_avx512_bf16) -c $< -o $@
+$B/%_amx_bf16.o: %_amx_bf16.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(FLAGS) $(ISA_amx) -c $< -o $@
 $B/%_amx.o: %_amx.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(FLAGS) $(ISA_amx) -c $< -o $@

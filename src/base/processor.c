@@ -39,25 +39,25 @@ bool isa_parse(const char *name, enum isa *isa)
 }
 
 #if defined(__x86_64__)
+bool processor_has_bf16(void)
+{
+    enum { NUMBERS_BF16 = 1 << 5 };
+    unsigned a, b, c, d;
+    return isa_available(ISA_AVX512) && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & NUMBERS_BF16);
+}
+
 /* Tiles of bf16 and of bytes, and numbers turned into bf16. A process has to ask the system for the tiles, which are
  * 8 KB of state for each thread; it may as often as it likes. */
 static bool has_tiles(void)
 {
-    enum {
-        TILES_BF16 = 1 << 22,
-        TILES = 1 << 24,
-        TILES_BYTES = 1 << 25,
-        NUMBERS_BF16 = 1 << 5,
-        ASK_FOR_STATE = 0x1023,
-        STATE_OF_TILES = 18
-    };
+    enum { TILES_BF16 = 1 << 22, TILES = 1 << 24, TILES_BYTES = 1 << 25, ASK_FOR_STATE = 0x1023, STATE_OF_TILES = 18 };
     unsigned a, b, c, d;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(d & TILES_BF16) || !(d & TILES) || !(d & TILES_BYTES))
         return false;
-    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & NUMBERS_BF16))
-        return false;
-    return syscall(SYS_arch_prctl, ASK_FOR_STATE, STATE_OF_TILES) == 0;
+    return processor_has_bf16() && syscall(SYS_arch_prctl, ASK_FOR_STATE, STATE_OF_TILES) == 0;
 }
+#else
+bool processor_has_bf16(void) { return false; }
 #endif
 
 bool isa_available(enum isa isa)

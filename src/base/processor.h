@@ -21,6 +21,7 @@ const char *isa_name(enum isa isa);
 bool isa_parse(const char *name, enum isa *isa); /* false, *isa untouched: no such name */
 bool isa_available(enum isa isa);                /* the processor has it and the system saves its state */
 enum isa isa_best(void);
+bool processor_has_bf16(void); /* AVX-512 whose sums of two products multiply bf16 (AVX512_BF16) */
 
 /* Processors that this process may keep busy: its affinity, and the quota of its control groups.
  * At least 1. */

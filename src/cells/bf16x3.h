@@ -11,18 +11,16 @@ enum {
     BF16X3_COLUMNS = 16,
     LEFT_ROWS = 32,              /* of a block, at most: two tiles */
     BF16_ROWS = BF16X3_ROWS / 3, /* of a block whose bf16x3 splits are all rows of one tile (bf16_by_tiles) */
-    LEFT_PART = 2 * BF16X3_K,    /* bytes of a row in one part of a step; .. */
-    LEFT_ROW = 3 * LEFT_PART,    /* .. in all three */
+    LEFT_PART = 2 * BF16X3_K,    /* bytes of a row in one part of a step; of a tile of columns: */
     RIGHT_PART = 2 * BF16X3_K * BF16X3_COLUMNS,
-    RIGHT_BYTES = 3 * RIGHT_PART,               /* of a tile of columns and step of k */
-    WHOLE_BYTES = 4 * BF16X3_K * BF16X3_COLUMNS /* of the same as floats */
+    WHOLE_BYTES = 4 * BF16X3_K * BF16X3_COLUMNS, /* as floats */
+    BF16X3_PARTS = 3,                            /* of a float as the sum of bf16; at most */
+    BF16_PARTS = 1                               /* of one that is rounded to bf16 */
 };
 
-/* Bytes of a tile and step of k of a right factor. */
-static inline size_t right_bytes(bool whole) { return whole ? WHOLE_BYTES : RIGHT_BYTES; }
-
-/* Where part number `part` lies in a step of a right factor: the last one first. */
-#define RIGHT_AT(part) ((2 - (part)) * RIGHT_PART)
+/* Bytes of a row and step of k of a left factor; of a tile and step of k of a right one. */
+static inline size_t left_row_bytes(int parts) { return (size_t)parts * LEFT_PART; }
+static inline size_t right_bytes(int parts, bool whole) { return whole ? WHOLE_BYTES : (size_t)parts * RIGHT_PART; }
 
 static inline size_t bf16x3_steps(size_t k) { return (k + BF16X3_K - 1) / BF16X3_K; }
 

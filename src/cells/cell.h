@@ -164,6 +164,8 @@ extern const struct cell_kernels *const cells_avx2[];
 extern const struct cell_kernels *const cells_avx512[];
 extern const struct cell_kernels *const cells_avx512_vnni[];
 extern const struct cell_kernels *const cells_amx[];
+extern const struct cell_kernels *const cells_avx512_bf16[];
+extern const struct cell_kernels *const cells_amx_bf16[];
 extern const struct cell_kernels *const cells_neon[];
 
 /* The cell of that name, or NULL. */

@@ -43,7 +43,7 @@ CELL_CODE size_t fused_steps(const struct fused_step *s, unsigned from)
 /* Bytes of a tile of the right factor. */
 CELL_CODE size_t fused_tile_bytes(const struct fused_weights *w)
 {
-    return bf16x3_steps(w->k) * right_bytes(w->cell == FUSED_WHOLE);
+    return bf16x3_steps(w->k) * right_bytes(TILE_PARTS, w->cell == FUSED_WHOLE);
 }
 
 CELL_CODE const char *fused_right(const struct fused_weights *w, size_t gate, size_t unit)
@@ -63,7 +63,7 @@ CELL_CODE bool fused_is_far(const struct fused_step *s)
 CELL_CODE struct fused_ahead fused_ahead(const struct fused_step *s, size_t gate, size_t gate_1, size_t unit)
 {
     enum { SHARES = TILES_TIMES * FUSED_LINE };
-    const size_t share = (right_bytes(s->of_h.cell == FUSED_WHOLE) + SHARES - 1) / SHARES * FUSED_LINE;
+    const size_t share = (right_bytes(TILE_PARTS, s->of_h.cell == FUSED_WHOLE) + SHARES - 1) / SHARES * FUSED_LINE;
     return (struct fused_ahead){fused_right(&s->of_h, gate, unit), fused_right(&s->of_h, gate_1, unit), share,
                                 fused_tile_bytes(&s->of_h) / share};
 }
@@ -137,6 +137,7 @@ static void fused_multiply_00(struct fused_pass *p, const struct fused_pair *a) 
 static void (*const fused_multiply_pair[2][2])(struct fused_pass *, const struct fused_pair *) = {
     {fused_multiply_00, fused_multiply_01}, {fused_multiply_10, fused_multiply_11}};
 
+#if TILE_PARTS == 3
 /* Adds a product with bf16 weights to the sums of `count` gates, from `gate` on. */
 CELL_CODE void fused_add_bf16(struct fused_pass *p, const struct fused_operand *a, size_t gate, const size_t count)
 {
@@ -172,5 +173,6 @@ FUSED_BF16_GATES(4)
 
 static void (*const fused_bf16_gates[TILES_SUMS + 1])(struct fused_pass *, unsigned, size_t, float *, size_t) = {
     NULL, fused_bf16_1, fused_bf16_2, fused_bf16_3, fused_bf16_4};
+#endif
 
 #endif

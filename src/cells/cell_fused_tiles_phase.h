@@ -10,7 +10,12 @@ CELL_CODE V PHASE_(made)(const struct fused_step *s, const struct fused_block *b
 {
     const size_t row = PHASE_(count) * CELL_TILE;
     const float *made = b->made + r * row + i * CELL_TILE;
-    return s->of_h.cell == FUSED_BF16 ? tiles_sum_bf16(made, b->rows * row) : v_load(made);
+    (void)s;
+#if TILE_PARTS == 3
+    if (s->of_h.cell == FUSED_BF16)
+        return tiles_sum_bf16(made, b->rows * row);
+#endif
+    return v_load(made);
 }
 
 /* The cell on n units of row r of the block before. */
@@ -146,12 +151,16 @@ CELL_CODE size_t PHASE_(together)(size_t i)
 
 CELL_CODE void PHASE_(bf16)(struct fused_pass *p)
 {
+#if TILE_PARTS == 3
     for (size_t i = 0, n; i < PHASE_(count); i += n ? n : 1) {
         n = PHASE_(together)(i);
         if (n > 0)
             fused_bf16_gates[n](p, CELL_(sources)[PHASE_FIRST + i], CELL_(weight_of)[PHASE_FIRST + i],
                                 p->now.made + i * CELL_TILE, PHASE_(count) * CELL_TILE);
     }
+#else
+    (void)p;
+#endif
 }
 
 /* How often a block's products look at what is beside them: at least. */

@@ -13,7 +13,7 @@ static uint64_t buffer_bytes(const struct plan *p, const struct buffer *b)
 {
     uint64_t n = dtype_size(b->dtype);
     if (b->layout)
-        return p->config.traits.operands->bytes(b);
+        return p->config.traits.operands->bytes(p, b);
     for (int i = 0; i < b->rank; i++) n *= b->size[i];
     return n;
 }

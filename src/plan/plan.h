@@ -217,7 +217,8 @@ struct plan {
     uint32_t block_steps;     /* steps in one accumulation block of a weight gradient's sum */
     enum axis chunk_axis;     /* AX_T, or AX_B: chunks are some rows of all steps */
     uint32_t first_row, rows; /* of the batch: this rank's */
-    bool splits;              /* products multiply split floats, but narrow ones: the same on all ranks of all meshes */
+    int splits;               /* products multiply floats as so many bf16, but narrow ones: the same on all ranks of all
+                                 meshes; 0: as they are */
     bool splits_dw;           /* and so do those that make gradients of weights */
 };
 

@@ -13,14 +13,14 @@ struct operand_traits {
     int product, step;                                /* what products of all steps read, and steps of recurrences */
     int (*backward)(const struct plan *, int master); /* and products of the backward */
     const char *(*name)(int layout);                  /* ends the name of a session's own copy: "columns" */
-    uint64_t (*bytes)(const struct buffer *);         /* of one in a layout */
+    uint64_t (*bytes)(const struct plan *, const struct buffer *); /* of one in a layout */
 
     /* Do steps with this batch gain by multiplying an x of so many inputs themselves, where the weights stay in cache?
      */
     bool (*folds)(const struct plan *, uint64_t inputs);
     /* Planes of `width` numbers for the gradients of the sums of U units, as the products that follow read them. */
     uint32_t (*planes)(const struct plan *, uint32_t inputs, uint32_t U, uint32_t width);
-    /* Says whether products multiply split floats: plan.splits, plan.splits_dw, plan.block. Before all passes. */
+    /* Says as how many bf16 products multiply floats: plan.splits, plan.splits_dw, plan.block. Before all passes. */
     void (*begin)(struct plan *);
     unroll_status (*choose)(struct plan *); /* a pass: operations read other copies, if they gain */
 };
@@ -33,7 +33,8 @@ struct gathers_columns {
 
 struct device_traits {
     const struct operand_traits *operands; /* NULL: products read weights as they are */
-    bool splits;                           /* products of many rows may multiply floats as sums of bf16 */
+    bool splits;                           /* products of many rows may multiply floats as sums of three bf16 */
+    bool rounds;                           /* or, with precision bf16, rounded to one */
     bool rendezvous; /* all that a rank exchanges is done in list order, both ends at once (rendezvous) */
     uint32_t near;   /* bytes that stay in its caches from operation to operation; 0: not known */
     uint32_t narrow; /* an x at most so wide steps of a recurrence always multiply themselves (pass_fuse_input) */

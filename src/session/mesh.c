@@ -132,6 +132,7 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                 c->exact,
                                 c->traits.operands != NULL,
                                 c->traits.splits,
+                                c->traits.rounds,
                                 c->traits.rendezvous,
                                 c->precision,
                                 (uint64_t)c->sum,

@@ -51,7 +51,7 @@ unroll_status unroll_measure_peak(const char *isa, int threads, double *gflops)
 {
     struct load load = {.rounds = FIRST_ROUNDS};
     struct team *team;
-    TRY(cpu_isa_choose(isa, DTYPE_F32, &load.isa));
+    TRY(cpu_isa_of_kernels(isa, &load.isa));
     if (threads < 0 || threads > TEAM_LARGEST)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..%d (0: all)", threads, (int)TEAM_LARGEST);
     TRY(team_new(threads ? threads : cpu_count(), &team));

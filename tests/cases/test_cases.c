@@ -1,10 +1,9 @@
-/* The one program over the list of cases:
- *     test      every ISA, and threads x queues x chunks x checkpoints, against the reference: the same bits, or its
- * own where it multiplies floats as bf16x3 splits near      the losses of 20 updates with bf16x3 splits of floats
- * beside those of the reference grad      gradients of weights, inputs and initial states against finite differences,
- * in double perf      milliseconds and GFLOP/s of a training step on the best ISA downgrade of a debug build, which
- * draws the ISA of each session: the bits of the reference support   which ISA runs which case, or what refuses it All
- * of it on a thread with a small stack. Usage: test_cases MODE cases.txt [part of a line] */
+/* The one program over the list of cases, on a thread with a small stack. Usage: test_cases MODE cases.txt [part of a
+ * line] test: every ISA, and threads x queues x chunks x checkpoints, against the reference: the same bits, or its own
+ * where it multiplies floats as bf16;  near: the losses of 20 updates with floats as bf16 beside those of the
+ * reference; grad: gradients of weights, inputs and initial states against finite differences, in double;  perf:
+ * milliseconds and GFLOP/s of a training step on the best ISA;  downgrade, of a debug build, which draws the ISA of
+ * each session: the bits of the reference;  support: which ISA runs which case, or what refuses it. */
 #include "cases/case.h"
 #include "check.h"
 #include "small_stack.h"
@@ -13,11 +12,22 @@
 #include <string.h>
 #include <time.h>
 
+/* An ISA, or floats rounded to bf16 on the best one there is. */
+static const char rounded[] = "precision bf16";
+
+static void set_kernels(unroll_machine *machine, const char *isa)
+{
+    if (isa == rounded)
+        machine->precision = "bf16";
+    else
+        machine->isa = isa;
+}
+
 static unroll_session *open_training(const struct test_case *c, const char *isa, unroll_model **model)
 {
     unroll_session *session;
     unroll_session_config config = case_trains(c);
-    config.machine.isa = isa;
+    set_kernels(&config.machine, isa);
     if (unroll_model_new(&c->spec, 3, model) != UNROLL_OK)
         return NULL;
     if (unroll_session_new(*model, &config, &session) == UNROLL_OK)
@@ -26,17 +36,18 @@ static unroll_session *open_training(const struct test_case *c, const char *isa,
     return NULL;
 }
 
-/* Does it multiply floats as bf16x3 splits there? Sums of such products have bits of their own. */
-static bool has_bf16x3(const struct test_case *c, const char *isa)
+/* Does it multiply floats as bf16 there? Sums of such products have bits of their own. */
+static bool has_bf16(const struct test_case *c, const char *isa)
 {
     unroll_model *model;
     unroll_session *session = open_training(c, isa, &model);
     if (!session)
         return false;
-    bool is_amx = !strcmp(unroll_session_isa(session), "amx");
+    const char *kernels = unroll_session_isa(session);
+    bool has = !strcmp(kernels, "amx") || strstr(kernels, "_bf16");
     unroll_session_free(session);
     unroll_model_free(model);
-    return is_amx;
+    return has;
 }
 
 /* ---- test ------------------------------------------------------------------------------ */
@@ -65,7 +76,7 @@ static float *train(const struct test_case *c, const char *isa, struct way way, 
     unroll_result result = {.size = sizeof result};
     rates.learning_rate = 0.05;
     rates.clip = 0.5;
-    config.machine.isa = isa;
+    set_kernels(&config.machine, isa);
     config.machine.threads = way.threads;
     config.machine.queues = way.queues;
     config.machine.chunks = way.chunks < c->session.steps ? way.chunks : c->session.steps;
@@ -133,7 +144,7 @@ static void test_case_bits(const struct test_case *c)
     const char *isa;
     int available;
     for (int i = 0; (isa = unroll_isa_name(i, &available)); i++) {
-        bool own = available && has_bf16x3(c, isa);
+        bool own = available && has_bf16(c, isa);
         float *expected = own ? train(c, isa, ways[0], &count) : reference;
         bool scalar = !strcmp(isa, "scalar");
         for (size_t w = scalar; available && w < (scalar ? SCALAR : tried); w++)
@@ -141,6 +152,9 @@ static void test_case_bits(const struct test_case *c)
         if (expected != reference)
             free(expected);
     }
+    free(reference);
+    reference = has_bf16(c, rounded) ? train(c, rounded, ways[0], &count) : NULL;
+    for (size_t w = 1; reference && w < tried; w++) same_bits(c, reference, count, rounded, ways[w]);
     free(reference);
 }
 
@@ -169,23 +183,29 @@ static bool losses_of(const struct test_case *c, const char *isa, double *loss)
     return good;
 }
 
-/* One sum is off by some 1e-7 of its terms' magnitudes, here and there alike (cells/v/v_tiles.h), a loss is a mean of
- * many, and each update passes what there is on to the next. */
-static void test_near(const struct test_case *c)
+static void check_near(const struct test_case *c, const char *isa, double allowed)
 {
     double reference[NEAR_STEPS], loss[NEAR_STEPS], worst = 0;
-    if (!has_bf16x3(c, "amx")) {
-        check_skip("this machine, or this case, has no bf16x3 products");
+    if (!has_bf16(c, isa)) {
+        check_skip("this machine, or this case, has no products of floats as bf16");
         return;
     }
-    if (!losses_of(c, "scalar", reference) || !losses_of(c, "amx", loss))
+    if (!losses_of(c, "scalar", reference) || !losses_of(c, isa, loss))
         return;
     for (int i = 0; i < NEAR_STEPS; i++) {
         double error = fabs(loss[i] - reference[i]) / fabs(reference[i]);
         worst = error <= worst ? worst : error; /* keeps NaN */
     }
-    CHECK(worst <= 1e-6, "%s: losses are off by %.1e", c->line, worst);
-    CHECK(worst > 0, "%s: all losses have the bits of scalar: are there bf16x3 splits?", c->line);
+    CHECK(worst <= allowed, "%s, %s: losses are off by %.1e", c->line, isa, worst);
+    CHECK(worst > 0, "%s, %s: all losses have the bits of scalar: are floats multiplied as bf16?", c->line, isa);
+}
+
+/* One sum is off by some 1e-7 of its terms' magnitudes, here and there alike (cells/v/v_tiles.h), a loss is a mean of
+ * many, and each update passes what there is on to the next. Rounding to bf16 loses 2^-9 of a factor. */
+static void test_near(const struct test_case *c)
+{
+    check_near(c, "amx", 1e-6);
+    check_near(c, rounded, 1e-2);
 }
 
 /* ---- grad ------------------------------------------------------------------------------ */

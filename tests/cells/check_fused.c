@@ -39,7 +39,8 @@ struct numbers {
 static struct numbers random_numbers;
 static float operand[3][ROWS * DEEPEST], bytes[3][ROWS * (DEEPEST / 4 + 2)], bias[2][FIELDS * WIDEST];
 static float dense[2][FIELDS * WIDEST * DEEPEST], tiled[2][TILED];
-static _Alignas(64) char left[3][ROWS * (DEEPEST + BF16X3_K) / 32 * LEFT_ROW];
+static _Alignas(64) char left[3][ROWS * (DEEPEST + BF16X3_K) / 32 * BF16X3_PARTS * LEFT_PART];
+static const struct cpu_isa *of_tiles; /* whose steps tiles multiply */
 static uint32_t list[ROWS];
 
 static void fill(float *to, size_t n, uint64_t *seed, double scale)
@@ -79,16 +80,17 @@ static void pack(float *to, const float *from, enum fused_word cell, size_t gate
 /* [gates, width, k] dense to right factors. */
 static void pack_bf16x3(float *to, const float *from, size_t gates, size_t width, size_t k)
 {
-    const size_t tile = bf16x3_steps(k) * RIGHT_BYTES / sizeof(uint16_t);
+    const int parts = of_tiles->parts;
+    const size_t step_bytes = right_bytes(parts, false), tile = bf16x3_steps(k) * step_bytes / sizeof(uint16_t);
     memset(to, 0, gates * bf16x3_tiles(width) * tile * sizeof(uint16_t));
     for (size_t i = 0; i < gates * width * k; i++) {
         size_t g = i / k / width, u = i / k % width, at = i % k;
         uint16_t *step = (uint16_t *)to + (g * bf16x3_tiles(width) + u / BF16X3_COLUMNS) * tile +
-                         at / BF16X3_K * (RIGHT_BYTES / sizeof(uint16_t));
+                         at / BF16X3_K * (step_bytes / sizeof(uint16_t));
         size_t place = (at % BF16X3_K / 2 * BF16X3_COLUMNS + u % BF16X3_COLUMNS) * 2 + at % 2;
         float rest = from[i];
-        for (int third = 0; third < 3; third++) {
-            uint16_t *part = step + RIGHT_AT(third) / sizeof(uint16_t) + place;
+        for (int i_part = 0; i_part < parts; i_part++) {
+            uint16_t *part = step + (size_t)(parts - 1 - i_part) * (RIGHT_PART / sizeof(uint16_t)) + place;
             *part = f32_to_bf16(rest);
             rest -= bf16_to_f32(*part);
         }
@@ -118,15 +120,14 @@ static void pack_for_tiles(float *to, const float *from, enum fused_word cell, s
 static struct fused_operand operand_of(const struct ask *a, int which, size_t k)
 {
     if (a->by_tiles) {
-        cpu_isa_find(ISA_AMX, DTYPE_F32)
-            ->left_rows(&(struct left_rows){.to = left[which],
-                                            .of_bf16 = a->cell == FUSED_BF16,
-                                            .steps = bf16x3_steps(k),
-                                            .at = operand[which],
-                                            .row = k,
-                                            .list = a->listed ? list : NULL,
-                                            .rows = a->rows,
-                                            .k = k});
+        of_tiles->left_rows(&(struct left_rows){.to = left[which],
+                                                .of_bf16 = a->cell == FUSED_BF16,
+                                                .steps = bf16x3_steps(k),
+                                                .at = operand[which],
+                                                .row = k,
+                                                .list = a->listed ? list : NULL,
+                                                .rows = a->rows,
+                                                .k = k});
         return (struct fused_operand){left[which], 0};
     }
     if (a->cell != FUSED_INT8)
@@ -394,6 +395,8 @@ static void check_bf16x3(const struct cell_kernels *scalar, const struct cell_ke
     for (int tries = 0; tries < asks; tries++) {
         struct ask a = random_ask(&seed);
         a.cell = (enum fused_word[]){FUSED_BF16X3, FUSED_WHOLE, FUSED_BF16X3, FUSED_BF16}[tries % 4];
+        if (of_tiles->parts == BF16_PARTS && a.cell == FUSED_BF16)
+            a.cell = FUSED_BF16X3;
         a.by_tiles = true;
         a.of = ROWS;
         if (a.cell == FUSED_BF16) {
@@ -417,18 +420,42 @@ static void check_bf16x3(const struct cell_kernels *scalar, const struct cell_ke
             differ += !same(&got, &again, &a);
         }
     }
-    check_worst("amx", c->name, worst, 5e-7);
-    check_worst("amx, in pieces", c->name, differ, 0);
+    check_worst(of_tiles->name, c->name, worst, 5e-7);
+    check_worst("tiles, in pieces", c->name, differ, 0);
+}
+
+/* From here on all factors are bf16: rounding them loses nothing. */
+static void round_to_bf16(float *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++) at[i] = bf16_to_f32(f32_to_bf16(at[i]));
+}
+
+static void round_all(void)
+{
+    for (int i = 0; i < 3; i++) round_to_bf16(operand[i], ROWS * DEEPEST);
+    for (int i = 0; i < 2; i++) round_to_bf16(dense[i], FIELDS * WIDEST * DEEPEST);
+}
+
+static void check_bf16(const struct cpu_isa *isa, int asks)
+{
+    of_tiles = isa ? cpu_isa_with_bf16(isa) : NULL;
+    for (int i = 0; of_tiles && cells_scalar[i]; i++) check_bf16x3(cells_scalar[i], of_tiles->tiled_cells[i], asks);
+    if (!of_tiles)
+        check_skip("this machine has no amx or avx512_bf16: steps of floats rounded to bf16 are not run");
 }
 
 static void check_all_bf16x3(int asks)
 {
 #ifdef __x86_64__
-    const struct cpu_isa *amx = cpu_isa_find(ISA_AMX, DTYPE_F32);
+    const struct cpu_isa *amx = cpu_isa_find(ISA_AMX, DTYPE_F32), *avx512 = cpu_isa_find(ISA_AVX512, DTYPE_F32);
+    of_tiles = amx;
     for (int i = 0; amx && cells_scalar[i]; i++) check_bf16x3(cells_scalar[i], amx->tiled_cells[i], asks);
     for (int i = 0; amx && toys_scalar[i]; i++) check_bf16x3(toys_scalar[i], toys_amx[i], asks);
     if (!amx)
         check_skip("this machine has no amx: steps with bf16x3 splits are not run");
+    round_all();
+    check_bf16(amx, asks);
+    check_bf16(avx512, asks);
 #else
     (void)asks;
 #endif

@@ -1,7 +1,8 @@
-/* Products of floats as sums of three bf16 (cells/v/v_tiles.h) by themselves, on a machine with AMX: weights packed as
- * right factors, rows as left ones, and the product of both against double, of any sizes and in any pieces; zeros,
- * subnormal, tiny and huge numbers, and those that are not finite. All that is read and written ends where a page
- * begins that nobody may touch: sanitizers do not see what tiles load and store. "quick": fewer problems. */
+/* Products of floats as sums of three bf16, or rounded to one (cells/v/v_tiles.h), by themselves, on a machine with AMX
+ * or AVX512_BF16: weights packed as right factors, rows as left ones, and the product of both against double, of any
+ * sizes and in any pieces; zeros, subnormal, tiny and huge numbers, and those that are not finite. All that is read and
+ * written ends where a page begins that nobody may touch: sanitizers do not see what tiles load and store. "quick":
+ * fewer problems. */
 #include "base/processor.h"
 #include "base/dtype.h"
 #include "base/philox.h"
@@ -39,8 +40,8 @@ static const size_t max_bytes[PLACES] = {
     [C] = MAX * (MAX + OTHER) * sizeof(float),
     [GOT] = MAX * (MAX + OTHER) * sizeof(float),
     [AGAIN] = MAX * (MAX + OTHER) * sizeof(float),
-    [LEFT] = MAX * STEPS * LEFT_ROW,
-    [RIGHT] = GATES * TILES * STEPS * RIGHT_BYTES,
+    [LEFT] = MAX * STEPS * BF16X3_PARTS * LEFT_PART,
+    [RIGHT] = GATES * TILES * STEPS * BF16X3_PARTS * RIGHT_PART,
 };
 static char *end_of[PLACES];
 
@@ -79,7 +80,13 @@ static void place_problem(void)
     again = place(AGAIN, p.c_count * sizeof(float));
 }
 
-static const struct cpu_isa *amx(void) { return cpu_isa_find(ISA_AMX, DTYPE_F32); }
+static const struct cpu_isa *isa; /* that is tested */
+
+/* What a factor is multiplied as. */
+static double multiplied(float number)
+{
+    return (double)(isa->parts == BF16_PARTS ? bf16_to_f32(f32_to_bf16(number)) : number);
+}
 
 static float random_float(struct rng *rng) { return 2 * rng_uniform(rng) - 1; }
 
@@ -111,7 +118,7 @@ static void make_problem(uint64_t seed)
 /* w [gates, units, k] dense to right factors, by a team of so many, one after the other. */
 static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t units, uint32_t k, int team)
 {
-    struct call call = {.isa = amx()};
+    struct call call = {.isa = isa};
     call.view[PACK_FROM] = (struct tensor){.at = (void *)w,
                                            .rank = 3,
                                            .count = {gates, units, k},
@@ -124,12 +131,12 @@ static void pack(enum layout layout, const float *w, uint32_t gates, uint32_t un
                                          .dtype = DTYPE_F32};
     const bool back = layout_is_right_back(layout);
     const size_t tiles = back ? bf16x3_tiles(k) * bf16x3_steps(units) : bf16x3_tiles(units) * bf16x3_steps(k);
-    const size_t bytes = gates * tiles * right_bytes(layout_is_whole(layout));
+    const size_t bytes = gates * tiles * right_bytes(isa->parts, layout_is_whole(layout));
     call.view[PACK_TO].at = right = place(RIGHT, bytes);
     memset(right, 0xff, bytes);
     for (int me = 0; me < team; me++) {
         struct work work = {0, 0};
-        CHECK(amx()->kernel[OP_PACK](&call, me, team, &work) == UNROLL_OK, "pack: %s", unroll_last_error());
+        CHECK(isa->kernel[OP_PACK](&call, me, team, &work) == UNROLL_OK, "pack: %s", unroll_last_error());
     }
 }
 
@@ -142,13 +149,18 @@ static double number_of(enum layout layout, const char *tile, size_t k, size_t c
         memcpy(&number, tile + (k * BF16X3_COLUMNS + column) * sizeof number, sizeof number);
         return (double)number;
     }
-    for (int part = 0; part < 3; part++) {
+    for (int part = 0; part < isa->parts; part++) {
         uint16_t cell;
-        const char *step = tile + k / BF16X3_K * RIGHT_BYTES + RIGHT_AT(part);
+        const char *step = tile + k / BF16X3_K * right_bytes(isa->parts, false) + part * RIGHT_PART;
         memcpy(&cell, step + ((k % BF16X3_K / 2 * BF16X3_COLUMNS + column) * 2 + k % 2) * sizeof cell, sizeof cell);
         sum += (double)bf16_to_f32(cell);
     }
     return sum;
+}
+
+static double packed_as(enum layout layout, float number)
+{
+    return layout_is_whole(layout) ? (double)number : multiplied(number);
 }
 
 /* Every number where kernels look for it, exactly; zeros where columns and k end. */
@@ -160,13 +172,13 @@ static void check_packing(uint64_t seed, enum layout forward, enum layout back)
     p.a = place(A, (size_t)gates * units * k * sizeof(float));
     for (size_t i = 0; i < (size_t)gates * units * k; i++) p.a[i] = random_float(&rng);
     size_t wrong = 0, tiles = bf16x3_tiles(units), steps = bf16x3_steps(k);
-    const size_t bytes = right_bytes(layout_is_whole(forward));
+    const size_t bytes = right_bytes(isa->parts, layout_is_whole(forward));
     pack(forward, p.a, gates, units, k, 1 + (int)(seed % 4));
     for (size_t g = 0; g < gates; g++)
         for (size_t u = 0; u < tiles * BF16X3_COLUMNS; u++)
             for (size_t i = 0; i < steps * BF16X3_K; i++) {
                 const char *tile = right + (g * tiles + u / BF16X3_COLUMNS) * steps * bytes;
-                double expected = u < units && i < k ? (double)p.a[(g * units + u) * k + i] : 0;
+                double expected = u < units && i < k ? packed_as(forward, p.a[(g * units + u) * k + i]) : 0;
                 wrong += number_of(forward, tile, i, u % BF16X3_COLUMNS) != expected;
             }
     CHECK(!wrong, "layout %d of [%u, %u, %u]: %zu numbers are wrong", (int)forward, gates, units, k, wrong);
@@ -177,7 +189,7 @@ static void check_packing(uint64_t seed, enum layout forward, enum layout back)
         for (size_t g = 0; g < gates; g++)
             for (size_t i = 0; i < steps * BF16X3_K; i++) {
                 const char *tile = right + (c / BF16X3_COLUMNS * gates + g) * steps * bytes;
-                double expected = c < k && i < units ? (double)p.a[(g * units + i) * k + c] : 0;
+                double expected = c < k && i < units ? packed_as(back, p.a[(g * units + i) * k + c]) : 0;
                 wrong += number_of(back, tile, i, c % BF16X3_COLUMNS) != expected;
             }
     CHECK(!wrong, "layout %d of [%u, %u, %u]: %zu numbers are wrong", (int)back, gates, units, k, wrong);
@@ -195,29 +207,29 @@ static void multiply_rows(size_t row, size_t end, size_t step, size_t step_end, 
         list[i] = (uint32_t)row + i;
         each[i] = row + i < end ? c + list[i] * p.c_row : NULL;
     }
-    left = place(LEFT, (end - row) * steps * LEFT_ROW);
-    amx()->left_rows(&(struct left_rows){.to = left,
-                                         .steps = steps,
-                                         .at = listed ? p.a : p.a + row * p.a_row,
-                                         .row = p.a_row,
-                                         .list = listed ? list : NULL,
-                                         .rows = end - row,
-                                         .k = p.k});
-    amx()->product_bf16x3(&(struct product_bf16x3){.m = end - row,
-                                                   .n = p.n,
-                                                   .steps = step_end - step,
-                                                   .left = left,
-                                                   .left_first = step,
-                                                   .left_steps = steps,
-                                                   .right = right,
-                                                   .right_first = step,
-                                                   .right_steps = steps,
-                                                   .whole = whole,
-                                                   .c = listed ? NULL : c + row * p.c_row,
-                                                   .c_row = p.c_row,
-                                                   .each = listed ? each : NULL,
-                                                   .bias = p.has_bias && step == 0 ? p.bias : NULL,
-                                                   .start = step == 0 ? p.start : AS_IS});
+    left = place(LEFT, (end - row) * steps * left_row_bytes(isa->parts));
+    isa->left_rows(&(struct left_rows){.to = left,
+                                       .steps = steps,
+                                       .at = listed ? p.a : p.a + row * p.a_row,
+                                       .row = p.a_row,
+                                       .list = listed ? list : NULL,
+                                       .rows = end - row,
+                                       .k = p.k});
+    isa->product_bf16x3(&(struct product_bf16x3){.m = end - row,
+                                                 .n = p.n,
+                                                 .steps = step_end - step,
+                                                 .left = left,
+                                                 .left_first = step,
+                                                 .left_steps = steps,
+                                                 .right = right,
+                                                 .right_first = step,
+                                                 .right_steps = steps,
+                                                 .whole = whole,
+                                                 .c = listed ? NULL : c + row * p.c_row,
+                                                 .c_row = p.c_row,
+                                                 .each = listed ? each : NULL,
+                                                 .bias = p.has_bias && step == 0 ? p.bias : NULL,
+                                                 .start = step == 0 ? p.start : AS_IS});
 }
 
 static void multiply(float *c)
@@ -243,7 +255,7 @@ static double largest_error(const float *c)
             const double bias = p.has_bias ? (double)p.bias[n] : 0, first = p.start == AS_IS ? (double)before : 0;
             double sum = first + bias, size = fabs(first) + fabs(bias);
             for (size_t k = 0; k < p.k; k++) {
-                double product = (double)p.a[m * p.a_row + k] * (double)p.w[n * p.k + k];
+                double product = multiplied(p.a[m * p.a_row + k]) * multiplied(p.w[n * p.k + k]);
                 sum += product;
                 size += fabs(product);
             }
@@ -303,8 +315,8 @@ static void check_products(int problems)
             of_chains = fmax(of_chains, largest_error(again));
         }
     }
-    printf("bf16x3 splits: worst %.1e of the magnitudes; chains of multiply-adds, of an eighth of them: %.1e\n", worst,
-           of_chains);
+    printf("%s, %d bf16 a float: worst %.1e of the magnitudes; chains of multiply-adds, of an eighth of them: %.1e\n",
+           isa->name, isa->parts, worst, of_chains);
 }
 
 /* ---- numbers at the ends --------------------------------------------------------------- */
@@ -350,6 +362,9 @@ static void check_ends(void)
     CHECK(isinf(got[0]) || isnan(got[0]), "a sum past the largest float is %g", (double)got[0]);
 }
 
+/* Infinite numbers stay so where they are not split. */
+static bool is_not_finite(float sum) { return isa->parts == BF16_PARTS ? !isfinite(sum) : isnan(sum); }
+
 /* One such number in row 3 and column 5 of a: its row alone is NaN. A float that rounds to an infinite bf16 is like
  * one. */
 static void check_not_finite(void)
@@ -360,25 +375,24 @@ static void check_not_finite(void)
         make_even(1, 1);
         p.a[3 * 40 + 5] = numbers[i];
         multiply(got);
-        for (size_t at = 0; at < 40 * 40; at++) wrong += (isnan(got[at]) != 0) != (at / 40 == 3);
+        for (size_t at = 0; at < 40 * 40; at++) wrong += is_not_finite(got[at]) != (at / 40 == 3);
         CHECK(!wrong, "%g in a row: %zu sums are wrong", (double)numbers[i], wrong);
         make_even(1, 1);
         p.w[3 * 40 + 5] = numbers[i];
         multiply(got);
         wrong = 0;
-        for (size_t at = 0; at < 40 * 40; at++) wrong += (isnan(got[at]) != 0) != (at % 40 == 3);
+        for (size_t at = 0; at < 40 * 40; at++) wrong += is_not_finite(got[at]) != (at % 40 == 3);
         CHECK(!wrong, "%g in a weight: %zu sums are wrong", (double)numbers[i], wrong);
     }
 }
 
-int main(int count, char **words)
+static void check_isa(const struct cpu_isa *tested, const char *missing, int problems)
 {
-    const int problems = check_quick(count, words) ? 10 : 60;
-    if (!amx() || !amx()->product_bf16x3) {
-        check_skip("this machine has no amx: bf16x3 products of floats");
-        return check_finish("test_bf16x3");
+    isa = tested;
+    if (!isa) {
+        check_skip(missing);
+        return;
     }
-    make_places();
     const uint64_t mode = cpu_float_mode();
     cpu_flush_denormals(); /* as in all threads that run kernels */
     for (int i = 0; i < problems; i++) {
@@ -389,5 +403,17 @@ int main(int count, char **words)
     check_ends();
     check_not_finite();
     cpu_restore_float_mode(mode);
+}
+
+int main(int count, char **words)
+{
+    const int problems = check_quick(count, words) ? 10 : 60;
+    const struct cpu_isa *amx = cpu_isa_find(ISA_AMX, DTYPE_F32), *avx512 = cpu_isa_find(ISA_AVX512, DTYPE_F32);
+    make_places();
+    check_isa(amx, "this machine has no amx: bf16x3 products of floats", problems);
+    check_isa(amx ? cpu_isa_with_bf16(amx) : NULL, "this machine has no amx: floats rounded to bf16 in tiles",
+              problems);
+    check_isa(avx512 ? cpu_isa_with_bf16(avx512) : NULL, "this machine has no avx512_bf16: floats rounded to bf16",
+              problems);
     return check_finish("test_bf16x3");
 }

@@ -138,15 +138,12 @@ static void check_exact(const char *cell, int bidirectional, enum dtype real)
     unroll_model_free(m);
 }
 
-/* Sums of bf16x3 splits of floats are the same in all cuts that leave units whole, however few rows a rank or chunk has
- * of the many that there are in all; hidden cuts have none, and the gradients of other ISAs. */
-static void check_bf16x3(const char *cell, int bidirectional)
+/* Sums of bf16x3 splits of floats, or of floats rounded to bf16, are the same in all cuts that leave units whole,
+ * however few rows a rank or chunk has of the many that there are in all; hidden cuts have none, and the gradients of
+ * other ISAs. */
+static void check_tiles(const char *cell, int bidirectional, const struct cpu_isa *isa)
 {
-    const struct cpu_isa *isa = cpu_isa_find(ISA_AMX, DTYPE_F32);
-    if (!isa) {
-        check_skip("this machine has no amx: cuts of plans with bf16x3 splits");
-        return;
-    }
+    const bool rounds = isa->parts == BF16_PARTS;
     unroll_model *m = new_model_of(cell, bidirectional, 1, 0.25f, 24);
     struct mesh_run serial, other;
     struct plan_config c = rows_config(1, 1, 1, 1, DTYPE_F32);
@@ -155,12 +152,15 @@ static void check_bf16x3(const char *cell, int bidirectional)
     c.shards = 4;
     c.bucket = 1 << 20;
     bool opened = open_with_gradients(m, c, isa, &other);
-    c.traits.splits = true;
+    c.traits.splits = !rounds;
+    c.traits.rounds = rounds;
+    c.precision = rounds ? PRECISION_BF16 : PRECISION_FP32;
     if (!opened || !open_with_gradients(m, c, isa, &serial))
         return;
     double worst = mesh_difference(&other, &serial, &different);
-    CHECK(different && worst <= 2e-6, "%s: %zu gradients of bf16x3 splits differ from those of floats, by %.2e", cell,
-          different, worst);
+    CHECK(different && worst <= (rounds ? 2e-2 : 2e-6),
+          "%s: %zu gradients of floats as %d bf16 differ from those of floats, by %.2e", cell, different, isa->parts,
+          worst);
     for (int mesh = 0; mesh < 8; mesh++)
         for (int chunks = 1; chunks <= 6; chunks += chunks == 1 ? 2 : 3) {
             struct plan_config cut = c;
@@ -179,6 +179,19 @@ static void check_bf16x3(const char *cell, int bidirectional)
     mesh_close(&serial);
     mesh_close(&other);
     unroll_model_free(m);
+}
+
+static void check_bf16x3(const char *cell, int bidirectional)
+{
+    const struct cpu_isa *amx = cpu_isa_find(ISA_AMX, DTYPE_F32), *avx512 = cpu_isa_find(ISA_AVX512, DTYPE_F32);
+    if (amx)
+        check_tiles(cell, bidirectional, amx);
+    else
+        check_skip("this machine has no amx: cuts of plans with bf16x3 splits");
+    if (avx512 && cpu_isa_with_bf16(avx512))
+        check_tiles(cell, bidirectional, cpu_isa_with_bf16(avx512));
+    else
+        check_skip("this machine has no avx512_bf16: cuts of plans of floats rounded to bf16");
 }
 
 static bool uses_layout(const unroll_model *m, struct plan_config c, enum layout layout)

@@ -97,6 +97,15 @@ static void check_refused_configs(void)
     c.mode = UNROLL_EVAL;
     c.machine.precision = "fp64";
     refuse_config(m, c, UNROLL_UNSUPPORTED, "single precision", __LINE__);
+    c.machine.precision = "bf16";
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "rounds weights in fp32", __LINE__);
+    c.machine.dtype = NULL;
+    c.machine.isa = "scalar";
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "multiply no bf16", __LINE__);
+    c.mode = UNROLL_TRAIN;
+    c.machine.isa = NULL;
+    c.machine.exact = 2;
+    refuse_config(m, c, UNROLL_UNSUPPORTED, "goes neither", __LINE__);
     unroll_model_free(m);
     check_one_type_of_weights();
     check_wide_int8();

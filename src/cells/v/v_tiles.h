@@ -1,27 +1,33 @@
-/* Products of floats on AMX, which multiplies tiles of bf16: a float is the sum of three bf16, and of the nine products
- * of two such sums the six that count go to the same sum of floats. What is left out is below 2^-26 of a product, a
- * quarter of what one rounding loses; an infinite factor gives NaN. Where weights are bf16 themselves three products do
- * (the end of this file). Included after v_avx512.h.
+/* Products of floats by tiles of bf16. A float is the sum of three bf16, and of the nine products of two such sums the
+ * six that count go to the same sum of floats. What is left out is below 2^-26 of a product, a quarter of what one
+ * rounding loses; an infinite factor gives NaN. Or, with TILE_PARTS 1, a float is rounded to one bf16 (precision bf16).
+ * Included after v_avx512.h.
  *
- * Six products of bf16 take less time than one of floats takes a multiply-add: 512 multiply-adds of bf16 a cycle
- * against 32 (Intel's optimization manual, chapter on AMX).
+ * Tiles are AMX's, or made of AVX-512's sums of two products (TILES_BY_DOTS). With AMX six products of bf16 take less
+ * time than one of floats takes a multiply-add: 512 multiply-adds of bf16 a cycle against 32 (Intel's optimization
+ * manual, chapter on AMX).
  *
  * A factor lies in memory as bf16x3 splits: for each step of BF16X3_K k its first bf16, its second ones, its third
- * ones. Left, of rows: blocks of LEFT_ROWS rows, the last of as many as there are: [steps][3][rows][BF16X3_K] bf16.
- * Right, of columns: tiles of BF16X3_COLUMNS columns: [steps][3][BF16X3_K / 2][BF16X3_COLUMNS][2] bf16, the last part
- * first, which is the order in which they are read: memory then runs ahead by itself. Zeros where k ends.
+ * ones. Left, of rows: blocks of LEFT_ROWS rows, the last of as many as there are: [steps][parts][rows][BF16X3_K] bf16.
+ * Right, of columns: tiles of BF16X3_COLUMNS columns: [steps][parts][BF16X3_K / 2][BF16X3_COLUMNS][2] bf16, the last
+ * part first, which is the order in which they are read: memory then runs ahead by itself. Zeros where k ends.
  *
  * A right factor that is far away and multiplied by few rows takes longer to read than to multiply. So it may lie there
- * whole, in 2/3 of the bytes: tiles of [steps][BF16X3_K][BF16X3_COLUMNS] floats, which are split step by
+ * whole, in 2/3 of the bytes of three parts: tiles of [steps][BF16X3_K][BF16X3_COLUMNS] floats, which are split step by
  * step. */
 #ifndef V_TILES_H
 #define V_TILES_H
-#ifndef __AMX_BF16__
-#error "v_tiles.h needs -mamx-tile -mamx-bf16 -mavx512bf16"
-#endif
 #include "cells/bf16x3.h"
 #include <stdbool.h>
 #include <string.h>
+
+#ifndef TILE_PARTS /* bf16 of each float: 3 or 1 */
+#define TILE_PARTS 3
+#endif
+enum { LEFT_ROW = TILE_PARTS * LEFT_PART, RIGHT_BYTES = TILE_PARTS * RIGHT_PART };
+
+/* Where part number `part` lies in a step of a right factor: the last one first. */
+#define RIGHT_AT(part) ((TILE_PARTS - 1 - (part)) * RIGHT_PART)
 
 /* ---- bf16x3 splits ---------------------------------------------------------------------------- */
 
@@ -33,21 +39,26 @@ CELL_CODE V bf16x3_rest(V a, __m256i rounded)
     return v_sub(a, _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(rounded), 16)));
 }
 
-/* low[i], high[i] become part[0] + part[1] + part[2], exactly but for what is subnormal. */
-CELL_CODE void bf16x3_of(V low, V high, __m512i part[3])
+/* low[i], high[i] become part[0] + part[1] + part[2], exactly but for what is subnormal; or their nearest bf16. */
+CELL_CODE void bf16x3_of(V low, V high, __m512i part[TILE_PARTS])
 {
 #pragma GCC unroll 3
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < TILE_PARTS; i++) {
         part[i] = bf16x3_round(low, high);
         low = bf16x3_rest(low, _mm512_castsi512_si256(part[i]));
         high = bf16x3_rest(high, _mm512_extracti64x4_epi64(part[i], 1));
     }
 }
 
-/* The same side by side: low[i], high[i] are a pair. Halves are rounded away from zero, in bits: a NaN whose rounding
- * overflows is still one in the last part, which is exact as it is. */
-CELL_CODE void bf16x3_of_pairs(V low, V high, __m512i pair[3])
+/* The same side by side: low[i], high[i] are a pair. Halves of three parts are rounded away from zero, in bits: a NaN
+ * whose rounding overflows is still one in the last part, which is exact as it is. */
+CELL_CODE void bf16x3_of_pairs(V low, V high, __m512i pair[TILE_PARTS])
 {
+#if TILE_PARTS == 1
+    const __m512i side_by_side = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                                                  22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    pair[0] = _mm512_permutexvar_epi16(side_by_side, bf16x3_round(low, high));
+#else
     const __m512i half = _mm512_set1_epi32(0x8000), first = _mm512_set1_epi32(-0x10000);
 #pragma GCC unroll 3
     for (int i = 0; i < 3; i++) {
@@ -58,6 +69,7 @@ CELL_CODE void bf16x3_of_pairs(V low, V high, __m512i pair[3])
         low = v_sub(low, _mm512_castsi512_ps(_mm512_and_si512(l, first)));
         high = v_sub(high, _mm512_castsi512_ps(_mm512_and_si512(h, first)));
     }
+#endif
 }
 
 /* 16 rows of 16 pairs become 16 columns. */
@@ -98,84 +110,10 @@ CELL_CODE void v_stream(float *line, V a) { _mm512_stream_ps(line, a); }
 /* Before other threads may read what was stored so. */
 CELL_CODE void v_stream_end(void) { _mm_sfence(); }
 
-/* ---- tiles ----------------------------------------------------------------------------- */
-
-/* The registers of a block: sums of two tiles of rows by two of columns, the left factors, the right ones. Macros,
- * because the compiler wants the digits. */
-#define SUM_00  0
-#define SUM_01  1
-#define SUM_10  2
-#define SUM_11  3
-#define LEFT_0  4
-#define LEFT_1  5
-#define RIGHT_0 6
-#define RIGHT_1 7
-
-/* The compiler does not know what memory tiles are loaded from and stored to. */
-#define TILES_FENCE()       __asm__ volatile("" ::: "memory")
-#define TILES_READ(pointer) __asm__ volatile("" :: "r"(pointer) : "memory")
-
-/* Rows of the first tile of a block of `rows` <= LEFT_ROWS; of few rows there is no second. */
-CELL_CODE size_t tiles_first_rows(size_t rows) { return rows <= BF16X3_ROWS ? rows : (rows + 1) / 2; }
-
-/* Before the products of blocks of so many rows: time is proportional to them. Clears all tiles. */
-CELL_CODE void tiles_begin(size_t rows)
-{
-    struct {
-        uint8_t palette, start, unused[14];
-        uint16_t bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1};
-    const size_t first = tiles_first_rows(rows), second = rows > first ? rows - first : first;
-    for (int i = 0; i < 8; i++) {
-        bool is_second = i == SUM_10 || i == SUM_11 || i == LEFT_1;
-        config.bytes[i] = 64;
-        config.rows[i] = (uint8_t)(i >= RIGHT_0 ? BF16X3_K / 2 : is_second ? second : first);
-    }
-    TILES_READ(&config);
-    _tile_loadconfig(&config);
-}
-
-CELL_CODE void tiles_end(void) { _tile_release(); }
-
-/* Both products of a right factor after each other: to take another one in lasts longer than to multiply few rows. */
-#define TILES_MULTIPLY_(second, wide)                                           \
-    do {                                                                        \
-        _tile_dpbf16ps(SUM_00, LEFT_0, RIGHT_0);                                \
-        if (second)                                                             \
-            _tile_dpbf16ps(SUM_10, LEFT_1, RIGHT_0);                            \
-        if (second && (wide))                                                   \
-            _tile_dpbf16ps(SUM_11, LEFT_1, RIGHT_1);                            \
-        if (wide)                                                               \
-            _tile_dpbf16ps(SUM_01, LEFT_0, RIGHT_1);                            \
-    } while (0)
-#define TILES_LEFT_(part, second)                                               \
-    do {                                                                        \
-        _tile_loadd(LEFT_0, left + (part) * plane, LEFT_PART);                  \
-        if (second)                                                             \
-            _tile_loadd(LEFT_1, left + (part) * plane + after, LEFT_PART);      \
-    } while (0)
-#define TILES_RIGHT_(part, wide)                                                \
-    do {                                                                        \
-        _tile_loadd(RIGHT_0, right + RIGHT_AT(part), BF16X3_COLUMNS * 4);  \
-        if (wide)                                                               \
-            _tile_loadd(RIGHT_1, right_1 + RIGHT_AT(part), BF16X3_COLUMNS * 4);    \
-    } while (0)
-
-/* On an Intel Xeon (model 167) a tile that is stored after a thousand cycles without one waits as long again, a third
- * of the time of 256 k; one that is stored now and then, every TILES_OPEN steps of k, keeps the way open and costs
- * nothing. */
-enum { TILES_OPEN = 4 };
-
-CELL_CODE void tiles_keep_open(void)
-{
-    _Alignas(64) char nowhere[BF16X3_ROWS * LEFT_PART];
-    _tile_stored(LEFT_0, nowhere, LEFT_PART);
-}
-
-/* What is done while tiles are multiplied, which leaves the other units idle: six times in each step of k, numbered. */
+/* What is done while tiles are multiplied, which leaves the other units idle: so many times in each step of k,
+ * numbered, as often as parts are multiplied by parts. */
 typedef void tiles_meanwhile(void *of, int time);
-enum { TILES_TIMES = 6 };
+enum { TILES_TIMES = TILE_PARTS == 3 ? 6 : 1, TILES_SUMS = 4 }; /* in a block */
 
 CELL_CODE void tiles_idle(void *of, int time)
 {
@@ -183,37 +121,11 @@ CELL_CODE void tiles_idle(void *of, int time)
     (void)time;
 }
 
-/* Adds `steps` of k to the sums of a block of rows, of which `second` says whether there are two tiles, by one tile of
- * columns, or two if `wide`: both constants at each use, as `meanwhile` is. Small products first. */
-CELL_CODE void tiles_add(const char *left, size_t rows, const char *right, const char *right_1, size_t steps,
-                         tiles_meanwhile *meanwhile, void *of, const bool second, const bool wide)
-{
-    const size_t plane = rows * LEFT_PART, after = tiles_first_rows(rows) * LEFT_PART;
-    TILES_FENCE();
-    for (; steps > 0; steps--, left += rows * LEFT_ROW, right += RIGHT_BYTES, right_1 += RIGHT_BYTES) {
-        TILES_LEFT_(0, second);
-        TILES_RIGHT_(2, wide);
-        TILES_MULTIPLY_(second, wide);
-        meanwhile(of, 0);
-        TILES_RIGHT_(1, wide);
-        TILES_MULTIPLY_(second, wide);
-        meanwhile(of, 1);
-        TILES_LEFT_(1, second);
-        TILES_MULTIPLY_(second, wide);
-        meanwhile(of, 2);
-        TILES_RIGHT_(0, wide);
-        TILES_MULTIPLY_(second, wide);
-        meanwhile(of, 3);
-        TILES_LEFT_(2, second);
-        TILES_MULTIPLY_(second, wide);
-        meanwhile(of, 4);
-        TILES_LEFT_(0, second);
-        TILES_MULTIPLY_(second, wide);
-        meanwhile(of, 5);
-        if (steps % TILES_OPEN == 0)
-            tiles_keep_open();
-    }
-}
+#ifdef TILES_BY_DOTS
+#include "cells/v/v_tiles_dots.h"
+#else
+#include "cells/v/v_tiles_amx.h"
+#endif
 
 /* A step of one or two tiles of a whole right factor, which is split while the step before it is multiplied. */
 struct tiles_split {
@@ -226,10 +138,10 @@ struct tiles_split {
 CELL_CODE void tiles_split_pair(const char *from, char *to, size_t pair)
 {
     const float *number = (const float *)(const void *)from + pair * 2 * BF16X3_COLUMNS;
-    __m512i part[3];
+    __m512i part[TILE_PARTS];
     bf16x3_of_pairs(v_load(number), v_load(number + BF16X3_COLUMNS), part);
 #pragma GCC unroll 3
-    for (int i = 0; i < 3; i++) _mm512_store_si512(to + RIGHT_AT(i) + pair * sizeof *part, part[i]);
+    for (int i = 0; i < TILE_PARTS; i++) _mm512_store_si512(to + RIGHT_AT(i) + pair * sizeof *part, part[i]);
 }
 
 static __attribute__((noinline)) void tiles_split_pairs(const struct tiles_split *s, size_t pair, size_t end)
@@ -264,8 +176,7 @@ CELL_CODE void tiles_add_whole(const char *left, size_t rows, const char *whole,
         split.from = i + 1 < steps ? whole + (i + 1) * WHOLE_BYTES : NULL;
         split.from_1 = wide ? whole_1 + (i + 1) * WHOLE_BYTES : NULL;
         tiles_add(left, rows, right, right + RIGHT_BYTES, 1, tiles_split_meanwhile, &split, second, wide);
-        if (i % TILES_OPEN == 0)
-            tiles_keep_open();
+        tiles_keep_open(i);
     }
 }
 
@@ -297,106 +208,6 @@ CELL_CODE void tiles_ask(void *of, int time)
         _mm_prefetch(ahead->at, _MM_HINT_T1);
         _mm_prefetch(ahead->at + AHEAD_PIECE / 2, _MM_HINT_T1);
     }
-}
-
-CELL_CODE void tiles_clear(const bool second, const bool wide)
-{
-    _tile_zero(SUM_00);
-    if (wide)
-        _tile_zero(SUM_01);
-    if (second)
-        _tile_zero(SUM_10);
-    if (second && wide)
-        _tile_zero(SUM_11);
-}
-
-/* The sums of a block of rows to c[row * c_row + column], c_1 the second tile of columns; all columns of a tile. */
-CELL_CODE void tiles_store(float *c, float *c_1, size_t c_row, size_t rows, const bool second, const bool wide)
-{
-    const size_t bytes = c_row * sizeof *c, after = tiles_first_rows(rows) * c_row;
-    _tile_stored(SUM_00, c, bytes);
-    if (wide)
-        _tile_stored(SUM_01, c_1, bytes);
-    if (second)
-        _tile_stored(SUM_10, c + after, bytes);
-    if (second && wide)
-        _tile_stored(SUM_11, c_1 + after, bytes);
-    TILES_FENCE();
-}
-
-/* And from there. */
-CELL_CODE void tiles_load(const float *c, const float *c_1, size_t c_row, size_t rows, const bool second,
-                          const bool wide)
-{
-    const size_t bytes = c_row * sizeof *c, after = tiles_first_rows(rows) * c_row;
-    TILES_FENCE();
-    _tile_loadd(SUM_00, c, bytes);
-    if (wide)
-        _tile_loadd(SUM_01, c_1, bytes);
-    if (second)
-        _tile_loadd(SUM_10, c + after, bytes);
-    if (second && wide)
-        _tile_loadd(SUM_11, c_1 + after, bytes);
-}
-
-/* ---- weights that are bf16 ------------------------------------------------------------- */
-
-/* They need no splitting: all three parts of up to BF16_ROWS rows are the rows of one tile, each with a sum of its own,
- * by `count` tiles of columns (a constant at each use, at most TILES_SUMS) side by side: lines of pairs, so many bytes
- * apart. */
-struct tiles_bf16 {
-    const char *at;
-    size_t lines, line;
-};
-
-enum { TILES_SUMS = 4, TILES_LINE = 4 * BF16X3_COLUMNS };
-
-#define TILES_ADD_BF16_(sum, right, j)                                          \
-    do {                                                                        \
-        if (count > (j)) {                                                      \
-            _tile_loadd(right, at + (j) * TILES_LINE, w->line);                 \
-            _tile_dpbf16ps(sum, LEFT_0, right);                                 \
-        }                                                                       \
-    } while (0)
-
-/* Left: [steps][rows][BF16X3_K]. Where lines end within a step, that step is one of the last lines there are, and the
- * left factor has zeros for those before. */
-CELL_CODE void tiles_add_bf16(const char *left, size_t rows, const struct tiles_bf16 *w, tiles_meanwhile *meanwhile,
-                              void *of, const size_t count)
-{
-    enum { LINES = BF16X3_K / 2 };
-    TILES_FENCE();
-    for (size_t line = 0; line < w->lines; line += LINES, left += rows * LEFT_PART) {
-        const char *at = w->at + (line + LINES <= w->lines ? line : w->lines - LINES) * w->line;
-        _tile_loadd(LEFT_0, left, LEFT_PART);
-        TILES_ADD_BF16_(SUM_00, RIGHT_0, 0);
-        TILES_ADD_BF16_(SUM_01, RIGHT_1, 1);
-        meanwhile(of, 0);
-        TILES_ADD_BF16_(SUM_10, RIGHT_0, 2);
-        TILES_ADD_BF16_(SUM_11, RIGHT_1, 3);
-        if (line / LINES % TILES_OPEN == TILES_OPEN - 1)
-            tiles_keep_open();
-    }
-}
-
-/* The sums, side by side, each part [rows] of its own. */
-CELL_CODE void tiles_store_bf16(float *c, size_t c_row, const size_t count)
-{
-    const size_t bytes = c_row * sizeof *c;
-    _tile_stored(SUM_00, c, bytes);
-    if (count > 1)
-        _tile_stored(SUM_01, c + BF16X3_COLUMNS, bytes);
-    if (count > 2)
-        _tile_stored(SUM_10, c + 2 * BF16X3_COLUMNS, bytes);
-    if (count > 3)
-        _tile_stored(SUM_11, c + 3 * BF16X3_COLUMNS, bytes);
-    TILES_FENCE();
-}
-
-/* A sum, from those of its bf16x3 splits, which are so many numbers apart. */
-CELL_CODE V tiles_sum_bf16(const float *third, size_t apart)
-{
-    return v_add(v_load(third), v_add(v_load(third + apart), v_load(third + 2 * apart)));
 }
 
 #endif

@@ -27,10 +27,24 @@ static unroll_status cpu_store_new(const struct plan *plan, void **store)
     return UNROLL_OK;
 }
 
+/* A debug build draws its ISA by lot: not here. */
+static enum isa isa_of(const char *name)
+{
+    enum isa isa = isa_best();
+    return name && !isa_parse(name, &isa) ? ISA_SCALAR : isa;
+}
+
+static bool rounds_to_bf16(const char *name)
+{
+    const struct cpu_isa *isa = cpu_isa_find(isa_of(name), DTYPE_F32);
+    return isa && cpu_isa_with_bf16(isa);
+}
+
 static struct device_traits traits_of(const char *isa)
 {
     struct device_traits traits = cpu_traits;
     traits.splits = cpu_isa_has_bf16x3(isa);
+    traits.rounds = rounds_to_bf16(isa);
     return traits;
 }
 
@@ -40,6 +54,38 @@ static bool has_use_for_tiles(const struct plan *plan)
     bool bf16 = false;
     for (int i = 0; i < plan->buffers; i++) bf16 = bf16 || reads_bf16_by_tiles(plan, i);
     return plan->splits || bf16 || plan->config.weights == DTYPE_I8;
+}
+
+/* Of precision bf16 there is no other way: what could not multiply bf16 is refused, not done in floats. */
+static unroll_status choose_bf16(const struct plan *plan, const char *name, const struct cpu_isa **isa)
+{
+    const struct plan_config *c = &plan->config;
+    if (c->weights != DTYPE_F32)
+        return fail(UNROLL_UNSUPPORTED,
+                    "precision = bf16 rounds weights in fp32, and `dtype` is %s; fix: precision fp32",
+                    dtype_name(c->weights));
+    if (c->exact || c->mesh[M_HIDDEN] > 1)
+        return fail(UNROLL_UNSUPPORTED,
+                    "precision = bf16 on the CPU goes neither with `exact` nor with a cut of hidden units; "
+                    "fix: precision fp32");
+    const struct cpu_isa *floats = cpu_isa_find(isa_of(name), DTYPE_F32),
+                         *found = floats ? cpu_isa_with_bf16(floats) : NULL;
+    if (!found)
+        return fail(UNROLL_UNSUPPORTED,
+                    "precision = bf16: %s kernels on this processor multiply no bf16 (AVX512_BF16 or AMX do); "
+                    "fix: precision fp32",
+                    isa_name(isa_of(name)));
+    *isa = plan->splits ? found : cpu_isa_without_tiles(floats);
+    return UNROLL_OK;
+}
+
+static unroll_status choose_kernels(const struct plan *plan, const char *name, const struct cpu_isa **isa)
+{
+    if (plan->config.precision == PRECISION_BF16)
+        return choose_bf16(plan, name, isa);
+    TRY(cpu_isa_choose(name, plan->config.real, isa));
+    *isa = has_use_for_tiles(plan) ? *isa : cpu_isa_without_tiles(*isa);
+    return UNROLL_OK;
 }
 
 static unroll_status cpu_executable_new(const struct plan *plan, void *store, const struct device_options *options,
@@ -52,8 +98,7 @@ static unroll_status cpu_executable_new(const struct plan *plan, void *store, co
     if (options->which)
         return fail(UNROLL_USAGE, "device cpu:%s: nothing comes after cpu; fix: cpu", options->which);
     TRY(adaptive_parse(getenv("UNROLL_ADAPTIVE"), &config.chooses));
-    TRY(cpu_isa_choose(options->isa, plan->config.real, &config.isa));
-    config.isa = has_use_for_tiles(plan) ? config.isa : cpu_isa_without_tiles(config.isa);
+    TRY(choose_kernels(plan, options->isa, &config.isa));
     TRY(executable_new(plan, store, &config, &made));
     *executable = made;
     return UNROLL_OK;
@@ -117,7 +162,7 @@ static int cpu_threads(const void *executable) { return of(executable)->threads;
 
 const struct device device_cpu = {.name = "cpu",
                                   .traits = traits_of,
-                                  .precisions = 1 << PRECISION_FP32,
+                                  .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_BF16,
                                   .skips_ended = true,
                                   .forks = true,
                                   .about = cpu_about,

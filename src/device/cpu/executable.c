@@ -158,8 +158,8 @@ static unroll_status check_arguments(const struct plan *plan, const struct store
     if (config->isa->real != plan->config.real)
         return fail(UNROLL_USAGE, "the plan computes in %s, the %s kernels in %s", dtype_name(plan->config.real),
                     config->isa->name, dtype_name(config->isa->real));
-    if (plan->splits && !config->isa->product_bf16x3)
-        return fail(UNROLL_USAGE, "the plan multiplies floats as bf16x3 splits, which the %s kernels do not",
+    if (plan->splits && plan->splits != config->isa->parts)
+        return fail(UNROLL_USAGE, "the plan multiplies floats as %d bf16, which the %s kernels do not", plan->splits,
                     config->isa->name);
     if (ranks > 1 && !config->comm)
         return fail(UNROLL_USAGE, "the plan is for rank %d of %d, but there is nothing to communicate with", rank,

@@ -19,7 +19,8 @@ struct gemm {
     struct steps x, y;
     const char *w;
     enum dtype type; /* of w */
-    bool bf16x3;     /* w is a right factor */
+    bool bf16x3;     /* w is a right factor, of so many parts */
+    int parts;
     const real *bias;
     size_t k, gates, units, y_gate, bias_gate, panels; /* panels of one gate */
 };
@@ -37,6 +38,7 @@ static struct gemm gemm_of(const struct call *call)
                          .w = call->view[GEMM_W].at,
                          .type = call->view[GEMM_W].dtype,
                          .bf16x3 = call->view[GEMM_W].layout == LAYOUT_BF16X3,
+                         .parts = call->isa->parts,
                          .bias = bias->at,
                          .k = tensor_width(&call->view[GEMM_W]),
                          .gates = g.count,
@@ -50,7 +52,7 @@ static struct gemm gemm_of(const struct call *call)
 static const char *right_of_gate(const struct gemm *g, size_t gate, size_t unit)
 {
     const size_t tile = gate * bf16x3_tiles(g->units) + unit / BF16X3_COLUMNS;
-    return g->w + tile * bf16x3_steps(g->k) * RIGHT_BYTES;
+    return g->w + tile * bf16x3_steps(g->k) * right_bytes(g->parts, false);
 }
 
 /* The last panel of a gate may have fewer columns. */
@@ -246,7 +248,8 @@ struct gemm_dx {
     struct gates g;
     const real *w;
     size_t sums;
-    bool adds, bf16x3; /* bf16x3 splits: w is a right factor */
+    bool adds, bf16x3; /* bf16x3 splits: w is a right factor, of so many parts */
+    int parts;
 };
 
 static struct gemm_dx gemm_dx_of(const struct call *call)
@@ -260,6 +263,7 @@ static struct gemm_dx gemm_dx_of(const struct call *call)
                             .dx = steps_of(&call->view[GEMM_DX_DX]),
                             .g = g,
                             .bf16x3 = bf16x3,
+                            .parts = call->isa->parts,
                             .w = call->view[GEMM_DX_W].at,
                             .sums = sums,
                             .adds = call->view[GEMM_DX_DX].access == ADD};
@@ -284,7 +288,7 @@ static size_t right_steps(const struct gemm_dx *d, size_t gates) { return gates 
 
 static const char *right_of_column(const struct gemm_dx *d, size_t column)
 {
-    return (const char *)d->w + column / BF16X3_COLUMNS * right_steps(d, d->g.count) * RIGHT_BYTES;
+    return (const char *)d->w + column / BF16X3_COLUMNS * right_steps(d, d->g.count) * right_bytes(d->parts, false);
 }
 
 /* Some rows of one gate at even distances. */

@@ -49,10 +49,10 @@ static void dw_left_piece(const struct dw_found *r, size_t k, size_t column, siz
     dw_left_turn(r, k, column, v_first(columns), even);
     dw_left_turn(r, k + 1, column, v_first(columns), odd);
     for (size_t c = 0; c < columns; c++) {
-        __m512i pair[3];
+        __m512i pair[TILE_PARTS];
         bf16x3_of_pairs(_mm512_castsi512_ps(even[c]), _mm512_castsi512_ps(odd[c]), pair);
 #pragma GCC unroll 3
-        for (size_t i = 0; i < 3; i++) _mm512_store_si512(to + (i * of_block + c) * LEFT_PART, pair[i]);
+        for (size_t i = 0; i < TILE_PARTS; i++) _mm512_store_si512(to + (i * of_block + c) * LEFT_PART, pair[i]);
     }
 }
 
@@ -105,14 +105,15 @@ static __attribute__((noinline)) void dw_right_pair(struct dw_right *r)
         dw_right_ask(r, k + DW_AHEAD);
     for (size_t u = 0; u < r->units; u += BF16X3_COLUMNS, to += r->rows->count / BF16X3_K * RIGHT_BYTES) {
         const __mmask16 which = v_first(at_most(r->units - u, BF16X3_COLUMNS));
-        __m512i pair[3];
+        __m512i pair[TILE_PARTS];
         bf16x3_of_pairs(dw_load(dy[0], r->unit + u, which), dw_load(dy[1], r->unit + u, which), pair);
 #pragma GCC unroll 3
-        for (int i = 0; i < 3; i++) _mm512_store_si512(to + RIGHT_AT(i), pair[i]);
+        for (int i = 0; i < TILE_PARTS; i++) _mm512_store_si512(to + RIGHT_AT(i), pair[i]);
     }
 }
 
-enum { DW_ASKING = 4 }; /* of the TILES_TIMES of a step: the last sums come early enough */
+/* Of the TILES_TIMES of a step: the last sums come early enough. */
+enum { DW_ASKING = TILES_TIMES < 4 ? TILES_TIMES : 4 };
 
 CELL_CODE void dw_right_share(void *of, int time)
 {

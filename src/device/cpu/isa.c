@@ -1,6 +1,7 @@
 /* Which tables of kernels this build has, and which of them this machine can run. */
 #include "device/cpu/isa.h"
 #include "base/status.h"
+#include <string.h>
 #ifdef UNROLL_DEBUG
 #include "base/number.h"
 #include "base/philox.h"
@@ -79,6 +80,28 @@ bool cpu_isa_has_bf16x3(const char *name)
     enum isa isa = isa_best();
     const struct cpu_isa *found = name && !isa_parse(name, &isa) ? NULL : cpu_isa_find(isa, DTYPE_F32);
     return found && found->product_bf16x3;
+}
+
+const struct cpu_isa *cpu_isa_with_bf16(const struct cpu_isa *isa)
+{
+#if defined(__x86_64__)
+    if (isa->real != DTYPE_F32 || isa->isa < ISA_AVX512 || isa->isa > ISA_AMX || !processor_has_bf16())
+        return NULL;
+    return isa->isa == ISA_AMX ? &cpu_amx_bf16 : &cpu_avx512_bf16;
+#else
+    return (void)isa, NULL;
+#endif
+}
+
+unroll_status cpu_isa_of_kernels(const char *name, const struct cpu_isa **found)
+{
+    for (int isa = ISA_AVX512; name && isa <= ISA_AMX; isa++) {
+        const struct cpu_isa *floats = cpu_isa_find((enum isa)isa, DTYPE_F32);
+        *found = floats ? cpu_isa_with_bf16(floats) : NULL;
+        if (*found && !strcmp((*found)->name, name))
+            return UNROLL_OK;
+    }
+    return cpu_isa_choose(name, DTYPE_F32, found);
 }
 
 const struct cpu_isa *cpu_isa_without_tiles(const struct cpu_isa *isa)

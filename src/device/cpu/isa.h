@@ -5,6 +5,9 @@
 
 extern const struct cpu_isa cpu_scalar, cpu_double, cpu_avx2, cpu_avx512, cpu_avx512_vnni, cpu_amx, cpu_neon;
 
+/* Of products that multiply floats rounded to bf16. */
+extern const struct cpu_isa cpu_avx512_bf16, cpu_amx_bf16;
+
 /* The product of AVX-512, for those that go beyond it. */
 product_kernel product_avx512;
 

@@ -183,7 +183,9 @@ struct cpu_isa {
     void (*pack_lowp)(enum dtype dtype, void *word, size_t row, const float *weights, size_t k);
     void (*activate)(const struct activation *, const void *x, void *y, size_t n); /* a row; x may be y */
     uint64_t (*peak)(uint64_t rounds, void *sink);                                 /* see peak.h */
-    /* Of an ISA whose products may multiply bf16x3 splits; else NULL. */
+    /* Of an ISA whose products may multiply bf16x3 splits, or floats rounded to bf16: in how many parts; else 0, NULL.
+     */
+    int parts;
     void (*left_rows)(const struct left_rows *);
     void (*product_bf16x3)(const struct product_bf16x3 *);
     const struct cell_kernels *const *tiled_cells; /* of steps whose weights tiles multiply */
@@ -204,6 +206,12 @@ const struct cell_kernels *cpu_isa_cell(const struct cpu_isa *, const char *name
 
 /* Will the ISA that is chosen by this name have bf16x3 products? One that is drawn by lot: no. */
 bool cpu_isa_has_bf16x3(const char *name);
+
+/* The table that multiplies floats rounded to bf16 where `isa` multiplies floats; NULL: there is none. */
+const struct cpu_isa *cpu_isa_with_bf16(const struct cpu_isa *isa);
+
+/* By the name of a table, as sessions say it: also of those for bf16. NULL: the best for floats. */
+unroll_status cpu_isa_of_kernels(const char *name, const struct cpu_isa **found);
 
 /* What multiplies as this ISA does where it has no use for tiles. */
 const struct cpu_isa *cpu_isa_without_tiles(const struct cpu_isa *);

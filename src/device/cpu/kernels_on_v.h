@@ -22,17 +22,20 @@
 
 #ifdef V_TILES_H /* tiles multiply, too */
 #include "device/cpu/product_tiles.h"
-#include "device/cpu/product_tiles_bf16.h"
-#include "device/cpu/product_tiles_int8.h"
 #include "device/cpu/gemm_dw_tiles.h"
 #include "device/cpu/pack_tiles.h"
 #define KERNEL_GEMM_DW kernel_gemm_dw_bf16x3
 #define KERNEL_PACK    kernel_pack_with_bf16x3
-#define PRODUCT_BF16   product_bf16_of_tiles
-#define PRODUCT_INT8   product_int8_of_tiles
 #else
 #define KERNEL_GEMM_DW kernel_gemm_dw
 #define KERNEL_PACK    kernel_pack
+#endif
+#if defined V_TILES_H && TILE_PARTS == 3 /* also weights of low precision */
+#include "device/cpu/product_tiles_bf16.h"
+#include "device/cpu/product_tiles_int8.h"
+#define PRODUCT_BF16   product_bf16_of_tiles
+#define PRODUCT_INT8   product_int8_of_tiles
+#else
 #define PRODUCT_BF16   product_bf16
 #define PRODUCT_INT8   product_int8
 #endif

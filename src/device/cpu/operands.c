@@ -28,9 +28,12 @@ static bool has_wide_recurrence(const struct unroll_model *model, uint64_t units
 /* Cuts that keep or move sums over units have no tiles, so that ranks do not show in the bits. */
 static bool may_have_tiles(const struct plan_config *c)
 {
-    return c->traits.splits && c->mesh[M_HIDDEN] == 1 && !c->exact && c->real == DTYPE_F32 &&
-           c->precision == PRECISION_FP32;
+    const bool multiplies = c->precision == PRECISION_BF16 ? c->traits.rounds : c->traits.splits;
+    return multiplies && c->mesh[M_HIDDEN] == 1 && !c->exact && c->real == DTYPE_F32;
 }
+
+/* bf16 that a float becomes. */
+static int parts_of(const struct plan_config *c) { return c->precision == PRECISION_BF16 ? BF16_PARTS : BF16X3_PARTS; }
 
 /* Products of all steps have rows enough to fill tiles; of narrow layers that does not make up for the work of
  * splitting. A lone row has the bits of a stream. The steps do not count: sessions of one model that differ in them
@@ -47,8 +50,8 @@ static bool splits(const struct plan *p)
 bool reads_bf16_by_tiles(const struct plan *p, int buffer)
 {
     const struct buffer *b = buffer < 0 ? NULL : &p->buffer[buffer];
-    return b && b->copy_of >= 0 && p->config.weights == DTYPE_BF16 && may_have_tiles(&p->config) &&
-           bf16_by_tiles(b->size[b->rank - 1]);
+    return b && b->copy_of >= 0 && p->config.weights == DTYPE_BF16 && p->config.precision == PRECISION_FP32 &&
+           may_have_tiles(&p->config) && bf16_by_tiles(b->size[b->rank - 1]);
 }
 
 /* An accumulation block is summed in steps of BF16X3_K rows, the last one filled with zeros: how many there are for
@@ -84,11 +87,11 @@ static bool fills_tiles(const struct buffer *master)
     return columns >= BF16X3_COLUMNS && columns <= MAX && units >= BF16X3_COLUMNS;
 }
 
-/* Is it a recurrent weight of more bytes as bf16x3 splits? */
+/* Is it a recurrent weight of more bytes as bf16x3 splits? Rounded to bf16 it is half as many as the floats are. */
 static bool recurs_beyond(const struct plan *p, const struct buffer *master, uint64_t max)
 {
-    enum { BYTES = 6 };
-    uint64_t bytes = BYTES;
+    enum { BYTES = 2 * BF16X3_PARTS };
+    uint64_t bytes = p->splits == BF16X3_PARTS ? BYTES : 0;
     for (int i = 0; i < master->rank; i++) bytes *= master->whole[i];
     return p->model->parameter[master->parameter].role == PARAM_W_HH && bytes > max;
 }
@@ -114,7 +117,7 @@ static bool is_split_late(const struct plan *p, const struct buffer *master)
 
 static void begin(struct plan *p)
 {
-    p->splits = splits(p);
+    p->splits = splits(p) ? parts_of(&p->config) : 0;
     p->splits_dw = p->splits && bf16x3_fill_acc_blocks(&p->config, &p->block_steps);
 }
 
@@ -163,32 +166,32 @@ static unroll_status choose_copies(struct plan *p)
 static bool folds(const struct plan *p, uint64_t inputs)
 {
     enum { MANY_ROWS = 32 };
-    return p->splits ? 8 * (uint64_t)p->config.B >= 6 * inputs : p->config.B >= MANY_ROWS;
+    return p->splits ? 8 * (uint64_t)p->config.B >= 2 * (uint64_t)p->splits * inputs : p->config.B >= MANY_ROWS;
 }
 
 /* As left factors where those are wanted. */
 static uint32_t planes(const struct plan *p, uint32_t inputs, uint32_t U, uint32_t width)
 {
-    const size_t left = inputs * bf16x3_steps(U) * LEFT_ROW / (width * sizeof(float)) + 2;
+    const size_t left = inputs * bf16x3_steps(U) * left_row_bytes(p->splits) / (width * sizeof(float)) + 2;
     return p->splits && left > inputs + 1 ? (uint32_t)left : inputs + 1;
 }
 
 /* ---- layouts --------------------------------------------------------------------------- */
 
 /* The right factors of a weight [.., U, K], forward or backward. */
-static uint64_t bf16x3_bytes(const struct buffer *b)
+static uint64_t bf16x3_bytes(const struct plan *p, const struct buffer *b)
 {
     const size_t units = b->size[b->rank - 2], columns = b->size[b->rank - 1];
     const bool back = layout_is_right_back(b->layout);
     uint64_t n = back ? bf16x3_tiles(columns) * bf16x3_steps(units) : bf16x3_tiles(units) * bf16x3_steps(columns);
     for (int i = 0; i < b->rank - 2; i++) n *= b->size[i];
-    return n * right_bytes(layout_is_whole(b->layout));
+    return n * right_bytes(p->splits, layout_is_whole(b->layout));
 }
 
-static uint64_t bytes_of(const struct buffer *b)
+static uint64_t bytes_of(const struct plan *p, const struct buffer *b)
 {
     if (layout_is_right(b->layout))
-        return bf16x3_bytes(b);
+        return bf16x3_bytes(p, b);
     bool panels = b->layout == LAYOUT_PANELS, columns = b->layout == LAYOUT_COLUMNS, tiles = b->layout == LAYOUT_GATES;
     uint64_t n = panels || tiles ? word_bytes(b->dtype) : dtype_size(b->dtype);
     for (int i = 0; i < b->rank; i++) {

@@ -5,7 +5,7 @@ static void pack_bf16x3(const struct call *call, int me, int team, bool whole, s
 {
     const struct tensor *from = &call->view[PACK_FROM];
     const size_t units = from->count[from->rank - 2], width = tensor_width(from), in_gate = bf16x3_tiles(units);
-    const size_t rows = tensor_rows(from), bytes = bf16x3_steps(width) * right_bytes(whole);
+    const size_t rows = tensor_rows(from), bytes = bf16x3_steps(width) * right_bytes(TILE_PARTS, whole);
     const struct range tile = my_share(rows / units * in_gate, me, team, 1);
     size_t done = 0;
     for (size_t t = tile.first; t < tile.end; t++) {
@@ -23,7 +23,7 @@ static void pack_bf16x3_back(const struct call *call, int me, int team, bool who
 {
     const struct tensor *from = &call->view[PACK_FROM];
     const size_t units = from->count[from->rank - 2], width = tensor_width(from), gates = tensor_rows(from) / units;
-    const size_t gate_bytes = bf16x3_steps(units) * right_bytes(whole);
+    const size_t gate_bytes = bf16x3_steps(units) * right_bytes(TILE_PARTS, whole);
     const struct range column = my_share(width, me, team, BF16X3_COLUMNS);
     for (size_t c = column.first; c < column.end; c += BF16X3_COLUMNS) {
         const size_t n = column.end - c < BF16X3_COLUMNS ? column.end - c : BF16X3_COLUMNS;

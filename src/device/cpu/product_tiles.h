@@ -30,7 +30,7 @@ static void load_last_pairs(const float *row, size_t k, size_t end, V *low, V *h
 static void left_row(char *to, size_t rows, const float *row, size_t k, bool of_bf16)
 {
     for (size_t at = 0; at < k; at += BF16X3_K, to += rows * LEFT_ROW) {
-        __m512i part[3];
+        __m512i part[TILE_PARTS];
         V low, high;
         if (of_bf16 && k - at < BF16X3_K)
             load_last_pairs(row, at, k, &low, &high);
@@ -38,7 +38,7 @@ static void left_row(char *to, size_t rows, const float *row, size_t k, bool of_
             load_step(row, at, k, &low, &high);
         bf16x3_of(low, high, part);
 #pragma GCC unroll 3
-        for (size_t i = 0; i < 3; i++) _mm512_store_si512(to + i * rows * LEFT_PART, part[i]);
+        for (size_t i = 0; i < TILE_PARTS; i++) _mm512_store_si512(to + i * rows * LEFT_PART, part[i]);
     }
 }
 
@@ -61,20 +61,20 @@ static char *store_right(char *to, const V number[BF16X3_K], bool whole)
 {
     for (size_t k = 0; k < BF16X3_K && whole; k++) v_store((float *)(void *)to + k * BF16X3_COLUMNS, number[k]);
     for (size_t k = 0; k < BF16X3_K && !whole; k += 2) {
-        __m512i pair[3];
+        __m512i pair[TILE_PARTS];
         bf16x3_of_pairs(number[k], number[k + 1], pair);
-        for (size_t i = 0; i < 3; i++) _mm512_store_si512(to + RIGHT_AT(i) + k / 2 * sizeof *pair, pair[i]);
+        for (size_t i = 0; i < TILE_PARTS; i++) _mm512_store_si512(to + RIGHT_AT(i) + k / 2 * sizeof *pair, pair[i]);
     }
-    return to + right_bytes(whole);
+    return to + right_bytes(TILE_PARTS, whole);
 }
 
 /* A sixteenth of where the next step will go. Neither it nor the weights that are next are near, and rows of weights
  * are so far apart that memory does not run ahead by itself. */
 CELL_CODE void ask_for_place(const char *to, size_t sixteenth, bool whole)
 {
-    const size_t lines = right_bytes(whole) / sizeof(V) / BF16X3_COLUMNS;
+    const size_t lines = right_bytes(TILE_PARTS, whole) / sizeof(V) / BF16X3_COLUMNS;
     for (size_t i = lines * sixteenth; i < lines * (sixteenth + 1); i++)
-        __builtin_prefetch(to + right_bytes(whole) + i * sizeof(V), 1);
+        __builtin_prefetch(to + right_bytes(TILE_PARTS, whole) + i * sizeof(V), 1);
 }
 
 /* Of W [n, k] dense: column i of a tile is row i, k numbers long. */
@@ -229,7 +229,7 @@ static void product_of_height(const struct product_bf16x3 *p, size_t row, size_t
 {
     tiles_begin(height);
     const size_t pairs = (p->n + 2 * BF16X3_COLUMNS - 1) / (2 * BF16X3_COLUMNS);
-    const size_t bytes = right_bytes(p->whole);
+    const size_t bytes = right_bytes(TILE_PARTS, p->whole);
     for (size_t i = 0; i < pairs; i++) {
         const size_t n = (p->reverse ? pairs - 1 - i : i) * 2 * BF16X3_COLUMNS;
         const size_t columns = p->n - n < 2 * BF16X3_COLUMNS ? p->n - n : 2 * BF16X3_COLUMNS;
@@ -261,21 +261,4 @@ static void product_bf16x3(const struct product_bf16x3 *p)
     if (whole < p->m)
         product_of_height(p, whole, p->m, p->m - whole);
     tiles_end();
-}
-
-/* As peak.h's, of products of floats as sums of six of their parts: that is the least that six multiplications of
- * tiles take. */
-static uint64_t peak_of_tiles(uint64_t rounds, void *sink)
-{
-    enum { PRODUCTS = 6, TILES = 4 };
-    float c[BF16X3_ROWS * BF16X3_COLUMNS] = {0};
-    tiles_begin(LEFT_ROWS);
-    for (uint64_t round = 0; round < rounds; round++)
-#pragma GCC unroll 6
-        for (int i = 0; i < PRODUCTS; i++) TILES_MULTIPLY_(true, true);
-    _tile_stored(SUM_00, c, LEFT_PART);
-    tiles_end();
-    TILES_FENCE();
-    *(float *)sink = c[0];
-    return rounds * TILES * BF16X3_ROWS * BF16X3_COLUMNS * BF16X3_K * 2;
 }

@@ -46,7 +46,7 @@ CELL_CODE void int8_sums(const struct lowp_tile *t, int32_t *sum, const bool sec
     for (size_t step = 0; step < words / BYTES_STEP; step++, a += BYTES_STEP, b += BYTES_STEP * PANEL * 4) {
         BYTES_MULTIPLY_(a, t->a_row, b);
         if (step % BYTES_OPEN == BYTES_OPEN - 1)
-            tiles_keep_open();
+            tiles_keep_open(0);
     }
     if (rest) {
         b = t->b + (words - BYTES_STEP) * PANEL * 4;

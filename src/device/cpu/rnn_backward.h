@@ -88,7 +88,8 @@ static char *at_left(const struct rnn *r, const struct rows *rows)
 {
     enum { LINE = 64 };
     uintptr_t at = (uintptr_t)at_plane(r, rows->gathered, 0);
-    return (char *)((at + LINE - 1) / LINE * LINE) + r->row * steps_of_sums(r, (size_t)r->cell->inputs) * LEFT_ROW;
+    return (char *)((at + LINE - 1) / LINE * LINE) +
+           r->row * steps_of_sums(r, (size_t)r->cell->inputs) * left_row_bytes(r->call->isa->parts);
 }
 
 /* What the cell made of some units is gathered while it is near. */
@@ -104,15 +105,15 @@ static void gather_left(const struct back *k, size_t unit, size_t units, int pha
                 list[n++] = (uint32_t)b;
         for (size_t i = 0; i < inputs; i++)
             if (r->cell->input[i].phase == phase)
-                r->call->isa->left_rows(
-                    &(struct left_rows){.to = at_left(r, &k->rows) + place * steps_of_sums(r, inputs) * LEFT_ROW,
-                                        .steps = steps_of_sums(r, inputs),
-                                        .first = steps_of_sums(r, i) + unit / BF16X3_K,
-                                        .at = at_step(r, RNN_G, k->rows.t, 0) + i * r->view[RNN_G].stride[2] + unit,
-                                        .row = r->view[RNN_G].stride[1],
-                                        .list = list,
-                                        .rows = n,
-                                        .k = units});
+                r->call->isa->left_rows(&(struct left_rows){
+                    .to = at_left(r, &k->rows) + place * steps_of_sums(r, inputs) * left_row_bytes(r->call->isa->parts),
+                    .steps = steps_of_sums(r, inputs),
+                    .first = steps_of_sums(r, i) + unit / BF16X3_K,
+                    .at = at_step(r, RNN_G, k->rows.t, 0) + i * r->view[RNN_G].stride[2] + unit,
+                    .row = r->view[RNN_G].stride[1],
+                    .list = list,
+                    .rows = n,
+                    .k = units});
     }
 }
 
@@ -309,7 +310,7 @@ static void multiply_bf16x3(const struct back *k, const struct rows *rows, struc
         .left = at_left(r, rows),
         .left_first = steps_of_sums(r, of.input),
         .left_steps = steps_of_sums(r, (size_t)r->cell->inputs),
-        .right = (const char *)w->at + column / BF16X3_COLUMNS * steps * right_bytes(whole),
+        .right = (const char *)w->at + column / BF16X3_COLUMNS * steps * right_bytes(r->call->isa->parts, whole),
         .whole = whole,
         .right_first = steps_of_sums(r, of.weight),
         .right_steps = steps,

@@ -182,7 +182,7 @@ static char *split_rows(const struct rnn *r, const struct fused_step *step, stru
                                                 .rows = step->rows,
                                                 .k = k});
     *a = (struct fused_operand){to, 0};
-    return to + step->rows * steps * LEFT_ROW;
+    return to + step->rows * steps * left_row_bytes(r->call->isa->parts);
 }
 
 /* Operands of one phase that its products read. */
@@ -223,7 +223,7 @@ static size_t rows_with_room(const struct rnn *r)
                        (size_t)(reads.h + reads.intermediate) * bf16x3_steps(r->width);
         max = steps > max ? steps : max;
     }
-    const size_t rows = SPLIT_SCRATCH / (max * LEFT_ROW),
+    const size_t rows = SPLIT_SCRATCH / (max * left_row_bytes(r->call->isa->parts)),
                  block = r->view[RNN_W].dtype == DTYPE_BF16 ? BF16_ROWS : LEFT_ROWS;
     return rows >= block ? rows / block * block : rows;
 }

@@ -167,7 +167,7 @@ static void product_gathered(const struct call *call, const struct product *p, e
 
 /* So many rows by so many steps of k at a time: their left factors stay in the L2 cache, and many rows share what is
  * read of the right ones. */
-enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_SCRATCH = LEFT_TAKEN * LEFT_STEPS * LEFT_ROW };
+enum { LEFT_TAKEN = 256, LEFT_STEPS = 16, LEFT_SCRATCH = LEFT_TAKEN * LEFT_STEPS * BF16X3_PARTS * LEFT_PART };
 struct left_scratch {
     _Alignas(64) char at[LEFT_SCRATCH];
 };
@@ -183,7 +183,8 @@ static size_t left_taken(size_t k)
 static size_t take_left(const struct call *call, const struct left_rows *rows, size_t step, char *to)
 {
     struct left_rows l = *rows;
-    const size_t left = rows->k - step * BF16X3_K, max = LEFT_SCRATCH / (left_taken(rows->k) * LEFT_ROW) * BF16X3_K;
+    const size_t row = left_taken(rows->k) * left_row_bytes(call->isa->parts);
+    const size_t left = rows->k - step * BF16X3_K, max = LEFT_SCRATCH / row * BF16X3_K;
     l.from = step * BF16X3_K;
     l.k = left < max ? left : max;
     l.to = to;

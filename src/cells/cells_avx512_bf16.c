@@ -1,0 +1,14 @@
+/* The fused steps of all cells for AVX-512 with BF16, of weights that tiles made of sums of two products multiply
+ * alone, rounded to bf16: all else is cells_avx512.c's. The build gives the flags. */
+#include "cells/cell.h"
+#include "cells/v/v_avx512.h"
+#define TILE_PARTS 1
+#define TILES_BY_DOTS
+#include "cells/v/v_tiles.h"
+#define FUSED_TILES_ALONE 1
+#define CELL_FUSED_ALONE
+#define CELL_USER "cells/cell_loops.h"
+#include "cells/cell_table.h"
+
+#define KERNELS(name) &name##_kernels,
+const struct cell_kernels *const cells_avx512_bf16[] = {ALL_CELLS(KERNELS) NULL};
