@@ -13,6 +13,16 @@ static unroll_mode mode_of(const char *name)
     return strcmp(name, "infer") == 0 ? UNROLL_INFER : strcmp(name, "eval") == 0 ? UNROLL_EVAL : UNROLL_TRAIN;
 }
 
+/* What workers tell each other between updates. */
+static unroll_status print_sync(const unroll_plan_config *config, const char *sync)
+{
+    double bytes, every;
+    TRY(complain_library(unroll_sync_bytes(config, sync, &bytes, &every)));
+    if (bytes > 0)
+        printf("sync %s: a rank sends %.0f bytes every %.0f updates\n", sync, bytes, every);
+    return UNROLL_OK;
+}
+
 unroll_status cmd_plan(struct settings *settings)
 {
     unroll_spec spec = network_spec(settings);
@@ -35,7 +45,13 @@ unroll_status cmd_plan(struct settings *settings)
     config.optimizer = text_of(settings, OPTION_OPTIMIZER);
     config.topology = text_of(settings, OPTION_TOPOLOGY);
     TRY(read_split(text_of(settings, OPTION_SPLIT), &ranks.split));
+    ranks.workers = (int)integer_of(settings, OPTION_WORKERS);
     config.machine = machine_of(settings, &ranks);
     config.spec = &spec;
-    return complain_library(unroll_plan_print(NULL, &config, stdout, is_on(settings, OPTION_JSON)));
+    if (ranks.workers > 1 && strcmp(text_of(settings, OPTION_SYNC), "every") == 0) { /* as a training does it */
+        config.machine.split.batch *= ranks.workers;
+        config.machine.workers = 1;
+    }
+    TRY(complain_library(unroll_plan_print(NULL, &config, stdout, is_on(settings, OPTION_JSON))));
+    return is_on(settings, OPTION_JSON) ? UNROLL_OK : print_sync(&config, text_of(settings, OPTION_SYNC));
 }

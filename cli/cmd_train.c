@@ -203,6 +203,7 @@ static unroll_status configure(struct training *t, unroll_train_config *config)
     config->augment = text_of(s, OPTION_AUGMENT);
     config->seed = (uint64_t)integer_of(s, OPTION_SEED);
     config->machine = machine_of(s, &t->ranks);
+    config->sync = text_of(s, OPTION_SYNC);
     config->log_interval = (int)integer_of(s, OPTION_LOG_INTERVAL);
     return UNROLL_OK;
 }
@@ -405,6 +406,8 @@ static unroll_status say_header(const struct training *t)
     if (t->ranks.comm)
         say("%d ranks: batch %d x layer %d x hidden %d%s", unroll_comm_ranks(t->ranks.comm), t->ranks.split.batch,
             t->ranks.split.layer, t->ranks.split.hidden, is_on(s, OPTION_EXACT) ? ", exact" : "");
+    if (t->ranks.workers > 1)
+        say("%d workers of so many each, sync %s", t->ranks.workers, text_of(s, OPTION_SYNC));
     return UNROLL_OK;
 }
 
@@ -432,9 +435,9 @@ static unroll_status train(struct training *t)
 }
 
 /* These all ranks know of: nobody waits for one that has them. */
-static bool is_common(unroll_status status)
+static bool is_common(const struct ranks *ranks, unroll_status status)
 {
-    return status == UNROLL_OK || status == UNROLL_PREEMPTED || status == UNROLL_DIVERGED;
+    return status == UNROLL_OK || status == UNROLL_PREEMPTED || (status == UNROLL_DIVERGED && !ranks->apart);
 }
 
 unroll_status cmd_train(struct settings *settings)
@@ -448,7 +451,7 @@ unroll_status cmd_train(struct settings *settings)
     if (t.ranks.comm && status == UNROLL_COMMUNICATION)
         run_close(&t.run); /* what was reported is kept whatever happens now */
     member_close(status);
-    ranks_close(&t.ranks, status, t.is_training && !is_common(status));
+    ranks_close(&t.ranks, status, t.is_training && !is_common(&t.ranks, status));
     unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);
     unroll_data_free(t.test_file);

@@ -14,7 +14,9 @@ static char command_names[160], cell_names[160], optimizer_names[160], export_na
     reader_names[160], schedule_names[160], long_schedules[160], sum_names[160],
     isa_names[160]; /* one space between them */
 static char task_doc[640] = "what is learned: ", data_doc[512], schedule_doc[512] = "learning rate schedule; ",
-            sum_doc[512] = "all-reduce algorithm of the gradients; ", loss_doc[1024] = "what is minimised; ";
+            sum_doc[512] = "all-reduce algorithm of the gradients; ",
+            sync_doc[1024] = "how workers go together, such as local:32,rate=0.7,momentum=0.9; ",
+            loss_doc[1024] = "what is minimised; ";
 static struct option table[OPTION_MAX] = {
 #include "option_table.h"
 };
@@ -177,6 +179,7 @@ void options_begin(void)
     join_abouts(unroll_task_name, task_doc, sizeof task_doc);
     join_abouts(schedule_about, schedule_doc, sizeof schedule_doc);
     join_abouts(unroll_sum_name, sum_doc, sizeof sum_doc);
+    join_abouts(unroll_sync_name, sync_doc, sizeof sync_doc);
     join_abouts(loss_about_at, loss_doc, sizeof loss_doc);
     join_names(schedule_name, schedule_names, sizeof schedule_names);
     join_names(long_schedule, long_schedules, sizeof long_schedules);

@@ -222,6 +222,12 @@ OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", 
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
        .doc = "parallelism: batch=2,layer=2,hidden=2 or some of these (data, pipeline, tensor parallel), for as "
               "many ranks as mpirun starts")
+OPTION(
+    WORKERS, "workers", INTEGER, .argument = "N", .unit = "workers", .fallback = "1", RANGE(1, 1024),
+    .group = "Machine", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
+    .doc = "meshes of ranks, each cut as --split says, that share the rows of --batch and go together as --sync says")
+OPTION(SYNC, "sync", TEXT, .argument = "POLICY", .fallback = "every", .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(PLAN), .doc = sync_doc)
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN),
        .doc = "reduce gradients over V fixed shards of the batch: the same bits on any number of ranks up to V; 0: "

@@ -88,6 +88,7 @@ unroll_machine machine_of(const struct settings *s, const struct ranks *ranks)
     machine.memory = (uint64_t)number_of(s, OPTION_MEMORY);
     machine.comm = ranks->comm;
     machine.split = ranks->split;
+    machine.workers = ranks->workers;
     machine.exact = (int)integer_of(s, OPTION_EXACT);
     machine.sum = text_of(s, OPTION_SUM);
     return machine;
@@ -97,13 +98,21 @@ unroll_machine machine_of(const struct settings *s, const struct ranks *ranks)
 
 static unroll_status check_count(const struct ranks *ranks, const struct settings *s)
 {
-    int cut = ranks->split.batch * ranks->split.layer * ranks->split.hidden, started = unroll_comm_ranks(ranks->comm);
+    int mesh = ranks->split.batch * ranks->split.layer * ranks->split.hidden, cut = ranks->workers * mesh;
+    int started = unroll_comm_ranks(ranks->comm);
     if (cut == started)
         return UNROLL_OK;
     const char *device = text_of(s, OPTION_DEVICE);
 
     if (started == 1 && device && strcmp(device, "cpu") != 0)
         return UNROLL_OK; /* the session knows what one process can drive */
+    if (ranks->workers > 1)
+        return complain(
+            UNROLL_USAGE,
+            "--workers %d of %d ranks each are %d ranks, and %d %s; fix: start it as 'mpirun -n %d unroll %s "
+            "...'",
+            ranks->workers, mesh, cut, started, started == 1 ? "is here" : "were started", cut,
+            commands[s->command].name);
     if (started == 1)
         return complain(UNROLL_USAGE,
                         "--split %s is for %d ranks, and this process is alone; fix: start it as "
@@ -145,7 +154,10 @@ static unroll_status find_lead(const struct ranks *ranks)
 
 unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 {
+    const char *sync = text_of(s, OPTION_SYNC);
     unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->split);
+    ranks->workers = (int)integer_of(s, OPTION_WORKERS);
+    ranks->apart = ranks->workers > 1 && strcmp(sync, "every") != 0;
     bool is_many = unroll_comm_launched() > 1;
     if (is_many)
         guard_start();

@@ -6,7 +6,9 @@
 
 struct ranks { /* all 0: this process is alone */
     unroll_comm *comm;
-    unroll_split split;
+    unroll_split split; /* of a worker's mesh */
+    int workers;        /* 0: 1 */
+    bool apart;         /* they update by themselves: one may fail alone */
 };
 
 /* "batch=2,layer=2": each axis at most once. NULL: nothing is cut. */

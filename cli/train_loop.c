@@ -288,7 +288,8 @@ static unroll_status train_on(struct loop *loop)
     while (!is_at_end(loop)) {
         TRY(step(loop));
         TRY(look_after(loop));
-        TRY(look_around(loop));
+        if (loop->progress.met) /* workers that update by themselves wait for nobody in between */
+            TRY(look_around(loop));
         TRY(answer_signals(loop));
     }
     return UNROLL_OK;
@@ -338,6 +339,8 @@ unroll_status training_run(struct training *training)
     if (status == UNROLL_OK)
         status = finish(&loop);
     saver_wait(&loop.saver, run); /* after a failure: the newest is then known */
+    if (status == UNROLL_DIVERGED && training->ranks.apart && training->ranks.comm)
+        console_unmute(unroll_comm_rank(training->ranks.comm)); /* perhaps it alone */
     if (status == UNROLL_DIVERGED)
         return loop_explain_divergence(&loop);
     if (status != UNROLL_OK && status != UNROLL_PREEMPTED)

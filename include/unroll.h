@@ -263,6 +263,9 @@ typedef struct unroll_machine {
     unroll_comm *comm;     /* NULL: this process alone. Batches and the arrays of unroll_read and
                               unroll_write are the whole ones on every rank. */
     unroll_split split;
+    int workers;     /* a training's: so many meshes, each cut as split says, that add no gradients of each other; the
+                        rows of a batch are divided among all. 0: 1. Others than trainings count them as ranks along
+                        batch */
     int exact;       /* V: batches are summed as V shards, with the bits of one process, whatever the
                         split, of up to V along batch; 0: in the order that is fastest */
     const char *sum; /* how ranks add up gradients: a name of unroll_sum_name; "auto" or NULL: by size */

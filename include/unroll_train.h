@@ -401,6 +401,9 @@ UNROLL_API unroll_status unroll_sampler_order(const unroll_sampler *sampler, int
  * whether it counts on the length of the run. */
 UNROLL_API const char *unroll_schedule_name(int index, const char **about, int *has_length);
 
+/* How workers go together, by name; NULL after the last. about: NULL, or set. */
+UNROLL_API const char *unroll_sync_name(int index, const char **about);
+
 /* What is measured and not trained on: another data set, or a part of the data, of which the task says which it is: a
  * count the last sequences (of a text or a series the last steps), the test's behind the validation's; a share the last
  * part of each series, otherwise drawn, stratified by class. What comes first counts; all 0: nothing. */
@@ -433,8 +436,11 @@ typedef struct unroll_train_config {
     const char *augment; /* changes of the examples that are trained on, anew in each epoch, of tasks that read
                             examples: "noise=0.1,shift=4,mask=8": standard deviations of the numbers, steps, steps in a
                             row; NULL: none */
-    int prefetch; /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
-                     time; 0: none. No bit depends on it. */
+    const char *sync; /* what workers (machine.workers) tell each other: a name of unroll_sync_name, with its argument
+                         and options: "every" or NULL: gradients in each update; "local:32,rate=0.7,momentum=0.9".
+                         Validations, and the weights of checkpoints, are of the workers' mean */
+    int prefetch;     /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
+                         time; 0: none. No bit depends on it. */
     uint64_t seed;
     unroll_machine machine;  /* memory: of all its sessions; rows of `batch` are divided among ranks */
     int log_interval;        /* steps between two readings of the loss; 0: 1 on the cpu, else 10, because reading
@@ -468,6 +474,8 @@ typedef struct unroll_progress {
                                        the lowest loss; infinite before the first */
     double best_metric;             /* that metric then; NAN: not known */
     int64_t best_step, since_best;  /* updates done then, 0: not known; validations since, which patience counts */
+    int met;                        /* 1: all ranks have made this step; 0: workers that update by themselves may be at
+                                       others */
     double waited;                  /* the part of the time of steps that went into waiting for data, 0 .. 1 */
 } unroll_progress;
 

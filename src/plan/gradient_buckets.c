@@ -20,7 +20,7 @@ bool is_written(const struct plan *p, int buffer)
 
 struct reduction reduction_of(const struct plan *p, int gradient)
 {
-    const uint32_t shards = p->config.shards, ranks = (uint32_t)p->config.mesh[M_BATCH], each = shards / ranks;
+    const uint32_t shards = p->config.shards, ranks = (uint32_t)plan_batch_ranks(p), each = shards / ranks;
     const unsigned batch = ranks > 1 ? 1u << M_BATCH : 0, axes = partial_axes(&p->buffer[gradient]);
     bool whole_parts = shards % ranks == 0 && !(each & (each - 1)); /* of the tree over shards, on each rank */
     if (ranks > 1 && shards > 1 && !whole_parts)
@@ -70,8 +70,7 @@ static bool bucket_takes(const struct plan *p, const struct op *bucket, int grou
 
 static unroll_status sum_losses(struct plan *p)
 {
-    unsigned axes =
-        (p->config.mesh[M_BATCH] > 1 ? 1u << M_BATCH : 0) | (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0);
+    unsigned axes = (plan_batch_ranks(p) > 1 ? 1u << M_BATCH : 0) | (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0);
     int group = axes ? plan_group(p, axes) : -1;
     if (!axes || group < 0)
         return axes ? UNROLL_RESOURCE : UNROLL_OK;

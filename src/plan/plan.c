@@ -144,15 +144,18 @@ void mesh_coordinate(const int mesh[M_N], int rank, int at[M_N])
     for (int m = M_N; m-- > 0; rank /= mesh[m]) at[m] = rank % mesh[m];
 }
 
+int plan_batch_ranks(const struct plan *p) { return p->config.mesh[M_BATCH] / p->config.workers; }
+
 int plan_group(struct plan *p, unsigned mesh_axes)
 {
     struct group group = {.size = 0};
-    int members[M_N], size = 1;
-    for (int m = 0; m < M_N; m++) size *= members[m] = mesh_axes >> m & 1 ? p->config.mesh[m] : 1;
+    int members[M_N], size = 1, worker = p->config.at[M_BATCH] / plan_batch_ranks(p) * plan_batch_ranks(p);
+    for (int m = 0; m < M_N; m++)
+        size *= members[m] = !(mesh_axes >> m & 1) ? 1 : m == M_BATCH ? plan_batch_ranks(p) : p->config.mesh[m];
     while (group.size < size) {
         int at[M_N];
         mesh_coordinate(members, group.size, at);
-        for (int m = 0; m < M_N; m++) at[m] += mesh_axes >> m & 1 ? 0 : p->config.at[m];
+        for (int m = 0; m < M_N; m++) at[m] += !(mesh_axes >> m & 1) ? p->config.at[m] : m == M_BATCH ? worker : 0;
         group.rank[group.size++] = plan_rank_at(p, at);
     }
     return plan_add_group(p, &group);
@@ -349,6 +352,7 @@ struct plan_config plan_config_default(void)
                                 .T = 1,
                                 .B = 1,
                                 .mesh = {1, 1, 1, 1},
+                                .workers = 1,
                                 .chunks = 1,
                                 .queues = 1,
                                 .shards = 1,

@@ -178,6 +178,7 @@ struct plan_config {
     enum dtype weights;          /* of packed copies, of plans without gradients: DTYPE_BF16, DTYPE_I8; F32: real */
     uint32_t T, B;               /* capacity of the whole batch */
     int mesh[M_N], at[M_N];      /* sizes, and this rank's coordinate */
+    int workers;                 /* consecutive parts of the batch axis that add no gradients of each other */
     int chunks, queues;          /* chunks 0: the plan chooses (pass_fit_cache) */
     struct device_traits traits; /* of the device that it is made for */
     int threads;                 /* that may divide a step, each with its caches; 0: one. No bits depend on it */
@@ -316,7 +317,9 @@ int plan_find_buffer(const struct plan *, const char *name); /* or -1 */
 int plan_rank_at(const struct plan *, const int at[M_N]);
 int plan_rank(const struct plan *);
 int plan_ranks(const struct plan *);
-/* The ranks that differ from this one along the axes of a mask (1 << M_...), this one included. */
+/* Ranks along the batch whose gradients this one adds: those of its worker. */
+int plan_batch_ranks(const struct plan *);
+/* The ranks that differ from this one along the axes of a mask (1 << M_...), this one included: of its worker. */
 int plan_group(struct plan *, unsigned mesh_axes);
 void mesh_coordinate(const int mesh[M_N], int rank, int at[M_N]); /* the last axis counts fastest */
 int plan_add_group(struct plan *, const struct group *);          /* index; equal groups are one */

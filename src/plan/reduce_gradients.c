@@ -23,7 +23,7 @@ static bool sums_over(const struct plan *p, const struct op *op, enum mesh m, in
 
 static unroll_status mark(struct plan *p, enum mesh m, enum axis axis, int role)
 {
-    if (p->config.mesh[m] == 1)
+    if ((m == M_BATCH ? plan_batch_ranks(p) : p->config.mesh[m]) == 1)
         return UNROLL_OK;
     for (int i = 0; i < p->ops; i++) {
         if (p->op[i].phase != PHASE_BACKWARD)

@@ -150,17 +150,24 @@ static unroll_session_config session_of_plan(const unroll_plan_config *c)
     return s;
 }
 
+static unroll_status config_of(const struct unroll_model *model, const unroll_plan_config *c, struct target *target,
+                               struct plan_config *p)
+{
+    const unroll_session_config asked = session_of_plan(c);
+    TRY(session_plan_config(&asked, 0, p));
+    TRY(find_target(c, target));
+    TRY(device_precision(target->device, c->machine.precision, &p->precision));
+    if (target->topology)
+        p->queues = 1;
+    session_suit_device(target->device, c->machine.isa, c->machine.threads, model, p);
+    return UNROLL_OK;
+}
+
 static unroll_status print_plan_of(const struct unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
 {
     struct plan_config p;
     struct target target;
-    const unroll_session_config asked = session_of_plan(c);
-    TRY(session_plan_config(&asked, 0, &p));
-    TRY(find_target(c, &target));
-    TRY(device_precision(target.device, c->machine.precision, &p.precision));
-    if (target.topology)
-        p.queues = 1;
-    session_suit_device(target.device, c->machine.isa, c->machine.threads, model, &p);
+    TRY(config_of(model, c, &target, &p));
     return print_mesh(model, &p, &target, file, json);
 }
 
@@ -181,6 +188,28 @@ unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_con
     if (!model)
         TRY(outline_of(c->spec, &outline));
     unroll_status status = print_plan_of(model ? model : outline, c, file, json);
+    unroll_model_free(outline);
+    return status;
+}
+
+static unroll_status show_plan_of(const struct unroll_model *model, const unroll_plan_config *c, plan_visitor *visit,
+                                  void *arg)
+{
+    struct plan_config p;
+    struct target target;
+    struct plan *plan;
+    TRY(config_of(model, c, &target, &p));
+    TRY(plan_new(model, &p, &plan));
+    visit(plan, arg);
+    plan_free(plan);
+    return UNROLL_OK;
+}
+
+unroll_status session_show_plan(const unroll_plan_config *c, plan_visitor *visit, void *arg)
+{
+    struct unroll_model *outline;
+    TRY(outline_of(c->spec, &outline));
+    unroll_status status = show_plan_of(outline, c, visit, arg);
     unroll_model_free(outline);
     return status;
 }

@@ -47,12 +47,20 @@ static int ranks_along(int asked) { return asked ? asked : 1; }
 
 unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config *p)
 {
-    const int sizes[M_N] = {[M_BATCH] = ranks_along(m->split.batch),
+    const int workers = ranks_along(m->workers);
+    const int sizes[M_N] = {[M_BATCH] = workers * ranks_along(m->split.batch),
                             [M_TIME] = 1,
                             [M_LAYER] = ranks_along(m->split.layer),
                             [M_HIDDEN] = ranks_along(m->split.hidden)};
     int rank = unroll_comm_rank(m->comm);
     long product = 1;
+    if (workers < 1 || workers > RANKS_MAX || ranks_along(m->split.batch) > RANKS_MAX)
+        return fail(UNROLL_USAGE, "%d workers of %d ranks along batch: 1 to %d are possible", workers,
+                    ranks_along(m->split.batch), RANKS_MAX);
+    if (workers > 1 && m->exact)
+        return fail(UNROLL_UNSUPPORTED, "exact: workers add no gradients of each other, so they have not the bits of "
+                                        "one process; fix: leave out exact, or the workers");
+    p->workers = p->mode >= MODE_TRAIN ? workers : 1;
     for (int i = 0; i < M_N; i++) {
         if (sizes[i] < 1 || sizes[i] > RANKS_MAX)
             return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[i], RANKS_MAX);
@@ -127,6 +135,7 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                 c->T,
                                 c->B,
                                 (uint64_t)c->chunks,
+                                (uint64_t)c->workers,
                                 c->checkpoint,
                                 c->shards,
                                 c->exact,
@@ -186,11 +195,12 @@ static struct slice slice_of(const struct plan *p, const struct buffer *b)
     return slice;
 }
 
-/* Of ranks that hold the same the first speaks. Which layers a rank has shows in what it uses. */
-static bool is_owner(const struct plan *p, const struct buffer *b)
+/* Of a worker's ranks that hold the same the first speaks. Which layers a rank has shows in what it uses. */
+static bool is_owner(const struct plan *p, const struct buffer *b, int worker)
 {
     for (int m = 0; m < M_N; m++)
-        if (m != M_LAYER && b->state[m] != SPLIT && p->config.at[m] > 0)
+        if (m != M_LAYER && b->state[m] != SPLIT &&
+            p->config.at[m] != (m == M_BATCH ? worker * plan_batch_ranks(p) : 0))
             return false;
     return true;
 }
@@ -213,12 +223,16 @@ static void move_slice(const struct buffer *b, const struct slice *slice, float 
     }
 }
 
-/* The share as floats; the caller releases it. */
-static unroll_status read_shard(unroll_session *s, const struct buffer *b, float **shard)
+/* The share as floats, of what the device has or of `own`; the caller releases it. */
+static unroll_status read_shard(unroll_session *s, const struct buffer *b, const float *own, float **shard)
 {
     size_t n = b->bytes / dtype_size(b->dtype);
-    char *raw = allocate_zeroed(1, b->bytes);
+    char *raw = own ? NULL : allocate_zeroed(1, b->bytes);
     *shard = allocate_zeroed(n, sizeof **shard);
+    if (own && *shard) {
+        memcpy(*shard, own, n * sizeof *own);
+        return UNROLL_OK;
+    }
     unroll_status status = raw && *shard ? s->device->read(s->executable, b->name, 0, b->bytes, raw)
                                          : fail(UNROLL_RESOURCE, "no memory to gather '%s'", b->name);
     if (status == UNROLL_OK)
@@ -245,13 +259,13 @@ static unroll_status take_shard(unroll_session *s, const struct buffer *b, int r
     return status;
 }
 
-static unroll_status give_shard(unroll_session *s, const struct buffer *b, struct slice *slice, float *whole)
+static unroll_status give_shard(unroll_session *s, const struct buffer *b, const float *own, struct slice *slice,
+                                float *whole)
 {
     float *shard = NULL;
     unroll_status status = UNROLL_OK;
-    slice->here = slice->here && is_owner(s->plan, b);
     if (slice->here)
-        status = read_shard(s, b, &shard);
+        status = read_shard(s, b, own, &shard);
     if (status == UNROLL_OK && comm_rank(s->config.machine.comm) == 0 && slice->here)
         move_slice(b, slice, shard, whole, true);
     if (status == UNROLL_OK && comm_rank(s->config.machine.comm) > 0)
@@ -262,27 +276,40 @@ static unroll_status give_shard(unroll_session *s, const struct buffer *b, struc
     return status;
 }
 
-unroll_status mesh_gather(unroll_session *s, const struct buffer *b, float *whole)
+unroll_status mesh_gather_worker(unroll_session *s, const struct buffer *b, int worker, const float *own, float *whole)
 {
     struct slice slice = slice_of(s->plan, b);
+    slice.here = slice.here && is_owner(s->plan, b, worker);
     memset(whole, 0, mesh_count(b) * sizeof *whole);
-    TRY(give_shard(s, b, &slice, whole));
+    TRY(give_shard(s, b, own, &slice, whole));
     for (int rank = 1; comm_rank(s->config.machine.comm) == 0 && rank < comm_ranks(s->config.machine.comm); rank++)
         TRY(take_shard(s, b, rank, whole));
+    return UNROLL_OK;
+}
+
+unroll_status mesh_gather(unroll_session *s, const struct buffer *b, float *whole)
+{
+    TRY(mesh_gather_worker(s, b, 0, NULL, whole));
     return comm_broadcast(s->config.machine.comm, TAG_WHOLE, whole, mesh_count(b) * sizeof *whole);
+}
+
+void mesh_share(const unroll_session *s, const struct buffer *b, const float *whole, float *share)
+{
+    struct slice slice = slice_of(s->plan, b);
+    if (b->bytes)
+        move_slice(b, &slice, share, (float *)whole, false); /* which only reads it */
 }
 
 unroll_status mesh_scatter(unroll_session *s, const struct buffer *b, const float *whole)
 {
-    struct slice slice = slice_of(s->plan, b);
     if (!b->bytes)
         return UNROLL_OK;
-    size_t n = slice_size(&slice);
+    size_t n = b->bytes / dtype_size(b->dtype);
     float *shard = allocate_zeroed(n, sizeof *shard);
     char *raw = allocate_zeroed(1, b->bytes);
     unroll_status status = shard && raw ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to divide '%s'", b->name);
     if (status == UNROLL_OK) {
-        move_slice(b, &slice, shard, (float *)whole, false); /* which only reads it */
+        mesh_share(s, b, whole, shard);
         floats_to_reals(shard, b->dtype, raw, n);
         status = s->device->write(s->executable, b->name, 0, b->bytes, raw);
     }

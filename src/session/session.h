@@ -2,6 +2,7 @@
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 #include "device/device.h"
+#include "session/shares.h"
 #include "unroll_advanced.h"
 #include <stdbool.h>
 
@@ -24,15 +25,17 @@ struct unroll_session {
     struct plan *plan;
     const struct device *device;
     void *executable;
-    unsigned process;              /* that made it (base/process.h) */
-    bool runs;                     /* a run is under way */
-    struct shared_weights *shared; /* the model's; NULL: this session has not joined */
-    bool has_batch;                /* it was given one, which a forward without one runs again */
-    bool forwarded;                /* a forward ran that no backward has used yet */
-    bool summing;                  /* backwards ran that no update has used yet */
-    double loss, weight, norm;     /* collected, and nobody asked for yet: sums, of the last */
-    double last_weight;            /* of the last update; 0: its norm is collected */
-    uint64_t packed;               /* the change of the model's weights that its own copies are of */
+    unsigned process;                /* that made it (base/process.h) */
+    bool runs;                       /* a run is under way */
+    struct shared_weights *shared;   /* the model's; NULL: this session has not joined */
+    bool has_batch;                  /* it was given one, which a forward without one runs again */
+    bool forwarded;                  /* a forward ran that no backward has used yet */
+    bool summing;                    /* backwards ran that no update has used yet */
+    double loss, weight, norm;       /* collected, and nobody asked for yet: sums, of the last */
+    double last_weight;              /* of the last update; 0: its norm is collected */
+    between_sum_and_update *between; /* NULL: nobody */
+    void *between_arg;
+    uint64_t packed; /* the change of the model's weights that its own copies are of */
 };
 
 /* It trains, or it is a module that does. */

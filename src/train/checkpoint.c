@@ -20,6 +20,7 @@
 #include "model/model.h"
 #include "train/checkpoint_directory.h"
 #include "train/checkpoint_file.h"
+#include "train/checkpoint_kept.h"
 #include "train/trainer.h"
 #include "unroll_advanced.h"
 
@@ -91,6 +92,7 @@ struct saved_state {
     int64_t forwards, updates;
     double scale; /* of losses, and updates since it changed; 0: this training has none */
     int64_t scale_updates;
+    int64_t policy[POLICY_INTEGERS]; /* what the exchange between workers counts; 0: there is none */
 };
 
 /* Its members, once for writing and reading. */
@@ -107,6 +109,8 @@ struct saved_state {
     FIELD("best_validation_loss", trainer.best_loss) FIELD("best_metric", trainer.best_metric)
 static const char scale_key[] = "loss_scale", scale_updates_key[] = "loss_scale_updates";
 
+#define POLICY_KEY "policy%d"
+
 static void describe_state(const struct saved_state *state, struct facts *fields)
 {
 #define ADD_INTEGER(key, member) add_field(fields, key, "%" PRId64, state->member);
@@ -120,6 +124,12 @@ static void describe_state(const struct saved_state *state, struct facts *fields
         add_field(fields, scale_key, "%.17g", state->scale);
         add_field(fields, scale_updates_key, "%" PRId64, state->scale_updates);
     }
+    for (int i = 0; i < POLICY_INTEGERS; i++)
+        if (state->policy[i]) {
+            char key[KEY_SIZE];
+            snprintf(key, sizeof key, POLICY_KEY, i);
+            add_field(fields, key, "%" PRId64, state->policy[i]);
+        }
 }
 
 static unroll_status refuse_identity(const char *path, const char *key, const char *was, const char *is)
@@ -210,93 +220,13 @@ static unroll_status read_state(const struct safetensors *file, const char *path
     if (safetensors_metadata(file, "best_metric")) {
         NEWEST_STATE_REALS(READ_REAL)
     }
+    for (int i = 0; i < POLICY_INTEGERS; i++) {
+        char key[KEY_SIZE];
+        snprintf(key, sizeof key, POLICY_KEY, i);
+        if (safetensors_metadata(file, key))
+            TRY(read_integer(file, path, key, &state->policy[i]));
+    }
     return read_scale(file, path, state);
-}
-
-/* ---- the session's numbers ---- */
-
-enum { BUFFER_NAME_SIZE = 112, STATES_OF_A_LAYER = 2 }; /* a parameter's is below 96 */
-
-/* Everything that the session keeps from step to step beside the weights. */
-struct kept {
-    int count;
-    char (*name)[BUFFER_NAME_SIZE]; /* [count] */
-    size_t *size;                   /* [count] numbers */
-    size_t total;
-    float *numbers; /* [total] one buffer after the other */
-};
-
-static void kept_free(struct kept *kept)
-{
-    release(kept->numbers);
-    release(kept->size);
-    release(kept->name);
-}
-
-/* False: this optimizer, or this cell, has no such state. */
-__attribute__((format(printf, 3, 4))) static bool list_buffer(struct kept *kept, const unroll_session *session,
-                                                              const char *format, ...)
-{
-    char *name = kept->name[kept->count];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(name, BUFFER_NAME_SIZE, format, arguments);
-    va_end(arguments);
-    size_t size = unroll_count(session, name);
-    if (size == 0)
-        return false;
-    kept->size[kept->count++] = size;
-    kept->total += size;
-    return true;
-}
-
-static unroll_status list_buffers(const unroll_trainer *trainer, int layers, struct kept *kept)
-{
-    unroll_parameter parameter;
-    int parameters = unroll_model_parameters(trainer->model);
-    for (int i = 0; i < parameters; i++) {
-        TRY(unroll_model_parameter(trainer->model, i, &parameter));
-        for (int state = 0; list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state); state++);
-    }
-    for (int layer = 0; layer < layers; layer++) {
-        list_buffer(kept, trainer->session, "h0.l%d", layer);
-        list_buffer(kept, trainer->session, "s0.l%d", layer);
-    }
-    return UNROLL_OK;
-}
-
-/* Of each parameter, as of the first. */
-static size_t count_states(const unroll_trainer *trainer)
-{
-    char name[BUFFER_NAME_SIZE];
-    unroll_parameter first = {.name = ""};
-    size_t count = 0;
-    unroll_model_parameter(trainer->model, 0, &first);
-    for (;; count++) {
-        snprintf(name, sizeof name, "%s.opt%zu", first.name, count);
-        if (unroll_count(trainer->session, name) == 0)
-            return count;
-    }
-}
-
-/* Without the numbers. The caller gives it to kept_free, also after a failure. */
-static unroll_status kept_list(const unroll_trainer *trainer, struct kept *kept)
-{
-    const int layers = unroll_model_layers(trainer->model);
-    size_t max =
-        (size_t)unroll_model_parameters(trainer->model) * count_states(trainer) + (size_t)layers * STATES_OF_A_LAYER;
-    *kept = (struct kept){.name = allocate_zeroed(max + 1, sizeof *kept->name), /* a name is tried before it counts */
-                          .size = allocate_zeroed(max, sizeof *kept->size)};
-    if (kept->name == NULL || kept->size == NULL)
-        return fail(UNROLL_RESOURCE, "no memory for a checkpoint");
-    return list_buffers(trainer, layers, kept);
-}
-
-static unroll_status kept_new(const unroll_trainer *trainer, struct kept *kept)
-{
-    TRY(kept_list(trainer, kept));
-    TRY(ALLOCATE(kept->numbers, kept->total, "for the %zu numbers of a checkpoint", kept->total));
-    return UNROLL_OK;
 }
 
 /* What the files of a checkpoint are written from, whatever the trainer does then. */
@@ -305,21 +235,6 @@ struct unroll_snapshot {
     struct kept kept;
     struct facts fields;
 };
-
-static unroll_status read_session(unroll_session *session, struct kept *kept)
-{
-    float *at = kept->numbers;
-    for (int i = 0; i < kept->count; at += kept->size[i++]) TRY(unroll_read(session, kept->name[i], at, kept->size[i]));
-    return UNROLL_OK;
-}
-
-static unroll_status write_session(unroll_session *session, const struct kept *kept)
-{
-    const float *at = kept->numbers;
-    for (int i = 0; i < kept->count; at += kept->size[i++])
-        TRY(unroll_write(session, kept->name[i], at, kept->size[i]));
-    return UNROLL_OK;
-}
 
 /* ---- saving ---- */
 
@@ -405,7 +320,7 @@ static unroll_status snapshot_new(unroll_trainer *trainer)
     made->model.schema = NULL;
     made->model.values = allocate_zeroed(made->model.count, sizeof *made->model.values);
     unroll_status status =
-        made->model.values ? kept_new(trainer, &made->kept)
+        made->model.values ? kept_new(trainer, false, &made->kept)
                            : fail(UNROLL_RESOURCE, "no memory for the %zu weights of a checkpoint", made->model.count);
     if (status == UNROLL_OK)
         trainer->snapshot = made;
@@ -417,7 +332,7 @@ static unroll_status snapshot_new(unroll_trainer *trainer)
 uint64_t snapshot_bytes(const unroll_trainer *trainer)
 {
     struct kept kept;
-    unroll_status status = kept_list(trainer, &kept);
+    unroll_status status = kept_list(trainer, false, &kept);
     size_t count = status == UNROLL_OK ? kept.total + trainer->model->count : 0;
     kept_free(&kept);
     return count * sizeof(float);
@@ -426,6 +341,8 @@ uint64_t snapshot_bytes(const unroll_trainer *trainer)
 static void describe_trainer(const unroll_trainer *trainer, struct facts *fields)
 {
     struct saved_state state = {.trainer = trainer->state};
+    if (trainer->exchange)
+        memcpy(state.policy, trainer->exchange->integer, sizeof state.policy);
     locale_t before = point_begin(); /* not while ranks talk: they may share a thread */
     unroll_session_counters(trainer->session, &state.forwards, &state.updates);
     unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
@@ -442,8 +359,10 @@ unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot *
 {
     TRY(trainer_sync(trainer));
     TRY(unroll_comm_agree(trainer->config.machine.comm, snapshot_new(trainer)));
+    TRY(exchange_enter_mean(trainer->exchange));
     TRY(unroll_session_pull(trainer->session));
-    TRY(read_session(trainer->session, &trainer->snapshot->kept));
+    TRY(kept_read(trainer, &trainer->snapshot->kept));
+    TRY(exchange_leave_mean(trainer->exchange));
     TRY(model_set_schema(&trainer->snapshot->model, trainer->model->schema));
     *snapshot = trainer->snapshot;
     memcpy((*snapshot)->model.values, trainer->model->values, trainer->model->count * sizeof(float));
@@ -464,36 +383,84 @@ unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory
 /* A checkpoint that was read and checked, before it is applied. */
 struct loaded {
     unroll_model *model;
-    struct kept kept;
+    struct kept kept; /* of this worker's own its own */
     struct saved_state state;
+    uint64_t hash; /* of all numbers of the file */
+    bool whole;    /* it has all that workers keep, of as many as there are now */
 };
+
+/* What workers kept is of no use to others. */
+static bool is_of_workers(const char *name)
+{
+    const char *const *kept = exchange_names;
+    size_t length = strlen(name);
+    for (; *kept; kept++)
+        if (length > strlen(*kept) && !strcmp(name + length - strlen(*kept), *kept) &&
+            name[length - strlen(*kept) - 1] == '.')
+            return true;
+    return false;
+}
 
 static unroll_status refuse_unknown_tensors(const struct safetensors *file, const char *path, const struct kept *kept)
 {
     for (int i = 0; i < safetensors_count(file); i++) {
-        bool known = false;
-        for (int k = 0; k < kept->count && !known; k++)
-            known = strcmp(kept->name[k], safetensors_at(file, i)->name) == 0;
+        const char *name = safetensors_at(file, i)->name;
+        bool known = is_of_workers(name);
+        for (int k = 0; k < kept->count && !known; k++) known = strcmp(kept->name[k], name) == 0;
         if (!known)
-            return fail(UNROLL_DATA, "'%s' holds the tensor '%.80s', which this training does not know", path,
-                        safetensors_at(file, i)->name);
+            return fail(UNROLL_DATA, "'%s' holds the tensor '%.80s', which this training does not know", path, name);
     }
     return UNROLL_OK;
 }
 
-static unroll_status take_tensors(const struct safetensors *file, const char *path, struct kept *kept)
+/* Of the copies of all workers that saved: this worker's own, if they are as many as now; else the mean, or what adds
+ * up to the sum. */
+static void take_copies(const float *from, size_t copies, size_t size, const struct exchange *e, int kind, float *to)
 {
-    float *at = kept->numbers;
-    for (int i = 0; i < kept->count; at += kept->size[i++]) {
-        const struct tensor_view *tensor = safetensors_find(file, kept->name[i]);
-        if (tensor == NULL)
-            return fail(UNROLL_DATA, "'%s' has no tensor '%s'", path, kept->name[i]);
-        TRY(checkpoint_check_numbers(tensor, path));
-        if (tensor->bytes != kept->size[i] * sizeof *at)
-            return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers", path, kept->name[i], kept->size[i]);
-        memcpy(at, tensor->data, tensor->bytes);
+    const bool own = e && copies == (size_t)e->size && copies > 1, sums = kind == KEPT_SUMMED;
+    if (own || copies == 1) {
+        memcpy(to, from + (own ? (size_t)e->place * size : 0), size * sizeof *to);
+        return;
     }
-    return refuse_unknown_tensors(file, path, kept);
+    memset(to, 0, size * sizeof *to);
+    for (size_t copy = 0; copy < copies && !(sums && e->place > 0); copy++)
+        for (size_t i = 0; i < size; i++) to[i] += from[copy * size + i];
+    for (size_t i = 0; i < size && !sums; i++) to[i] /= (float)copies;
+}
+
+/* In a checkpoint of one process, or of another policy, there is nothing of workers. */
+static unroll_status take_tensor(const struct safetensors *file, const char *path, const struct exchange *e, int index,
+                                 struct loaded *loaded, float *at)
+{
+    const struct kept *kept = &loaded->kept;
+    const struct kept_from *from = &kept->from[index];
+    const size_t bytes = kept->size[index] * sizeof *at;
+    const struct tensor_view *tensor = safetensors_find(file, kept->name[index]);
+    if (tensor == NULL && from->vector >= 0) {
+        loaded->whole = false;
+        return UNROLL_OK;
+    }
+    if (tensor == NULL)
+        return fail(UNROLL_DATA, "'%s' has no tensor '%s'", path, kept->name[index]);
+    TRY(checkpoint_check_numbers(tensor, path));
+    const size_t copies = tensor->bytes / bytes;
+    if (tensor->bytes % bytes || copies < 1 || copies > RANKS_MAX)
+        return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers", path, kept->name[index], kept->size[index]);
+    if (from->kind != KEPT_ALIKE && e && copies != (size_t)e->size)
+        loaded->whole = false;
+    take_copies(tensor->data, copies, kept->size[index], e, from->kind, at);
+    loaded->hash = hash_words(loaded->hash, tensor->data, copies * kept->size[index]);
+    return UNROLL_OK;
+}
+
+static unroll_status take_tensors(const struct safetensors *file, const char *path, const struct exchange *e,
+                                  struct loaded *loaded)
+{
+    float *at = loaded->kept.numbers;
+    loaded->whole = true;
+    for (int i = 0; i < loaded->kept.count; at += loaded->kept.size[i++])
+        TRY(take_tensor(file, path, e, i, loaded, at));
+    return refuse_unknown_tensors(file, path, &loaded->kept);
 }
 
 /* What the network was, the model's file says. */
@@ -522,8 +489,8 @@ static unroll_status take_files(const unroll_trainer *trainer, const struct safe
     if (loaded->state.trainer.cursor.window >= trainer->part->batches)
         return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
                     loaded->state.trainer.cursor.window, trainer->part->batches);
-    TRY(kept_new(trainer, &loaded->kept));
-    return take_tensors(file, path, &loaded->kept);
+    TRY(kept_new(trainer, true, &loaded->kept));
+    return take_tensors(file, path, trainer->exchange, loaded);
 }
 
 static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
@@ -535,7 +502,8 @@ static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
         memcpy(to.data, from.data, parameter_count(&to) * sizeof *to.data);
     }
     TRY(unroll_session_push(trainer->session));
-    TRY(write_session(trainer->session, &loaded->kept));
+    TRY(kept_write(trainer, &loaded->kept));
+    TRY(exchange_resume(trainer->exchange, loaded->state.trainer.step, loaded->whole ? loaded->state.policy : NULL));
     unroll_session_set_counters(trainer->session, loaded->state.forwards, loaded->state.updates);
     if (loaded->state.scale > 0)
         unroll_session_set_loss_scale(trainer->session, loaded->state.scale, loaded->state.scale_updates);
@@ -562,7 +530,7 @@ static uint64_t hash_loaded(const struct loaded *loaded)
     const int64_t steps[] = {trainer->step, loaded->state.forwards, loaded->state.updates, trainer->best_step,
                              trainer->since_best};
     uint64_t hash = hash_number(hash_bytes(HASH_BEGIN, steps, sizeof steps), hash_weights(loaded->model));
-    return hash_words(hash, loaded->kept.numbers, loaded->kept.total);
+    return hash_number(hash, loaded->hash);
 }
 
 unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory)

@@ -78,6 +78,7 @@ unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_prog
                                   .best_metric = isfinite(state->best_metric) ? state->best_metric : (double)NAN,
                                   .best_step = state->best_step,
                                   .since_best = state->since_best,
+                                  .met = exchange_met(trainer->exchange, state->step),
                                   .waited = trainer->stepping > 0 ? trainer->waited / trainer->stepping : 0};
     return UNROLL_OK;
 }
@@ -94,6 +95,7 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     if (status != UNROLL_OK)
         return fail(status, "step %" PRId64 ": %s", state->step + 1, unroll_last_error());
     state->step++;
+    TRY(exchange_after(trainer->exchange, state->step));
     trainer->unseen++;
     trainer->stepping += feed_seconds() - began;
     trainer->waited += trainer->feed.waited - waited;
@@ -144,6 +146,15 @@ static void take_validation(struct trainer_state *state, const unroll_evaluation
     plateau_report(&state->plateau, found->loss);
 }
 
+/* Of the workers' mean, which they have until then. */
+static unroll_status run_on_mean(unroll_trainer *trainer, struct evaluator *evaluator, int (*goes_on)(void *),
+                                 void *data, unroll_evaluation *found)
+{
+    TRY(exchange_enter_mean(trainer->exchange));
+    TRY(evaluator_run(evaluator, goes_on, data, found));
+    return exchange_leave_mean(trainer->exchange);
+}
+
 unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_on)(void *), void *data,
                                             unroll_evaluation *found)
 {
@@ -151,7 +162,7 @@ unroll_status unroll_trainer_validate_while(unroll_trainer *trainer, int (*goes_
         return fail(
             UNROLL_USAGE,
             "there is nothing to validate on: the trainer was made with validation 0; fix: hold out a share or a count");
-    TRY(evaluator_run(trainer->evaluator, goes_on, data, found));
+    TRY(run_on_mean(trainer, trainer->evaluator, goes_on, data, found));
     if (isnan(found->loss))
         return UNROLL_OK;
     TRY(evaluator_learn(trainer->evaluator, trainer->model));
@@ -174,7 +185,7 @@ unroll_status unroll_trainer_test(unroll_trainer *trainer, unroll_evaluation *fo
             "there is nothing to test on: the trainer was made without `test`, or has tested; fix: unroll_evaluate with the test data");
     trainer->test = NULL;
     TRY(evaluator_new(trainer->model, trainer->task, test, &trainer->config.machine, false, &evaluator));
-    unroll_status status = evaluator_run(evaluator, NULL, NULL, found);
+    unroll_status status = run_on_mean(trainer, evaluator, NULL, NULL, found);
     if (status == UNROLL_OK && details)
         status = evaluator_details(evaluator, details);
     evaluator_free(evaluator);

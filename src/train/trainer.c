@@ -48,6 +48,33 @@ static unroll_status check_held_out(const char *name, const unroll_held_out *par
                             : fail(UNROLL_USAGE, "%s: a count of %" PRId64 " is negative", name, part->count);
 }
 
+static unroll_status check_workers(const unroll_train_config *config)
+{
+    const unroll_machine *m = &config->machine;
+    const struct policy *policy;
+    struct sync_options options;
+    TRY(policy_read(config->sync, &policy, &options));
+    if (m->workers <= 1 && !policy_is_plans(policy))
+        return fail(UNROLL_USAGE,
+                    "sync = %s says what workers tell each other, and there is one; fix: `workers` 2 or more",
+                    policy->name);
+    if (m->workers > 1 && m->device && strcmp(m->device, "cpu"))
+        return fail(UNROLL_UNSUPPORTED, "workers = %d on %s: workers have the cpu; fix: device cpu, or split batch=%d",
+                    m->workers, m->device, m->workers);
+    return UNROLL_OK;
+}
+
+/* Workers that add their gradients in each update are a cut of the batch. */
+static void give_to_plan(unroll_machine *m, const char *sync)
+{
+    const struct policy *policy;
+    struct sync_options options;
+    if (m->workers <= 1 || policy_read(sync, &policy, &options) != UNROLL_OK || !policy_is_plans(policy))
+        return;
+    m->split.batch = m->workers * (m->split.batch > 1 ? m->split.batch : 1);
+    m->workers = 1;
+}
+
 static unroll_status check_config(const unroll_train_config *config)
 {
     enum { MAX = 1 << 20 };
@@ -69,6 +96,7 @@ static unroll_status check_config(const unroll_train_config *config)
     if (config->warmup < 0 || config->total_steps < 0)
         return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not be negative",
                     config->warmup, config->total_steps);
+    TRY(check_workers(config));
     TRY(schedule_find(config->schedule, &schedule));
     if (schedule->needs_validation && !is_held_out(&config->validation))
         return fail(UNROLL_USAGE,
@@ -81,6 +109,7 @@ static unroll_status check_config(const unroll_train_config *config)
 static struct task_request request_of(const unroll_trainer *trainer)
 {
     const unroll_train_config *config = &trainer->config;
+    const int workers = config->machine.workers > 1 ? config->machine.workers : 1;
     return (struct task_request){.data = trainer->data,
                                  .validation = config->validation,
                                  .test = config->test,
@@ -88,7 +117,7 @@ static struct task_request request_of(const unroll_trainer *trainer)
                                  .tokens = config->batch_tokens,
                                  .steps = config->bptt,
                                  .seed = config->seed,
-                                 .ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1,
+                                 .ranks = workers * (config->machine.split.batch > 1 ? config->machine.split.batch : 1),
                                  .options = config->task_options,
                                  .augment = config->augment,
                                  .model = trainer->model};
@@ -290,6 +319,7 @@ static uint64_t hash_course(const unroll_trainer *trainer)
                               trainer->sync_interval,
                               (double)trainer->part->batches};
     uint64_t hash = hash_bytes(HASH_BEGIN ^ trainer->weights_hash, numbers, sizeof numbers);
+    hash = hash_text(hash, config->sync ? config->sync : "");
     return hash_text(hash_bytes(hash, r->hyperparameter, sizeof r->hyperparameter), trainer->schedule->name);
 }
 
@@ -302,10 +332,14 @@ static unroll_status set_up(unroll_trainer *trainer)
     if (status == UNROLL_OK)
         status = comm_agree(comm, UNROLL_OK, hash_course(trainer),
                             "a rate, the schedule, its length or the part for validation is");
-    if (status == UNROLL_OK)
-        return open_sessions(trainer, validation);
-    part_free(validation);
-    return status;
+    if (status != UNROLL_OK) {
+        part_free(validation);
+        return status;
+    }
+    TRY(open_sessions(trainer, validation));
+    return trainer->config.machine.workers > 1
+               ? exchange_new(trainer->session, comm, trainer->config.sync, &trainer->exchange)
+               : UNROLL_OK;
 }
 
 unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset, const unroll_train_config *config,
@@ -317,6 +351,7 @@ unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *data
     made->model = model;
     made->data = dataset;
     made->config = *config;
+    give_to_plan(&made->config.machine, config->sync);
     made->result.size = sizeof made->result;
     unroll_status status = set_up(made);
     if (status != UNROLL_OK) {
@@ -333,6 +368,7 @@ void unroll_trainer_free(unroll_trainer *trainer)
         return;
     snapshot_free(trainer->snapshot);
     free(trainer->details);
+    exchange_free(trainer->exchange);
     evaluator_free(trainer->evaluator);
     feed_end(&trainer->feed);
     shaped_close(&trainer->sessions);

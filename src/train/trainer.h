@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "parallel/policy.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/schedule.h"
@@ -43,6 +44,7 @@ struct unroll_trainer {
     struct feed feed;
     struct shaped sessions;
     unroll_session *session;          /* the first of them: what optimizers and carried states are asked of */
+    struct exchange *exchange;        /* between workers; NULL: there is none beside the plan's */
     struct evaluator *evaluator;      /* NULL: nothing is validated on */
     struct part *test;                /* NULL: there is none */
     char *details;                    /* of the best validation; NULL: the task tells none */

@@ -133,6 +133,20 @@ resume 3 --split batch=3
 resume 2 --split hidden=2
 resume 8 --split batch=2,layer=2,hidden=2
 
+# ---- workers ---------------------------------------------------------------------------------
+
+local=(--workers 2 --sync local:3,momentum=0.5 --schedule-steps 8)
+ranks 2 --steps 8 "${local[@]}" --out workers
+check "two workers train" test $? = 0
+ranks 2 --steps 4 "${local[@]}" --out workers2
+"${run[@]}" -n 2 "$unroll" train --resume workers2 --workers 2 --steps 8 >log 2>&1
+check "and resumed in the middle of an exchange" same workers workers2 step-8
+rm -rf workers2
+ranks 4 --steps 8 "${local[@]}" --split layer=2 --out workers2
+check "so do two of two ranks" test $? = 0
+check "to the loss of those of one" awk -v a="$(loss workers)" -v b="$(loss workers2)" \
+    'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-6) }'
+
 # ---- sequences of unequal length -----------------------------------------------------------
 
 check "the example compiles" ${CC:-cc} -I"$root/include" "$root/examples/ragged.c" "$(dirname "$unroll")/libunroll.a" -ljansson -lm \
@@ -154,6 +168,7 @@ refused() {     # refused STATUS WORDS RANKS OPTIONS...
     check "nothing is written" test ! -e no
 }
 refused 2 'nothing says how' 2
+refused 2 '4 ranks, and 2 were started' 2 --workers 2 --split batch=2
 refused 2 'is for 4 ranks, and 2 were started' 2 --split batch=4
 refused 4 'order of its own' 2 --split batch=2 --exact 4 --sum native
 refused 4 'projects' 2 --split hidden=2 --exact 4 --projection 4

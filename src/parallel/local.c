@@ -1,0 +1,143 @@
+/* local:H: workers update by themselves, and every H updates their mean changes make one outer step of all (local SGD;
+ * with Nesterov's momentum DiLoCo: Douillard et al., arXiv 2311.08105). The sum may take some updates: what a worker
+ * learned meanwhile is added to the outer step's weights. local:auto chooses H by how much the changes of the workers
+ * differ. No gradient is exchanged here. */
+#include "base/dtype.h"
+#include "base/number.h"
+#include "parallel/policy.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Vectors in the order in which they are kept, behind "worker". */
+enum { ANCHOR = 1, VELOCITY, CHANGE, START };
+/* Integers: H now; the step at which the interval began; 1: a sum began, and its step has not been made; the bits of
+ * what was summed behind the changes. */
+enum { INTERVAL, BEGAN, PENDING, SQUARES };
+enum { MOST = 1 << 20, MOST_AUTO = 256 };
+
+static unroll_status read(const char *argument, struct sync_options *options)
+{
+    int64_t interval = 0;
+    if (strcmp(argument, "auto") && number_whole_integer(argument, 1, MOST, &interval) != NUMBER_OK)
+        return fail(UNROLL_USAGE,
+                    "sync = 'local:%.40s': H is 1 to %d updates, or auto; fix: write for example local:32", argument,
+                    MOST);
+    options->interval = (double)interval;
+    return UNROLL_OK;
+}
+
+static unroll_status open(struct exchange *e)
+{
+    float *numbers;
+    TRY(exchange_keep(e, "anchor", KEPT_ALIKE, &numbers));
+    TRY(exchange_keep(e, "velocity", KEPT_ALIKE, &numbers));
+    TRY(exchange_keep(e, "change", KEPT_ALIKE, &numbers));
+    return exchange_keep(e, "start", KEPT_APART, &numbers);
+}
+
+/* e->own holds the weights, which all workers have alike. */
+static void begin(struct exchange *e, int64_t step)
+{
+    memcpy(e->kept[ANCHOR].numbers, e->own, e->count * sizeof *e->own);
+    memset(e->kept[VELOCITY].numbers, 0, e->count * sizeof *e->own);
+    e->integer[INTERVAL] = e->options.interval > 0 ? (int64_t)e->options.interval : 1;
+    e->integer[BEGAN] = step;
+    e->integer[PENDING] = 0;
+}
+
+/* The group's sum of changes begins; behind them the square of this worker's, for auto. */
+static unroll_status begin_round(struct exchange *e)
+{
+    float *change = e->kept[CHANGE].numbers, *start = e->kept[START].numbers;
+    const float *anchor = e->kept[ANCHOR].numbers;
+    double square = 0;
+    TRY(session_read_shares(e->session, SHARE_WEIGHTS, start));
+    for (size_t i = 0; i < e->count; i++) {
+        change[i] = anchor[i] - start[i];
+        square += (double)change[i] * (double)change[i];
+    }
+    change[e->count] = (float)square;
+    e->integer[PENDING] = 1;
+    return exchange_sum_begin(e, change, e->count + 1);
+}
+
+static unroll_status settle(struct exchange *e)
+{
+    if (!e->sums)
+        return UNROLL_OK;
+    TRY(exchange_sum_end(e));
+    e->integer[SQUARES] = f32_to_bits(e->kept[CHANGE].numbers[e->count]);
+    return UNROLL_OK;
+}
+
+/* Of changes that agree completely the square of the mean is the mean of the squares, of those that have nothing in
+ * common it is 1 / workers of that. H doubles above half of the way between, and halves below a quarter. Ranks of one
+ * worker that hold different shares would decide apart: a mesh that cuts weights keeps H. */
+static void choose_interval(struct exchange *e, double mean_square, double squares)
+{
+    const double least = 1.0 / e->size, share = squares > 0 ? mean_square * e->size / squares : 1;
+    const double agreement = (share - least) / (1 - least);
+    int64_t *interval = &e->integer[INTERVAL];
+    if (e->options.interval > 0)
+        return;
+    if (agreement > 0.5 && *interval < MOST_AUTO)
+        *interval *= 2;
+    else if (agreement < 0.25 && *interval > 1)
+        *interval /= 2;
+}
+
+/* The outer step, from the anchor by the mean change; what this worker did since its sum began comes on top. */
+static unroll_status end_round(struct exchange *e, bool at_once)
+{
+    float *anchor = e->kept[ANCHOR].numbers, *velocity = e->kept[VELOCITY].numbers, *own = e->own;
+    const float *change = e->kept[CHANGE].numbers, *start = e->kept[START].numbers;
+    const float rate = (float)e->options.rate, momentum = (float)e->options.momentum, part = 1 / (float)e->size;
+    double square = 0;
+    TRY(settle(e));
+    e->integer[PENDING] = 0;
+    TRY(session_read_shares(e->session, SHARE_WEIGHTS, own));
+    for (size_t i = 0; i < e->count; i++) {
+        const float mean = change[i] * part, since = at_once ? 0 : own[i] - start[i];
+        square += (double)mean * (double)mean;
+        velocity[i] = momentum * velocity[i] + mean;
+        anchor[i] -= rate * (mean + momentum * velocity[i]);
+        own[i] = anchor[i] + since;
+    }
+    choose_interval(e, square, (double)f32_from_bits((uint32_t)e->integer[SQUARES]));
+    return session_write_shares(e->session, SHARE_WEIGHTS, own);
+}
+
+static unroll_status after(struct exchange *e, int64_t step)
+{
+    const int64_t interval = e->integer[INTERVAL], done = step - e->integer[BEGAN];
+    const int64_t asked = (int64_t)e->options.delay;
+    const int64_t delay = asked < 0 ? interval / 2 : asked < interval ? asked : interval - 1;
+    if (e->integer[PENDING] && done >= delay)
+        TRY(end_round(e, false));
+    if (done < interval)
+        return UNROLL_OK;
+    e->integer[BEGAN] = step;
+    TRY(begin_round(e));
+    return delay ? UNROLL_OK : end_round(e, true);
+}
+
+static bool met(const struct exchange *e, int64_t step) { return step == e->integer[BEGAN]; }
+
+static double bytes(const struct sync_options *options, int workers, size_t count, double *every)
+{
+    *every = options->interval > 0 ? options->interval : 1;
+    return sum_bytes(workers, count + 1);
+}
+
+const struct policy policy_local = {
+    .name = "local",
+    .about = "each worker updates by itself; every H updates an outer step by the mean change of all",
+    .argument = "H",
+    .diverges = true,
+    .read = read,
+    .open = open,
+    .after = after,
+    .met = met,
+    .settle = settle,
+    .begin = begin,
+    .bytes = bytes};

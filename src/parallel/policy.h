@@ -1,0 +1,94 @@
+/* Policies: what workers, meshes of their own, tell each other between updates. A policy is one file and a row of
+ * policy_table.c; the plan of a worker knows nothing of it. Ranks at the same place in their workers' meshes are a
+ * group that exchanges its share of the weights (session/shares.h). What a cut sends inside a step is the plan's. */
+#ifndef PARALLEL_POLICY_H
+#define PARALLEL_POLICY_H
+#include "comm/comm.h"
+#include "session/shares.h"
+#include "unroll_train.h"
+
+enum { POLICY_VECTORS = 8, POLICY_INTEGERS = 4, TAG_POLICY = TAG_CONTROL | 1 << 8 };
+
+/* What a policy keeps from update to update, of as many numbers as the rank has weights. */
+struct kept_vector {
+    const char *name; /* in checkpoints: "PARAMETER.name" */
+    enum {
+        KEPT_ALIKE, /* the same on all workers */
+        KEPT_APART, /* each worker's own; the mean of them where there are others than were saved */
+        KEPT_SUMMED /* each worker's own, whose sum counts */
+    } kind;
+    float *numbers;
+};
+
+/* What --sync says. */
+struct sync_options {
+    double interval;       /* updates between two exchanges; 0: the policy chooses */
+    double rate, momentum; /* of the outer step */
+    double delay;          /* updates that an exchange may take; -1: half of the interval */
+};
+
+struct exchange {
+    const struct policy *policy;
+    struct sync_options options;
+    unroll_session *session; /* the first of the trainer's */
+    struct unroll_comm *comm;
+    int rank[RANKS_MAX], size, place; /* the group */
+    struct share *share;
+    int shares;
+    size_t count; /* numbers of a vector */
+    struct kept_vector kept[POLICY_VECTORS];
+    int vectors;
+    int64_t integer[POLICY_INTEGERS]; /* what the policy counts, the same on all workers; kept in checkpoints */
+    float *own, *mean;                /* of the mean of all workers: what this one has beside it; memory for one */
+    bool is_mean;                     /* the session has the mean now */
+    struct sum sum;                   /* under way */
+    bool sums;
+};
+
+struct policy {
+    const char *name, *about;
+    const char *argument; /* behind a colon, for help: "H"; NULL: it takes none */
+    bool diverges;        /* workers have weights of their own between exchanges */
+    unroll_status (*read)(const char *argument, struct sync_options *); /* NULL: no argument */
+    unroll_status (*open)(struct exchange *);                           /* its vectors; NULL: none */
+    unroll_status (*after)(struct exchange *, int64_t step);            /* that was done; NULL: nothing */
+    bool (*met)(const struct exchange *, int64_t step);                 /* do workers wait for each other? NULL: yes */
+    unroll_status (*settle)(struct exchange *);     /* what is under way ends, before a checkpoint; NULL: nothing is */
+    void (*begin)(struct exchange *, int64_t step); /* anew, from weights that all have alike; NULL: nothing */
+    double (*bytes)(const struct sync_options *, int workers, size_t count, double *every); /* of a rank, each so many
+                                                                                              updates */
+};
+
+const struct policy *policy_at(int index); /* NULL after the last */
+/* "local:32,rate=0.7": the policy and what it is told. NULL: every. */
+unroll_status policy_read(const char *text, const struct policy **, struct sync_options *);
+/* Its gradients are added by the plan alone: there is nothing to exchange. */
+bool policy_is_plans(const struct policy *);
+
+/* ---- an exchange, for the trainer --------------------------------------------------------- */
+
+/* Collective, as all that sends. session: of a worker's mesh, with the comm of all. */
+unroll_status exchange_new(unroll_session *, struct unroll_comm *, const char *sync, struct exchange **);
+void exchange_free(struct exchange *);
+unroll_status exchange_after(struct exchange *, int64_t step);
+bool exchange_met(const struct exchange *, int64_t step); /* do all workers come to this step together? NULL: yes */
+/* The session has the mean of all workers, until it gets its own weights back. */
+unroll_status exchange_enter_mean(struct exchange *);
+unroll_status exchange_leave_mean(struct exchange *);
+/* At a step that a checkpoint says, from its vectors and integers; NULL: it knew no such policy, or other workers, who
+ * begin anew from the weights that the session has. */
+unroll_status exchange_resume(struct exchange *, int64_t step, const int64_t integer[POLICY_INTEGERS]);
+extern const char *const exchange_names[]; /* of vectors of all policies; NULL ends */
+
+/* ---- for policies ------------------------------------------------------------------------- */
+
+/* A vector of zeros that checkpoints keep. */
+unroll_status exchange_keep(struct exchange *, const char *name, int kind, float **numbers);
+/* Sums over the group, in place. */
+unroll_status exchange_sum_begin(struct exchange *, float *numbers, size_t count);
+unroll_status exchange_sum_end(struct exchange *);
+double sum_bytes(int workers, size_t count); /* that a rank sends at most */
+
+extern const struct policy policy_every, policy_local;
+
+#endif

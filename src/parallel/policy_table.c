@@ -1,0 +1,98 @@
+/* The policies, and --sync read as one of them with its options. What they do is theirs. */
+#include "parallel/policy.h"
+#include "base/key_value.h"
+#include "base/status.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct policy *const table[] = {&policy_every, &policy_local};
+
+const struct policy policy_every = {.name = "every",
+                                    .about = "gradients are added in each update, as along a cut of the batch"};
+
+const struct policy *policy_at(int index)
+{
+    return index >= 0 && index < (int)(sizeof table / sizeof *table) ? table[index] : NULL;
+}
+
+const char *unroll_sync_name(int index, const char **about)
+{
+    const struct policy *policy = policy_at(index);
+    if (policy && about)
+        *about = policy->about;
+    return policy ? policy->name : NULL;
+}
+
+bool policy_is_plans(const struct policy *policy) { return policy == &policy_every; }
+
+static const struct key keys[] = {
+    {"rate", NULL, 1e-6, 10.5, 0, offsetof(struct sync_options, rate), "of the outer step, 1"},
+    {"momentum", NULL, 0, 0.999, 0, offsetof(struct sync_options, momentum), "of the outer step, Nesterov's, 0"},
+    {"delay", NULL, 0, 1 << 20, 0, offsetof(struct sync_options, delay), "updates that an exchange may take, H / 2"},
+    {NULL}};
+
+static const char *name_of_sync(int index) { return unroll_sync_name(index, NULL); }
+
+static unroll_status find(const char *text, size_t length, const struct policy **found)
+{
+    char names[128];
+    for (int i = 0; (*found = policy_at(i)); i++)
+        if (strlen((*found)->name) == length && !memcmp((*found)->name, text, length))
+            return UNROLL_OK;
+    return fail(UNROLL_USAGE, "there is no sync '%.*s'; fix: choose one of %s", (int)length, text,
+                list_names(name_of_sync, names, sizeof names));
+}
+
+unroll_status policy_read(const char *text, const struct policy **policy, struct sync_options *options)
+{
+    char argument[64] = "";
+    *options = (struct sync_options){.interval = 1, .rate = 1, .delay = -1};
+    text = text ? text : "every";
+    size_t name = strcspn(text, ":,"), rest = name;
+    TRY(find(text, name, policy));
+    if (text[name] == ':') {
+        rest += strcspn(text + name, ",");
+        snprintf(argument, sizeof argument, "%.*s", (int)(rest - name - 1), text + name + 1);
+    }
+    if (!(*policy)->read && rest > name)
+        return fail(UNROLL_USAGE, "sync = '%.60s': %s takes nothing behind a colon; fix: leave it out", text,
+                    (*policy)->name);
+    if ((*policy)->read)
+        TRY((*policy)->read(argument, options));
+    if (!text[rest])
+        return UNROLL_OK;
+    if (policy_is_plans(*policy))
+        return fail(UNROLL_USAGE, "sync = '%.60s': %s has no options; fix: leave them out", text, (*policy)->name);
+    return key_values_read(text + rest + 1, "sync", keys, options);
+}
+
+/* ---- what is sent ------------------------------------------------------------------------- */
+
+struct count {
+    const struct policy *policy;
+    const struct sync_options *options;
+    double bytes, every;
+};
+
+static void count_bytes(const struct plan *plan, void *arg)
+{
+    struct count *count = arg;
+    struct share share;
+    size_t numbers;
+    int shares = 0;
+    while (plan_share(plan, shares, &share, &numbers)) shares++;
+    count->bytes = count->policy->bytes(count->options, plan->config.workers, numbers, &count->every);
+}
+
+unroll_status unroll_sync_bytes(const unroll_plan_config *config, const char *sync, double *bytes, double *every)
+{
+    struct sync_options options;
+    struct count count = {.options = &options, .every = 1};
+    CHECK_BEGUN(config, unroll_plan_config, "unroll_plan_default()");
+    TRY(policy_read(sync, &count.policy, &options));
+    if (count.policy->bytes && config->machine.workers > 1)
+        TRY(session_show_plan(config, count_bytes, &count));
+    *bytes = count.bytes;
+    *every = count.every;
+    return UNROLL_OK;
+}

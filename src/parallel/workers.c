@@ -1,0 +1,172 @@
+/* What all policies share: the group of a rank, vectors of its weights, the mean of all workers. When and what is
+ * exchanged is the policy's. */
+#include "base/memory.h"
+#include "comm/all_reduce.h"
+#include "parallel/policy.h"
+#include <string.h>
+
+/* ---- the group ---------------------------------------------------------------------------- */
+
+static void find_group(struct exchange *e)
+{
+    const struct plan *p = session_plan(e->session);
+    int at[M_N], each = plan_batch_ranks(p);
+    memcpy(at, p->config.at, sizeof at);
+    e->size = p->config.workers;
+    e->place = at[M_BATCH] / each;
+    for (int worker = 0, within = at[M_BATCH] % each; worker < e->size; worker++) {
+        at[M_BATCH] = worker * each + within;
+        e->rank[worker] = plan_rank_at(p, at);
+    }
+}
+
+static unroll_status find_shares(struct exchange *e)
+{
+    const struct plan *p = session_plan(e->session);
+    struct share share;
+    while (plan_share(p, e->shares, &share, &e->count)) e->shares++;
+    TRY(ALLOCATE(e->share, (size_t)e->shares, "for what workers exchange"));
+    for (int i = 0; i < e->shares; i++) plan_share(p, i, &e->share[i], NULL);
+    return UNROLL_OK;
+}
+
+/* Numbers beside a vector, of the policy. */
+enum { BESIDE = 1 };
+
+static unroll_status open_exchange(struct exchange *e, const char *sync)
+{
+    const struct plan *p = session_plan(e->session);
+    TRY(policy_read(sync, &e->policy, &e->options));
+    if (p->config.real != DTYPE_F32)
+        return fail(UNROLL_UNSUPPORTED, "sync = %s exchanges fp32; fix: leave out precision fp64", e->policy->name);
+    find_group(e);
+    TRY(find_shares(e));
+    TRY(ALLOCATE(e->own, e->count, "for the weights of a worker"));
+    TRY(ALLOCATE(e->mean, e->count + BESIDE, "for the mean of the workers"));
+    if (e->policy->diverges)
+        e->kept[e->vectors++] = (struct kept_vector){"worker", KEPT_APART, e->own};
+    TRY(e->policy->open ? e->policy->open(e) : UNROLL_OK);
+    return exchange_resume(e, 0, NULL);
+}
+
+unroll_status exchange_new(unroll_session *session, struct unroll_comm *comm, const char *sync,
+                           struct exchange **exchange)
+{
+    struct exchange *e;
+    TRY(ALLOCATE(e, 1, "for what workers exchange"));
+    e->session = session;
+    e->comm = comm;
+    unroll_status status = comm_agree(comm, open_exchange(e, sync), 0, "");
+    if (status != UNROLL_OK) {
+        exchange_free(e);
+        return status;
+    }
+    *exchange = e;
+    return UNROLL_OK;
+}
+
+void exchange_free(struct exchange *e)
+{
+    if (!e)
+        return;
+    for (int i = 0; i < e->vectors; i++)
+        if (e->kept[i].numbers != e->own)
+            release(e->kept[i].numbers);
+    release(e->own);
+    release(e->mean);
+    release(e->share);
+    release(e);
+}
+
+unroll_status exchange_keep(struct exchange *e, const char *name, int kind, float **numbers)
+{
+    TRY(ALLOCATE(*numbers, e->count + BESIDE, "for the %s of a policy", name));
+    e->kept[e->vectors++] = (struct kept_vector){name, kind, *numbers};
+    return UNROLL_OK;
+}
+
+/* ---- sums --------------------------------------------------------------------------------- */
+
+unroll_status exchange_sum_begin(struct exchange *e, float *numbers, size_t count)
+{
+    e->sum = (struct sum){.ranks = e->rank,
+                          .size = e->size,
+                          .tag = TAG_POLICY,
+                          .data = numbers,
+                          .count = count,
+                          .algorithm = algorithm_choose(e->size, count * sizeof *numbers, false),
+                          .shards = 1};
+    e->sums = true;
+    return comm_sum_begin(e->comm, &e->sum);
+}
+
+unroll_status exchange_sum_end(struct exchange *e)
+{
+    if (!e->sums)
+        return UNROLL_OK;
+    e->sums = false;
+    return comm_sum_end(e->comm, &e->sum);
+}
+
+double sum_bytes(int workers, size_t count)
+{
+    double most = 0;
+    for (int place = 0; place < workers; place++) {
+        struct shape shape = {.size = workers, .place = place, .count = count, .shards = 1};
+        struct round round;
+        double numbers = 0;
+        enum algorithm algorithm = algorithm_choose(workers, count * sizeof(float), false);
+        for (int i = 0; algorithm_round(algorithm, &shape, i, &round); i++)
+            numbers += round.to >= 0 ? (double)round.sent : 0;
+        most = numbers > most ? numbers : most;
+    }
+    return most * sizeof(float);
+}
+
+/* ---- the mean of all workers ---------------------------------------------------------------- */
+
+unroll_status exchange_after(struct exchange *e, int64_t step)
+{
+    return e && e->policy->after ? e->policy->after(e, step) : UNROLL_OK;
+}
+
+bool exchange_met(const struct exchange *e, int64_t step) { return !e || !e->policy->met || e->policy->met(e, step); }
+
+const char *const exchange_names[] = {"worker", "anchor", "velocity", "change", "start", "residual", NULL};
+
+unroll_status exchange_resume(struct exchange *e, int64_t step, const int64_t integer[POLICY_INTEGERS])
+{
+    if (!e)
+        return UNROLL_OK;
+    TRY(exchange_sum_end(e));
+    if (integer) {
+        memcpy(e->integer, integer, sizeof e->integer);
+        return e->policy->diverges ? session_write_shares(e->session, SHARE_WEIGHTS, e->own) : UNROLL_OK;
+    }
+    TRY(session_read_shares(e->session, SHARE_WEIGHTS, e->own));
+    if (e->policy->begin)
+        e->policy->begin(e, step);
+    return UNROLL_OK;
+}
+
+unroll_status exchange_enter_mean(struct exchange *e)
+{
+    if (!e || !e->policy->diverges)
+        return UNROLL_OK;
+    TRY(e->policy->settle ? e->policy->settle(e) : UNROLL_OK);
+    TRY(session_read_shares(e->session, SHARE_WEIGHTS, e->own));
+    memcpy(e->mean, e->own, e->count * sizeof *e->mean);
+    TRY(exchange_sum_begin(e, e->mean, e->count));
+    TRY(exchange_sum_end(e));
+    for (size_t i = 0; i < e->count; i++) e->mean[i] /= (float)e->size;
+    e->is_mean = true;
+    return session_write_shares(e->session, SHARE_WEIGHTS, e->mean);
+}
+
+unroll_status exchange_leave_mean(struct exchange *e)
+{
+    if (!e || !e->is_mean)
+        return UNROLL_OK;
+    e->is_mean = false;
+    return session_write_shares(e->session, SHARE_WEIGHTS, e->own);
+}

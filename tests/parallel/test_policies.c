@@ -1,0 +1,140 @@
+/* Workers that are meshes of their own and meet between updates: with SGD and H = 1 they are one process within
+ * rounding, the same run has the same bits, a run that was resumed too, also in the middle of an exchange; checkpoints
+ * are the workers' mean, and others go on from it. Compression is test_compress's. */
+#include "workers.h"
+#include <math.h>
+
+static char folder[] = "/tmp/test_policies.XXXXXX";
+static float one[WORKERS_WEIGHTS], two[WORKERS_WEIGHTS];
+
+static const char *place(const char *name, char path[128])
+{
+    snprintf(path, 128, "%s/%s", folder, name);
+    return path;
+}
+
+static void check_local_is_sum(void)
+{
+    for (int workers = 2; workers <= 3; workers++) {
+        struct leg leg = {.sync = "every", .workers = workers, .until = 6, .optimizer = "sgd", .clip = 1e6};
+        size_t count = leg_weights("every", &leg, one);
+        leg.sync = "local:1";
+        leg_weights("local:1", &leg, two);
+        CHECK(leg_difference(one, two, count) < 2e-6, "local:1 with %d workers differs by %g", workers,
+              leg_difference(one, two, count));
+        leg.sync = "local:4";
+        leg_weights("local:4", &leg, two);
+        CHECK(leg_difference(one, two, count) > 1e-5, "local:4 is the sum");
+        leg = (struct leg){.until = 6, .optimizer = "sgd", .clip = 1e6};
+        leg_weights("alone", &leg, two);
+        CHECK(leg_difference(one, two, count) < 2e-6, "every with %d workers differs from one process by %g", workers,
+              leg_difference(one, two, count));
+    }
+}
+
+static void check_resume(const char *sync, int workers, unroll_split mesh)
+{
+    char path[128];
+    struct leg leg = {.sync = sync, .workers = workers, .mesh = mesh, .until = 9, .dropout = 0.2f};
+    size_t count = leg_weights(sync, &leg, one);
+    double validation = leg_rank[0].validation;
+    leg_weights(sync, &leg, two);
+    CHECK(!memcmp(one, two, count * sizeof *one), "%s: the same run has other bits", sync);
+    for (int until = 4; until <= 6; until++) {
+        leg.until = until;
+        leg.from = NULL;
+        leg.to = place("half", path);
+        leg_weights(sync, &leg, two);
+        leg.until = 9;
+        leg.from = leg.to;
+        leg.to = NULL;
+        leg_weights(sync, &leg, two);
+        CHECK(!memcmp(one, two, count * sizeof *one), "%s resumed at %d differs by %g", sync, until,
+              leg_difference(one, two, count));
+        CHECK(leg_rank[0].validation == validation, "%s resumed at %d has another validation", sync, until);
+    }
+}
+
+/* Others begin from the mean, which is what the model's file has. */
+static void check_others(void)
+{
+    char path[128];
+    struct leg leg = {.sync = "local:4,momentum=0.9", .workers = 3, .until = 6, .to = place("three", path)};
+    size_t count = leg_weights("three", &leg, one);
+    double validation = leg_rank[0].validation;
+    for (int workers = 1; workers <= 2; workers++) {
+        leg = (struct leg){.sync = workers > 1 ? "local:2" : NULL, .workers = workers, .until = 6, .from = path};
+        leg_weights("others", &leg, two);
+        CHECK(!memcmp(one, two, count * sizeof *one), "%d workers do not begin from the mean of three", workers);
+        CHECK(fabs(leg_rank[0].validation - validation) < 1e-6, "%d workers: another validation", workers);
+        leg.until = 8;
+        leg_weights("others go on", &leg, two);
+        CHECK(leg_difference(one, two, count) > 1e-5, "%d workers do not go on", workers);
+    }
+    leg = (struct leg){.until = 4, .to = place("alone", path)};
+    leg_weights("alone", &leg, one);
+    leg = (struct leg){.sync = "local:2", .workers = 2, .until = 4, .from = path};
+    leg_weights("two go on from one", &leg, two);
+    CHECK(!memcmp(one, two, count * sizeof *one), "two workers do not begin from the weights of one");
+}
+
+/* What the plan says is sent. */
+static void check_bytes(void)
+{
+    struct leg leg = {.sync = "local:4,delay=0", .workers = 3, .until = 8};
+    unroll_plan_config config = unroll_plan_default();
+    unroll_spec spec = leg_spec(&leg);
+    double bytes, every, most = 0;
+    config.rows = 12;
+    config.steps = 6;
+    config.spec = &spec;
+    config.machine.workers = leg.workers;
+    MUST(unroll_sync_bytes(&config, leg.sync, &bytes, &every));
+    leg_weights("bytes", &leg, one);
+    for (int i = 0; i < leg.workers; i++) most = leg_rank[i].sent > most ? (double)leg_rank[i].sent : most;
+    CHECK(every == 4 && most == 2 * bytes, "%g bytes every %g updates are planned, %g sent", bytes, every, most);
+}
+
+static void check_refusals(void)
+{
+    static const struct {
+        const char *sync;
+        int workers;
+        const char *says;
+    } cases[] = {{"local", 2, "H is 1 to"},
+                 {"local:0", 2, "H is 1 to"},
+                 {"local:x", 2, "H is 1 to"},
+                 {"every:3", 2, "nothing behind a colon"},
+                 {"evry", 2, "choose one of"},
+                 {"local:4,rate", 2, "rate"},
+                 {"local:4,speed=1", 2, "rate, momentum, delay"},
+                 {"every,rate=1", 2, "has no options"},
+                 {"local:4", 1, "there is one"},
+                 {"local:4,momentum=1", 2, "momentum"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *why;
+        struct leg leg = {.sync = cases[i].sync, .workers = cases[i].workers, .until = 1};
+        unroll_status status = leg_refused(&leg, &why);
+        CHECK(status == UNROLL_USAGE && strstr(why, cases[i].says), "sync %s: %d %s", cases[i].sync, status, why);
+    }
+}
+
+int main(void)
+{
+    char command[160], path[128];
+    CHECK(mkdtemp(folder) != NULL, "no folder");
+    legs_begin(place("text.txt", path));
+    check_local_is_sum();
+    check_resume("local:4", 2, (unroll_split){1, 1, 1});
+    check_resume("local:4,rate=0.7,momentum=0.9,delay=0", 2, (unroll_split){1, 1, 1});
+    check_resume("local:auto", 3, (unroll_split){1, 1, 1});
+    check_resume("local:4", 2, (unroll_split){2, 1, 1});
+    check_resume("local:3", 2, (unroll_split){1, 2, 2});
+    check_others();
+    check_bytes();
+    check_refusals();
+    unroll_data_free(legs_text);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    CHECK(system(command) == 0, "%s", command);
+    return check_finish("test_policies");
+}
