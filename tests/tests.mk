@@ -179,7 +179,7 @@ lines:
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
 	@echo 'alone 60 tests/mpi/test_ends.sh $B/unroll'
-	@echo 'alone 60 tests/mpi/test_network.sh $B/unroll'
+	@echo 'alone 100 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 120 tests/mpi/test_launch.sh $B/unroll'
 	@echo 'long 200 tests/mpi/test_launch.sh $B/unroll 50'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
