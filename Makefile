@@ -123,9 +123,23 @@ $B/src/device/cuda/images.o: $B/src/device/cuda/images.S
 	$(CC) -c $< -o $@
 
 # Source that is compiled and also printed into exported C: each line as a string.
+AS_STRINGS = sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&",/'
 $B/text/%.inc: src/export/%.h
 	@mkdir -p $(@D)
-	sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&",/' $< >$@
+	$(AS_STRINGS) $< >$@
+# Of OpenCL: kernels, and structs of arguments, whose addresses are offsets there.
+$B/text/%.inc: src/device/opencl/%.cl
+	@mkdir -p $(@D)
+	$(AS_STRINGS) $< >$@
+$B/text/gpu_kernels.inc: src/device/gpu/gpu_kernels.h
+	@mkdir -p $(@D)
+	sed -E '/^#/d; s/(const )?(struct )?[a-z0-9_]+ \*([a-z])/ulong \3/g; s/, \*([a-z])/, \1/g; s/size_t/ulong/g; s/ulong constant;/ulong constants;/' $< | $(AS_STRINGS) >$@
+$B/text/philox.inc: src/base/philox.h
+	@mkdir -p $(@D)
+	sed '/^#include/d' $< | $(AS_STRINGS) >$@
+FLAGS_opencl_kernels = -I$B/text
+$B/src/device/opencl/opencl_kernels.o: $(patsubst src/device/opencl/%.cl,$B/text/%.inc,$(wildcard src/device/opencl/*.cl)) \
+    $B/text/gpu_kernels.inc $B/text/philox.inc
 FLAGS_c99_fixed = -I$B/text
 $B/src/export/c99_fixed.o: $B/text/integer_functions.inc $B/text/integer_tables.inc
 

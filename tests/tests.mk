@@ -36,10 +36,11 @@ OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
 OF_cases/test_device    = cases/case
 OF_cases/test_ahead     = cases/case
+OF_device/test_opencl   = cases/case
 OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/cases/test_curve $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/cases/test_curve $T/device/test_opencl $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 TEST_BINARIES += $(if $(CUDA_PROGRAMS),$T/device/test_cuda)
 $B/tests/%.o: FLAGS += -Itests -I.
 
@@ -47,7 +48,7 @@ define TEST_RULE
 $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
-$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead cases/test_curve,$(eval $(call TEST_RULE,$p)))
+$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead cases/test_curve device/test_opencl,$(eval $(call TEST_RULE,$p)))
 $(eval $(call TEST_RULE,device/test_cuda))
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_dot oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
@@ -155,6 +156,8 @@ lines:
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --document docs/xla.md $T/cases/row.txt'
 	@echo '60 tests/device/test_xla_command.sh $B'
 	@echo 'long 200 tests/device/check_xla.sh $B'
+	@echo '100 tests/device/check_opencl.sh $B'
+	@echo 'long 300 tests/device/check_opencl.sh $B long'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS))echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda'; \
 	    echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B tests/device/check_cuda_device.sh $B'; \

@@ -91,6 +91,8 @@ void record_function(enum node_kind kind, struct record *record);
 void record_activation(const struct activation *activation, struct record *record);
 /* Its slope, as a function of its value. */
 void record_slope(const struct activation *, struct record *);
+/* The same of a kind, but softmax: "alpha" and "beta" are inputs, too; of the slope "x" is the value. */
+void record_chosen(enum activation_kind, bool slope, struct record *);
 
 /* The sentence of the first refused record of the cell, or NULL if all are good. */
 const char *cell_record_refusal(const struct cell_record *cell);

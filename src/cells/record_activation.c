@@ -20,3 +20,10 @@ void record_slope(const struct activation *a, struct record *record)
     V value = record_input("x"), alpha = record_constant(a->alpha), beta = record_constant(a->beta);
     record_result("y", unless_of_rows(a, v_chosen_slope(a->kind, value, alpha, beta)));
 }
+
+void record_chosen(enum activation_kind kind, bool slope, struct record *record)
+{
+    record_begin(record, activation_name(kind));
+    V x = record_input("x"), alpha = record_input("alpha"), beta = record_input("beta");
+    record_result("y", slope ? v_chosen_slope(kind, x, alpha, beta) : v_chosen(kind, x, alpha, beta));
+}

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEVICES(DEVICE) DEVICE(cpu) DEVICE(cuda) DEVICE(xla)
+#define DEVICES(DEVICE) DEVICE(cpu) DEVICE(cuda) DEVICE(opencl) DEVICE(xla)
 
 #define DEVICE_DECLARE(name) extern const struct device device_##name;
 #define DEVICE_ROW(name)     &device_##name,

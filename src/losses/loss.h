@@ -50,6 +50,10 @@ unroll_status loss_choose(const char *text, struct loss_choice *);
 bool loss_is_compiled(int index);            /* a row of loss_table.h */
 unroll_status loss_add(const struct loss *); /* one more row, for tests */
 
+/* Of a loss of single numbers: of its results, the target "y" and the "level", the "loss" and the slopes. */
+void record_loss(int loss, struct record *);
+extern const char *const loss_result_names[LOSS_RESULTS_MAX], *const loss_slope_names[LOSS_RESULTS_MAX]; /* "z", "z1" */
+
 /* Of what a model gave for one target, `results` numbers, the quantile at q, 0 < q < 1; NAN: this loss learns none.
  * Between the levels of "quantile" it is interpolated, beyond them it is the outermost result; levels that have crossed
  * are taken in order. Distributions: to 1e-6 of their scale. */

@@ -42,4 +42,8 @@ unroll_status optimizer_find(const char *name, int *index);
 bool optimizer_is_compiled(int index);                 /* not added */
 unroll_status optimizer_add(const struct optimizer *); /* for tests: one more, before there are sessions */
 
+/* The step, of "w", "g", the states and the numbers by name. */
+void record_optimizer(int optimizer, struct record *);
+extern const char *const optimizer_state_names[OPTIMIZER_STATES_MAX]; /* "s0", .. */
+
 #endif

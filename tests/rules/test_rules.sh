@@ -8,7 +8,7 @@ cd "$1" || exit 2
 broken=${2:-}
 place=$(mktemp -d) || exit 2
 trap 'rm -rf "$place"' EXIT
-files() { find src cli include bindings -name '*.[chS]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cc' -o -name '*.inc'; }
+files() { find src cli include bindings -name '*.[chS]' -o -name '*.cu' -o -name '*.cl' -o -name '*.cuh' -o -name '*.cc' -o -name '*.inc'; }
 
 # MODULE and the modules that it may use, a pair a line
 sed -n 's/^| `\([a-z/_.]*\)` |.*| *\([^|]*\) *|$/\1 \2/p' docs/design.md | tr -d ',`' |

@@ -58,6 +58,7 @@ struct gpu_ranks_driver {
 struct gpu_driver {
     uint64_t workspace_bytes;    /* of products, for each stream; 0: they take none */
     uint32_t bias_alignment;     /* bytes at multiples of which products read a bias; 1: anywhere */
+    uint32_t panel;              /* columns of a product that read b side by side (gpu_pack); 0: b is read as it lies */
     uint64_t blocks_x, blocks_y; /* of a launch, at most */
 
     /* which: what follows "NAME:" in the name of the device; NULL: the first. */

@@ -126,8 +126,9 @@ static unroll_status check_cell(const struct gpu_executable *in, const struct op
     char kernel[64];
     gpu_kernel function;
     snprintf(kernel, sizeof kernel, "%s_gpu_forward", name);
-    if (in->driver->kernel_find(in->gpu, kernel, &function) == UNROLL_OK)
-        return UNROLL_OK;
+    const unroll_status status = in->driver->kernel_find(in->gpu, kernel, &function);
+    if (status != UNROLL_UNSUPPORTED)
+        return status;
     return fail(UNROLL_UNSUPPORTED,
                 "there is no '%s' for GPUs, whose functions are chosen when it runs; fix: run it on the cpu", name);
 }

@@ -74,6 +74,21 @@ struct pool_back_args {
 };
 struct tree_args { float *x; size_t shard, count; uint32_t shards, none; };
 
+/* b of products in panels of GPU_PANEL columns, zeros behind the last: b[k][n] at to[(n / GPU_PANEL * depth + k) *
+ * GPU_PANEL + n % GPU_PANEL]; by_columns: b lies as [n][k]. For drivers that ask for it. */
+enum { GPU_PANEL = 32 };
+struct pack_args { const float *b; size_t b_row; float *to; uint32_t columns, depth; int by_columns, none; };
+
+/* c[m][n] = a[m][k] b[k][n] (+ c where adds) (+ bias): one chain of fused multiply-adds a number, k rising, that begins
+ * with c + bias. a at a[m * a_row + k * a_next]; b in panels. */
+struct panels_args {
+    const float *a, *b, *bias;
+    float *c;
+    size_t a_row, a_next, c_row;
+    uint32_t rows, columns, depth;
+    int adds;
+};
+
 /* ---- sums.cu ------------------------------------------------------------------------------ */
 
 /* Sums of columns over rows [first, first + rows) of the batch and all steps: parts, then their sum. */
@@ -110,7 +125,7 @@ struct gpu_chunk { uint32_t tensor, number; };
 struct norm_tensor { const float *x; size_t count; double *out; uint32_t first_chunk, chunks; };
 /* Norms of gradients that were scaled; none is left where one is not finite. rates: of optim/optim.h. */
 struct unscale_args { double *norms, *rates; uint32_t norm_count, none; };
-struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chunk; double *part; uint32_t tensors, none; };
+struct norm_args { const struct norm_tensor *tensor; const struct gpu_chunk *chunk; double *part; uint32_t tensors, chunks; };
 
 /* ---- update.cu ---------------------------------------------------------------------------- */
 

@@ -35,6 +35,15 @@ struct kept {
     struct matrix from, lowp;
 };
 
+/* What b of a product looks like in panels, until the operation ends. */
+struct packed {
+    struct matrix from;
+    uint32_t columns, depth;
+    bool by_columns;
+    char *to;
+};
+enum { PACKED_MAX = 16 };
+
 struct recorder {
     enum walk walk;
     const struct plan *plan;
@@ -50,6 +59,8 @@ struct recorder {
     char *workspace; /* of products, of the queue */
     char *fixed;     /* tables that were made once: see fixed_* */
     struct products *products;
+    struct packed packed[PACKED_MAX]; /* of drivers with panels */
+    int packs;
     struct gpu_comm *device_comm; /* with other ranks; NULL: there are none, or measuring */
     uint64_t launches;
     int recurrences, persistent; /* prepared: all, and those that take one launch */
@@ -96,11 +107,12 @@ void *scratch_take(struct recorder *, uint64_t bytes);
 
 /* c[m][n] = a[m][k] b[k][n] (+ c where adds) (+ bias[n]). a_by_columns: a is stored as [k][m]; b_by_columns: b is
  * stored as [n][k], as weights are. Either may be narrow already. Products of one shape are planned once: a and c move
- * from one to the next by multiples of so many numbers. */
+ * from one to the next by multiples of so many numbers. b_stays: weights, which nothing changes before the operation
+ * ends. */
 struct gpu_product {
     uint32_t m, n, k;
     struct matrix a, b, c;
-    bool a_by_columns, b_by_columns, a_is_lowp, b_is_lowp, adds;
+    bool a_by_columns, b_by_columns, a_is_lowp, b_is_lowp, b_stays, adds;
     const float *bias;
     size_t a_moves, c_moves;
 };

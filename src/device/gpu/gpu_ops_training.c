@@ -180,7 +180,8 @@ unroll_status gpu_norms(struct recorder *w)
     const struct tables t = tables_of(w->plan);
     struct norm_args args = {(const struct norm_tensor *)(void *)(w->fixed + t.norm.tensor_at),
                              (const struct gpu_chunk *)(void *)(w->fixed + t.norm.chunk_at),
-                             (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors, 0};
+                             (double *)(void *)(w->fixed + t.part_at), (uint32_t)t.norm.tensors,
+                             (uint32_t)t.norm.chunks};
     TRY(launch(w, "gpu_norm_parts", t.norm.chunks, GPU_THREADS, ARGS(&args)));
     TRY(launch_each(w, "gpu_norm", t.norm.tensors, ARGS(&args)));
     if (!is_scaled(w->plan))

@@ -70,12 +70,52 @@ static unroll_status align_bias(struct recorder *w, struct gpu_product *p)
     return launch_each(w, "gpu_copy", p->n, ARGS(&args));
 }
 
+/* ---- panels ------------------------------------------------------------------------------- */
+
+static struct packed *find_packed(struct recorder *w, const struct packed *p)
+{
+    for (int i = 0; i < w->packs; i++) {
+        struct packed *k = &w->packed[i];
+        if (k->from.at == p->from.at && k->from.row == p->from.row && k->columns == p->columns &&
+            k->depth == p->depth && k->by_columns == p->by_columns)
+            return k;
+    }
+    return NULL;
+}
+
+/* Weights that stay are packed once in an operation, in scratch that it keeps until its end. */
+static unroll_status pack(struct recorder *w, struct gpu_product *p)
+{
+    struct packed as = {.from = p->b, .columns = p->n, .depth = p->k, .by_columns = p->b_by_columns};
+    const struct packed *before = p->b_stays ? find_packed(w, &as) : NULL;
+    const uint64_t panels = (p->n + w->driver->panel - 1) / w->driver->panel;
+    if (before) {
+        p->b.at = before->to;
+        return UNROLL_OK;
+    }
+    as.to = scratch_take(w, panels * w->driver->panel * p->k * sizeof(float));
+    if (p->b_stays && w->packs < PACKED_MAX)
+        w->packed[w->packs++] = as;
+    const struct pack_args args = {.b = (const float *)(void *)p->b.at,
+                                   .b_row = p->b.row,
+                                   .to = (float *)(void *)as.to,
+                                   .columns = p->n,
+                                   .depth = p->k,
+                                   .by_columns = p->b_by_columns};
+    p->b.at = as.to;
+    return launch_each(w, "gpu_pack", panels * p->k, ARGS(&args));
+}
+
 unroll_status product(struct recorder *w, const struct gpu_product *given)
 {
-    const uint64_t scratch = w->scratch_used;
+    uint64_t scratch = w->scratch_used;
     struct gpu_product p = *given;
     if (!p.m || !p.n || !p.k)
         return UNROLL_OK;
+    if (w->driver->panel)
+        TRY(pack(w, &p));
+    if (p.b_stays)
+        scratch = w->scratch_used;
     if (!p.a_is_lowp)
         TRY(lowp_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
     if (!p.b_is_lowp)

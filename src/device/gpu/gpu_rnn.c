@@ -116,6 +116,7 @@ unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, st
                               .b = gate_weights(r, k.weight),
                               .b_by_columns = true,
                               .b_is_lowp = true,
+                              .b_stays = true,
                               .bias = bias->at ? (const float *)(void *)bias->at + k.weight * r->units : NULL,
                               .adds = r->cell->input[k.input].from & FROM_X, /* what x gave is there */
                               .a_moves = r->plane,
@@ -137,6 +138,7 @@ unroll_status rnn_product_back(const struct rnn *r, int64_t step, unsigned sourc
                               .c = matrix_at(gradient, 0),
                               .b = gate_weights(r, k.weight),
                               .b_is_lowp = true,
+                              .b_stays = true,
                               .adds = adds,
                               .a_moves = g->stride[0],
                           }));

@@ -68,6 +68,7 @@ static unroll_status project(const struct rnn *r, const struct planes *p, int64_
                                             .b = r->projection,
                                             .b_by_columns = true,
                                             .b_is_lowp = true,
+                                            .b_stays = true,
                                             .c = matrix_at(rnn_plane(r, p->made), 0),
                                             .a_moves = r->plane}));
     return launch_each(r->w, "gpu_projected", (uint64_t)r->batch * r->width,
@@ -178,6 +179,7 @@ static unroll_status project_back(const struct rnn *r, const struct back_planes 
                                                .a = matrix_at(rnn_plane(r, p->whole), 0),
                                                .b = r->projection,
                                                .b_is_lowp = true,
+                                               .b_stays = true,
                                                .c = matrix_at(rnn_plane(r, p->state), 0)});
 }
 

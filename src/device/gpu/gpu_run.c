@@ -59,6 +59,7 @@ static unroll_status run_op(struct recorder *w, int index)
     const struct op *op = &w->plan->op[index];
     struct gpu_call call;
     w->scratch_used = 0;
+    w->packs = 0;
     if (op->kind == OP_NORM)
         return has_kind(w->plan, OP_NORM, index + 1, w->plan->ops) ? UNROLL_OK : gpu_norms(w);
     if (op->kind == OP_UPDATE)

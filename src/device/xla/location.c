@@ -175,6 +175,13 @@ static unroll_status put(struct location *p, struct xla_plugin *plugin, int r, c
     return UNROLL_OK;
 }
 
+static void rates_for_device(const double *rates, float *on_device)
+{
+    memset(on_device, 0, DEVICE_RATES * sizeof *on_device);
+    on_device[DEVICE_CLIP] = (float)rates[RATE_CLIP];
+    for (int i = 0; i < OPTIMIZER_NUMBERS_MAX; i++) on_device[DEVICE_NUMBERS + i] = (float)rates[RATE_NUMBERS + i];
+}
+
 /* Doubles become floats. */
 static unroll_status put_doubles(struct location *p, struct xla_plugin *plugin)
 {

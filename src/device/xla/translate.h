@@ -6,7 +6,7 @@
  * differs (the origin of a share, who counts a norm) each device is given, in arguments after the others.
  *
  * Numbers on the device: reals are f32; the doubles of VALUES are f32, the integers of "run" are pairs of
- * ui32; "rates" holds what rates_for_device makes of them. */
+ * ui32; "rates" is as location.c makes it. */
 #ifndef DEVICE_XLA_TRANSLATE_H
 #define DEVICE_XLA_TRANSLATE_H
 #include "cells/record.h"
@@ -77,9 +77,8 @@ unroll_status check_alike(struct mesh_plans);
 
 /* How a buffer's numbers lie on the device. */
 struct value buffer_type(const struct buffer *);
-/* "rates": what rates_for_device makes of them. */
+/* "rates", as location.c makes them. */
 enum { DEVICE_CLIP, DEVICE_NUMBERS, DEVICE_RATES = 16 };
-void rates_for_device(const double *rates, float *on_device);
 
 /* ---- for the kinds of operation -------------------------------------------------------- */
 
@@ -138,13 +137,5 @@ struct evaluation {
 unroll_status evaluate_record(struct translation *, const struct record *, const struct named *, int count,
                               struct shape, struct evaluation *);
 struct value evaluated(const struct evaluation *, const char *result);
-
-/* ---- records of what no cell holds ----------------------------------------------------- */
-
-void record_optimizer(int optimizer, struct record *); /* of w, g, the states and the numbers by name */
-/* Of a loss of single numbers: of its results (result_names), y and the level, the loss and the slopes. */
-void record_loss(int loss, struct record *);
-extern const char *const result_names[LOSS_RESULTS_MAX], *const slope_names[LOSS_RESULTS_MAX]; /* "z", "z1", .. */
-extern const char *const state_names[OPTIMIZER_STATES_MAX];                                    /* "s0", .. */
 
 #endif

@@ -290,7 +290,7 @@ static struct value slopes_of(struct translation *t, struct value counts, int re
 {
     struct value all = {.id = -1}, share = hlo_constant(&t->h, HLO_F32, counts.shape, 1 / (double)counts.shape.dim[2]);
     for (int k = 0; k < results; k++) {
-        struct value slope = hlo_binary(&t->h, "multiply", evaluated(t->evaluation, slope_names[k]), share);
+        struct value slope = hlo_binary(&t->h, "multiply", evaluated(t->evaluation, loss_slope_names[k]), share);
         slope = masked(t, counts, slope);
         slope = hlo_reshape(&t->h, slope, SHAPE(slope.shape.dim[0], slope.shape.dim[1], slope.shape.dim[2], 1));
         all = all.id < 0 ? slope : hlo_join(&t->h, all, slope, 3);
@@ -315,7 +315,7 @@ static unroll_status pointwise_loss(struct translation *t, const struct op *op, 
     const double points = (double)y.shape.dim[2];
     results = (int)(shape.dim[2] / y.shape.dim[2]);
     z = hlo_reshape(&t->h, z, SHAPE(rows.dim[0], rows.dim[1], y.shape.dim[2], results));
-    for (int k = 0; k < results; k++) input[inputs++] = named(result_names[k], result_of(t, z, k));
+    for (int k = 0; k < results; k++) input[inputs++] = named(loss_result_names[k], result_of(t, z, k));
     input[inputs++] = named("y", y);
     input[inputs++] = named("level", level.id < 0 ? y : level);
     record_loss(op->choice, &record);
@@ -501,7 +501,7 @@ unroll_status translate_update(struct translation *t, const struct op *op)
     input[inputs++] = named("g", hlo_binary(&t->h, "multiply", g, scale));
     input[inputs++] = named("w", view_get(t, &op->view[UPDATE_W]));
     for (int i = 0; i < of->states; i++)
-        input[inputs++] = named(state_names[i], view_get(t, &op->view[UPDATE_STATE + i]));
+        input[inputs++] = named(optimizer_state_names[i], view_get(t, &op->view[UPDATE_STATE + i]));
     for (int i = 0; of->number[i]; i++) {
         struct value number = device_rate(t, op, DEVICE_NUMBERS + i);
         input[inputs++] = named(of->number[i], hlo_spread(&t->h, number, shape, NULL));
@@ -509,7 +509,7 @@ unroll_status translate_update(struct translation *t, const struct op *op)
     TRY(evaluate_record(t, &record, input, inputs, shape, t->evaluation));
     put_chosen(t, &op->view[UPDATE_W], counts, evaluated(t->evaluation, "w"));
     for (int i = 0; i < of->states; i++)
-        put_chosen(t, &op->view[UPDATE_STATE + i], counts, evaluated(t->evaluation, state_names[i]));
+        put_chosen(t, &op->view[UPDATE_STATE + i], counts, evaluated(t->evaluation, optimizer_state_names[i]));
     view_put(t, &op->view[UPDATE_GRAD], zeros(t, shape_of_view(&op->view[UPDATE_GRAD], t->plan)));
     return UNROLL_OK;
 }

@@ -1,0 +1,65 @@
+/* What all kernels share, in OpenCL C 1.2. Before it stand WIDTH, GROUP and the like, and the structs of gpu_kernels.h,
+ * whose addresses are offsets in the one piece of memory m; 0 is none. After it come one of the *.cl files, or kernels
+ * that were printed from records. */
+#pragma OPENCL FP_CONTRACT OFF
+#define KERNEL(name, type) \
+    kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void name(global char *restrict m, struct type a)
+#define ITEM       ((ulong)get_global_id(0))
+#define FLOATS(at) ((global float *)(m + (at)))
+#define INTS(at)   ((global int *)(m + (at)))
+#define UINTS(at)  ((global uint *)(m + (at)))
+#define BYTES(at)  ((global uchar *)(m + (at)))
+#define TABLE(type, at, i) (((global const struct type *)(m + (at)))[i])
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+#define PASTE2(a, b) a##b
+#define PASTE(a, b)  PASTE2(a, b)
+#if WIDTH == 1
+#define VECTOR float
+#define LOAD(p)     (*(p))
+#define STORE(v, p) (*(p) = (v))
+#else
+#define VECTOR PASTE(float, WIDTH)
+#define LOAD(p)     PASTE(vload, WIDTH)(0, p)
+#define STORE(v, p) PASTE(vstore, WIDTH)(v, 0, p)
+#endif
+
+/* ---- rows --------------------------------------------------------------------------------- */
+
+static bool row_lasts(global const char *m, struct gpu_ends e, ulong t, ulong b)
+{
+    return !e.lengths || (long)(e.origin + t) < (long)((global const int *)(m + e.lengths))[b];
+}
+
+static bool row_resets(global const char *m, struct gpu_resets r, ulong t, ulong b)
+{
+    return r.at && ((global const uchar *)(m + r.at))[t * r.step + b];
+}
+
+static bool row_forgets(global const char *m, struct gpu_ends e, struct gpu_resets r, long t, ulong b)
+{
+    return t >= 0 && row_resets(m, r, (ulong)t, b) && row_lasts(m, e, (ulong)t, b);
+}
+#define LASTS(ends, t, b)             row_lasts(m, ends, t, b)
+#define RESETS(resets, t, b)          row_resets(m, resets, t, b)
+#define FORGETS(ends, resets, t, b)   row_forgets(m, ends, resets, t, b)
+
+static ulong row_count(struct gpu_rows x) { return (ulong)x.steps * x.batch; }
+
+#define ROW(x, r)             (FLOATS((x).at) + (r) / (x).batch * (x).t + (r) % (x).batch * (x).row)
+#define FIELD(f, i, r, u) (FLOATS((f).at) + (i) * (f).field + (r) * (f).row + (u))
+
+/* An item has the numbers [first, end) of a row: `length` of them, or what is left. */
+struct part {
+    ulong row;
+    uint first, end;
+};
+
+static struct part part_of(ulong item, uint width, uint length)
+{
+    const ulong parts = (width + length - 1) / length;
+    const uint first = (uint)(item % parts) * length;
+    const struct part p = {item / parts, first, first + length < width ? first + length : width};
+    return p;
+}
