@@ -136,6 +136,10 @@ OPTION(AUGMENT, "augment", TEXT, .argument = "CHANGES", .group = "Training", .co
        .doc =
            "change the examples that are trained on, anew in each epoch: noise=0.1,shift=4,mask=8, or some of these: "
            "noise in standard deviations, steps that they are moved by, steps in a row that are missing")
+OPTION(DIVIDE_BY, "divide-by", TEXT, .argument = "HOW", .fallback = "even", .group = "Training", .commands = IN(TRAIN),
+       .doc =
+           "how ranks share the sequences: even; length: about as many steps each; stratified: about as many of each "
+           "label; or a column of categories, each of whose values one rank alone reads")
 OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", .by_task = 1,
        RANGE(0, 1000000), .scope = FREE, .group = "Training", .commands = IN(TRAIN),
        .doc = "early stopping: end after so many validations without improvement; 0: never, which is the default "

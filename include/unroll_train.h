@@ -377,11 +377,11 @@ typedef struct unroll_evaluation {
 /* Which sequence of a data set is which row of which batch of an epoch. Rows of a batch are divided among `replicas`,
  * the ranks along batch; with `exact` its V, so that ranks don't show. Begin with unroll_sampler_default(). */
 typedef struct unroll_sampler {
-    size_t size;            /* sizeof(unroll_sampler) */
-    const char *how;        /* "shuffle": in random order; "length": sequences of a batch are about as long, and its
-                               parts have about as many steps; "stratified": parts have about as many of each
-                               class */
-    int64_t count;          /* sequences */
+    size_t size;     /* sizeof(unroll_sampler) */
+    const char *how; /* "shuffle", "even": in random order; "length": sequences of a batch are about as long, and its
+                        parts have about as many steps; "stratified": parts have about as many of each
+                        class; "column": a class is on one part alone; "part": classes are the parts */
+    int64_t count;   /* sequences */
     const int32_t *lengths; /* [count], or NULL */
     const int32_t *classes; /* [count], or NULL */
     int rows, replicas;     /* of a batch */
@@ -439,8 +439,11 @@ typedef struct unroll_train_config {
     const char *sync; /* what workers (machine.workers) tell each other: a name of unroll_sync_name, with its argument
                          and options: "every" or NULL: gradients in each update; "local:32,rate=0.7,momentum=0.9".
                          Validations, and the weights of checkpoints, are of the workers' mean */
-    int prefetch;     /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
-                         time; 0: none. No bit depends on it. */
+    const char *divide_by; /* how ranks share sequences that are trained on: "even", NULL too; "length": about as many
+                              steps each, "stratified": about as many of each label; or a column of categories, each of
+                              whose values one rank alone reads */
+    int prefetch; /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
+                     time; 0: none. No bit depends on it. */
     uint64_t seed;
     unroll_machine machine;  /* memory: of all its sessions; rows of `batch` are divided among ranks */
     int log_interval;        /* steps between two readings of the loss; 0: 1 on the cpu, else 10, because reading

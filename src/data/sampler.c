@@ -3,16 +3,19 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/status.h"
-#include "unroll_train.h"
+#include "data/set_division.h"
 #include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DIVIDE_STREAM = 0x64697664, MAX_REPLICAS = 1024 }; /* "divd" */
-enum how { SHUFFLE, LENGTH, STRATIFIED, HOWS };
-static const char *const hows[HOWS] = {"shuffle", "length", "stratified"};
+enum how { SHUFFLE, LENGTH, STRATIFIED, COLUMN, PART, HOWS };
+static const char *const hows[HOWS] = {"shuffle", "length", "stratified", "column", "part"};
 
-/* key: what sequences are sorted by; kind: the number of its class among those that there are. */
+/* key: what sequences are sorted by; kind: the number of its class among those that there are, divided by a column, or
+ * by parts, the part that has its class. */
 struct item {
     int64_t sequence, drawn;
     double key;
@@ -20,20 +23,25 @@ struct item {
     int64_t kind;
 };
 
-struct sampler {
-    const unroll_sampler *config;
+struct division {
+    unroll_sampler config; /* its arrays are the division's */
     enum how how;
+    int64_t kinds, batches;
+    int32_t *lengths, *classes;  /* [count], or NULL */
+    int64_t *kind;               /* [count] of each sequence */
     struct item *item;           /* [count] */
     int64_t *taken;              /* [kinds][parts]: of the whole epoch */
     int64_t steps[MAX_REPLICAS]; /* of this batch, of each part */
     int64_t total[MAX_REPLICAS]; /* of the whole epoch */
     int filled[MAX_REPLICAS];    /* rows of this batch */
+    pthread_mutex_t one_draws;
+    int kept, next;
+    struct {
+        int64_t epoch, *order; /* -1: none yet; [batches, rows] */
+    } *of;                     /* [kept] */
 };
 
-int64_t unroll_sampler_batches(const unroll_sampler *c)
-{
-    return c && c->rows > 0 && c->count > 0 ? (c->count - 1) / c->rows + 1 : 0;
-}
+static bool has_parts(const struct division *d) { return d->how == COLUMN || d->how == PART; }
 
 /* ---- order of the sequences ------------------------------------------------------------ */
 
@@ -54,14 +62,15 @@ static int by_class(const void *a, const void *b)
 }
 
 /* `drawn` becomes a random order of all. */
-static void draw(struct sampler *d, struct rng *rng)
+static void draw(struct division *d, struct rng *rng)
 {
-    const unroll_sampler *c = d->config;
+    const unroll_sampler *c = &d->config;
     for (int64_t i = 0; i < c->count; i++)
         d->item[i] = (struct item){.sequence = i,
                                    .drawn = i,
                                    .length = c->lengths ? c->lengths[i] : 0,
-                                   .class = c->classes ? c->classes[i] : 0};
+                                   .class = c->classes ? c->classes[i] : 0,
+                                   .kind = d->kind[i]};
     for (int64_t i = c->count - 1; i > 0; i--) {
         int64_t other = (int64_t)rng_below(rng, (uint64_t)i + 1), kept = d->item[i].drawn;
         d->item[i].drawn = d->item[other].drawn;
@@ -70,50 +79,48 @@ static void draw(struct sampler *d, struct rng *rng)
 }
 
 /* The i-th of n of a class is at (i + 1/2) / n of the epoch: so each batch has about its part of each. */
-static int64_t spread_classes(struct sampler *d)
+static void spread_classes(struct division *d)
 {
-    int64_t kinds = 0, count = d->config->count;
+    int64_t count = d->config.count;
     qsort(d->item, (size_t)count, sizeof *d->item, by_class);
-    for (int64_t first = 0, end; first < count; first = end, kinds++) {
-        for (end = first; end < count && d->item[end].class == d->item[first].class; end++) d->item[end].kind = kinds;
+    for (int64_t first = 0, end; first < count; first = end) {
+        for (end = first; end < count && d->item[end].class == d->item[first].class; end++) {}
         for (int64_t i = first; i < end; i++) d->item[i].key = ((double)(i - first) + 0.5) / (double)(end - first);
     }
-    return kinds;
 }
 
 /* Long ones first, so that those of a batch are about as long. */
-static int64_t order_items(struct sampler *d)
+static void order_items(struct division *d)
 {
-    int64_t kinds = 1;
-    for (int64_t i = 0; i < d->config->count; i++) d->item[i].key = d->how == LENGTH ? -(double)d->item[i].length : 0;
+    for (int64_t i = 0; i < d->config.count; i++)
+        d->item[i].key = d->how == LENGTH ? -(double)d->item[i].length : has_parts(d) ? (double)d->item[i].kind : 0;
     if (d->how == STRATIFIED)
-        kinds = spread_classes(d);
-    qsort(d->item, (size_t)d->config->count, sizeof *d->item, by_key);
-    return kinds;
+        spread_classes(d);
+    qsort(d->item, (size_t)d->config.count, sizeof *d->item, by_key);
 }
 
 /* ---- rows of a batch ------------------------------------------------------------------- */
 
 /* As the batch cut of a plan divides them. */
-static int rows_before(const struct sampler *d, int replica)
+static int rows_before(const struct division *d, int replica)
 {
-    return (int)((int64_t)d->config->rows * replica / d->config->replicas);
+    return (int)((int64_t)d->config.rows * replica / d->config.replicas);
 }
 
 /* What a part has already of what is to be balanced: the less, the sooner it gets the next. */
-static double load(const struct sampler *d, const struct item *item, int replica)
+static double load(const struct division *d, const struct item *item, int replica)
 {
     double rows = rows_before(d, replica + 1) - rows_before(d, replica);
     if (d->how == LENGTH)
         return (double)d->steps[replica];
-    return (d->how == STRATIFIED ? (double)d->taken[item->kind * d->config->replicas + replica] : d->filled[replica]) /
+    return (d->how == STRATIFIED ? (double)d->taken[item->kind * d->config.replicas + replica] : d->filled[replica]) /
            rows;
 }
 
-static int choose_replica(const struct sampler *d, const struct item *item)
+static int choose_replica(const struct division *d, const struct item *item)
 {
     int best = -1;
-    for (int replica = 0; replica < d->config->replicas; replica++) {
+    for (int replica = 0; replica < d->config.replicas; replica++) {
         if (d->filled[replica] == rows_before(d, replica + 1) - rows_before(d, replica))
             continue;
         int order = best < 0 ? -1 : compare(load(d, item, replica), load(d, item, best));
@@ -123,9 +130,9 @@ static int choose_replica(const struct sampler *d, const struct item *item)
     return best;
 }
 
-static void fill_batch(struct sampler *d, int64_t first, int64_t *row)
+static void fill_batch(struct division *d, int64_t first, int64_t *row)
 {
-    const unroll_sampler *c = d->config;
+    const unroll_sampler *c = &d->config;
     int64_t end = first + c->rows < c->count ? first + c->rows : c->count;
     memset(d->steps, 0, sizeof d->steps);
     memset(d->filled, 0, sizeof d->filled);
@@ -140,17 +147,123 @@ static void fill_batch(struct sampler *d, int64_t first, int64_t *row)
     }
 }
 
-/* Batches that were made in order of length are trained on in any. */
-static void shuffle_batches(const unroll_sampler *c, struct rng *rng, int64_t *order)
+/* Sorted by part: each fills its own rows, the last ones of its last batches stay empty. */
+static void fill_parts(struct division *d, int64_t *order)
 {
-    for (int64_t i = unroll_sampler_batches(c) - 1; i > 0; i--) {
+    const unroll_sampler *c = &d->config;
+    const struct item *at = d->item, *end = at + c->count;
+    for (int64_t i = 0; i < d->batches * c->rows; i++) order[i] = -1;
+    for (int replica = 0; replica < c->replicas; replica++) {
+        const int64_t first = rows_before(d, replica), rows = rows_before(d, replica + 1) - first;
+        for (int64_t i = 0; at < end && at->kind == replica; i++, at++)
+            order[i / rows * c->rows + first + i % rows] = at->sequence;
+    }
+}
+
+/* Batches that were made in order of length are trained on in any. */
+static void shuffle_batches(const struct division *d, struct rng *rng, int64_t *order)
+{
+    const int rows = d->config.rows;
+    for (int64_t i = d->batches - 1; i > 0; i--) {
         int64_t other = (int64_t)rng_below(rng, (uint64_t)i + 1);
-        for (int row = 0; row < c->rows; row++) {
-            int64_t kept = order[i * c->rows + row];
-            order[i * c->rows + row] = order[other * c->rows + row];
-            order[other * c->rows + row] = kept;
+        for (int row = 0; row < rows; row++) {
+            int64_t kept = order[i * rows + row];
+            order[i * rows + row] = order[other * rows + row];
+            order[other * rows + row] = kept;
         }
     }
+}
+
+static void draw_order(struct division *d, int64_t epoch, int64_t *order)
+{
+    const unroll_sampler *c = &d->config;
+    struct rng rng = rng_at(c->seed, DIVIDE_STREAM, (uint64_t)epoch << 32);
+    draw(d, &rng);
+    order_items(d);
+    if (has_parts(d)) {
+        fill_parts(d, order);
+        return;
+    }
+    memset(d->taken, 0, (size_t)d->kinds * (size_t)c->replicas * sizeof *d->taken);
+    memset(d->total, 0, sizeof d->total);
+    for (int64_t i = 0; i < d->batches; i++) fill_batch(d, i * c->rows, order + i * c->rows);
+    if (d->how == LENGTH)
+        shuffle_batches(d, &rng, order);
+}
+
+/* ---- classes ---------------------------------------------------------------------------- */
+
+struct kind {
+    int64_t first, count; /* of the items sorted by class */
+};
+
+static int by_count(const void *a, const void *b)
+{
+    const struct kind *x = a, *y = b;
+    return x->count != y->count ? (x->count < y->count) - (x->count > y->count)
+                                : (x->first > y->first) - (x->first < y->first);
+}
+
+/* The largest class first, to the part that has the fewest sequences for its rows. */
+static void divide_kinds(struct division *d, struct kind *kind, int64_t kinds)
+{
+    int64_t has[MAX_REPLICAS] = {0};
+    qsort(kind, (size_t)kinds, sizeof *kind, by_count);
+    for (int64_t k = 0; k < kinds; k++) {
+        int best = 0;
+        double least = INFINITY;
+        for (int r = 0; r < d->config.replicas; r++) {
+            const double load = (double)(has[r] + kind[k].count) / (rows_before(d, r + 1) - rows_before(d, r));
+            if (load < least)
+                best = r, least = load;
+        }
+        has[best] += kind[k].count;
+        for (int64_t i = 0; i < kind[k].count; i++) d->kind[d->item[kind[k].first + i].sequence] = best;
+    }
+}
+
+/* An epoch is as long as the fullest part makes it. */
+static void count_batches(struct division *d)
+{
+    int64_t has[MAX_REPLICAS] = {0};
+    for (int64_t i = 0; i < d->config.count; i++) has[d->kind[i]]++;
+    d->batches = 0;
+    for (int r = 0; r < d->config.replicas; r++) {
+        const int rows = rows_before(d, r + 1) - rows_before(d, r);
+        d->batches = (has[r] + rows - 1) / rows > d->batches ? (has[r] + rows - 1) / rows : d->batches;
+    }
+}
+
+/* Numbers the classes that there are, or gives them to parts. */
+static unroll_status find_kinds(struct division *d)
+{
+    const int64_t count = d->config.count;
+    struct kind *kind;
+    d->kinds = 1;
+    d->batches = (count - 1) / d->config.rows + 1;
+    if (d->how == PART)
+        for (int64_t i = 0; i < count; i++) d->kind[i] = d->config.classes[i];
+    if (d->how == PART)
+        count_batches(d);
+    if (d->how != STRATIFIED && d->how != COLUMN)
+        return UNROLL_OK;
+    TRY(ALLOCATE(kind, (size_t)count, "to count %" PRId64 " classes", count));
+    for (int64_t i = 0; i < count; i++)
+        d->item[i] = (struct item){.sequence = i, .drawn = i, .class = d->config.classes[i]};
+    qsort(d->item, (size_t)count, sizeof *d->item, by_class);
+    d->kinds = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (i == 0 || d->item[i].class != d->item[i - 1].class)
+            kind[d->kinds++].first = i;
+        kind[d->kinds - 1].count++;
+        d->kind[d->item[i].sequence] = d->kinds - 1;
+    }
+    if (d->how == COLUMN) {
+        divide_kinds(d, kind, d->kinds);
+        count_batches(d);
+    }
+    release(kind);
+    return UNROLL_OK;
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */
@@ -159,8 +272,10 @@ static unroll_status check_config(const unroll_sampler *c, enum how *how)
 {
     CHECK_BEGUN(c, unroll_sampler, "unroll_sampler_default()");
     for (*how = SHUFFLE; *how < HOWS && (!c->how || strcmp(c->how, hows[*how])); ++*how) {}
+    if (*how == HOWS && c->how && strcmp(c->how, "even") == 0)
+        *how = SHUFFLE;
     if (*how == HOWS)
-        return fail(UNROLL_USAGE, "data can't be divided '%.40s'; fix: even, length or stratified",
+        return fail(UNROLL_USAGE, "data can't be divided '%.40s'; fix: even, length, stratified, column or part",
                     c->how ? c->how : "");
     if (c->count < 1 || c->count > INT32_MAX || c->rows < 1 || c->replicas < 1 || c->replicas > MAX_REPLICAS ||
         c->replicas > c->rows)
@@ -168,12 +283,16 @@ static unroll_status check_config(const unroll_sampler *c, enum how *how)
                     "%" PRId64 " sequences in batches of %d rows for %d parts; fix: at least one sequence, and a "
                     "row for each part",
                     c->count, c->rows, c->replicas);
-    if ((*how == LENGTH && !c->lengths) || (*how == STRATIFIED && !c->classes))
+    if ((*how == LENGTH && !c->lengths) || (*how >= STRATIFIED && !c->classes))
         return fail(UNROLL_USAGE, "data divided by '%s' needs the %s of the sequences", hows[*how],
                     *how == LENGTH ? "lengths" : "classes");
     for (int64_t i = 0; c->lengths && i < c->count; i++)
         if (c->lengths[i] < 0)
             return fail(UNROLL_DATA, "sequence %" PRId64 " has the length %d", i, c->lengths[i]);
+    for (int64_t i = 0; *how == PART && i < c->count; i++)
+        if (c->classes[i] < 0 || c->classes[i] >= c->replicas)
+            return fail(UNROLL_DATA, "sequence %" PRId64 " is of part %d, and there are %d", i, c->classes[i],
+                        c->replicas);
     return UNROLL_OK;
 }
 
@@ -182,33 +301,104 @@ unroll_sampler unroll_sampler_default(void)
     return (unroll_sampler){.size = sizeof(unroll_sampler), .how = "shuffle", .rows = 1, .replicas = 1};
 }
 
-unroll_status unroll_sampler_order(const unroll_sampler *config, int64_t *order)
+static unroll_status copy_numbers(const int32_t *from, int64_t count, int32_t **to, const int32_t **used)
 {
-    struct sampler *d;
+    if (from == NULL)
+        return UNROLL_OK;
+    TRY(ALLOCATE(*to, (size_t)count, "for %" PRId64 " sequences", count));
+    memcpy(*to, from, (size_t)count * sizeof **to);
+    *used = *to;
+    return UNROLL_OK;
+}
+
+static unroll_status fill_in(struct division *d, int kept)
+{
+    const unroll_sampler *c = &d->config;
+    const size_t count = (size_t)c->count;
+    TRY(copy_numbers(c->lengths, c->count, &d->lengths, &d->config.lengths));
+    TRY(copy_numbers(c->classes, c->count, &d->classes, &d->config.classes));
+    TRY(ALLOCATE(d->item, count, "to divide %zu sequences", count));
+    TRY(ALLOCATE(d->kind, count, "to divide %zu sequences", count));
+    TRY(find_kinds(d));
+    TRY(ALLOCATE(d->taken, (size_t)d->kinds * (size_t)c->replicas, "to count %" PRId64 " classes", d->kinds));
+    TRY(ALLOCATE(d->of, (size_t)kept + 1, "for the orders of %d epochs", kept));
+    for (; d->kept < kept; d->kept++) {
+        const size_t rows = (size_t)d->batches * (size_t)c->rows;
+        TRY(ALLOCATE(d->of[d->kept].order, rows, "for the order of %zu rows", rows));
+        d->of[d->kept].epoch = -1;
+    }
+    return UNROLL_OK;
+}
+
+unroll_status division_new(const unroll_sampler *config, int kept, struct division **division)
+{
+    struct division *d;
     enum how how;
     TRY(check_config(config, &how));
-    d = allocate_zeroed(1, sizeof *d);
-    if (d)
-        d->item = allocate_zeroed((size_t)config->count, sizeof *d->item);
-    unroll_status status =
-        d && d->item ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory to divide %" PRId64 " sequences", config->count);
-    if (status == UNROLL_OK) {
-        struct rng rng = rng_at(config->seed, DIVIDE_STREAM, (uint64_t)config->epoch << 32);
-        d->config = config;
-        d->how = how;
-        draw(d, &rng);
-        int64_t kinds = order_items(d);
-        d->taken = allocate_zeroed((size_t)kinds * (size_t)config->replicas, sizeof *d->taken);
-        if (!d->taken)
-            status = fail(UNROLL_RESOURCE, "no memory to count %" PRId64 " classes", kinds);
-        for (int64_t i = 0; status == UNROLL_OK && i < unroll_sampler_batches(config); i++)
-            fill_batch(d, i * config->rows, order + i * config->rows);
-        if (status == UNROLL_OK && how == LENGTH)
-            shuffle_batches(config, &rng, order);
-        release(d->taken);
-    }
-    if (d)
-        release(d->item);
-    release(d);
+    TRY(ALLOCATE(d, 1, "to divide %" PRId64 " sequences", config->count));
+    d->config = *config;
+    d->how = how;
+    pthread_mutex_init(&d->one_draws, NULL);
+    unroll_status status = fill_in(d, kept);
+    if (status == UNROLL_OK)
+        *division = d;
+    else
+        division_free(d);
     return status;
+}
+
+void division_free(struct division *d)
+{
+    if (d == NULL)
+        return;
+    for (int i = 0; i < d->kept; i++) release(d->of[i].order);
+    pthread_mutex_destroy(&d->one_draws);
+    release(d->of);
+    release(d->taken);
+    release(d->kind);
+    release(d->item);
+    release(d->classes);
+    release(d->lengths);
+    release(d);
+}
+
+int64_t division_batches(const struct division *d) { return d->batches; }
+
+int division_part(const struct division *d, int64_t sequence) { return (int)d->kind[sequence]; }
+
+int64_t division_at(struct division *d, int64_t epoch, int64_t batch, int row)
+{
+    int i = 0;
+    pthread_mutex_lock(&d->one_draws);
+    while (i < d->kept && d->of[i].epoch != epoch) i++;
+    if (i == d->kept) {
+        i = d->next++ % d->kept;
+        draw_order(d, epoch, d->of[i].order);
+        d->of[i].epoch = epoch;
+    }
+    const int64_t sequence = d->of[i].order[batch * d->config.rows + row];
+    pthread_mutex_unlock(&d->one_draws);
+    return sequence;
+}
+
+int64_t unroll_sampler_batches(const unroll_sampler *c)
+{
+    struct division *d;
+    int64_t batches = c && c->rows > 0 && c->count > 0 ? (c->count - 1) / c->rows + 1 : 0;
+    if (batches == 0 || c->how == NULL || (strcmp(c->how, hows[COLUMN]) != 0 && strcmp(c->how, hows[PART]) != 0))
+        return batches;
+    if (division_new(c, 0, &d) != UNROLL_OK)
+        return 0;
+    batches = division_batches(d);
+    division_free(d);
+    return batches;
+}
+
+unroll_status unroll_sampler_order(const unroll_sampler *config, int64_t *order)
+{
+    struct division *d;
+    TRY(division_new(config, 0, &d));
+    draw_order(d, config->epoch, order);
+    division_free(d);
+    return UNROLL_OK;
 }

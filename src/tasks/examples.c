@@ -398,8 +398,84 @@ unroll_status batches_plan(const struct task_request *request, enum part_of whic
     return UNROLL_OK;
 }
 
+/* A shape's items as the sampler counts them: 0 .. of[s].count - 1. */
+static unroll_status divide_shape(unroll_sampler sampler, const int32_t *lengths, const int32_t *classes, int s,
+                                  struct batches *b)
+{
+    const size_t first = b->of[s].first, count = b->of[s].count;
+    const int kept = count < 16 * (size_t)sampler.rows ? 16 : 2; /* epochs that are filled ahead */
+    int32_t *numbers;
+    TRY(ALLOCATE(numbers, 2 * count, "to divide %zu sequences", count));
+    for (size_t i = 0; i < count; i++) {
+        const size_t item = b->item ? b->item[first + i] : first + i;
+        numbers[i] = lengths ? lengths[item] : 1;
+        numbers[count + i] = classes ? classes[item] : 0;
+    }
+    sampler.count = (int64_t)count;
+    sampler.lengths = numbers;
+    sampler.classes = numbers + count;
+    sampler.seed += (uint64_t)s << 32;
+    unroll_status status = division_new(&sampler, kept, &b->division[s]);
+    release(numbers);
+    return status;
+}
+
+static unroll_status divide_shapes(unroll_sampler sampler, const int32_t *lengths, const int32_t *classes,
+                                   struct batches *b, struct part *part)
+{
+    part->batches = 0;
+    part->lengths = true;
+    for (int s = 0; s < part->shapes; s++) {
+        sampler.rows = part->shape[s].rows;
+        TRY(divide_shape(sampler, lengths, classes, s, b));
+        b->of[s].batch = part->batches;
+        part->batches += division_batches(b->division[s]);
+    }
+    return UNROLL_OK;
+}
+
+/* The part of each item [count], the same in all shapes. */
+static unroll_status divide_classes(unroll_sampler sampler, const int32_t *classes, size_t count, int32_t **parts)
+{
+    struct division *all;
+    sampler.how = "column";
+    sampler.count = (int64_t)count;
+    sampler.classes = classes;
+    TRY(division_new(&sampler, 0, &all));
+    unroll_status status = ALLOCATE(*parts, count, "for the parts of %zu sequences", count);
+    for (size_t i = 0; status == UNROLL_OK && i < count; i++) (*parts)[i] = division_part(all, (int64_t)i);
+    division_free(all);
+    return status;
+}
+
+bool is_divided(const char *how) { return how && *how && strcmp(how, "even") != 0; }
+
+unroll_status batches_divide(const struct task_request *request, const int32_t *lengths, const int32_t *classes,
+                             struct batches *b, struct part *part)
+{
+    const char *how = request->divide_by;
+    unroll_sampler sampler = unroll_sampler_default();
+    if (!b->shuffled || !is_divided(how))
+        return UNROLL_OK;
+    const bool of_column = strcmp(how, "length") != 0 && strcmp(how, "stratified") != 0;
+    int32_t *parts = NULL;
+    sampler.how = of_column ? "part" : how;
+    sampler.replicas = request->shares > 0 ? request->shares : 1;
+    sampler.rows = sampler.replicas;
+    sampler.seed = request->seed;
+    if (of_column)
+        TRY(divide_classes(sampler, classes, b->count, &parts));
+    unroll_status status = divide_shapes(sampler, lengths, of_column ? parts : classes, b, part);
+    release(parts);
+    return status;
+}
+
 void batches_end(struct batches *batches)
 {
+    for (int s = 0; s < PART_SHAPES_MAX; s++) {
+        division_free(batches->division[s]);
+        batches->division[s] = NULL;
+    }
     release(batches->item);
     batches->item = NULL;
 }
@@ -418,9 +494,14 @@ int64_t batches_item(const struct batches *b, const struct batch_place *at, int 
 {
     const size_t first = b->of[at->shape].first, count = b->of[at->shape].count;
     size_t place = (size_t)at->batch * (size_t)at->rows + (size_t)row;
-    if (place >= count)
+    if (b->division[at->shape]) {
+        const int64_t of_shape = division_at(b->division[at->shape], at->epoch, at->batch, row);
+        if (of_shape < 0)
+            return -1;
+        place = (size_t)of_shape;
+    } else if (place >= count) {
         return -1;
-    if (b->shuffled)
+    } else if (b->shuffled)
         place = (size_t)shuffle_at(b->seed, ITEM_STREAM + (uint32_t)at->shape, (uint64_t)at->epoch, count, place);
     return b->item ? (int64_t)b->item[first + place] : (int64_t)(first + place);
 }

@@ -3,6 +3,7 @@
  * batch is features.h's and the task's. */
 #ifndef TASKS_EXAMPLES_H
 #define TASKS_EXAMPLES_H
+#include "data/set_division.h"
 #include "tasks/task.h"
 
 /* ---- which sequences ---- */
@@ -58,6 +59,8 @@ size_t span_of(const size_t *begin, size_t count, size_t at);
 
 /* ---- in which batch ---- */
 
+bool is_divided(const char *how); /* other than evenly */
+
 /* Items 0 .. count-1, whatever they are, by shape. In training each epoch has an order of its own, of items in a shape
  * and of batches; other parts have that of the items. */
 struct batches {
@@ -70,12 +73,17 @@ struct batches {
     size_t far; /* of the last shape: items so much longer than the others that each is a batch (of each rank) */
     uint64_t seed;
     bool shuffled;
+    struct division *division[PART_SHAPES_MAX]; /* among ranks, of each shape; NULL: evenly, as they come */
 };
 
 /* Sets shape, shapes, batches, lengths, shape_of of the part. lengths [count], at least 1; NULL: all have `steps`.
  * request.steps cuts those that are longer. */
 unroll_status batches_plan(const struct task_request *request, enum part_of which, const int32_t *lengths, int steps,
                            size_t count, struct batches *batches, struct part *part);
+/* The rows of planned batches become each rank's share, by length, or by classes [count] as request.divide_by says.
+ * Sets batches, lengths of the part. Of what is trained on; even: nothing. Between plan and end. */
+unroll_status batches_divide(const struct task_request *request, const int32_t *lengths, const int32_t *classes,
+                             struct batches *batches, struct part *part);
 void batches_end(struct batches *batches);
 
 /* Which batch a number is in an epoch, found once for all of its rows. */

@@ -196,6 +196,40 @@ static struct sequence_row row_of(const struct sequence_part *p, size_t item)
     return (struct sequence_row){s, from - context - begin, length > INT32_MAX ? INT32_MAX : (int)length, (int)context};
 }
 
+/* What the items of a part are divided by [items]: their sequences' labels, or the values of a column; NULL: by length.
+ */
+static unroll_status find_classes(const struct task_request *request, const struct sequence_part *p, size_t items,
+                                  int32_t **classes)
+{
+    const char *how = request->divide_by;
+    const struct column *column = strcmp(how, "stratified") ? dataset_named(p->members.data, how) : p->target;
+    if (strcmp(how, "length") == 0)
+        return UNROLL_OK;
+    if (column == NULL)
+        return fail(UNROLL_DATA,
+                    "`divide_by`: '%s' has no column '%s'; fix: even, length, stratified or a column of it",
+                    p->members.data->name, how);
+    if (column->type != COLUMN_CATEGORY)
+        return fail(UNROLL_DATA,
+                    "`divide_by` %s: column '%s' of '%s' has no categories; fix: even, length, or a column that has",
+                    how, column->name, p->members.data->name);
+    TRY(ALLOCATE(*classes, items, "for the classes of %zu sequences", items));
+    for (size_t i = 0; i < items; i++) (*classes)[i] = category_of(p->members.data, column, row_of(p, i).sequence);
+    return UNROLL_OK;
+}
+
+static unroll_status divide_items(const struct task_request *request, const int32_t *lengths, size_t items,
+                                  struct sequence_part *p)
+{
+    int32_t *classes = NULL;
+    if (!is_divided(request->divide_by) || !p->batches.shuffled)
+        return UNROLL_OK;
+    TRY(find_classes(request, p, items, &classes));
+    unroll_status status = batches_divide(request, lengths, classes, &p->batches, &p->part);
+    release(classes);
+    return status;
+}
+
 static unroll_status open_items(const struct task_request *request, enum part_of which, struct sequence_part *p)
 {
     const size_t members = p->members.count;
@@ -217,6 +251,8 @@ static unroll_status open_items(const struct task_request *request, enum part_of
     if (p->window)
         whole.steps = 0; /* windows are cut already */
     unroll_status status = batches_plan(&whole, which, lengths, 0, items, &p->batches, &p->part);
+    if (status == UNROLL_OK)
+        status = divide_items(request, lengths, items, p);
     release(lengths);
     return status;
 }

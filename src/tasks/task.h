@@ -55,9 +55,11 @@ struct task_request {
     int rows, steps; /* of a batch that is trained on; steps: at most, 0: as many as a row has */
     int64_t tokens;  /* of a batch that is trained on, at most, in the place of rows; 0: rows */
     uint64_t seed;
-    int ranks;                 /* rows of what is evaluated are a multiple of it */
-    const char *options;       /* of the task, for fit; NULL: none */
-    const char *augment;       /* what training examples are changed by (augment.h); NULL: nothing */
+    const char *divide_by; /* how ranks share what is trained on: NULL and "even", "length", "stratified", a column */
+    int shares;            /* among how many */
+    int ranks;             /* rows of what is evaluated are a multiple of it */
+    const char *options;   /* of the task, for fit; NULL: none */
+    const char *augment;   /* what training examples are changed by (augment.h); NULL: nothing */
     const unroll_model *model; /* for open: its schema says what fit found */
 };
 
@@ -79,6 +81,7 @@ struct task {
     const char *name, *about;                    /* "lm", "predict the next token" */
     const struct key *keys;                      /* its options; NULL: none */
     bool augments;                               /* its training parts do as request.augment says */
+    bool divides;                                /* and as request.divide_by does */
     const char *(*item)(const unroll_dataset *); /* what items are, in short, for speeds: "char" */
     /* Is it what one would do with such data? 0: no; of several tasks the highest is chosen. *why: the reason,
      * "labels in column 'label', text in 'text'". */

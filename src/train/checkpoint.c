@@ -51,7 +51,8 @@ static const struct {
     const char *key, *value;
 } unsaid[] = {{task_key, "lm"},         {"accumulate", "1"},
               {"batch_tokens", "0"},    {"task_options", "0000000000000000"},
-              {"label_smoothing", "0"}, {"class_weights", "0000000000000000"}};
+              {"label_smoothing", "0"}, {"class_weights", "0000000000000000"},
+              {"divide_by", "even"}};
 
 /* Without these the next step could not be the same. The data come first: of others the network differs too,
  * which explains less. */
@@ -67,6 +68,7 @@ static void describe_identity(const unroll_trainer *trainer, struct facts *field
     add_field(fields, "label_smoothing", "%.9g", (double)trainer->config.label_smoothing);
     add_field(fields, "class_weights", "%016" PRIx64, trainer->weights_hash);
     add_field(fields, "task_options", "%016" PRIx64, trainer->options_hash);
+    add_field(fields, "divide_by", "%s", trainer->division);
     add_field(fields, "carry", "%d", trainer->config.stateful != 0);
     add_field(fields, "optimizer", "%s", trainer->config.rates.optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);

@@ -13,6 +13,7 @@
 #include "comm/comm.h"
 #include "model/model.h"
 #include "session/session_estimate.h"
+#include "tasks/examples.h"
 #include "tasks/schema.h"
 #include "train/class_weights.h"
 
@@ -106,6 +107,23 @@ static unroll_status check_config(const unroll_train_config *config)
     return UNROLL_OK;
 }
 
+/* Ranks that have rows of their own; of exact sums its shards, so that ranks don't show. */
+static int shares_of(const unroll_train_config *config)
+{
+    const int ranks = config->machine.split.batch > 1 ? config->machine.split.batch : 1;
+    const int workers = config->machine.workers > 1 ? config->machine.workers : 1;
+    return config->machine.exact > 0 ? config->machine.exact : workers * ranks;
+}
+
+static void name_division(unroll_trainer *trainer)
+{
+    const char *how = trainer->config.divide_by;
+    snprintf(trainer->division, sizeof trainer->division, "even");
+    if (is_divided(how))
+        snprintf(trainer->division, sizeof trainer->division, "%d by %016" PRIx64, shares_of(&trainer->config),
+                 hash_text(HASH_BEGIN, how));
+}
+
 static struct task_request request_of(const unroll_trainer *trainer)
 {
     const unroll_train_config *config = &trainer->config;
@@ -120,6 +138,8 @@ static struct task_request request_of(const unroll_trainer *trainer)
                                  .ranks = workers * (config->machine.split.batch > 1 ? config->machine.split.batch : 1),
                                  .options = config->task_options,
                                  .augment = config->augment,
+                                 .divide_by = config->divide_by,
+                                 .shares = shares_of(config),
                                  .model = trainer->model};
 }
 
@@ -170,6 +190,7 @@ static unroll_status open_parts(unroll_trainer *trainer, struct part **validatio
     const struct task_request request = request_of(trainer);
     const char *options = trainer->config.task_options;
     trainer->data_hash = hash_data_of(trainer);
+    name_division(trainer);
     trainer->options_hash = options && *options ? hash_text(HASH_BEGIN, options) : 0;
     if (trainer->config.augment && *trainer->config.augment)
         trainer->options_hash = hash_text(trainer->options_hash, trainer->config.augment);
@@ -288,6 +309,10 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
 {
     const unroll_train_config *config = &trainer->config;
     TRY(task_find(config->task, trainer->model, trainer->data, &trainer->task));
+    if (is_divided(config->divide_by) && !trainer->task->divides)
+        return fail(UNROLL_UNSUPPORTED,
+                    "`divide_by`: the task %s has no sequences of its own to divide; fix: leave it out, or even",
+                    trainer->task->name);
     if (config->augment && *config->augment && !trainer->task->augments)
         return fail(UNROLL_UNSUPPORTED, "`augment`: the task %s has no examples to change; fix: leave it out",
                     trainer->task->name);

@@ -37,6 +37,7 @@ struct unroll_trainer {
     const struct schedule *schedule;
     int64_t total_steps;
     uint64_t data_hash;    /* of all data, those to validate on too: a cursor is of these */
+    char division[64];     /* of sequences among ranks, as checkpoints tell it */
     uint64_t options_hash; /* of the task's options; 0: there are none */
     uint64_t weights_hash; /* of class weights; 0: there are none */
     float *class_weights;  /* balanced ones; NULL: the caller's, or none */

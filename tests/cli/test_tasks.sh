@@ -146,6 +146,22 @@ unroll predict chars two.csv > output 2> message
 holds "a stream of text has labels" [ "$(sed -n '3p;7p' streamed | cut -d, -f2,3 | tr -d '"' | tr , ' ')" = "$(cat output)" ]
 holds "unknown characters are streamed" grep -q '^"Q",' streamed
 
+# ---- divided ----
+# Two shares of exact sums are what two ranks have: test_mpi.sh compares them.
+awk 'BEGIN { srand(2); print "text,label,site"; for (i = 0; i < 120; i++) { t = ""; n = 1 + int(rand() * 30)
+    for (k = 0; k < n; k++) t = t (i % 3 ? "ab " : "cd "); print t "," (i % 3 ? "yes" : "no") ",s" i % 4 } }' > sites.csv
+seq 3000 > prose.txt
+divided=(sites.csv --tokens chars --target label --hidden 4 --batch 8 --val 0 --exact 2 --threads 1 --quiet)
+for how in length stratified site; do
+    unroll train "${divided[@]}" --divide-by $how --steps 26 --out whole --overwrite
+    unroll train "${divided[@]}" --divide-by $how --steps 26 --schedule-steps 26 --save-every 9 --keep 9 --out cut --overwrite
+    rm -r cut/ckpt/step-26 cut/model.safetensors; rm -rf cut/ckpt/step-18
+    unroll train --resume cut --quiet > output 2> message
+    holds "divided by $how a run goes on in the middle of an epoch" cmp whole/model.safetensors cut/model.safetensors
+done
+refuses "a column that is none" 3 "has no column 'town'" train "${divided[@]}" --divide-by town --steps 1 --out town
+refuses "a text has no sequences to divide" 4 "no sequences of its own" train prose.txt --divide-by length --steps 1 --out town
+
 # ---- sets ----
 awk 'BEGIN { for (i = 0; i < 200; i++) print (i % 3) + 40, (i % 5) + 50 }' > sets.txt
 unroll train sets.txt --task lm --tokens sets --steps 2 --hidden 4 --val 0.2 --threads 1 --json > output 2> message

@@ -53,6 +53,19 @@ exact() {       # exact RANKS SPLIT: the bytes of one process
     check "$2 has the bytes of one process" same one many step-8
 }
 exact 2 batch=2
+
+# Sequences that ranks share have the bytes of one process with as many shards.
+awk 'BEGIN { srand(2); print "text,label,site"; for (i = 0; i < 120; i++) { t = ""; n = 1 + int(rand() * 30)
+    for (k = 0; k < n; k++) t = t (i % 3 ? "ab " : "cd "); print t "," (i % 3 ? "yes" : "no") ",s" i % 4 } }' >sites.csv
+text=("${train[@]}")
+for how in length site; do
+    train=(train sites.csv --tokens chars --target label --hidden 4 --batch 8 --val 0 --exact 2 --threads 1 --divide-by $how --steps 20)
+    rm -rf whole shared
+    alone --out whole
+    ranks 2 --split batch=2 --out shared
+    check "ranks that share by $how have the bytes of one process" cmp whole/model.safetensors shared/model.safetensors
+done
+train=("${text[@]}")
 exact 3 batch=3
 exact 4 batch=2,layer=2
 exact 4 layer=2,hidden=2

@@ -123,6 +123,38 @@ static void check_way(const char *how)
     }
 }
 
+/* Each class is on one part alone, the parts' rows have about as many each, and nothing is left out. */
+static void check_column(void)
+{
+    static int seen[SEQUENCES];
+    static int64_t rows[2 * MAX];
+    unroll_sampler d = sampler_of("column");
+    int part[CLASSES], apart = 0;
+    for (int c = 0; c < CLASSES; c++) part[c] = -1;
+    memset(seen, 0, sizeof seen);
+    int64_t batches = unroll_sampler_batches(&d);
+    CHECK(batches >= BATCHES && batches * batch_rows <= 2 * MAX, "%d batches", (int)batches);
+    CHECK(unroll_sampler_order(&d, rows) == UNROLL_OK, "%s", unroll_last_error());
+    for (int64_t i = 0; i < batches * batch_rows; i++) {
+        if (rows[i] < 0)
+            continue;
+        int *of_class = &part[classes[rows[i]]], replica = replica_of((int)(i % batch_rows));
+        seen[rows[i]]++;
+        apart += *of_class >= 0 && *of_class != replica;
+        *of_class = replica;
+    }
+    CHECK(apart == 0, "%d sequences are apart from their class", apart);
+    for (int i = 0; i < SEQUENCES; i++) apart += seen[i] != 1;
+    CHECK(apart == 0, "%d sequences do not come once", apart);
+    d.classes = NULL;
+    CHECK(unroll_sampler_order(&d, order) == UNROLL_USAGE && strstr(unroll_last_error(), "needs the classes"),
+          "no classes");
+    d = sampler_of("part");
+    CHECK(unroll_sampler_order(&d, order) == UNROLL_DATA &&
+              strstr(unroll_last_error(), "is of part 4, and there are 4"),
+          "%s", unroll_last_error());
+}
+
 /* One long row weighs as much as several: 12 + 1 + 1 + 1 beside 4 + 4 + 4 + 1, not 18 beside 10. */
 static void check_long_row(void)
 {
@@ -257,6 +289,7 @@ int main(void)
         check_way("shuffle");
         check_way("length");
         check_way("stratified");
+        check_column();
     }
     batch_rows = MAX_ROWS;
     check_long_row();

@@ -42,6 +42,7 @@ static const struct field config_fields[] = {
     C(stateful, FIELD_INT),
     {"optimizer", FIELD_TEXT, offsetof(unroll_train_config, rates.optimizer), NULL},
     C(schedule, FIELD_TEXT),
+    C(divide_by, FIELD_TEXT),
     C(warmup, FIELD_LONG),
     C(total_steps, FIELD_LONG),
     C(accumulate, FIELD_INT),
