@@ -25,8 +25,9 @@ struct launch {
     struct settings train; /* of the ranks */
     struct run run;        /* its directory */
     unroll_split split;    /* batch: unused, it follows from the number of ranks */
-    int min, max, unit;    /* unit: ranks of one replica */
+    int min, max, unit;    /* unit: ranks of one replica of each worker */
     double silence, timeout;
+    double mtbf;                      /* mean seconds between failures, before one was seen */
     int64_t attempts, failures, vain; /* vain: in a row without a new checkpoint */
     int64_t newest;                   /* checkpoint; -1: none yet */
     bool begun;                       /* the run's directory is ours */
@@ -86,7 +87,7 @@ static unroll_status read_mesh(struct launch *l)
                         "--split %s: the launcher divides the batch by the ranks that there are; fix: leave "
                         "out batch=%d",
                         cuts, l->split.batch);
-    l->unit = l->split.layer * l->split.hidden;
+    l->unit = l->split.layer * l->split.hidden * (int)integer_of(s, OPTION_WORKERS);
     if (is_given(s, OPTION_BATCH) && integer_of(s, OPTION_BATCH) > 0 && integer_of(s, OPTION_BATCH) * l->unit < most)
         most = integer_of(s, OPTION_BATCH) * l->unit;
     if (is_given(s, OPTION_EXACT) && is_on(s, OPTION_EXACT) && integer_of(s, OPTION_EXACT) * l->unit < most)
@@ -125,6 +126,8 @@ static unroll_status read_request(struct launch *l, const struct settings *s)
     l->silence = number_of(s, OPTION_SILENCE);
     l->attempts = integer_of(s, OPTION_ATTEMPTS);
     l->timeout = number_of(&l->train, OPTION_TIMEOUT);
+    l->mtbf = number_of(&l->train, OPTION_MTBF);
+    l->began = seconds_now();
     l->newest = -1;
     TRY(read_mesh(l));
     TRY(find_run(l));
@@ -252,6 +255,12 @@ static bool look_for_loss(struct launch *l, double begin)
     double seconds, since = seconds_now() - begin;
     int silent = control_silent(c, &seconds);
     char what[160];
+    if (c->is_wrong && c->wrong < 0)
+        say_always("launch: replicas differ, and nobody knows which is wrong");
+    else if (c->is_wrong)
+        say_lost(l, c->wrong, "holds other weights than its replicas");
+    if (c->is_wrong)
+        return true;
     if (c->first >= 0) {
         say_lost(l, c->first, "was killed, or ended without a word");
         return true;
@@ -372,6 +381,7 @@ static enum ending watch_start(struct launch *l, unroll_status *status)
     struct watched w = {.begin = seconds_now(), .looked = seconds_now()};
     for (;;) {
         control_wait(c, LOOK);
+        c->mtbf = (l->mtbf + seconds_now() - l->began) / (double)(1 + l->failures);
         note_progress(l);
         if (control_count(c, has_ended) == c->ranks && control_count(c, waited) == 0) {
             w.ended = w.ended > 0 ? w.ended : seconds_now();

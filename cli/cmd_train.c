@@ -353,7 +353,7 @@ static unroll_status follow_lead(struct training *t)
                            (double)t->end_step,
                            t->end_seconds,
                            number_of(s, OPTION_VALIDATE_EVERY),
-                           number_of(s, OPTION_SAVE_EVERY),
+                           (double)integer_of(s, OPTION_SAVE_EVERY),
                            number_of(s, OPTION_PATIENCE),
                            number_of(s, OPTION_DRY_RUN)};
     double lead[sizeof mine / sizeof *mine] = {0};

@@ -100,7 +100,7 @@ void control_begin(struct launch_control *c, int64_t epoch, int ranks)
     c->epoch = epoch;
     c->ranks = ranks;
     c->first = -1;
-    c->stops = false;
+    c->stops = c->is_wrong = false;
     c->looked = seconds_now();
 }
 
@@ -126,11 +126,13 @@ static void hear_beat(const struct launch_control *c, struct launch_member *m, c
         answer(m->socket, "stop\n");
 }
 
-static void hear_line(const struct launch_control *c, struct launch_member *m, const char *line)
+static void hear_line(struct launch_control *c, struct launch_member *m, const char *line)
 {
     m->heard = seconds_now();
     if (strncmp(line, "beat ", 5) == 0)
         hear_beat(c, m, line);
+    else if (strncmp(line, "wrong ", 6) == 0)
+        c->is_wrong = sscanf(line, "wrong %d", &c->wrong) == 1 && c->wrong < c->ranks;
     else if (strcmp(line, "met") == 0)
         m->met = true;
     else if (strcmp(line, "leave") == 0)

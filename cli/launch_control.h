@@ -37,12 +37,14 @@ struct launch_control {
         char line[256];
         size_t length;
     } stranger[16]; /* connections that did not say yet who they are */
-    bool stops;     /* all are told to stop */
-    int first;      /* the first member that was lost in this epoch; -1: none */
-    double looked;  /* seconds_now() of the last wait */
-    int64_t lease;  /* milliseconds that are granted with each beat; 0: none */
-    bool stays;     /* leases outlive the launcher */
-    double mtbf;    /* mean seconds between failures */
+    bool is_wrong;  /* replicas differ, and it is this one; -1: nobody knows which */
+    int wrong;
+    bool stops;    /* all are told to stop */
+    int first;     /* the first member that was lost in this epoch; -1: none */
+    double looked; /* seconds_now() of the last wait */
+    int64_t lease; /* milliseconds that are granted with each beat; 0: none */
+    bool stays;    /* leases outlive the launcher */
+    double mtbf;   /* mean seconds between failures */
 };
 
 /* towards: an address at which hosts reach this one is chosen for this host; NULL: this machine alone. */

@@ -211,6 +211,12 @@ void member_leaves(void)
     member.left = true;
 }
 
+void member_found_wrong(int rank)
+{
+    if (member.is)
+        tell("wrong %d", rank);
+}
+
 bool member_stops(void) { return atomic_load(&member.stops); }
 
 bool member_saves(void) { return atomic_exchange(&member.saves, false); }

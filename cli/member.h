@@ -21,6 +21,8 @@ void member_met(void);
 void member_stands(int64_t step, int64_t checkpoint);
 /* This rank was told to leave; the others stay. */
 void member_leaves(void);
+/* A rank holds other numbers than its replicas; -1: one of them, nobody knows which. */
+void member_found_wrong(int rank);
 /* What the launcher asks for; the second is asked for once. */
 bool member_stops(void);
 bool member_saves(void);

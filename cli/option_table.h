@@ -316,9 +316,19 @@ OPTION(RESUME, "resume", DIRECTORY, .argument = "DIR", .group = "Run", .scope = 
 OPTION(VALIDATE_EVERY, "validate-every", INTEGER, .argument = "N", .unit = "updates", .derived = "an epoch",
        RANGE(1, INFINITY), .group = "Run", .commands = IN(TRAIN),
        .doc = "updates between two validations, which also save a checkpoint")
-OPTION(SAVE_EVERY, "save-every", INTEGER, .argument = "N", .unit = "updates", .derived = "with each validation",
-       RANGE(1, INFINITY), .scope = FREE, .group = "Run", .commands = IN(TRAIN),
-       .doc = "updates between two checkpoints")
+OPTION(
+    SAVE_EVERY, "save-every", INTEGER, .argument = "N", .unit = "updates", .derived = "with each validation",
+    RANGE(1, INFINITY), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Run", .commands = IN(TRAIN),
+    .doc =
+        "updates between two checkpoints; auto: such a time that saving and what failures lose take least in all, by "
+        "what a save is measured to cost and --mtbf")
+OPTION(MTBF, "mtbf", SECONDS, .argument = "TIME", .fallback = "24h", RANGE(1, 1e9), .scope = FREE, .group = "Run",
+       .commands = IN(TRAIN),
+       .doc = "mean time between failures, for --save-every auto; unroll launch corrects it by those that it sees")
+OPTION(VERIFY_EVERY, "verify-every", INTEGER, .argument = "N", .unit = "updates", .fallback = "0", RANGE(0, INFINITY),
+       .scope = FREE, .group = "Run", .commands = IN(TRAIN),
+       .doc = "compare the weights and optimizer states of all replicas every N updates and before each checkpoint: a "
+              "rank that differs is named and the run ends, to go on from the newest checkpoint; 0: never")
 OPTION(KEEP, "keep", INTEGER, .argument = "N", .unit = "checkpoints", .fallback = "1", RANGE(1, 1000000), .scope = FREE,
        .group = "Run", .commands = IN(TRAIN), .doc = "number of newest checkpoints to keep, beside the best")
 OPTION(SAMPLE_EVERY, "sample-every", SECONDS, .argument = "TIME", .fallback = "5s", RANGE(0, 31536000), .scope = FREE,

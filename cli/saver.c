@@ -4,10 +4,18 @@
 
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 
 #include "console.h"
 #include "member.h"
 #include "options.h"
+
+static double thread_seconds(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
 
 static void *write_checkpoint(void *argument)
 {
@@ -18,6 +26,7 @@ static void *write_checkpoint(void *argument)
     if (saver->status != UNROLL_OK)
         snprintf(saver->error, sizeof saver->error, "%s",
                  may_write ? as_options(unroll_last_error()) : MEMBER_NO_LEASE);
+    saver->cost = thread_seconds();
     atomic_store(&saver->is_done, true);
     return NULL;
 }

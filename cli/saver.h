@@ -15,6 +15,7 @@ struct saver {
     unroll_snapshot *snapshot;
     unroll_progress progress;
     int64_t keep;
+    double cost;          /* processor seconds of the newest one that was written */
     unroll_status status; /* of all that ended; a failure stays */
     char error[2048];     /* the library's sentence about it */
 };

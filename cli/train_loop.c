@@ -103,6 +103,32 @@ static unroll_status gather_times(struct loop *loop)
     return sum_of_ranks(loop, &loop->all->compute, PARTS * unroll_comm_ranks(loop->t->ranks.comm));
 }
 
+/* Seconds between two checkpoints of --save-every auto, by J. T. Daly, "A higher order estimate of the optimum
+ * checkpoint interval for restart dumps" (2006): cost: of a save, mtbf: between failures, both in seconds. */
+static double best_interval(double cost, double mtbf)
+{
+    double part = cost / (2 * mtbf);
+    return part < 1 ? sqrt(2 * cost * mtbf) * (1 + sqrt(part) / 3 + part / 9) - cost : mtbf;
+}
+
+/* Of rank 0. A first one is made soon, to see what it costs. */
+static bool is_save_due(struct loop *loop)
+{
+    const double soon = 1;
+    const struct settings *s = loop->t->settings;
+    double cost = loop->auto_save.waited + loop->saver.cost, since = loop_seconds(loop) - loop->auto_save.at;
+    double mtbf = member_mtbf() > 0 ? member_mtbf() : number_of(s, OPTION_MTBF);
+    if (!is_given(s, OPTION_SAVE_EVERY) || integer_of(s, OPTION_SAVE_EVERY) != UNROLL_AUTO || loop->saver.is_writing)
+        return false;
+    if (!(loop->saver.cost > 0))
+        return since > soon;
+    double interval = fmax(best_interval(cost, mtbf), cost);
+    if (!loop->auto_save.said)
+        say("--save-every auto: a checkpoint costs %.2g s, one is saved every %.3g s", cost, interval);
+    loop->auto_save.said = true;
+    return since > interval;
+}
+
 /* Before each step, and within validations: the time, signals that any rank got, and what became of checkpoints, which
  * rank 0 writes, become the same on all; now and then what each did. */
 static unroll_status look_around(struct loop *loop)
@@ -113,13 +139,15 @@ static unroll_status look_around(struct loop *loop)
     if (member_saves())
         save_signal = SIGUSR1;
     unroll_status saved = leads ? saver_look(&loop->saver, &loop->t->run) : UNROLL_OK;
-    double seen[] = {leads ? loop_seconds(loop) : 0, stop_signal != 0 || member_stops(), save_signal != 0, saved,
-                     leads ? (double)loop->t->run.newest : 0};
+    double seen[] = {
+        leads ? loop_seconds(loop) : 0,          stop_signal != 0 || member_stops(), save_signal != 0, saved,
+        leads ? (double)loop->t->run.newest : 0, leads && is_save_due(loop)};
     TRY(sum_of_ranks(loop, seen, sizeof seen / sizeof *seen));
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
     loop->saves = seen[2] > 0;
     loop->t->run.newest = (int64_t)seen[4];
+    loop->auto_save.is_due = seen[5] > 0;
     member_stands(loop->progress.step, loop->t->run.newest);
     if (seen[3] > 0)
         return (unroll_status)seen[3];
@@ -133,17 +161,46 @@ static unroll_status settle(struct loop *loop)
     return look_around(loop);
 }
 
+/* Replicas that differ: one of them computed or remembered wrongly, and a checkpoint would keep it. */
+static unroll_status verify(struct loop *loop)
+{
+    int rank, ranks;
+    if (!is_on(loop->t->settings, OPTION_VERIFY_EVERY) || loop->verified == loop->progress.step)
+        return UNROLL_OK;
+    loop->verified = loop->progress.step;
+    TRY(complain_later(unroll_trainer_compare(loop->t->trainer, &rank, &ranks)));
+    if (rank < 0)
+        return UNROLL_OK;
+    member_found_wrong(ranks == 1 ? rank : -1);
+    if (ranks > 1)
+        return complain(
+            UNROLL_FAILURE,
+            "after update %" PRId64 " %d ranks, of which rank %d is the first, hold other weights than their "
+            "replicas: one of them computes or remembers wrongly; fix: go on from the newest checkpoint, on "
+            "other machines or with more replicas, which tell who it is",
+            loop->progress.step, ranks, rank);
+    return complain(UNROLL_FAILURE,
+                    "after update %" PRId64 " rank %d holds other weights than its replicas: it computes or remembers "
+                    "wrongly; fix: go on from the newest checkpoint, without its machine",
+                    loop->progress.step, rank);
+}
+
 /* The first is waited for: from then on all metrics say that the run had a checkpoint, and a guard that it can go on.
  */
 static unroll_status save(struct loop *loop)
 {
     struct run *run = &loop->t->run;
     unroll_snapshot *snapshot;
+    TRY(verify(loop));
+    double begin = seconds_now();
     saver_wait(&loop->saver, run);
     TRY(complain_later(unroll_trainer_snapshot(loop->t->trainer, &snapshot)));
     if (!run->watches)
         saver_start(&loop->saver, run, snapshot, &loop->progress, integer_of(loop->t->settings, OPTION_KEEP));
     loop->saved = loop->progress.step;
+    loop->auto_save.is_due = false;
+    loop->auto_save.waited = seconds_now() - begin;
+    loop->auto_save.at = loop_seconds(loop);
     unroll_status status = run->newest < 0 ? settle(loop) : UNROLL_OK;
     leave_word(run);
     return status;
@@ -246,9 +303,11 @@ static bool is_last(const struct loop *loop)
 /* Everything after a step. A validation also reports and saves. */
 static unroll_status look_after(struct loop *loop)
 {
+    if (is_every(loop, OPTION_VERIFY_EVERY, 0))
+        TRY(verify(loop));
     if (is_every(loop, OPTION_VALIDATE_EVERY, loop->t->steps_of_epoch))
         TRY(loop_validates(loop) ? validate(loop) : save(loop));
-    else if (is_every(loop, OPTION_SAVE_EVERY, 0))
+    else if (is_every(loop, OPTION_SAVE_EVERY, 0) || loop->auto_save.is_due)
         TRY(save(loop));
     if (is_last(loop))
         return UNROLL_OK;
@@ -326,12 +385,16 @@ static unroll_status give_up(struct loop *loop, unroll_status status)
 unroll_status training_run(struct training *training)
 {
     static struct rank_time all[RANKS_MAX];
-    struct loop loop = {
-        .t = training, .all = all, .progress.size = sizeof loop.progress, .validated = -1, .reported = -1};
+    struct loop loop = {.t = training,
+                        .all = all,
+                        .progress.size = sizeof loop.progress,
+                        .validated = -1,
+                        .reported = -1,
+                        .verified = -1};
     struct run *run = &training->run;
     TRY(complain_library(unroll_trainer_progress(training->trainer, &loop.progress)));
     loop.saved = run->newest;
-    loop.at.sampled = loop.at.printed = loop_seconds(&loop);
+    loop.at.sampled = loop.at.printed = loop.auto_save.at = loop_seconds(&loop);
     listen_to_signals();
     leave_word(run);
     run_mark_best(run, &loop.progress); /* of a run that goes on */

@@ -20,9 +20,15 @@ struct loop {
     unroll_evaluation best;      /* of the best validation; metrics 0: there was none in this process */
     unroll_evaluation test;      /* metrics 0: none */
     struct saver saver;          /* of rank 0 */
+    int64_t verified;            /* the step at which replicas were compared; -1: none */
     int64_t saved;               /* the step of the newest save, which may still be under way; -1: none */
     bool stops, saves;           /* a signal asks for it; all ranks think alike */
-    unroll_status synced;        /* how looking around within a validation went */
+    struct {
+        double at, waited; /* seconds of the run at the newest save, and for how long training waited for it */
+        bool is_due;       /* likewise of all ranks */
+        bool said;
+    } auto_save;
+    unroll_status synced; /* how looking around within a validation went */
     struct {
         double drawn, reported, printed, sampled;
     } at; /* seconds of the run */

@@ -512,6 +512,10 @@ typedef struct unroll_snapshot unroll_snapshot;
 UNROLL_API unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot **snapshot);
 UNROLL_API unroll_status unroll_snapshot_write(unroll_snapshot *snapshot, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
+/* Compares what replicas of the batch hold, weights and states of the optimizer, to the bit. Collective. *rank: the
+ * first that differs from most of its replicas, -1: none does; *ranks: how many. Of two that differ nobody knows which
+ * is wrong: both count. */
+UNROLL_API unroll_status unroll_trainer_compare(unroll_trainer *trainer, int *rank, int *ranks);
 UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress); /* is it whole? */
 UNROLL_API uint64_t
 unroll_trainer_memory_estimate(const unroll_trainer *trainer); /* bytes of its plans and of a checkpoint */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "session/replicas.h"
 #include "train/trainer.h"
 
 /* ---- stepping ---- */
@@ -197,4 +198,10 @@ void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_
     *described = (unroll_evaluation){.loss = loss};
     if (trainer->evaluator)
         evaluator_describe(trainer->evaluator, loss, described);
+}
+
+unroll_status unroll_trainer_compare(unroll_trainer *trainer, int *rank, int *ranks)
+{
+    TRY(trainer_sync(trainer));
+    return session_compare_replicas(trainer->session, rank, ranks);
 }

@@ -3,8 +3,8 @@
 # killed, a disk that is full: each time the training goes on, or ends as it should, with the weights of an undisturbed
 # run, the culprit named and nothing left behind. Usage: test_launch.sh build/unroll [KILLS]
 # KILLS: so many ranks are killed one after the other, with numbers of ranks that change, and nothing else is tested
-unroll=$(realpath "$1") kills=${2:-}
-. "$(dirname "$(realpath "$0")")/checks.sh" test_launch
+unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
+. "$here/checks.sh" test_launch
 command -v mpirun.openmpi >/dev/null || { skip "no Open MPI here"; finish; }
 
 for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
@@ -36,9 +36,10 @@ until_said() {
     for i in $(seq $((${3:-20} * 20))); do grep -q -- "$2" "$1.log" && return; kill -0 $job 2>/dev/null || break; sleep 0.05; done
     grep -q -- "$2" "$1.log"
 }
+newest_of() { ls -d "$1"/ckpt/step-* 2>/dev/null | grep -v tmp | sort -t- -k2n | tail -n 1; }   # its newest checkpoint
 until_saved() {     # NAME: there is a checkpoint, and all ranks train
     local i
-    for i in $(seq 400); do ls "$1"/ckpt/step-*[0-9] >/dev/null 2>&1 && return; sleep 0.05; done
+    for i in $(seq 400); do [ -n "$(newest_of "$1")" ] && return; sleep 0.05; done
     return 1
 }
 until_newer() {     # NAME: there is a newer checkpoint than now
@@ -113,7 +114,7 @@ check "nothing was written" test ! -e nothing -a ! -e runs
 
 # ---- ranks that are lost -------------------------------------------------------------------
 
-steps=2600
+steps=1600
 "$unroll" "${train[@]}" --steps $steps --out straight >log 2>&1
 
 what="a rank is killed, then one told to leave, then one stopped"
@@ -197,6 +198,31 @@ job=$!
 until_said orphans '^step '
 kill -TERM $job
 ends orphans 75         # what the killed one left behind is gone, too
+
+# ---- wrong arithmetic ----------------------------------------------------------------------
+
+what="a bit of a rank's weights flips"
+still=(--steps 1200 --opt sgd --lr 1e-9 --verify-every 5)       # so slow that weights in memory are those of a checkpoint
+launch bit 1:3 "${still[@]}"
+until_saved bit
+wrong=$(rank_of 1 bit)
+kill -STOP "$wrong"
+check "$what: it is flipped" python3 "$here/flip_bit.py" "$wrong" "$(newest_of bit)/model.safetensors"
+kill -CONT "$wrong"
+check "$what: the rank is named" until_said bit '^launch: rank 1 .* holds other weights than its replicas'
+check "$what: the others go on without it" until_said bit '^launch: start 2 with 2 ranks, from the newest checkpoint'
+ends bit 0
+"$unroll" "${train[@]}" "${still[@]}" --out unflipped >log 2>&1
+check "$what: the weights are those of an undisturbed run" cmp unflipped/model.safetensors bit/model.safetensors
+
+# ---- how often to save ---------------------------------------------------------------------
+
+what="--save-every auto"
+"$unroll" "${train[@]}" --save-every auto --mtbf 20s --for 3s --out auto >log 2>&1
+check "$what: it trains" test $? = 0
+check "$what: its interval is Daly's" awk '/^--save-every auto/ { c = $6; i = $12 }
+    END { p = c / 40; daly = sqrt(40 * c) * (1 + sqrt(p) / 3 + p / 9) - c; print c, i, daly; exit !(c > 0 && (i / daly - 1) ^ 2 < 0.01) }' log
+check "$what: it has saved some times" test "$(grep -o '"checkpoint":[0-9]*' auto/metrics.jsonl | sort -u | wc -l)" -ge 2
 
 # ---- a disk that is full -------------------------------------------------------------------
 

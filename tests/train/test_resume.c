@@ -3,6 +3,8 @@
  * test_trainer's. */
 #include "check.h"
 #include "comm/transport.h"
+#include "session/session.h"
+#include "train/trainer.h"
 #include "unroll_advanced.h"
 #include <locale.h>
 #include <pthread.h>
@@ -10,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS_MAX = 8, HALF = 3, EXACT = 4, MAX_WEIGHTS = 8192 };
+enum { RANKS = 8, HALF = 3, EXACT = 4, MAX_WEIGHTS = 8192 };
 
 static unroll_dataset *text;
 static char folder[] = "/tmp/test_resume.XXXXXX";
@@ -23,6 +25,8 @@ struct leg {
     const char *from, *to;
     double last_rate; /* of the last rank alone; 0, NULL: as the others have */
     const char *last_schedule, *last_from;
+    bool flips; /* one bit of rank `wrong`, after the training */
+    int wrong;
 };
 
 struct rank {
@@ -31,6 +35,7 @@ struct rank {
     unroll_status status;
     char error[512];
     unroll_progress progress; /* after a validation */
+    int differs, differing;   /* unroll_trainer_compare */
     size_t count;
     float weights[MAX_WEIGHTS];
 };
@@ -84,6 +89,29 @@ static unroll_status save(unroll_model *m, unroll_trainer *t, struct rank *r)
     return status;
 }
 
+/* In a state of the optimizer, or in a weight. */
+static unroll_status flip(const unroll_session *s, enum segment segment)
+{
+    unsigned char byte;
+    int i = 0;
+    while (s->plan->buffer[i].segment != segment || s->plan->buffer[i].bytes == 0) i++;
+    const struct buffer *b = &s->plan->buffer[i];
+    unroll_status status = s->device->read(s->executable, b->name, b->bytes / 2, 1, &byte);
+    byte ^= 4;
+    return status == UNROLL_OK ? s->device->write(s->executable, b->name, b->bytes / 2, 1, &byte) : status;
+}
+
+static unroll_status compare(unroll_trainer *t, struct rank *r)
+{
+    const struct leg *leg = r->leg;
+    unroll_status status = unroll_trainer_compare(t, &r->differs, &r->differing);
+    CHECK(r->differs == -1 && r->differing == 0, "%d ranks differ, from %d on, and none should", r->differing,
+          r->differs);
+    if (status == UNROLL_OK && leg->flips && unroll_comm_rank(r->comm) == leg->wrong)
+        status = flip(t->session, leg->wrong % 2 ? SEG_OPT : SEG_PARAM);
+    return status == UNROLL_OK ? unroll_trainer_compare(t, &r->differs, &r->differing) : status;
+}
+
 static unroll_status train(unroll_model *m, struct rank *r)
 {
     unroll_train_config config = config_of(r);
@@ -97,6 +125,8 @@ static unroll_status train(unroll_model *m, struct rank *r)
         status = unroll_trainer_load(t, from);
     r->progress = (unroll_progress){.size = sizeof r->progress};
     while (status == UNROLL_OK && r->progress.step < r->leg->until) status = unroll_trainer_step(t, &r->progress);
+    if (status == UNROLL_OK)
+        status = compare(t, r);
     if (status == UNROLL_OK)
         status = unroll_trainer_validate(t, &found);
     if (status == UNROLL_OK)
@@ -120,7 +150,7 @@ static void *run_rank(void *arg)
     return NULL;
 }
 
-static struct rank rank[RANKS_MAX];
+static struct rank rank[RANKS];
 
 /* A rank may give its thread to another one while it waits: it must not have changed the thread's locale then. */
 static const struct transport *threads;
@@ -143,8 +173,8 @@ static void watch(struct unroll_comm **comm, int ranks)
 /* How many ranks there were; 0: none. */
 static int run_ranks(const struct leg *leg)
 {
-    pthread_t thread[RANKS_MAX];
-    unroll_comm *comm[RANKS_MAX];
+    pthread_t thread[RANKS];
+    unroll_comm *comm[RANKS];
     int ranks = leg->mesh.batch * leg->mesh.layer * leg->mesh.hidden;
     if (!CHECK(comm_threads_new(ranks, 20, comm) == UNROLL_OK, "%s", unroll_last_error()))
         return 0;
@@ -197,6 +227,27 @@ static void check_unlike(void)
 }
 
 /* Nothing in a checkpoint tells when, where or by how many ranks it was made. */
+/* A bit of one rank is another: of three or more replicas it is named, of two both are. */
+static void check_flips(void)
+{
+    static const struct {
+        unroll_split mesh;
+        int wrong, differs, differing;
+    } of[] = {
+        {{3, 1, 1}, 1, 1, 1}, {{4, 1, 1}, 0, 0, 1}, {{3, 2, 1}, 5, 5, 1}, {{3, 1, 2}, 2, 2, 1}, {{2, 1, 1}, 1, 0, 2}};
+    char end[64];
+    snprintf(end, sizeof end, "%s/flipped", folder);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        int ranks =
+            run_ranks(&(struct leg){.mesh = of[i].mesh, .until = 1, .to = end, .flips = true, .wrong = of[i].wrong});
+        for (int k = 0; k < ranks; k++)
+            CHECK(rank[k].status == UNROLL_OK && rank[k].differs == of[i].differs &&
+                      rank[k].differing == of[i].differing,
+                  "rank %d of %d finds %d ranks that differ, from %d on, not %d from %d on: %s", k, ranks,
+                  rank[k].differing, rank[k].differs, of[i].differing, of[i].differs, rank[k].error);
+    }
+}
+
 static void check_same_files(const char *left, const char *right, const unroll_split *mesh)
 {
     char command[160];
@@ -251,6 +302,7 @@ int main(void)
     if (CHECK(unroll_data_open(path, NULL, &text) == UNROLL_OK, "%s", unroll_last_error())) {
         check_network(false);
         check_unlike();
+        check_flips();
         check_network(true);
         unroll_data_free(text);
     }

@@ -1,0 +1,34 @@
+# Flips one bit of a running process: of each place in its memory that holds the numbers that a model file begins its
+# largest tensor with. For test_launch.sh, as a bad memory would. Usage: flip_bit.py PROCESS MODEL.safetensors
+import json
+import struct
+import sys
+
+process, path = int(sys.argv[1]), sys.argv[2]
+with open(path, "rb") as file:
+    header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+    base = file.tell()
+    header.pop("__metadata__", None)
+    begin, end = max((t["data_offsets"] for t in header.values()), key=lambda o: o[1] - o[0])
+    file.seek(base + begin)
+    pattern = file.read(64)
+flips = 0
+with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "r+b", buffering=0) as memory:
+    for line in maps:
+        words = line.split()
+        if not words[1].startswith("rw") or (len(words) > 5 and words[5].startswith("/")):
+            continue
+        low, high = (int(x, 16) for x in words[0].split("-"))
+        try:
+            memory.seek(low)
+            data = memory.read(high - low)
+        except OSError:
+            continue
+        at = data.find(pattern)
+        while at >= 0:
+            memory.seek(low + at + 1)
+            memory.write(bytes([data[at + 1] ^ 4]))
+            flips += 1
+            at = data.find(pattern, at + 1)
+print(flips, "places")
+sys.exit(flips == 0)
