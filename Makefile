@@ -13,6 +13,7 @@
 # make tpu-check    training steps compiled for TPUs that are not here, by PyPI's libtpu (a large download)
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
+# make rtl          exported hardware of every cell in a simulator, and its gates (minutes; wants verilator or iverilog)
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
 # make bench-peers  measures us versus oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
 # make reference    prints docs/reference.md anew, from the table of options
@@ -142,6 +143,14 @@ $B/src/device/opencl/opencl_kernels.o: $(patsubst src/device/opencl/%.cl,$B/text
     $B/text/gpu_kernels.inc $B/text/philox.inc
 FLAGS_c99_fixed = -I$B/text
 $B/src/export/c99_fixed.o: $B/text/integer_functions.inc $B/text/integer_tables.inc
+$B/text/%.inc: src/export/rtl/%.v
+	@mkdir -p $(@D)
+	$(AS_STRINGS) $< >$@
+$B/text/%.inc: src/export/rtl/%.mk
+	@mkdir -p $(@D)
+	$(AS_STRINGS) $< >$@
+FLAGS_verilog = -I$B/text
+$B/src/export/verilog.o: $(patsubst src/export/rtl/%,$B/text/%.inc,$(basename $(wildcard src/export/rtl/*)))
 
 # ---- what it takes ------------------------------------------------------------------------
 

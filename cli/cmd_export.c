@@ -1,5 +1,6 @@
 /* unroll export: a model in the format of another tool. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "console.h"
@@ -55,6 +56,11 @@ unroll_status cmd_export(struct settings *settings)
     config.json = is_on(settings, OPTION_JSON);
     config.steps = integers_of(settings, OPTION_PROGRAM)[0];
     config.rows = integers_of(settings, OPTION_PROGRAM)[1];
+    config.lanes = (int)integer_of(settings, OPTION_LANES);
+    config.operand_bits = atoi(text_of(settings, OPTION_OPERAND));
+    config.target = text_of(settings, OPTION_TARGET);
+    config.store = text_of(settings, OPTION_STORE);
+    config.head = text_of(settings, OPTION_HEAD);
     config.report = take_line;
     config.arg = config.json ? json_array() : NULL;
     unroll_status status = export(settings, model, file, &config);

@@ -7,8 +7,8 @@
 /* Fields whose options have other names; the others are told by theirs: `checkpoint_time` is --checkpoint-time. */
 static const struct {
     const char *field, *option;
-} renamed[] = {
-    {"steps", "bptt"}, {"rows", "batch"}, {"validation", "val"}, {"calibration", "calibrate"}, {"columns", "column"}};
+} renamed[] = {{"steps", "bptt"},     {"rows", "batch"},          {"validation", "val"}, {"calibration", "calibrate"},
+               {"columns", "column"}, {"operand_bits", "operand"}};
 
 static enum command command;
 
@@ -65,6 +65,9 @@ const char *name_now(const char *name)
         {"lanes", "queues"},     {"loss-every", "log-interval"},  {"carry-state", "stateful"},
         {"deadline", "timeout"}, {"halving", "halving_doubling"}, {"star", "gather_broadcast"},
         {"mesh", "ring_2d"}};
+    for (int id = 0; id < option_count; id++) /* a command may have another option of that name */
+        if (command < COMMAND_COUNT && option_is_of(&options[id], command) && strcmp(options[id].name, name) == 0)
+            return name;
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
         if (strcmp(name, before[i][0]) == 0)
             return before[i][1];

@@ -217,6 +217,18 @@ OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .sco
        .doc = "c99 with --dtype int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
               "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
+OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "8", RANGE(1, 64), .group = "Format", .scope = CALL,
+       .commands = IN(EXPORT), .doc = "verilog: products at a time")
+OPTION(OPERAND, "operand", CHOICE, .argument = "BITS", .choices = "8 16", .fallback = "8", .group = "Format",
+       .scope = CALL, .commands = IN(EXPORT), .unit = "bits", .doc = "verilog: of what weights multiply")
+OPTION(TARGET, "target", TEXT, .argument = "NAME", .group = "Task", .of_task = true, .commands = IN(TRAIN) | IN(EXPORT),
+       .doc = "classify: the column that is learned; forecast: the columns that are forecast, A,B, or all; export to "
+              "verilog: the family of chips: generic, ice40, ecp5, gowin, xilinx")
+OPTION(STORE, "store", CHOICE, .argument = "KIND", .choices = "rom ram spram", .fallback = "rom", .group = "Format",
+       .scope = CALL, .commands = IN(EXPORT),
+       .doc = "verilog: where weights lie: rom, ram, which can be loaded, or the spram of an iCE40")
+OPTION(HEAD, "head", CHOICE, .argument = "KIND", .choices = "linear class", .fallback = "linear", .group = "Format",
+       .scope = CALL, .commands = IN(EXPORT), .doc = "verilog: the results, or the index of the largest of them")
 OPTION(PROGRAM, "program", INTEGERS, .argument = "T,B", .fallback = "64,1", RANGE(1, 1048576), .group = "Format",
        .scope = CALL, .unit = "steps, rows", .commands = IN(EXPORT), .doc = "stablehlo: of the program")
 

@@ -1,7 +1,8 @@
 /* What integers cost: the loss of a text model as it is, and as the int8 arithmetic of exported C computes
  * it.
  *     integers MODEL TEXT [SYMBOLS]      of the last SYMBOLS (20000) of the text; its beginning chooses formats
- *     integers MODEL                     of a model of one number: how far apart the two answer to a wave
+ *     integers MODEL                     of a model of one number: how far apart the two answer to a wave, and what
+ *                                        hardware of 8-bit operands answers (`unroll export --to verilog`)
  * The same bits come out of `unroll export MODEL --to c99 --dtype int8 --calibrate`, given the same
  * tokens. */
 #include <math.h>
@@ -37,15 +38,30 @@ static void *memory_of(size_t bytes)
     exit(UNROLL_RESOURCE);
 }
 
+/* Hardware reads and gives integers in units of 2^-fraction. */
+static float step_raw(unroll_integer *integer, float x)
+{
+    int in, out;
+    int32_t y;
+    unroll_integer_fractions(integer, &in, &out);
+    const int16_t q = (int16_t)lrint(fmax(-32768, fmin(32767, ldexp(x, in))));
+    check(unroll_integer_step_raw(integer, NULL, &q, &y));
+    return (float)ldexp(y, -out);
+}
+
 static int compare_on_wave(unroll_model *model)
 {
     enum { STEPS = 1000 };
     unroll_stream_config config = unroll_stream_default();
     unroll_stream *stream;
-    unroll_integer *integer;
-    float x, floats, integers, worst = 0;
+    unroll_integer *integer, *narrow;
+    unroll_calibration of_8 = unroll_calibration_default();
+    float x, floats, integers, worst = 0, worst_of_8 = 0;
 
+    of_8.operand_bits = 8;
     check(unroll_integer_new(model, NULL, &integer));
+    check(unroll_integer_new(model, &of_8, &narrow));
+    unroll_integer_reset(narrow);
     size_t bytes = unroll_stream_bytes(model, &config);
     void *memory = memory_of(bytes);
     check(unroll_stream_init(memory, bytes, model, &config, &stream));
@@ -58,10 +74,12 @@ static int compare_on_wave(unroll_model *model)
         check(unroll_stream_step(stream, &x, &floats));
         check(unroll_integer_step(integer, NULL, &x, &integers));
         worst = fmaxf(worst, fabsf(floats - integers));
+        worst_of_8 = fmaxf(worst_of_8, fabsf(floats - step_raw(narrow, x)));
     }
-    printf("%d answers differ by at most %.3g\n", STEPS, (double)worst);
+    printf("%d answers differ by at most %.3g, with 8-bit operands by %.3g\n", STEPS, (double)worst, (double)worst_of_8);
     free(memory);
     unroll_integer_free(integer);
+    unroll_integer_free(narrow);
     unroll_model_free(model);
     return 0;
 }

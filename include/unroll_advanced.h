@@ -27,6 +27,7 @@ typedef struct unroll_calibration {
     const float *inputs;   /* [steps, rows, input], or .. */
     const int32_t *tokens; /* .. [steps, rows], of columns both; each row begins with zero states */
     int steps, rows;
+    int operand_bits; /* of what weights multiply: 16, as exported C has it, or 8, as hardware has it */
 } unroll_calibration;
 
 UNROLL_API unroll_calibration unroll_calibration_default(void);
@@ -39,6 +40,13 @@ UNROLL_API void unroll_integer_free(unroll_integer *integer);
  * saturate, NaN counts as 0; a token that there is none of gives zeros. */
 UNROLL_API unroll_status unroll_integer_step(unroll_integer *integer, const int32_t *tokens, const float *inputs,
                                              float *outputs);
+/* The same in integers alone, for hardware: inputs [numbers] in units of 2^-fraction (unroll_integer_fractions),
+ * outputs [outputs] as they are before they become floats. Refused where one of the two is given and not needed. */
+UNROLL_API unroll_status unroll_integer_step_raw(unroll_integer *integer, const int32_t *tokens, const int16_t *inputs,
+                                                 int32_t *outputs);
+/* Of the inputs (0 where there are no numbers) and of the outputs: an integer q stands for q 2^-fraction. */
+UNROLL_API void unroll_integer_fractions(const unroll_integer *integer, int *inputs, int *outputs);
+UNROLL_API void unroll_integer_reset(unroll_integer *integer); /* a new sequence begins: states are zeros */
 
 /* ---- ranks: one model on many processes ------------------------------------------------- */
 

@@ -13,7 +13,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     train/test_examples train/test_tasks \
     tasks/test_forecast tasks/test_lm tasks/test_anomaly tasks/test_recommend tasks/test_division \
     parallel/test_policies \
-    data/test_formats stream/test_stream stream/test_realtime export/test_c99 export/test_integers
+    data/test_formats stream/test_stream stream/test_realtime export/test_c99 export/test_integers export/test_verilog
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FAKE_CUDA_PROGRAMS := $(if $(CUDA_PROGRAMS),device/test_fake_cuda)
@@ -93,7 +93,7 @@ MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch fil
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors losses/test_losses model/test_initial train/test_class_weights \
-          data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_checkpoint train/test_corruption train/test_sample stream/test_stream export/test_integers
+          data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_checkpoint train/test_corruption train/test_sample stream/test_stream export/test_integers export/test_verilog
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 # Of those what reads files and takes memory by the caller's numbers: `make test` has time for these.
 QUICK_MEMORY = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
@@ -118,7 +118,7 @@ check:
 
 test test-long: deps
 	@tools/install.sh --optional $(OPTIONAL) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
-	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
+	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm iverilog verilator yosys
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev clang-format-22
 	@tests/venv.sh $B >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$$(nproc) builds$(@:test%=%) >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -246,6 +246,11 @@ fuzz: $B/libunroll.a
 	    tests/fuzz/fuzz_$f.c $(FUZZED_$f) src/base/*.c src/file/*.c src/data/*.c src/device/xla/compiled.c $B/libunroll.a $(LIBS) \
 	    -o $B/fuzz/fuzz_$f && \
 	    $B/fuzz/fuzz_$f -max_total_time=$(FUZZ_SECONDS) $B/fuzz/$f tests/fuzz/seeds/$f || exit 1;)
+
+# Exported hardware: every cell, 1 to 3 layers, both widths; SIM: verilator or icarus.
+SIM ?= $(if $(shell command -v verilator),verilator,icarus)
+rtl: $T/export/test_verilog
+	$T/export/test_verilog all $(SIM)
 
 vectors:
 	python3 tools/make_torch_vectors.py --out tests/vectors

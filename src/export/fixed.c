@@ -12,7 +12,9 @@
 
 struct unroll_integer {
     struct program *program;
-    void **value; /* [vectors] floats of the caller, int32_t of sums, int16_t of others */
+    void **value;      /* [vectors] floats of the caller, int32_t of sums, int16_t of others */
+    int16_t *narrowed; /* of a product's operand */
+    bool is_raw;       /* this step: the caller's x are integers already, y stay integers */
     int32_t token[UNROLL_INPUTS_MAX];
 };
 
@@ -86,6 +88,18 @@ static void run_pointwise(const struct unroll_integer *r, const struct pointwise
 
 /* ---- acts ------------------------------------------------------------------------------ */
 
+/* Of 16 bits the upper ones, rounded half up. */
+static const int16_t *narrow_operand(const struct unroll_integer *r, int vector)
+{
+    const int16_t *x = r->value[vector];
+    const int less = OPERAND_BITS - r->program->operand_bits, most = (1 << (r->program->operand_bits - 1)) - 1;
+    if (!less)
+        return x;
+    for (uint32_t k = 0; k < r->program->vector[vector].size; k++)
+        r->narrowed[k] = (int16_t)lesser(aligned(x[k], -less), most);
+    return r->narrowed;
+}
+
 static void run_products(const struct unroll_integer *r, const struct act *a)
 {
     const struct matrix *m = &r->program->matrix[a->matrix];
@@ -93,8 +107,8 @@ static void run_products(const struct unroll_integer *r, const struct act *a)
     const bool known = token >= 0 && (uint32_t)token < m->width;
     int32_t *y = (int32_t *)r->value[a->to] + a->to_first;
     if (a->kind == ACT_PRODUCT) {
-        product(y, m->q + (size_t)a->row * m->width, r->value[a->from], a->multiplier, a->bias_q, (int)a->count,
-                (int)m->width, a->adds, a->shift);
+        product(y, m->q + (size_t)a->row * m->width, narrow_operand(r, a->from), a->multiplier, a->bias_q,
+                (int)a->count, (int)m->width, a->adds, a->shift);
         return;
     }
     for (uint32_t i = 0; i < a->count; i++) /* of q, which has rows and no columns in memory */
@@ -115,6 +129,17 @@ static void run_embed(const struct unroll_integer *r, const struct act *a)
     embed(y, known ? m->q + (size_t)token * m->width : NULL, known ? a->multiplier[token] : 0, (int)a->count, a->shift);
 }
 
+int16_t embedded_number(const struct program *p, const struct act *a, int token, uint32_t i)
+{
+    int16_t y;
+    const struct matrix *m = a->matrix < 0 ? NULL : &p->matrix[a->matrix];
+    if (!m)
+        return (int16_t)((uint32_t)token == i ? 1 << p->vector[a->to].fraction : 0);
+    const bool known = token >= 0 && (uint32_t)token < m->rows;
+    embed(&y, known ? m->q + (size_t)token * m->width + i : NULL, known ? a->multiplier[token] : 0, 1, a->shift);
+    return y;
+}
+
 static void run_copy(const struct unroll_integer *r, const struct act *a)
 {
     const struct vector *from = &r->program->vector[a->from], *to = &r->program->vector[a->to];
@@ -125,9 +150,23 @@ static void run_copy(const struct unroll_integer *r, const struct act *a)
         copy_short(y, r->value[a->from], (int)a->count, from->fraction - to->fraction);
 }
 
+static void run_enter(const struct unroll_integer *r, const struct act *a)
+{
+    if (r->is_raw)
+        memcpy(r->value[a->to], r->value[a->from], a->count * sizeof(int16_t));
+    else
+        enter(r->value[a->to], r->value[a->from], (int)a->count, (float)ldexp(1, r->program->vector[a->to].fraction));
+}
+
 static void run_leave(const struct unroll_integer *r, const struct act *a)
 {
     const struct vector *from = &r->program->vector[a->from];
+    if (r->is_raw) {
+        int32_t *y = r->value[a->to];
+        for (uint32_t i = 0; i < a->count; i++)
+            y[i] = from->is_sum ? ((const int32_t *)r->value[a->from])[i] : ((const int16_t *)r->value[a->from])[i];
+        return;
+    }
     const float scale = (float)ldexp(1, -from->fraction);
     if (from->is_sum)
         leave_sums(r->value[a->to], r->value[a->from], (int)a->count, scale);
@@ -139,7 +178,7 @@ static void run_act(const struct unroll_integer *r, const struct act *a)
 {
     const struct vector *v = r->program->vector;
     switch (a->kind) {
-    case ACT_ENTER: enter(r->value[a->to], r->value[a->from], (int)a->count, (float)ldexp(1, v[a->to].fraction)); break;
+    case ACT_ENTER: run_enter(r, a); break;
     case ACT_LEAVE: run_leave(r, a); break;
     case ACT_EMBED: run_embed(r, a); break;
     case ACT_PRODUCT:
@@ -155,7 +194,7 @@ static void run_act(const struct unroll_integer *r, const struct act *a)
 
 unroll_calibration unroll_calibration_default(void)
 {
-    return (unroll_calibration){.size = sizeof(unroll_calibration), .rows = 1};
+    return (unroll_calibration){.size = sizeof(unroll_calibration), .rows = 1, .operand_bits = OPERAND_BITS};
 }
 
 /* From the public one, which may be NULL. */
@@ -172,21 +211,16 @@ static unroll_status calibration_of(const unroll_calibration *given, struct cali
     return UNROLL_OK;
 }
 
-unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
-                                 unroll_integer **integer)
+unroll_status integer_new(struct program *p, unroll_integer **integer)
 {
-    struct calibration c;
-    struct program *p;
-    bool is_given;
-    TRY(calibration_of(calibration, &c, &is_given));
-    TRY(program_new_integer(model, is_given ? &c : NULL, &p));
-    size_t bytes = 0;
-    for (int i = 0; i < p->vectors; i++) bytes += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
-    unroll_integer *r = allocate_zeroed(1, sizeof *r + (size_t)p->vectors * sizeof *r->value + bytes);
-    if (!r) {
-        program_free(p);
-        return fail(UNROLL_RESOURCE, "no memory for the states of an integer model");
+    size_t bytes = 0, widest = 0;
+    for (int i = 0; i < p->vectors; i++) {
+        bytes += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
+        widest = p->vector[i].size > widest ? p->vector[i].size : widest;
     }
+    unroll_integer *r = allocate_zeroed(1, sizeof *r + (size_t)p->vectors * sizeof *r->value + bytes + 2 * widest);
+    if (!r)
+        return fail(UNROLL_RESOURCE, "no memory for the states of an integer model");
     r->program = p;
     r->value = (void **)(r + 1);
     char *at = (char *)(r->value + p->vectors);
@@ -194,8 +228,26 @@ unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibra
         r->value[i] = at;
         at += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
     }
+    r->narrowed = (int16_t *)at;
     *integer = r;
     return UNROLL_OK;
+}
+
+unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
+                                 unroll_integer **integer)
+{
+    struct calibration c;
+    struct program *p;
+    bool is_given;
+    TRY(calibration_of(calibration, &c, &is_given));
+    const int bits = calibration ? calibration->operand_bits : OPERAND_BITS;
+    if (bits != 8 && bits != OPERAND_BITS)
+        return fail(UNROLL_USAGE, "operand_bits = %d; fix: choose one of 8, 16", bits);
+    TRY(program_new_integer(model, is_given ? &c : NULL, bits, &p));
+    unroll_status status = integer_new(p, integer);
+    if (status != UNROLL_OK)
+        program_free(p);
+    return status;
 }
 
 void unroll_integer_free(unroll_integer *r)
@@ -205,25 +257,49 @@ void unroll_integer_free(unroll_integer *r)
     release(r);
 }
 
-static void run_step(unroll_integer *r, float *outputs)
-{
-    const struct vector *y = &r->program->vector[r->program->output];
-    for (int i = 0; i < r->program->acts; i++) run_act(r, &r->program->act[i]);
-    memcpy(outputs, r->value[r->program->output], y->size * sizeof *outputs);
-}
-
-unroll_status unroll_integer_step(unroll_integer *r, const int32_t *tokens, const float *inputs, float *outputs)
+static unroll_status run_step(unroll_integer *r, const int32_t *tokens, const void *inputs, void *outputs, bool is_raw)
 {
     const struct program *p = r->program;
     if (!tokens != !p->tokens || !inputs != (p->input < 0) || !outputs)
         return fail(UNROLL_USAGE, "a step of this model needs %s%s%s, and outputs", p->tokens ? "tokens" : "",
                     p->tokens && p->input >= 0 ? " and " : "", p->input >= 0 ? "inputs" : "");
+    r->is_raw = is_raw;
     if (tokens)
         memcpy(r->token, tokens, (size_t)p->tokens * sizeof *tokens);
     if (inputs)
-        memcpy(r->value[p->input], inputs, p->vector[p->input].size * sizeof *inputs);
-    run_step(r, outputs);
+        memcpy(r->value[p->input], inputs, p->vector[p->input].size * (is_raw ? sizeof(int16_t) : sizeof(float)));
+    for (int i = 0; i < p->acts; i++) run_act(r, &p->act[i]);
+    memcpy(outputs, r->value[p->output], p->vector[p->output].size * sizeof(int32_t));
     return UNROLL_OK;
+}
+
+unroll_status unroll_integer_step(unroll_integer *r, const int32_t *tokens, const float *inputs, float *outputs)
+{
+    return run_step(r, tokens, inputs, outputs, false);
+}
+
+unroll_status unroll_integer_step_raw(unroll_integer *r, const int32_t *tokens, const int16_t *inputs, int32_t *outputs)
+{
+    return run_step(r, tokens, inputs, outputs, true);
+}
+
+void unroll_integer_fractions(const unroll_integer *r, int *inputs, int *outputs)
+{
+    *inputs = *outputs = 0;
+    for (int i = 0; i < r->program->acts; i++) {
+        const struct act *a = &r->program->act[i];
+        if (a->kind == ACT_ENTER)
+            *inputs = r->program->vector[a->to].fraction;
+        if (a->kind == ACT_LEAVE)
+            *outputs = r->program->vector[a->from].fraction;
+    }
+}
+
+void unroll_integer_reset(unroll_integer *r)
+{
+    for (int i = 0; i < r->program->vectors; i++)
+        if (r->program->vector[i].place == PLACE_STATE)
+            memset(r->value[i], 0, r->program->vector[i].size * sizeof(int32_t));
 }
 
 /* ---- for tests ------------------------------------------------------------------------- */

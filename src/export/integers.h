@@ -12,6 +12,15 @@ struct calibration {
     size_t steps, rows;
 };
 
+/* Inputs from an .npy of T x input, T x B x input numbers, T or T x B tokens, of columns from an .npz of `tokens` and
+ * `x`. path NULL: there are none, steps is 0. */
+struct calibration_file {
+    struct calibration c;
+    void *room[2];
+};
+unroll_status calibration_open(const char *path, const struct unroll_model *, struct calibration_file *);
+void calibration_close(struct calibration_file *);
+
 /* Runs the program in double precision over the inputs (NULL: noise, see calibrate.c) and notes the largest
  * magnitude of each vector and node. */
 unroll_status program_calibrate(struct program *, const struct calibration *);
@@ -19,8 +28,20 @@ unroll_status program_calibrate(struct program *, const struct calibration *);
 /* Certain bounds of nodes, from the records alone (bounds.c). */
 void program_bound(struct program *);
 
+/* Bits of operands (8 or 16) and of multipliers: C for small processors has OPERAND_BITS, hardware mostly 8, whose
+ * multipliers are of 15 bits: a DSP's. */
+enum { OPERAND_BITS = 16, MULTIPLIER_BITS = 30, MULTIPLIER_BITS_OF_8 = 15 };
+
 /* program_new, bound, calibrate and quantize. */
-unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *, struct program **);
+unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *, int operand_bits,
+                                  struct program **);
+
+/* Number i of what a token becomes (ACT_EMBED); of no token 0. */
+int16_t embedded_number(const struct program *, const struct act *, int token, uint32_t i);
+
+/* The reference of a program, which it owns from then on. */
+struct unroll_integer;
+unroll_status integer_new(struct program *, struct unroll_integer **);
 
 /* value 2^fraction rounded half up, within 16 bits. */
 int32_t quantize_number(double value, int fraction);

@@ -106,7 +106,8 @@ struct act {
 struct program {
     const struct unroll_model *model;
     bool is_integer;
-    int tokens; /* columns of a step; 0: it reads numbers alone */
+    int tokens;       /* columns of a step; 0: it reads numbers alone */
+    int operand_bits; /* of integers: that products read of the 16; 8: rounded, within +-127 */
     struct vector vector[8 * MODEL_LAYERS_MAX];
     struct matrix matrix[4 * MODEL_LAYERS_MAX];
     struct act act[16 * MODEL_LAYERS_MAX];

@@ -11,7 +11,7 @@ enum {
     MAX_WEIGHTS_SUM = 65535, /* of |q| in a row: times 2^15 they fit 32 bits */
     SUM_BITS = 30,
     MAX_SUM_FRACTION = 24,
-    MULTIPLIER_BITS = 30
+    MAX_SUM_FRACTION_OF_8 = 16 /* operands are 1.0 or less in units of 2^-7: finer sums would say no more */
 };
 
 /* The least k with largest <= 2^k. */
@@ -156,15 +156,29 @@ static void size_tables(struct program *p)
     }
 }
 
-/* What is largest stays in the format that it came in. */
+/* What is largest stays in the format that it came in, and so does what is copied as it is. */
 static void size_pools(struct program *p)
 {
-    for (int i = 0; i < p->acts; i++)
-        if (p->act[i].kind == ACT_POOL)
-            p->vector[p->act[i].to].fraction = p->vector[p->act[i].state].fraction = p->vector[p->act[i].from].fraction;
+    for (int i = 0; i < p->acts; i++) {
+        const struct act *a = &p->act[i];
+        if (a->kind == ACT_POOL)
+            p->vector[a->to].fraction = p->vector[a->state].fraction = p->vector[a->from].fraction;
+        if (a->kind == ACT_COPY && !p->vector[a->from].is_sum && a->count == p->vector[a->to].size)
+            p->vector[a->to].fraction = p->vector[a->from].fraction;
+    }
 }
 
 /* ---- products -------------------------------------------------------------------------- */
+
+/* A column is a weight alone: with multipliers of few bits finer sums would ask for one beyond them. */
+static int column_fraction(const struct program *p, int vector)
+{
+    double largest = 0;
+    for (int i = 0; i < p->acts; i++)
+        for (uint32_t k = 0; p->act[i].to == vector && p->act[i].kind == ACT_COLUMN && k < p->act[i].count; k++)
+            largest = fmax(largest, p->matrix[p->act[i].matrix].scale[p->act[i].row + k]);
+    return p->operand_bits == 8 && largest > 0 ? MULTIPLIER_BITS_OF_8 - 1 - exponent_of(largest) : MAX_SUM_FRACTION;
+}
 
 /* No sum can leave 31 bits, whatever enters: operands are within 2^15 of their format. */
 static unroll_status size_sums(struct program *p)
@@ -189,25 +203,27 @@ static unroll_status size_sums(struct program *p)
         if (!p->vector[v].is_sum)
             continue;
         int fraction = SUM_BITS - (max > 0 ? exponent_of(max) + 1 : 0);
+        fraction = fraction < column_fraction(p, v) ? fraction : column_fraction(p, v);
         if (fraction < 0)
             return fail(UNROLL_UNSUPPORTED,
                         "sums '%s' may become as large as %.3g, which integers have no room for; fix: `dtype` fp32",
                         p->vector[v].name, max);
-        p->vector[v].fraction = fraction < MAX_SUM_FRACTION ? fraction : MAX_SUM_FRACTION;
+        const int finest = p->operand_bits == 8 ? MAX_SUM_FRACTION_OF_8 : MAX_SUM_FRACTION;
+        p->vector[v].fraction = fraction < finest ? fraction : finest;
     }
     return UNROLL_OK;
 }
 
 /* Multipliers of rows [first, first + count) with factor[row] = scale[row] 2^power, their largest just
- * below 2^30. */
-static unroll_status make_multipliers(struct act *a, const double *scale, uint32_t count, int power)
+ * below 2^bits. */
+static unroll_status make_multipliers(struct act *a, const double *scale, uint32_t count, int power, int bits)
 {
     double largest = 0;
     TRY(ALLOCATE(a->multiplier, count, "for %u multipliers", count));
     for (uint32_t i = 0; i < count; i++) largest = fmax(largest, ldexp(scale[i], power));
-    a->shift = MULTIPLIER_BITS - (largest > 0 ? exponent_of(largest) : 0);
+    a->shift = bits - (largest > 0 ? exponent_of(largest) : 0);
     a->shift = a->shift < 1 ? 1 : a->shift > 62 ? 62 : a->shift;
-    if (ldexp(largest, a->shift) > 0x1p30)
+    if (ldexp(largest, a->shift) > ldexp(1, bits))
         return fail(UNROLL_UNSUPPORTED,
                     "layer %d: weights are too large beside what they multiply for integers; fix: `dtype` fp32",
                     a->layer);
@@ -219,8 +235,9 @@ static unroll_status quantize_product(const struct program *p, struct act *a)
 {
     const struct matrix *m = &p->matrix[a->matrix];
     const int fraction = p->vector[a->to].fraction;
-    const int operand = a->kind == ACT_COLUMN ? 0 : p->vector[a->from].fraction;
-    TRY(make_multipliers(a, m->scale + a->row, a->count, fraction - operand));
+    const int operand = a->kind == ACT_COLUMN ? 0 : p->vector[a->from].fraction - (OPERAND_BITS - p->operand_bits);
+    const int bits = p->operand_bits == 8 ? MULTIPLIER_BITS_OF_8 : MULTIPLIER_BITS;
+    TRY(make_multipliers(a, m->scale + a->row, a->count, fraction - operand, bits));
     if (!a->bias)
         return UNROLL_OK;
     const float *bias = parameter_values(p, a->bias) + a->bias_first;
@@ -361,7 +378,8 @@ static unroll_status quantize(struct program *p, double margin)
         if (a->kind == ACT_PRODUCT || a->kind == ACT_COLUMN)
             TRY(quantize_product(p, a));
         if (a->kind == ACT_EMBED && a->matrix >= 0)
-            TRY(make_multipliers(a, p->matrix[a->matrix].scale, p->matrix[a->matrix].rows, p->vector[a->to].fraction));
+            TRY(make_multipliers(a, p->matrix[a->matrix].scale, p->matrix[a->matrix].rows, p->vector[a->to].fraction,
+                                 MULTIPLIER_BITS));
         if (!a->pointwise)
             continue;
         fix_formats(p, a->pointwise);
@@ -375,10 +393,11 @@ static unroll_status quantize(struct program *p, double margin)
 #define MARGIN_OF_NOISE 2.0
 
 unroll_status program_new_integer(const struct unroll_model *model, const struct calibration *calibration,
-                                  struct program **program)
+                                  int operand_bits, struct program **program)
 {
     struct program *p;
     TRY(program_new(model, true, &p));
+    p->operand_bits = operand_bits;
     program_bound(p);
     unroll_status status = program_calibrate(p, calibration);
     if (status == UNROLL_OK)

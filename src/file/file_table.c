@@ -132,7 +132,8 @@ unroll_import_config unroll_import_default(void)
 
 unroll_export_config unroll_export_default(void)
 {
-    return (unroll_export_config){.size = sizeof(unroll_export_config), .steps = 64, .rows = 1};
+    return (unroll_export_config){
+        .size = sizeof(unroll_export_config), .steps = 64, .rows = 1, .lanes = 8, .operand_bits = 8};
 }
 
 /* What a caller may wish for, and does or not. */
@@ -180,6 +181,8 @@ unroll_status unroll_import(const char *path, const unroll_import_config *given,
     return format->import(path, &config, model);
 }
 
+static bool is_other(const char *given, const char *usual) { return given && strcmp(given, usual); }
+
 static unroll_status check_export(const struct file_format *format, const unroll_export_config *config)
 {
     const unroll_export_config plain = unroll_export_default();
@@ -188,7 +191,11 @@ static unroll_status check_export(const struct file_format *format, const unroll
         {TAKES_DTYPE, config->dtype && strcmp(config->dtype, "fp32"), "type of weights but fp32"},
         {TAKES_CALIBRATION, config->calibration != NULL, "calibration"},
         {TAKES_OPSET, config->opset != plain.opset, "opset"},
-        {TAKES_PROGRAM, config->steps != plain.steps || config->rows != plain.rows, "steps and rows of a program"}};
+        {TAKES_PROGRAM, config->steps != plain.steps || config->rows != plain.rows, "steps and rows of a program"},
+        {TAKES_HARDWARE,
+         config->lanes != plain.lanes || config->operand_bits != plain.operand_bits ||
+             is_other(config->target, "generic") || is_other(config->store, "rom") || is_other(config->head, "linear"),
+         "lanes, operands, target, store or head of hardware"}};
     return check_wishes(format->name, EXPORT, format->export_takes, wishes, sizeof wishes / sizeof *wishes);
 }
 

@@ -26,14 +26,15 @@ enum {
     TAKES_OPSET = 16,
     TAKES_ORDER = 32,
     TAKES_NONLINEARITY = 64,
-    TAKES_GRU_RESET = 128
+    TAKES_GRU_RESET = 128,
+    TAKES_HARDWARE = 256
 };
 
 enum { FORMAT_HEAD = 4096 };
 
 /* Asked in this order when a file is to be recognised. A new format is one more here. */
 #define FILE_FORMATS(FORMAT) \
-    FORMAT(torch) FORMAT(rtneural) FORMAT(rnnoise) FORMAT(c99) FORMAT(onnx) FORMAT(stablehlo)
+    FORMAT(torch) FORMAT(rtneural) FORMAT(rnnoise) FORMAT(c99) FORMAT(onnx) FORMAT(stablehlo) FORMAT(verilog)
 
 #define DECLARE_FORMAT(name) extern const struct file_format format_##name;
 FILE_FORMATS(DECLARE_FORMAT)

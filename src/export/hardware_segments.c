@@ -1,0 +1,303 @@
+/* Segments of hardware in their order, the rows that end their sums, groups, and the weights as the lanes read them.
+ * What reads x alone is early, what needs older states late, the head a list of its own (rtl/unroll_core.v). */
+#include "base/memory.h"
+#include "base/status.h"
+#include "export/hardware.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* What is made grows: counted first, then filled. */
+struct maker {
+    struct hardware *h;
+    bool counts;
+    size_t words;
+    int early_left; /* segments that may still be early */
+    int all_groups; /* of a step; known when they are filled */
+};
+
+static int lanes_of(const struct stage *s, const struct source *from, int group)
+{
+    const uint32_t first = (uint32_t)group * s->unit_count, left = s->units - first;
+    return from->gates * (int)(left < s->unit_count ? left : s->unit_count);
+}
+
+/* Which of its sources gives a gate its first and its last part. */
+static void parts_of(const struct stage *s, int gate, int *first, int *last)
+{
+    *first = *last = -1;
+    for (int i = 0; i < s->sources; i++)
+        for (int k = 0; k < s->source[i].gates; k++)
+            if (s->source[i].gate[k] == gate) {
+                *first = *first < 0 ? i : *first;
+                *last = i;
+            }
+}
+
+/* Lane n of a segment: gate by gate, units of the group side by side. */
+static unroll_status fill_row(struct hardware *h, const struct stage *s, int source, int group, int lane, struct row *r)
+{
+    const struct source *from = &s->source[source];
+    const int units = lanes_of(s, from, group) / from->gates, k = lane / units, gate = from->gate[k];
+    const uint32_t unit = (uint32_t)group * s->unit_count + (uint32_t)(lane % units);
+    const struct act *a = &h->program->act[from->act[k]];
+    const uint32_t at = from->row[k] - a->row + unit; /* of the act */
+    int first, last;
+    parts_of(s, gate, &first, &last);
+    *r = (struct row){.multiplier = a->multiplier[at],
+                      .bias = a->bias_q ? a->bias_q[at] : 0,
+                      .format = s->format[gate],
+                      .slot = (uint32_t)s->slot + (uint32_t)gate * s->units + unit,
+                      .adds = source != first,
+                      .is_final = source == last && !s->is_head,
+                      .is_head = source == last && s->is_head};
+    const bool ends = source == s->sources - 1 && lane + 1 == lanes_of(s, from, group);
+    r->is_last = ends && (!s->is_head || group + 1 == s->groups);
+    return shift_index(&h->row_shifts, a->shift, &r->shift);
+}
+
+/* A column of a matrix for each token and zeros for one that there is none of, or the vector's columns in order. */
+static void fill_weights(struct maker *m, const struct stage *s, const struct source *from, int group)
+{
+    const struct hardware *h = m->h;
+    const int lanes = lanes_of(s, from, group), units = lanes / from->gates;
+    const size_t words = from->vector == ABSENT_VECTOR ? (size_t)h->tokens + 1 : from->length;
+    for (int lane = 0; lane < lanes && !m->counts; lane++) {
+        const int k = lane / units;
+        const struct matrix *w = &h->program->matrix[h->program->act[from->act[k]].matrix];
+        const size_t row = from->row[k] + (size_t)group * s->unit_count + (size_t)(lane % units);
+        for (size_t i = 0; i < words && i < w->width; i++)
+            h->weights[(m->words + i) * (size_t)h->lanes + (size_t)lane] = (uint8_t)w->q[row * w->width + i];
+    }
+    m->words += words;
+}
+
+static void fill_segment(const struct maker *m, enum list list, const struct stage *s, int source, int group,
+                         struct segment *g)
+{
+    const struct hardware *h = m->h;
+    const struct source *from = &s->source[source];
+    const bool is_old = from->kind == SOURCE_OLD, is_x = from->kind == SOURCE_X;
+    const struct stage *writer = is_x ? NULL : &h->stage[h->writer[from->vector]];
+    *g = (struct segment){.list = list,
+                          .stage = (int)(s - h->stage),
+                          .source = source,
+                          .length = from->length,
+                          .rows = (uint32_t)lanes_of(s, from, group),
+                          .waits_x = is_x,
+                          .is_zero = is_old && list != LIST_HEAD,
+                          .is_token = from->vector == ABSENT_VECTOR,
+                          .is_head = list == LIST_HEAD};
+    if (from->vector != ABSENT_VECTOR) {
+        const uint32_t base = (uint32_t)h->x_base[from->vector], size = h->program->vector[from->vector].size;
+        const bool swaps = is_old || list == LIST_HEAD; /* the head's step has ended */
+        g->even = swaps ? base + size : base;
+        g->odd = swaps ? base : base + size;
+    }
+    g->units = writer ? writer->unit_count : 0;
+    g->need = is_x ? s->first_group + group - m->all_groups
+                   : writer->first_group - (is_old || list == LIST_HEAD ? m->all_groups : 0);
+}
+
+static unroll_status add_segment(struct maker *m, enum list list, struct stage *s, int source, int group)
+{
+    struct hardware *h = m->h;
+    const int rows = lanes_of(s, &s->source[source], group);
+    if (!m->counts) {
+        fill_segment(m, list, s, source, group, &h->segment[h->segments]);
+        for (int lane = 0; lane < rows; lane++) TRY(fill_row(h, s, source, group, lane, &h->row[h->rows + lane]));
+    }
+    fill_weights(m, s, &s->source[source], group);
+    h->segments++;
+    h->rows += rows;
+    if (s->is_head || source != s->sources - 1)
+        return UNROLL_OK;
+    if (group == 0 && m->counts)
+        s->first_group = h->groups;
+    if (!m->counts) {
+        const uint32_t first = (uint32_t)group * s->unit_count, left = s->units - first;
+        h->group[h->groups] = (struct group){
+            .stage = (int)(s - h->stage), .first = first, .units = left < s->unit_count ? left : s->unit_count};
+    }
+    h->groups++;
+    return UNROLL_OK;
+}
+
+static int x_segments(const struct hardware *h)
+{
+    int count = 0;
+    for (int i = 0; i < h->stages; i++)
+        for (int k = 0; k < h->stage[i].sources; k++)
+            count += h->stage[i].source[k].kind == SOURCE_X ? h->stage[i].groups : 0;
+    return count;
+}
+
+/* All groups of a source, then those of the next: what is made last is read last. */
+static unroll_status add_list(struct maker *m, enum list list)
+{
+    struct hardware *h = m->h;
+    int skipped = list == LIST_LATE ? m->early_left : 0, taken = 0;
+    h->first_segment[list] = h->segments;
+    h->first_row[list] = h->rows;
+    h->first_word[list] = (int)m->words;
+    for (int i = 0; i < h->stages; i++) {
+        struct stage *s = &h->stage[i];
+        if (s->is_head != (list == LIST_HEAD))
+            continue;
+        /* Where all x are not early, a group's segments stand side by side. */
+        const bool mixes = list == LIST_LATE && s->sources && s->source[0].kind == SOURCE_X && skipped < s->groups;
+        for (int n = 0; n < s->sources * s->groups; n++) {
+            const int k = mixes ? n % s->sources : n / s->groups, g = mixes ? n / s->sources : n % s->groups;
+            const bool is_x = s->source[k].kind == SOURCE_X;
+            if (list == LIST_EARLY ? !is_x || taken++ >= m->early_left : list == LIST_LATE && is_x && skipped-- > 0)
+                continue;
+            TRY(add_segment(m, list, s, k, g));
+        }
+    }
+    return UNROLL_OK;
+}
+
+/* How many segments of x are early: all; where nothing else is read all but one, which is called late, so that the head
+ * of the step before runs between; where they are shorter than their sums take to leave the lanes only as many as the
+ * last units of a step take, and the others run beside longer ones. */
+static int early_segments(const struct hardware *h)
+{
+    enum { CLOCKS = 80 };
+    const int all = x_segments(h);
+    int others = 0, rows = 0;
+    for (int i = 0; i < h->stages; i++)
+        for (int k = 0; k < h->stage[i].sources && !h->stage[i].is_head; k++) {
+            const struct source *s = &h->stage[i].source[k];
+            others += s->kind != SOURCE_X;
+            if (s->kind == SOURCE_X && (int)s->length < lanes_of(&h->stage[i], s, 0))
+                rows = lanes_of(&h->stage[i], s, 0);
+        }
+    if (!others)
+        return all > 1 ? all - 1 : 1;
+    const int enough = rows ? (CLOCKS + rows - 1) / rows : all;
+    return enough < all ? enough : all;
+}
+
+static unroll_status add_lists(struct maker *m)
+{
+    struct hardware *h = m->h;
+    h->segments = h->rows = h->groups = 0;
+    m->words = 0;
+    m->early_left = early_segments(h);
+    TRY(add_list(m, LIST_EARLY));
+    TRY(add_list(m, LIST_HEAD));
+    return add_list(m, LIST_LATE);
+}
+
+static void mark_ends(struct hardware *h)
+{
+    int last_x = -1;
+    for (int i = 0; i < h->segments; i++) {
+        struct segment *s = &h->segment[i];
+        s->ends_list = i + 1 == h->segments || h->segment[i + 1].list != s->list;
+        if (s->waits_x)
+            last_x = i;
+        h->macs += (uint64_t)s->length * s->rows;
+    }
+    h->segment[last_x].frees_x = true;
+    const bool late = h->first_segment[LIST_LATE] < h->segments;
+    h->segment[late ? h->segments - 1 : h->first_segment[LIST_HEAD] - 1].flips = true;
+    h->group[h->groups - 1].is_last = true;
+}
+
+/* Bits that the numbers take: of sums whatever enters. */
+static void measure(struct hardware *h)
+{
+    const int64_t operand = 1 << (h->program->operand_bits - 1);
+    int64_t sum = 1, multiplier = 1, bias = 1;
+    for (int i = 0; i < h->program->matrices; i++) {
+        const struct matrix *m = &h->program->matrix[i];
+        for (size_t r = 0; r < m->rows; r++) {
+            int64_t row = 0;
+            for (size_t k = 0; k < m->width; k++) row += abs(m->q[r * m->width + k]);
+            sum = row * operand > sum ? row * operand : sum;
+        }
+    }
+    for (int i = 0; i < h->rows; i++) {
+        const int64_t m = h->row[i].multiplier, b = llabs((long long)h->row[i].bias);
+        multiplier = m > multiplier ? m : multiplier;
+        bias = b > bias ? b : bias;
+    }
+    h->accumulator_bits = bits_of((uint64_t)sum) + 1;
+    if (h->accumulator_bits < h->program->operand_bits + 9)
+        h->accumulator_bits = h->program->operand_bits + 9;
+    h->multiplier_bits = bits_of((uint64_t)multiplier);
+    h->bias_bits = bits_of((uint64_t)bias) + 1;
+}
+
+unroll_status hardware_segments(struct hardware *h)
+{
+    struct maker m = {.h = h, .counts = true};
+    TRY(add_lists(&m));
+    if (m.words > 1u << 24)
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model's weights are %zu words of %d lanes; hardware is written for at most %d", m.words,
+                    h->lanes, 1 << 24);
+    TRY(ALLOCATE(h->segment, (size_t)h->segments, "for %d segments", h->segments));
+    TRY(ALLOCATE(h->row, (size_t)h->rows, "for %d rows", h->rows));
+    TRY(ALLOCATE(h->group, (size_t)h->groups + 1, "for %d groups", h->groups));
+    TRY(ALLOCATE(h->weights, m.words * (size_t)h->lanes, "for %zu words of weights", m.words));
+    h->weight_words = m.words;
+    m.all_groups = h->groups;
+    m.counts = false;
+    TRY(add_lists(&m));
+    mark_ends(h);
+    measure(h);
+    h->holds = 1;
+    for (int i = 0; i < h->segments; i++)
+        if (h->segment[i].length < h->segment[i].rows)
+            h->holds = 2;
+    return UNROLL_OK;
+}
+
+/* ---- the whole ------------------------------------------------------------------------- */
+
+static size_t vector_numbers(const struct program *p)
+{
+    size_t numbers = 0;
+    for (int i = 0; i < p->acts; i++)
+        for (int k = 0; p->act[i].pointwise && k < p->act[i].pointwise->inputs; k++)
+            numbers += p->act[i].pointwise->input[k].weights ? p->act[i].pointwise->units : 0;
+    return numbers;
+}
+
+static unroll_status make(struct hardware *h)
+{
+    const size_t numbers = vector_numbers(h->program);
+    TRY(ALLOCATE(h->vectors, numbers ? numbers : 1, "for the vectors of cells"));
+    TRY(hardware_stages(h));
+    TRY(hardware_words(h));
+    return hardware_segments(h);
+}
+
+unroll_status hardware_new(struct program *program, int lanes, bool is_class, struct hardware **hardware)
+{
+    struct hardware *h;
+    TRY(ALLOCATE(h, 1, "for tables of hardware"));
+    h->program = program;
+    h->lanes = lanes;
+    h->is_class = is_class;
+    unroll_status status = make(h);
+    if (status != UNROLL_OK) {
+        hardware_free(h);
+        return status;
+    }
+    *hardware = h;
+    return UNROLL_OK;
+}
+
+void hardware_free(struct hardware *h)
+{
+    if (h) {
+        release(h->segment);
+        release(h->row);
+        release(h->group);
+        release(h->weights);
+        release(h->vectors);
+    }
+    release(h);
+}

@@ -1,0 +1,672 @@
+// A recurrent network as a stream: steps of X numbers (or a token) in, Y sums (or a class) out. This file knows no cell.
+// Tables say what is computed: segments (the order of products), rows (what ends a sum), groups and words (the pointwise
+// part of each layer). It makes the bits of unroll_integer_step_raw. Sections: segments, lanes, rows, pointwise, ends.
+//
+// A step's segments stand in three lists: early (they read x alone), late (they need the states of the step before) and
+// head (they make y). While the last units of a step are still in the pointwise part, the early list of the next step
+// runs if its x is there, then the head; without an x the head runs at once.
+`default_nettype none
+
+// P sums at a time: the same operand times P weights. A word of each stage is one clock.
+module unroll_lanes #(parameter P = 4, OB = 8, AB = 24, HOLDS = 1) (
+  input wire clk, input wire rst, input wire signed [OB-1:0] operand, input wire [8*P-1:0] weights,
+  input wire add, input wire first, input wire last, // of the product that is made of the operand of the clock before
+  input wire [15:0] count, input wire [2:0] jump,    // with `last`: rows of the segment, where they begin
+  output wire valid, output wire [2:0] valid_jump, output wire signed [AB-1:0] sum);
+  reg [AB*P-1:0] acc, hold, next;
+  reg [15:0] left, next_left, stays;
+  reg [2:0] left_jump, next_jump;
+  reg full, last_;
+  reg [15:0] count_;
+  reg [2:0] jump_;
+  genvar i;
+  generate for (i = 0; i < P; i = i + 1) begin : lane
+    reg signed [OB+7:0] product;
+    wire signed [7:0] w = weights[8*i +: 8];
+    always @(posedge clk) begin
+      product <= operand * w;
+      if (add) acc[AB*i +: AB] <= (first ? {AB{1'b0}} : acc[AB*i +: AB]) + {{(AB-OB-8){product[OB+7]}}, product};
+    end
+  end endgenerate
+  // Sums leave one a clock from `hold`; with HOLDS = 2 another segment's may wait in `next`. At least 8 clocks are between
+  // two segments: what the rows write can then be read.
+  wire ends = stays <= 1;
+  assign valid = left != 0;
+  assign valid_jump = left_jump;
+  assign sum = hold[AB-1:0];
+  always @(posedge clk) begin
+    last_ <= last;
+    count_ <= count;
+    jump_ <= jump;
+    hold <= {{AB{1'b0}}, hold[AB*P-1:AB*(P>1)]};
+    left <= left == 0 ? 16'd0 : left - 1'b1;
+    stays <= ends ? 16'd0 : stays - 1'b1;
+    left_jump <= 0;
+    if (HOLDS == 2 && ends && full) begin
+      hold <= next;
+      left <= next_left;
+      stays <= next_left < 8 ? 16'd8 : next_left;
+      left_jump <= next_jump;
+      full <= last_;
+    end else if (last_ && (HOLDS == 1 || ends)) begin
+      hold <= acc;
+      left <= count_;
+      stays <= count_ < 8 ? 16'd8 : count_;
+      left_jump <= jump_;
+    end else if (HOLDS == 2 && last_) full <= 1;
+    if (HOLDS == 2 && last_) begin
+      next <= acc;
+      next_left <= count_;
+      next_jump <= jump_;
+    end
+    if (rst) begin
+      left <= 0;
+      stays <= 0;
+      full <= 0;
+      last_ <= 0;
+    end
+  end
+endmodule
+
+module unroll_core #(
+  parameter P = 4, HOLDS = 1,            // lanes; segments whose sums may wait
+  parameter X = 1, Y = 1, CLASS = 0,     // words of a step, rows of the head; 1: the index of the largest
+  parameter TOKENS = 0, EMBEDS = 0,      // x is a token: of so many; its row is looked up, of X numbers
+  parameter OB = 8, AB = 24, MB = 15, BB = 32,        // bits: operand, accumulator, multiplier, bias
+  parameter XA = 4, KA = 4, UA = 4, NB = 8, PA = 2,   // bits of a segment: address, length, units, need, rows
+  parameter SEGS = 4, SA = 3, HEAD = 1, LATE = 2, LATES = 1, // segments; where lists begin; is there a late one
+  parameter WD = 16, WA = 4, WHEAD = 0, WLATE = 0,    // words of weights; where lists begin
+  parameter RD = 16, RA = 4, RHEAD = 0, RLATE = 0,    // rows; where lists begin
+  parameter SB = 1, FB = 1, SLOTS_A = 4,      // bits of a row: shift, format; of a slot
+  parameter [255:0] ROW_SHIFTS = 0, FORMATS = 0,      // 8 bits each, signed: shifts right
+  parameter GROUPS = 2, GA = 1,                       // of a step
+  parameter UPD = 8, UPA = 4, RB = 3, TB = 2, VB = 1, IB = 1, STA = 4, UO = 4, // words, rounds, temporaries, vectors
+  parameter PB = 1, CB = 1, OUB = 1, USES_LIMITS = 0, LEFT = 0, FIELD_LEFT = 0, // most bits that results go left
+  parameter [255:0] P_SHIFTS = 0, C_SHIFTS = 0, OUT_SHIFTS = 0,
+  parameter QA = 2, BANK = 1,                          // queue of y; where the second bank of x begins
+  parameter F_WEIGHTS = "", F_SEGMENTS = "", F_ROWS = "", F_GROUPS = "", F_WORDS = "", F_VECTORS = "", F_TABLE = "",
+  parameter F_EMBEDDING = "") (
+  input wire clk, input wire rst,
+  input wire x_valid, output wire x_ready, input wire [15:0] x_data, input wire x_first, // of a sequence: zero states
+  output wire y_valid, input wire y_ready, output wire [31:0] y_data, output wire y_last,
+  input wire load, input wire w_valid, input wire [15:0] w_data, // weights anew; resets while `load` is high
+  output wire busy);                                             // a clock in which the lanes multiply
+
+  reg reset;
+  always @(posedge clk) reset <= rst | load;
+
+  // v 2^-shift, not yet rounded: one more bit below.
+  function signed [63:0] half_shifted(input signed [63:0] v, input signed [7:0] shift);
+    half_shifted = shift > 0 ? v >>> (shift - 1) : v <<< (1 - shift);
+  endfunction
+  function signed [15:0] saturated(input signed [63:0] v);
+    saturated = v > 32767 ? 16'sd32767 : v < -32768 ? -16'sd32768 : v[15:0];
+  endfunction
+  // Operands have OB bits of 16.
+  function [OB-1:0] narrowed(input signed [15:0] v);
+    reg signed [16:0] wide, r;
+    begin
+      wide = v;
+      r = OB == 16 ? wide : ((wide >>> (15 - OB)) + 17'sd1) >>> 1;
+      narrowed = OB < 16 && !r[16] && r[OB-1] ? {1'b0, {(OB-1){1'b1}}} : r[OB-1:0];
+    end
+  endfunction
+
+  // ==== segments ========================================================================================================
+  localparam [1:0] IN_EARLY = 0, IN_HEAD = 1, IN_LATE = 2;
+  localparam S_ODD = XA, S_LENGTH = 2*XA, S_UNITS = S_LENGTH + KA, S_NEED = S_UNITS + UA, S_ROWS = S_NEED + NB,
+             S_FLAGS = S_ROWS + PA, SW = S_FLAGS + 7;
+  reg [SA-1:0] at;
+  reg [1:0] at_list;
+  reg at_start, at_known;                         // the first of its list; the table has answered
+  reg early_ran;                                  // before the head
+  wire [SW-1:0] s;
+  reg live, c_start;                              // a segment is under way: c_..
+  reg [1:0] c_list;
+  reg [KA-1:0] c_length;
+  reg [UA-1:0] c_units;
+  reg [PA-1:0] c_rows;
+  reg c_waits, c_zero, c_token, c_head, c_ends, c_flips, c_frees;
+  reg [XA-1:0] xk;                                // where the element lies
+  reg [KA-1:0] k;
+  reg [UA-1:0] unit;
+  reg signed [NB-1:0] target, lead;               // groups that must be done, groups that are, since the step began
+  reg [WA-1:0] wk;
+  reg [15:0] drain, last_rows;                    // clocks until all sums have left the lanes
+  reg parity, writing;                            // bank that a step reads x from, and that x is written to
+  reg [1:0] x_full, x_starts;
+  reg [1:0] starts;                               // by parity: states of the step are zeros
+  reg [15:0] token [0:1];
+  reg [QA:0] y_free;
+  wire group_done;
+
+  wire at_end = k == c_length;
+  wire [15:0] rows = c_rows < 7 ? 16'd8 : c_rows + 16'd1;
+  wire room = drain <= (HOLDS == 2 ? last_rows + 16'd1 : 16'd1);
+  wire y_room = CLASS ? y_free != 0 : y_free > c_rows;
+  wire go = live && lead > target && (!c_waits || x_full[parity]) && (!c_head || y_room) && (!at_end || room);
+  wire ends = go && at_end, flips = ends && c_flips;
+  wire take = at_known && (!live || ends);
+  wire s_ends = s[S_FLAGS+4];
+  wire [1:0] next_list = !s_ends ? at_list
+    : at_list == IN_LATE ? (x_full[!parity] ? IN_EARLY : IN_HEAD)
+    : at_list == IN_EARLY ? (LATES ? (early_ran ? IN_HEAD : IN_LATE) : IN_HEAD)
+    : (LATES && early_ran) ? IN_LATE : IN_EARLY;
+  wire [SA-1:0] next = !take ? at : !s_ends ? at + 1'b1 : next_list == IN_EARLY ? {SA{1'b0}}
+    : next_list == IN_HEAD ? HEAD[SA-1:0] : LATE[SA-1:0];
+  unroll_rom #(.W(SW), .D(SEGS), .A(SA), .FILE(F_SEGMENTS)) segments(.clk(clk), .a(next), .q(s));
+  wire parity_next = parity ^ flips;
+  wire starting = take && at_start;
+  assign busy = go;
+  always @(posedge clk) begin
+    at <= next;
+    at_known <= 1;
+    if (take) begin
+      at_list <= next_list;
+      at_start <= s_ends;
+      if (s_ends && at_list == IN_LATE) early_ran <= x_full[!parity];
+      c_start <= at_start;
+      c_list <= at_list;
+      c_length <= s[S_LENGTH +: KA];
+      c_units <= s[S_UNITS +: UA];
+      c_rows <= s[S_ROWS +: PA];
+      {c_frees, c_flips, c_ends, c_head, c_token, c_zero, c_waits} <=
+        {s[S_FLAGS+6], s[S_FLAGS+5], s[S_FLAGS+4], s[S_FLAGS+3], s[S_FLAGS+2], s[S_FLAGS+1], s[S_FLAGS]};
+      target <= s[S_NEED +: NB];
+      xk <= parity_next ? s[S_ODD +: XA] : s[0 +: XA];
+      live <= 1;
+      k <= 0;
+      unit <= 0;
+    end else if (ends) live <= 0;
+    if (go && !at_end) begin
+      k <= k + 1'b1;
+      xk <= xk + 1'b1;
+      unit <= unit == c_units ? {UA{1'b0}} : unit + 1'b1;
+      if (unit == c_units) target <= target + 1'b1;
+    end
+    if (starting) wk <= at_list == IN_EARLY ? {WA{1'b0}} : at_list == IN_HEAD ? WHEAD[WA-1:0] : WLATE[WA-1:0];
+    else if (go) wk <= wk + (c_token ? TOKENS + 1 : 1);
+    if (go && c_waits) starts[parity] <= x_starts[parity];
+    parity <= parity_next;
+    lead <= lead + $signed({1'b0, group_done}) - (flips ? $signed(GROUPS[NB-1:0]) : $signed({NB{1'b0}}));
+    drain <= (ends ? rows : 16'd0) + (drain == 0 ? 16'd0 : drain - 1'b1);
+    if (ends) last_rows <= rows;
+    if (reset) begin
+      at <= 0;
+      at_list <= IN_EARLY;
+      at_start <= 1;
+      at_known <= 0;
+      early_ran <= 0;
+      live <= 0;
+      parity <= 0;
+      lead <= 0;
+      drain <= 0;
+      last_rows <= 0;
+    end
+  end
+
+  // ==== lanes ===========================================================================================================
+  wire [OB-1:0] element;
+  wire [8*P-1:0] word;
+  reg x_we;
+  reg [XA-1:0] x_wa;
+  reg [OB-1:0] x_wd;
+  unroll_ram #(.W(OB), .A(XA)) operands(.clk(clk), .ra(xk), .q(element), .we(x_we), .wa(x_wa), .d(x_wd));
+  wire [WA-1:0] weight_at = TOKENS != 0 && !EMBEDS && c_token ? wk + token[parity] : wk;
+  unroll_weights #(.W(8*P), .D(WD), .A(WA), .FILE(F_WEIGHTS)) weights(.clk(clk), .a(weight_at), .q(word),
+    .load(load), .w_valid(w_valid), .w_data(w_data));
+  reg v1, f1, l1, z1, t1, v2, f2, l2, v3, f3, l3;
+  reg [2:0] j1, j2, j3;
+  reg [PA-1:0] n1, n2, n3;
+  reg [OB-1:0] operand;
+  reg [8*P-1:0] w2;
+  wire sum_valid;
+  wire [2:0] sum_jump;
+  wire signed [AB-1:0] sum;
+  always @(posedge clk) begin
+    v1 <= go;
+    f1 <= k == 0;
+    l1 <= ends;
+    z1 <= c_zero && starts[parity];
+    t1 <= c_token;
+    n1 <= c_rows;
+    j1 <= {c_start, c_list};
+    operand <= z1 ? {OB{1'b0}} : t1 ? {{(OB-1){1'b0}}, 1'b1} : element;
+    w2 <= word;
+    {v2, f2, l2, n2, j2} <= {v1, f1, l1, n1, j1};
+    {v3, f3, l3, n3, j3} <= {v2, f2, l2, n2, j2};
+    if (reset) {v1, l1, v2, l2, v3, l3} <= 0;
+  end
+  unroll_lanes #(.P(P), .OB(OB), .AB(AB), .HOLDS(HOLDS)) lanes(.clk(clk), .rst(reset), .operand(operand), .weights(w2),
+    .add(v3), .first(f3), .last(l3), .count({{(16-PA){1'b0}}, n3} + 16'd1), .jump(j3),
+    .valid(sum_valid), .valid_jump(sum_jump), .sum(sum));
+
+  // ==== rows: (sum multiplier + half) >> shift, + bias, + what another segment gave =====================================
+  // flags of a row: adds, is final, is of the head, is the last of its group
+  localparam R_BIAS = MB, R_SHIFT = R_BIAS + BB, R_FORMAT = R_SHIFT + SB, R_SLOT = R_FORMAT + FB,
+             R_FLAGS = R_SLOT + SLOTS_A, RW = R_FLAGS + 4, MW = AB + MB;
+  reg [RA-1:0] row_;
+  wire [RA-1:0] row = sum_jump[2] ? (sum_jump[1:0] == IN_EARLY ? {RA{1'b0}} : sum_jump[1:0] == IN_HEAD ? RHEAD[RA-1:0]
+    : RLATE[RA-1:0]) : row_;
+  wire [RW-1:0] r;
+  unroll_rom #(.W(RW), .D(RD), .A(RA), .FILE(F_ROWS)) row_table(.clk(clk), .a(row), .q(r));
+  reg rv1, rv2, rv3, rv4, rv5, rv6, rv7, rv8;
+  reg signed [AB-1:0] sum1;
+  reg [RW-MB-1:0] r2, r3, r4, r5;                        // what is left of the row's word
+  reg [RW-MB-BB-1:0] r6;
+  wire signed [MW-1:0] scaled;
+  wire [31:0] partial;
+  reg [31:0] partial4;
+  unroll_multiply #(.A(AB), .B(MB)) multiply(.clk(clk), .a(sum1), .b(r[MB-1:0]), .p(scaled));
+  reg signed [32:0] v5;
+  reg signed [31:0] add5, v6;
+  reg signed [32+FIELD_LEFT:0] shifted7;
+  reg signed [15:0] field;
+  reg [SLOTS_A-1:0] slot7, slot8;
+  reg last7;
+  wire [SB-1:0] shift4 = r4[R_SHIFT-MB +: SB];
+  wire adds4 = r4[R_FLAGS-MB];
+  wire [FB-1:0] format6 = r6[R_FORMAT-MB-BB +: FB];
+  wire final6 = r6[R_FLAGS-MB-BB+1], head6 = r6[R_FLAGS-MB-BB+2], last6 = r6[R_FLAGS-MB-BB+3];
+  wire [SLOTS_A-1:0] slot6 = r6[R_SLOT-MB-BB +: SLOTS_A];
+  unroll_ram #(.W(32), .A(SLOTS_A)) partials(.clk(clk), .ra(r2[R_SLOT-MB +: SLOTS_A]), .q(partial),
+    .we(rv6 && !final6 && !head6), .wa(slot6), .d(v6));
+  wire signed [31:0] bias4;
+  generate if (BB == 32) begin : wide assign bias4 = r4[BB-1:0]; end
+  else begin : narrow assign bias4 = {{(32-BB){r4[BB-1]}}, r4[BB-1:0]}; end endgenerate
+  integer si;
+  reg signed [63:0] shifted4, shifted6;
+  always @* begin
+    shifted4 = 0;
+    for (si = 0; si < (1 << SB); si = si + 1)
+      if (shift4 == si) shifted4 = half_shifted({{(64-MW){scaled[MW-1]}}, scaled}, ROW_SHIFTS[8*si +: 8]);
+    shifted6 = 0;
+    for (si = 0; si < (1 << FB); si = si + 1)
+      if (format6 == si) shifted6 = half_shifted({{32{v6[31]}}, v6}, FORMATS[8*si +: 8]);
+  end
+  reg group_made;
+  always @(posedge clk) begin
+    if (sum_valid) row_ <= row + 1'b1;
+    rv1 <= sum_valid;
+    sum1 <= sum;
+    rv2 <= rv1;
+    r2 <= r[RW-1:MB];
+    rv3 <= rv2;
+    r3 <= r2;
+    rv4 <= rv3;
+    r4 <= r3;
+    partial4 <= partial;
+    rv5 <= rv4;
+    r5 <= r4;
+    v5 <= shifted4[32:0];
+    add5 <= bias4 + (adds4 ? $signed(partial4) : 32'sd0);
+    rv6 <= rv5;
+    r6 <= r5[RW-MB-1:BB];
+    v6 <= $signed(v5[32:1]) + add5 + $signed({1'b0, v5[0]});
+    rv7 <= rv6 && final6;
+    shifted7 <= shifted6;
+    slot7 <= slot6;
+    last7 <= last6;
+    rv8 <= rv7;
+    field <= saturated((shifted7 >>> 1) + $signed({1'b0, shifted7[0]}));
+    slot8 <= slot7;
+    group_made <= rv7 && last7;
+    if (reset) {rv1, rv2, rv3, rv4, rv5, rv6, rv7, rv8, group_made} <= 0;
+  end
+
+  // ==== pointwise =======================================================================================================
+  // A word of the program is for one unit: r = narrow(align(a b) +- align(c)), or a function of c. A unit begins each
+  // round of `interval` words; a word of stage s is for the unit that began s rounds ago.
+  localparam W_A = 0, W_AI = 2, W_B = W_AI + IB, W_BI = W_B + 2, W_C = W_BI + IB, W_CI = W_C + 2, W_IMM = W_CI + IB,
+             W_FLAGS = W_IMM + 16, W_STAGE = W_FLAGS + 10, W_TO = W_STAGE + 4, W_P = W_TO + TB, W_CS = W_P + PB,
+             W_O = W_CS + CB, W_LEFT = W_O + OUB, W_READ = W_LEFT + 3, W_WRITE = W_READ + STA, W_EVEN = W_WRITE + STA,
+             W_ODD = W_EVEN + XA, WW = W_ODD + XA;
+  localparam GW = 2*UPA + 2*UO + 1;
+  reg [UPA-1:0] j, interval, base;
+  reg [RB-1:0] round, round1;
+  reg [(1<<RB)-1:0] alive, alive1;
+  reg [UO-1:0] begun;
+  reg [GA-1:0] group;
+  reg [1:0] group_known;
+  reg [NB:0] waiting;
+  reg pparity, chosen;                            // a program was chosen since the reset
+  wire [GW-1:0] g;
+  unroll_rom #(.W(GW), .D(GROUPS), .A(GA), .FILE(F_GROUPS)) groups(.clk(clk), .a(group), .q(g));
+  wire [UPA-1:0] g_base = g[0 +: UPA], g_interval = g[UPA +: UPA];
+  wire [UO-1:0] g_units = g[2*UPA +: UO], g_first = g[2*UPA+UO +: UO];
+  wire g_last = g[2*UPA+2*UO];
+  wire round_ends = j == interval;
+  wire same = group_known[1] && chosen && g_base == base;
+  wire begins = round_ends && waiting != 0 && same;
+  wire last_unit = begins && begun == g_units;
+  // of a unit: first of a sequence, parity, last of the group, place in the vector
+  localparam UW = UO + 3;
+  reg u_we;
+  reg [UW-1:0] u_d;
+  wire [UW-1:0] u;
+  wire [WW-1:0] w;
+  reg [WW-1:0] w1, w3;
+  reg vw2, vw3;
+  unroll_rom #(.W(WW), .D(UPD), .A(UPA), .FILE(F_WORDS)) words(.clk(clk), .a(base + j), .q(w));
+  wire [RB-1:0] of_unit = round1 - w[W_STAGE +: RB];
+  unroll_ram #(.W(UW), .A(RB)) units(.clk(clk), .ra(of_unit), .q(u), .we(u_we), .wa(round), .d(u_d));
+  always @(posedge clk) begin
+    j <= round_ends ? {UPA{1'b0}} : j + 1'b1;
+    u_we <= 0;
+    if (round_ends) begin
+      round <= round + 1'b1;
+      alive <= {alive[(1<<RB)-2:0], begins};
+      u_we <= begins;
+      u_d <= {g_first + begun, last_unit, pparity, starts[pparity]};
+      if (begins) begun <= last_unit ? {UO{1'b0}} : begun + 1'b1;
+    end
+    group_known <= {group_known[0], 1'b1};
+    if (last_unit) begin
+      group <= g_last ? {GA{1'b0}} : group + 1'b1;
+      group_known <= 0;
+      if (g_last) pparity <= !pparity;
+    end
+    waiting <= waiting + group_made - last_unit;
+    if (round_ends && !begins && alive == 0 && waiting != 0 && group_known[1]) begin // another layer's program
+      base <= g_base;
+      interval <= g_interval;
+      chosen <= 1;
+    end
+    round1 <= round;
+    alive1 <= alive;
+    if (reset) begin
+      j <= 0;
+      interval <= 0;
+      base <= 0;
+      chosen <= 0;
+      round <= 0;
+      alive <= 0;
+      alive1 <= 0;
+      begun <= 0;
+      group <= 0;
+      group_known <= 0;
+      waiting <= 0;
+      pparity <= 0;
+      u_we <= 0;
+    end
+  end
+  // clock 1: the word is there; 2: its unit; 3: addresses; 4: numbers; 5: operands
+  reg [UW-1:0] u3;
+  reg [RB-1:0] rot2;
+  wire [UO-1:0] place = u[3 +: UO];
+  reg [SLOTS_A-1:0] b_slot, c_slot;
+  reg [RB+TB-1:0] a_temp, b_temp, c_temp, to3;
+  reg [STA-1:0] st_read, st_write3;
+  reg [XA-1:0] x_write3;
+  reg [VB-1:0] v_read;
+  wire signed [15:0] a_t, b_t, c_t, b_s, c_s, st_q, vec;
+  localparam GOES = RB + TB + STA + XA + 4;       // where a result goes: group ends, x, state, temporary
+  reg [GOES-1:0] goes4, goes5, goes6, goes7, goes8, goes9, goes10, goes11, goes12, goes13;
+  reg [WW-1:0] w4, w5;
+  reg zero4;
+  reg [15:0] result;
+  wire t_we = goes13[0], st_we = goes13[1], h_we = goes13[2];
+  wire [STA-1:0] st_wa = goes13[4 +: STA];
+  wire [XA-1:0] h_wa = goes13[4+STA +: XA];
+  wire [RB+TB-1:0] t_wa = goes13[4+STA+XA +: RB+TB];
+  unroll_ram #(.W(16), .A(SLOTS_A)) fields_b(.clk(clk), .ra(b_slot), .q(b_s), .we(rv8), .wa(slot8), .d(field));
+  unroll_ram #(.W(16), .A(SLOTS_A)) fields_c(.clk(clk), .ra(c_slot), .q(c_s), .we(rv8), .wa(slot8), .d(field));
+  unroll_ram #(.W(16), .A(RB+TB)) temps_a(.clk(clk), .ra(a_temp), .q(a_t), .we(t_we), .wa(t_wa), .d(result));
+  unroll_ram #(.W(16), .A(RB+TB)) temps_b(.clk(clk), .ra(b_temp), .q(b_t), .we(t_we), .wa(t_wa), .d(result));
+  unroll_ram #(.W(16), .A(RB+TB)) temps_c(.clk(clk), .ra(c_temp), .q(c_t), .we(t_we), .wa(t_wa), .d(result));
+  unroll_ram #(.W(16), .A(STA)) states(.clk(clk), .ra(st_read), .q(st_q), .we(st_we), .wa(st_wa), .d(result));
+  generate if (F_VECTORS != "") begin : has_vectors
+    unroll_rom #(.W(16), .D(1<<VB), .A(VB), .FILE(F_VECTORS)) vectors(.clk(clk), .a(v_read), .q(vec));
+  end else begin : no_vectors assign vec = 0; end endgenerate
+
+  localparam SIGMOID = 1, TANH = 2;
+  // flags: kind 2, minus 1, limit 2 (1 least, 2 most of it and the number), to temporary, state, x, last of a unit, zero c
+  wire [15:0] imm4 = w4[W_IMM +: 16];
+  wire [1:0] a_from = w4[W_A +: 2], b_from = w4[W_B +: 2], c_from = w4[W_C +: 2];
+  wire signed [15:0] state4 = zero4 ? 16'sd0 : st_q;
+  wire signed [15:0] a4 = a_from == 0 ? a_t : a_from == 1 ? imm4 : a_from == 2 ? vec : 16'sd1;
+  wire signed [15:0] b4 = b_from == 0 ? b_s : b_from == 1 ? b_t : b_from == 2 ? state4 : 16'sd1;
+  wire signed [15:0] c4 = w4[W_FLAGS+9] ? 16'sd0 : c_from == 0 ? c_s : c_from == 1 ? c_t : c_from == 2 ? state4 : imm4;
+  reg signed [15:0] a5, b5, c5, c6;
+  reg signed [31:0] p6;
+  reg signed [32:0] pt7, ct7;
+  reg signed [63:0] pt6, ct6, st9;
+  reg signed [32+LEFT:0] st10;
+  reg signed [31:0] p8, c8, s9;
+  reg [2+1+2+OUB+3-1:0] m6, m7, m8, m9;           // left, out shift, limit, minus, kind
+  reg [2+2-1:0] m10, m11, m12;
+  reg signed [15:0] c7, c8k, c9, c10, c11;
+  reg [14:0] magnitude9;
+  reg sign9, sign10, sign11, sign12;
+  reg [20:0] argument10;
+  reg [11:0] part11;
+  wire [26:0] table11;
+  reg signed [15:0] r11, r12;
+  reg [16:0] low12;
+  reg [22:0] product12;
+  unroll_rom #(.W(27), .D(512), .A(9), .FILE(F_TABLE)) table_(.clk(clk), .a(argument10[20:12]), .q(table11));
+  wire [16:0] half12 = low12 + ((product12 + 23'd2048) >> 12);
+  wire [16:0] quarter12 = (half12 + 17'd2) >> 2, tanh12 = (half12 + 17'd1) >> 1;
+  wire [15:0] bounded12 = tanh12 > 17'd32767 ? 16'd32767 : tanh12[15:0];
+  wire [15:0] sigmoid12 = sign12 ? 16'd16384 - quarter12[15:0] : quarter12 == 17'd16384 ? 16'd32767 : 16'd16384 + quarter12[15:0];
+  wire signed [15:0] fn8 = saturated({{32{c8[31]}}, c8});
+  wire signed [15:0] limited11 = m11[2] ? (r11 < c11 ? r11 : c11) : m11[3] ? (r11 > c11 ? r11 : c11) : r11;
+  reg [PB-1:0] ps6;
+  reg [CB-1:0] cs6;
+  integer pi;
+  always @* begin
+    pt6 = 0;
+    for (pi = 0; pi < (1 << PB); pi = pi + 1)
+      if (ps6 == pi) pt6 = half_shifted({{32{p6[31]}}, p6}, P_SHIFTS[8*pi +: 8]);
+    ct6 = 0;
+    for (pi = 0; pi < (1 << CB); pi = pi + 1)
+      if (cs6 == pi) ct6 = half_shifted({{48{c6[15]}}, c6}, C_SHIFTS[8*pi +: 8]);
+    st9 = 0;
+    for (pi = 0; pi < (1 << OUB); pi = pi + 1)
+      if (m9[5 +: OUB] == pi) st9 = half_shifted({{32{s9[31]}}, s9}, OUT_SHIFTS[8*pi +: 8]);
+  end
+  always @(posedge clk) begin
+    // 1, 2
+    vw2 <= (w[W_FLAGS+5] | w[W_FLAGS+6] | w[W_FLAGS+7]) && alive1[w[W_STAGE +: RB]];
+    w1 <= w;
+    rot2 <= of_unit;
+    // 3
+    w3 <= w1;
+    vw3 <= vw2;
+    zero4 <= u3[0];
+    u3 <= u;
+    b_slot <= w1[W_BI +: IB] + place;
+    c_slot <= w1[W_CI +: IB] + place;
+    a_temp <= {w1[W_AI +: TB], rot2};
+    b_temp <= {w1[W_BI +: TB], rot2};
+    c_temp <= {w1[W_CI +: TB], rot2};
+    v_read <= w1[W_AI +: IB] + place;
+    st_read <= w1[W_READ +: STA] + place;
+    st_write3 <= w1[W_WRITE +: STA] + place;
+    x_write3 <= (u[1] ? w1[W_ODD +: XA] : w1[W_EVEN +: XA]) + place;
+    to3 <= {w1[W_TO +: TB], rot2};
+    // 4
+    w4 <= w3;
+    goes4 <= {to3, x_write3, st_write3, vw3 && w3[W_FLAGS+8] && u3[2], vw3 && w3[W_FLAGS+7], vw3 && w3[W_FLAGS+6],
+      vw3 && w3[W_FLAGS+5]};
+    // 5
+    w5 <= w4;
+    a5 <= a4;
+    b5 <= b4;
+    c5 <= c4;
+    goes5 <= goes4;
+    // 6: the product
+    p6 <= a5 * b5;
+    c6 <= c5;
+    ps6 <= w5[W_P +: PB];
+    cs6 <= w5[W_CS +: CB];
+    m6 <= {w5[W_LEFT +: 3], w5[W_O +: OUB], w5[W_FLAGS+3 +: 2], w5[W_FLAGS+2], w5[W_FLAGS +: 2]};
+    goes6 <= goes5;
+    // 7, 8: both in one format
+    pt7 <= pt6;
+    ct7 <= ct6;
+    c7 <= c6;
+    m7 <= m6;
+    goes7 <= goes6;
+    p8 <= (pt7 >>> 1) + $signed({1'b0, pt7[0]});
+    c8 <= (ct7 >>> 1) + $signed({1'b0, ct7[0]});
+    c8k <= c7;
+    m8 <= m7;
+    goes8 <= goes7;
+    // 9: their sum; of a function's argument the magnitude
+    s9 <= m8[4:3] != 0 ? p8 : m8[2] ? p8 - c8 : p8 + c8; // of a limit c is the limit
+    sign9 <= fn8[15];
+    magnitude9 <= !fn8[15] ? fn8[14:0] : fn8[14:0] == 0 ? 15'd32767 : -fn8[14:0];
+    c9 <= c8k;
+    m9 <= m8;
+    goes9 <= goes8;
+    // 10
+    st10 <= st9;
+    sign10 <= sign9;
+    argument10 <= {6'd0, magnitude9} << m9[5+OUB +: 3];
+    c10 <= c9;
+    m10 <= {m9[4:3], m9[1:0]};
+    goes10 <= goes9;
+    // 11: the number, the table
+    r11 <= saturated((st10 >>> 1) + $signed({1'b0, st10[0]}));
+    part11 <= argument10[11:0];
+    sign11 <= sign10;
+    c11 <= c10;
+    m11 <= m10;
+    goes11 <= goes10;
+    // 12: a line between two points of it
+    low12 <= {1'b0, table11[15:0]};
+    product12 <= table11[26:16] * part11;
+    sign12 <= sign11;
+    r12 <= USES_LIMITS ? limited11 : r11;
+    m12 <= m11;
+    goes12 <= goes11;
+    // 13
+    result <= m12[1:0] == TANH ? (sign12 ? -bounded12 : bounded12) : m12[1:0] == SIGMOID ? sigmoid12 : r12;
+    goes13 <= goes12;
+    if (reset) begin
+      vw2 <= 0;
+      vw3 <= 0;
+      goes4[3:0] <= 0;
+      goes5[3:0] <= 0;
+      goes6[3:0] <= 0;
+      goes7[3:0] <= 0;
+      goes8[3:0] <= 0;
+      goes9[3:0] <= 0;
+      goes10[3:0] <= 0;
+      goes11[3:0] <= 0;
+      goes12[3:0] <= 0;
+      goes13[3:0] <= 0;
+    end
+  end
+
+  // ==== ends: x in, y out ===============================================================================================
+  // x goes to one of two banks while the lanes read the other. Results of units have the port first.
+  reg done;
+  assign group_done = done;
+  reg [XA-1:0] xw;
+  reg fresh, x_last;
+  reg x_last_bank;
+  wire xi_valid, xi_first, xi_ready;
+  wire [15:0] xi_data;
+  assign xi_ready = !x_full[writing] && !(x_last && x_last_bank == writing) && !h_we;
+  wire xin = xi_valid && xi_ready;
+  wire x_complete = xin && (xw == X - 1 || (TOKENS != 0 && !EMBEDS));
+  generate if (EMBEDS) begin : embeds
+    // A token becomes the X numbers of its row; one that there is none of, zeros.
+    reg running, token_first, found;
+    reg [31:0] at_row;
+    reg [15:0] left;
+    wire [15:0] number;
+    unroll_rom #(.W(16), .D((TOKENS + 1) * X), .A(32), .FILE(F_EMBEDDING)) embedding(.clk(clk),
+      .a(xin ? at_row + 1 : at_row), .q(number));
+    assign x_ready = !running;
+    assign xi_valid = running && found;
+    assign xi_first = token_first;
+    assign xi_data = number;
+    always @(posedge clk) begin
+      found <= running;
+      if (x_valid && x_ready) begin
+        running <= 1;
+        token_first <= x_first;
+        at_row <= (x_data >= TOKENS ? TOKENS : x_data) * X;
+        found <= 0;
+        left <= X - 1;
+      end
+      if (xin) begin
+        at_row <= at_row + 1;
+        left <= left - 1'b1;
+        if (left == 0) begin
+          running <= 0;
+          found <= 0;
+        end
+      end
+      if (reset) begin
+        running <= 0;
+        found <= 0;
+      end
+    end
+  end else begin : direct
+    assign x_ready = xi_ready;
+    assign xi_valid = x_valid;
+    assign xi_first = x_first;
+    assign xi_data = x_data;
+  end endgenerate
+  always @(posedge clk) begin
+    done <= goes13[3];
+    x_we <= h_we | (xin && !(TOKENS != 0 && !EMBEDS));
+    x_wa <= h_we ? h_wa : (writing ? BANK[XA-1:0] : {XA{1'b0}}) + xw;
+    x_wd <= narrowed(h_we ? result : xi_data);
+    x_last <= x_complete;
+    x_last_bank <= writing;
+    if (xin) begin
+      xw <= x_complete ? {XA{1'b0}} : xw + 1'b1;
+      if (xw == 0) begin
+        x_starts[writing] <= xi_first | fresh;
+        token[writing] <= x_data >= TOKENS ? TOKENS[15:0] : x_data;
+        fresh <= 0;
+      end
+      if (x_complete) writing <= !writing;
+    end
+    if (ends && c_frees) x_full[parity] <= 0;
+    if (x_last) x_full[x_last_bank] <= 1;
+    if (reset) begin
+      done <= 0;
+      x_we <= 0;
+      x_last <= 0;
+      xw <= 0;
+      writing <= 0;
+      x_full <= 0;
+      fresh <= 1;
+    end
+  end
+
+  wire made = rv6 && head6;
+  reg signed [31:0] best;
+  reg [15:0] index, best_index;
+  reg some;
+  wire better = !some || v6 > best;
+  wire [15:0] winner = better ? index : best_index;
+  wire y_taken;
+  wire [QA:0] reserved = !(ends && c_head) ? 0 : CLASS ? c_ends : c_rows + 1'b1;
+  unroll_queue #(.W(33), .A(QA)) queue(.clk(clk), .rst(reset), .we(CLASS ? made && last6 : made),
+    .d(CLASS ? {1'b1, 16'd0, winner} : {last6, v6}), .valid(y_valid), .ready(y_ready), .data({y_last, y_data}),
+    .taken(y_taken));
+  always @(posedge clk) begin
+    y_free <= y_free - reserved + y_taken;
+    if (made) begin
+      index <= last6 ? 16'd0 : index + 1'b1;
+      some <= !last6;
+      if (better) begin
+        best <= v6;
+        best_index <= index;
+      end
+    end
+    if (reset) begin
+      y_free <= (1 << QA) - 1;
+      index <= 0;
+      some <= 0;
+    end
+  end
+endmodule
+`default_nettype wire

@@ -1,0 +1,42 @@
+/* Hardware as files: what the printers share. verilog.c puts the files together; hardware.h makes the tables. */
+#ifndef EXPORT_VERILOG_H
+#define EXPORT_VERILOG_H
+#include "export/hardware.h"
+#include "unroll_advanced.h"
+#include <stdio.h>
+
+enum { VERILOG_PREFIX = 32 };
+
+struct verilog {
+    const struct hardware *h;
+    const char *prefix;         /* of the module and all files */
+    const char *target, *store; /* names of the tables in verilog.c */
+    const char *directory;
+    struct unroll_integer *reference;
+    const struct calibration *calibration; /* of its inputs the test's vectors are made; NULL: of noise */
+    int steps;                             /* of the test's vectors */
+};
+
+/* A table as a file of hexadecimal words: words of `bits` bits, which `word` gives as fields. */
+struct bits {
+    uint8_t bit[512];
+    int count;
+};
+static inline void bits_put(struct bits *b, int64_t value, int width)
+{
+    for (int i = 0; i < width; i++) b->bit[b->count++] = (uint8_t)((uint64_t)value >> (i < 63 ? i : 63) & 1);
+}
+
+/* The texts that files get, each by its printer. */
+void print_verilog_top(FILE *, const struct verilog *); /* verilog_tables.c */
+void print_verilog_table(FILE *, const struct verilog *, const char *name);
+extern const char *const verilog_tables[]; /* names of tables, ended by NULL */
+bool verilog_has_table(const struct verilog *, const char *name);
+void print_verilog_bench(FILE *, const struct verilog *); /* verilog_bench.c: the test, its vectors, the Makefile */
+void print_verilog_makefile(FILE *, const struct verilog *);
+unroll_status print_verilog_vectors(FILE *x, FILE *y, const struct verilog *);
+
+/* Writes DIRECTORY/PREFIX.v and all that it needs. */
+unroll_status verilog_write(const struct verilog *);
+
+#endif

@@ -1,0 +1,280 @@
+/* Exported hardware in a simulator, bit by bit with unroll_integer_step_raw: every cell, layers, widths, tokens, heads
+ * and stores, with random stalls at both ends, resets and weights loaded anew; then what is refused. test_verilog a
+ * spread that takes seconds, in Icarus Verilog test_verilog all [SIM] every cell x 1..3 layers x both widths, and
+ * 100,000 steps of one; SIM: icarus, verilator */
+#include "check.h"
+#include "export/verilog.h"
+#include "model/model.h"
+#include <dirent.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char folder[64];
+static const char *simulator = "icarus";
+
+struct network {
+    const char *cell;
+    int layers, input, hidden, output, lanes, operand_bits;
+    bool tokens, peephole, is_class;
+    int embed;
+    float clip;
+    const char *store;
+};
+
+/* Weights larger than initial ones: gates open and close, sums saturate. */
+static unroll_model *model_of(const struct network *n)
+{
+    unroll_spec spec = unroll_spec_default();
+    unroll_model *model;
+    spec.cell = n->cell;
+    spec.layers = n->layers;
+    spec.input = n->input;
+    spec.hidden = n->hidden;
+    spec.output = n->output;
+    spec.tokens = n->tokens;
+    spec.embed = n->embed;
+    spec.peephole = n->peephole;
+    spec.clip = n->clip;
+    if (!CHECK(unroll_model_new(&spec, 7, &model) == UNROLL_OK, "%s: %s", n->cell, unroll_last_error()))
+        return NULL;
+    uint32_t noise = 1;
+    for (size_t i = 0; i < model->count; i++) {
+        noise = noise * 1664525u + 1013904223u;
+        model->values[i] = 2 * model->values[i] + (float)((int)(noise >> 8) % 1000 - 500) * 2e-4f;
+    }
+    return model;
+}
+
+static bool write_network(const struct network *n, int steps)
+{
+    struct program *p;
+    struct hardware *h;
+    struct verilog v = {.prefix = "net",
+                        .target = strcmp(n->store, "spram") ? "generic" : "ice40",
+                        .store = n->store,
+                        .directory = folder,
+                        .steps = steps};
+    unroll_model *model = model_of(n);
+    bool good = false;
+    if (!model)
+        return false;
+    if (MUST(program_new_integer(model, NULL, n->operand_bits, &p))) {
+        MUST(integer_new(p, &v.reference));
+        if (MUST(hardware_new(p, n->lanes, n->is_class, &h))) {
+            v.h = h;
+            good = MUST(verilog_write(&v));
+            hardware_free(h);
+        }
+        unroll_integer_free(v.reference);
+    }
+    unroll_model_free(model);
+    return good;
+}
+
+static bool passes(const char *arguments, char line[256])
+{
+    char command[512];
+    snprintf(command, sizeof command,
+             "make -s -C %s sim SIM=%s ARGS='%s' 2>&1 | grep -E 'PASS|FAIL|rror|needs' | head -n 1", folder, simulator,
+             arguments);
+    FILE *out = popen(command, "r");
+    line[0] = '\0';
+    if (out && fgets(line, 256, out))
+        line[strcspn(line, "\n")] = '\0';
+    if (out)
+        pclose(out);
+    return strncmp(line, "PASS", 4) == 0;
+}
+
+static void check_network(const struct network *n, int steps, bool speaks)
+{
+    static const char *const ways[] = {"", "+stall=128 +resets=3 +seed=5", "+load +stall=30"};
+    char line[256];
+    check_next_case();
+    if (!write_network(n, steps))
+        return;
+    for (int i = 0; i < (strcmp(n->store, "rom") ? 3 : 2); i++) {
+        CHECK(passes(ways[i], line), "%s %d x %d, %d -> %d, %d lanes of %d bits, %s: %s", n->cell, n->layers, n->hidden,
+              n->input, n->output, n->lanes, n->operand_bits, ways[i], line);
+        if (speaks && i == 0)
+            printf("%s %d x %d, %d -> %d, %d lanes of %d bits: %s\n", n->cell, n->layers, n->hidden, n->input,
+                   n->output, n->lanes, n->operand_bits, line);
+    }
+}
+
+static const struct network spread[] = {
+    {.cell = "lstm", .layers = 1, .input = 5, .hidden = 12, .output = 3, .lanes = 8, .operand_bits = 8, .store = "rom"},
+    {.cell = "gru", .layers = 2, .input = 3, .hidden = 8, .output = 9, .lanes = 7, .operand_bits = 16, .store = "ram"},
+    {.cell = "rnn", .layers = 1, .input = 1, .hidden = 9, .output = 1, .lanes = 4, .operand_bits = 8, .store = "rom"},
+    {.cell = "mingru",
+     .layers = 2,
+     .input = 4,
+     .hidden = 8,
+     .output = 2,
+     .lanes = 6,
+     .operand_bits = 8,
+     .store = "rom"},
+    {.cell = "gru-before",
+     .layers = 1,
+     .input = 3,
+     .hidden = 7,
+     .output = 2,
+     .lanes = 3,
+     .operand_bits = 8,
+     .store = "rom"},
+    {.cell = "lstm",
+     .layers = 1,
+     .input = 2,
+     .hidden = 5,
+     .output = 4,
+     .lanes = 4,
+     .operand_bits = 16,
+     .peephole = true,
+     .clip = 0.7f,
+     .is_class = true,
+     .store = "rom"},
+    {.cell = "gru",
+     .layers = 1,
+     .input = 11,
+     .hidden = 8,
+     .output = 11,
+     .lanes = 8,
+     .operand_bits = 8,
+     .tokens = true,
+     .store = "rom"},
+    {.cell = "lstm",
+     .layers = 1,
+     .input = 9,
+     .hidden = 6,
+     .output = 9,
+     .lanes = 4,
+     .operand_bits = 8,
+     .tokens = true,
+     .embed = 5,
+     .is_class = true,
+     .store = "spram"},
+    {.cell = "rnn", .layers = 1, .input = 1, .hidden = 1, .output = 1, .lanes = 1, .operand_bits = 8, .store = "rom"},
+};
+
+static void check_all(void)
+{
+    static const char *const cells[] = {"lstm", "gru", "gru-before", "rnn", "rnn-relu", "mingru"};
+    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
+        for (int layers = 1; layers <= 3; layers++)
+            for (int bits = 8; bits <= 16; bits += 8)
+                check_network(&(struct network){.cell = cells[c],
+                                                .layers = layers,
+                                                .input = 6,
+                                                .hidden = 16,
+                                                .output = 5,
+                                                .lanes = 8,
+                                                .operand_bits = bits,
+                                                .store = layers == 2 ? "ram" : "rom"},
+                              64, true);
+    for (int options = 1; options < 4; options++)
+        for (int layers = 1; layers <= 3; layers++)
+            check_network(&(struct network){.cell = "lstm",
+                                            .layers = layers,
+                                            .input = 6,
+                                            .hidden = 12,
+                                            .output = 5,
+                                            .lanes = 8,
+                                            .operand_bits = 8,
+                                            .peephole = options & 1,
+                                            .clip = options & 2 ? 0.5f : 0,
+                                            .store = "rom"},
+                          64, true);
+}
+
+/* Wide ones, as users have them, and one of 100,000 steps where the simulator is fast. */
+static void check_large(void)
+{
+    static const struct network large[] = {{.cell = "lstm",
+                                            .layers = 1,
+                                            .input = 16,
+                                            .hidden = 32,
+                                            .output = 8,
+                                            .lanes = 16,
+                                            .operand_bits = 8,
+                                            .store = "rom"},
+                                           {.cell = "gru",
+                                            .layers = 2,
+                                            .input = 6,
+                                            .hidden = 32,
+                                            .output = 4,
+                                            .lanes = 12,
+                                            .operand_bits = 8,
+                                            .store = "rom"},
+                                           {.cell = "gru",
+                                            .layers = 1,
+                                            .input = 6,
+                                            .hidden = 64,
+                                            .output = 4,
+                                            .lanes = 8,
+                                            .operand_bits = 8,
+                                            .store = "rom"},
+                                           {.cell = "lstm",
+                                            .layers = 1,
+                                            .input = 64,
+                                            .hidden = 128,
+                                            .output = 10,
+                                            .lanes = 16,
+                                            .operand_bits = 16,
+                                            .store = "rom"}};
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) check_network(&large[i], 20, true);
+    if (!strcmp(simulator, "verilator"))
+        check_network(large, 100000, true);
+}
+
+/* ---- what is refused ------------------------------------------------------------------- */
+
+static void check_refused(void)
+{
+    const struct network n = {.cell = "gru", .layers = 1, .input = 3, .hidden = 4, .output = 2, .lanes = 2};
+    unroll_model *model = model_of(&n);
+    unroll_export_config config = unroll_export_default();
+    config.format = "verilog";
+    config.lanes = 2;
+    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "at least 3 lanes");
+    config.lanes = 8;
+    config.operand_bits = 12;
+    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "operand_bits = 12; fix: choose one of 8, 16");
+    config.operand_bits = 8;
+    config.store = "spram";
+    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "only the target ice40 has SPRAM");
+    config.store = "flash";
+    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "choose one of rom, ram, spram");
+    config.store = NULL;
+    config.prefix = "a-b";
+    CHECK_REFUSED(unroll_export(model, folder, &config), UNROLL_USAGE, "a module needs a word");
+    unroll_model_free(model);
+}
+
+static bool find(const char *program)
+{
+    char command[64];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", program);
+    return system(command) == 0;
+}
+
+int main(int count, char *words[])
+{
+    const bool all = count > 1 && !strcmp(words[1], "all");
+    char command[128];
+    simulator = count > 2 ? words[2] : "icarus";
+    strcpy(folder, "/tmp/test_verilog_XXXXXX");
+    if (!CHECK(mkdtemp(folder) != NULL, "no folder for temporary files"))
+        return check_finish("test_verilog");
+    check_refused();
+    if (!find(strcmp(simulator, "icarus") ? "verilator" : "iverilog"))
+        check_skip("exported hardware in a simulator, which is not here (iverilog, verilator)");
+    else if (!all)
+        for (size_t i = 0; i < sizeof spread / sizeof *spread; i++) check_network(&spread[i], 24, false);
+    else {
+        check_all();
+        check_large();
+    }
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    CHECK(system(command) == 0, "'%s' failed", command);
+    return check_finish("test_verilog");
+}
