@@ -18,7 +18,7 @@
 #include "run.h"
 #include "stopwatch.h"
 
-enum { LEASE = 10000 /* milliseconds */, LOOK = 20, WORDS = 256, WORD = 1024 };
+enum { LOOK = 20 /* milliseconds */, WORDS = 256, WORD = 1024 };
 static const double seconds_to_come = 30, seconds_to_end = 3, seconds_of_followers = 1, seconds_between_looks = 0.5;
 
 struct launch {
@@ -124,6 +124,7 @@ static unroll_status read_request(struct launch *l, const struct settings *s)
     TRY(read_ranks(l, text_of(s, OPTION_RANKS)));
     TRY(settings_load(&l->train, COMMAND_TRAIN, s->words - 1, s->word + 1));
     l->silence = number_of(s, OPTION_SILENCE);
+    l->control.lease = (int64_t)(1e3 * l->silence); /* when a rank counts as lost its lease has ended */
     l->attempts = integer_of(s, OPTION_ATTEMPTS);
     l->timeout = number_of(&l->train, OPTION_TIMEOUT);
     l->mtbf = number_of(&l->train, OPTION_MTBF);
@@ -468,7 +469,6 @@ static unroll_status run_starts(struct launch *l)
 unroll_status cmd_launch(struct settings *settings)
 {
     static struct launch launch; /* hundreds of kilobytes */
-    launch.control.lease = LEASE;
     launch.control.stays = true;
     unroll_status status = read_request(&launch, settings);
     bool is_opened = status == UNROLL_OK;

@@ -111,15 +111,15 @@ static void answer(int socket, const char *line) { send(socket, line, strlen(lin
 
 static void hear_beat(const struct launch_control *c, struct launch_member *m, const char *line)
 {
-    char words[64];
-    long long step, checkpoint;
-    if (sscanf(line, "beat %lld %lld", &step, &checkpoint) != 2)
+    char words[96];
+    long long step, checkpoint, sent;
+    if (sscanf(line, "beat %lld %lld %lld", &step, &checkpoint, &sent) != 3)
         return;
     m->begin = m->begin < 0 ? step : m->begin;
     m->trained = m->begin >= 0 && step > m->begin;
     m->step = step;
     m->checkpoint = checkpoint;
-    snprintf(words, sizeof words, "lease %lld %d %.0f\n", (long long)c->lease, c->stays, 1e3 * c->mtbf);
+    snprintf(words, sizeof words, "lease %lld %d %.0f %lld\n", (long long)c->lease, c->stays, 1e3 * c->mtbf, sent);
     if (c->lease > 0)
         answer(m->socket, words);
     if (c->stops)

@@ -21,7 +21,7 @@
 #include "console.h"
 #include "guard.h"
 
-enum { LINE = 256, WAIT_FOR_LEASE = 10000 /* milliseconds */ };
+enum { LINE = 256, WAIT_FOR_LEASE = 5000 /* milliseconds */ };
 
 static struct {
     int socket; /* to the launcher; with `is` alone */
@@ -60,18 +60,21 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
     pthread_mutex_unlock(&member.sending);
 }
 
-static void tell_place(void) { tell("beat %lld %lld", atomic_load(&member.step), atomic_load(&member.checkpoint)); }
+static void tell_place(void)
+{
+    tell("beat %lld %lld %lld", atomic_load(&member.step), atomic_load(&member.checkpoint), now());
+}
 
 /* ---- what the launcher says ---- */
 
 static void obey(const char *line)
 {
-    long long lease, mtbf;
+    long long lease, mtbf, sent;
     int stays;
-    if (sscanf(line, "lease %lld %d %lld", &lease, &stays, &mtbf) == 3) {
+    if (sscanf(line, "lease %lld %d %lld %lld", &lease, &stays, &mtbf, &sent) == 4) {
         atomic_store(&member.stays, stays != 0);
         atomic_store(&member.mtbf, mtbf);
-        atomic_store(&member.lease, now() + lease);
+        atomic_store(&member.lease, sent + lease); /* of when the beat was sent: it was heard later */
     } else if (strcmp(line, "save") == 0) {
         atomic_store(&member.saves, true);
     } else if (strcmp(line, "stop") == 0) {

@@ -28,7 +28,7 @@ bool member_stops(void);
 bool member_saves(void);
 /* Mean seconds between failures, as the launcher sees them; 0: nobody knows. */
 double member_mtbf(void);
-/* Waits until files may be written, ten seconds at most; false: the members of a later epoch may own them. */
+/* Waits until files may be written, five seconds at most; false: the members of a later epoch may own them. */
 bool member_lease(void);
 #define MEMBER_NO_LEASE \
     "the lease of this rank has ended and nothing is written: its launcher does not answer, and another may go on with " \

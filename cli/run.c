@@ -185,7 +185,7 @@ static unroll_status write_settings(const struct run *run, const struct settings
 /* A launched rank may come before the one whose place it takes has ended on another host. */
 static bool lock_metrics(const struct run *run)
 {
-    int tries = member_is() ? 100 : 0;
+    int tries = member_is() ? 300 : 0; /* longer than such a one waits for its lease */
     while (flock(fileno(run->metrics), LOCK_EX | LOCK_NB) != 0) {
         if (tries-- == 0)
             return false;

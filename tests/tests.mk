@@ -185,6 +185,7 @@ lines:
 	@echo 'alone 100 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 120 tests/mpi/test_launch.sh $B/unroll'
 	@echo 'long 200 tests/mpi/test_launch.sh $B/unroll 50'
+	@echo 'long alone 100 tests/mpi/test_launch_network.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
 	@echo 'long 120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'

@@ -1,0 +1,81 @@
+#!/bin/bash
+# unroll launch over machines, played by network namespaces: a link that is lost, so that a rank cannot be told anything
+# and goes on alone. It is named within --silence and a second, the others go on, and what was cut off writes nothing more.
+# Usage: test_launch_network.sh build/unroll
+unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
+. "$here/checks.sh" test_launch_network
+. "$here/machines.sh"
+listener=
+clean() {
+    [ -z "$listener" ] || kill $listener 2>/dev/null
+    machines_clean
+    rm -rf "$dir"
+}
+trap clean EXIT
+machines_make 2 100mbit "$dir" || { skip "$machines_missing"; finish; }
+
+# Ranks of other machines are nobody's children here: a listener starts them, and the agent only keeps its connection.
+mkfifo asked
+while :; do
+    while read -r host command; do
+        (ip netns exec $machines_name-${host##*.} unshare -u sh -c "hostname unroll${host##*.}; $command" </dev/null >remote.log 2>&1 &)
+    done <asked
+done &
+listener=$!
+cat >connect <<END
+#!/bin/sh
+echo "\$*" >$dir/asked
+exec sleep 1000
+END
+chmod +x connect
+
+for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+train=(train "$dir/text" --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --exact 8 --schedule constant --timeout 6s)
+launch() {      # launch NAME RANKS [OPTIONS]: on machine 1, in the background
+    ip netns exec $machines_name-1 unshare -u env OMPI_MCA_plm_rsh_agent="$dir/connect" OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
+        OMPI_MCA_btl_tcp_if_include=link0 OMPI_MCA_oob_tcp_if_include=link0 OMPI_MCA_plm_rsh_no_tree_spawn=1 \
+        sh -c 'hostname unroll1; exec "$@"' sh timeout -k 5 60 "$unroll" launch --ranks "$2" --silence 2s --hosts hosts "${train[@]}" \
+        --save-every 20 --out "$dir/$1" "${@:3}" >"$1.log" 2>&1 &
+    job=$!
+}
+until_said() { local i; for i in $(seq 400); do grep -q -- "$2" "$1.log" && return; sleep 0.05; done; return 1; }
+until_saved() { local i; for i in $(seq 400); do ls "$1"/ckpt/step-*[0-9] >/dev/null 2>&1 && return; sleep 0.05; done; return 1; }
+left() {        # processes of ranks on the lost machine
+    local p
+    for p in $(ip netns pids $machines_name-2); do [ "$(cat "/proc/$p/comm" 2>/dev/null)" = unroll ] && echo "$p"; done
+}
+up() {
+    for p in $(ip netns pids $machines_name-2); do kill -KILL "$p"; done 2>/dev/null
+    ip -n $machines_name-2 link set link0 up
+}
+
+what="a link is lost between two ranks"
+printf '10.231.77.1 slots=1\n10.231.77.2 slots=1\n' >hosts
+launch cut 1:2 --steps 1500
+until_saved cut
+check "$what: both train" until_said cut '^2 ranks'
+machines_down 2
+begin=$EPOCHREALTIME
+check "$what: the lost one is named" until_said cut '^launch: rank 1 .* does not answer'
+check "$what: in 3 seconds" awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a; exit !(b - a < 3) }'
+check "$what: its host counts as lost" until_said cut '^launch: nobody is heard on 10.231.77.2'
+wait $job
+check "$what: the other goes on to the end, $?" test $? = 0
+"$unroll" "${train[@]}" --steps 1500 --out straight >log 2>&1
+check "$what: to the weights of an undisturbed run" cmp straight/model.safetensors cut/model.safetensors
+up
+
+what="a rank is cut off that writes the files"
+printf '10.231.77.2 slots=1\n10.231.77.1 slots=1\n' >hosts
+launch alone 1:1 --steps 25000
+until_saved alone
+machines_down 2
+check "$what: it is named" until_said alone '^launch: rank 0 .* does not answer'
+check "$what: it trains on, alone" test -n "$(left)"
+check "$what: another takes its place when it may not write any more" until_said alone '^launch: 1 rank train again'
+check "$what: then it has ended" test -z "$(left)"
+wait $job
+check "$what: the other goes on to the end, $?" test $? = 0
+"$unroll" "${train[@]}" --steps 25000 --out straight2 >log 2>&1
+check "$what: to the weights of an undisturbed run" cmp straight2/model.safetensors alone/model.safetensors
+finish
