@@ -142,10 +142,8 @@ static bool run_kernel(const struct test_case &c, struct plain &p, bool backward
         return false;
     struct persistent_args a = args_of(p, t);
     void *exchange = aligned_alloc(16, t.exchange_bytes + 16);
-    std::vector<uint32_t> flags(t.flag_bytes / 4 + 1);
-    memset(exchange, 0xff, t.exchange_bytes + 16); /* not numbers */
+    memset(exchange, 0xff, t.exchange_bytes + 16);
     a.exchange = exchange;
-    a.flags = flags.data();
     struct fake_launch launch = {};
     launch.grid = {t.groups * t.cluster, 1, 1};
     launch.block = {TILING_WARPS * 32, 1, 1};
@@ -245,44 +243,49 @@ static void test(const struct test_case &c)
 
 static const struct tiling_device h200 = {132, 227 * 1024, 65536, {132, 66, 32, 16, 7}, 1};
 
+/* Cycles of a step, all of it and by parts, of TILING_TURN steps: one of them has a grid's fence. */
 struct timed {
     double step, part[CLOCK_PARTS];
     struct tiling t;
 };
 
-/* Cycles of a step, all of it and by parts: a longer run's less a shorter one's. */
 static struct timed time_case(struct test_case c, bool backward)
 {
-    enum { SHORT = 2, LONG = 4 };
     struct timed timed = {};
+    struct plain p = (c.T = TILING_TURN + 2, make_plain(c));
+    struct tiling_problem problem = {};
+    struct tiling t;
+    const char *why;
+    persistent_describe(p.cell->declaration, &problem);
+    problem.steps = c.T, problem.rows = c.B, problem.units = c.U, problem.operand = c.operand,
+    problem.backward = backward;
+    tiling_choose(&problem, &h200, c.algorithm, &t, &why); /* for its chunks */
+    const unsigned rounds = t.phases * t.chunks;
     fake_seed(0);
-    fake_clock_on(true);
-    for (uint32_t steps = SHORT; steps <= LONG; steps += LONG - SHORT) {
-        c.T = steps;
-        struct plain p = make_plain(c);
-        if (!run_kernel(c, p, backward, h200, timed.t))
-            break;
-        const int sign = steps == LONG ? 1 : -1;
-        timed.step += sign * fake_clock_longest() / (LONG - SHORT);
-        for (int i = 0; i < CLOCK_PARTS; i++)
-            timed.part[i] += sign * fake_clock_of((enum clock_part)i) / (LONG - SHORT);
-    }
-    fake_clock_on(false);
+    fake_clock_rounds(rounds, (1 + TILING_TURN) * rounds);
+    if (run_kernel(c, p, backward, h200, timed.t))
+        timed.step = fake_clock_taken() / TILING_TURN;
+    for (int i = 0; i < CLOCK_PARTS; i++) timed.part[i] = fake_clock_of((enum clock_part)i) / TILING_TURN;
+    fake_clock_rounds(0, 0);
     return timed;
 }
 
-static void print_clocks(const struct test_case &c)
+/* The clock's cycles of a step are told, and the planner's price is near. */
+static void test_clock(const struct test_case &c)
 {
     for (int backward = 0; backward < 2; backward++) {
         const struct timed f = time_case(c, backward);
-        const double price = f.t.cycles / 4;
+        const double price = f.t.cycles / (TILING_TURN + 2);
         printf(
-            "%s %s %u rows, %u units, %-8s %s of %u x %u, %u chunks of %u: %5.0f cycles a step (wait %.0f, product %.0f, "
-            "sums %.0f, cell %.0f, send %.0f), the planner's %.0f\n",
+            "%s %s, %u rows, %u units, %s: %s of %u x %u, %u x %u rows: %.0f cycles a step (wait %.0f, product %.0f, "
+            "cell %.0f, send %.0f, after %.0f); the planner's price %.0f\n",
             c.cell, operand_name(c.operand), c.B, c.U, backward ? "backward" : "forward",
             f.t.algorithm == ALGORITHM_GRID ? "grid" : "cluster", f.t.groups, f.t.members, f.t.chunks, f.t.chunk_rows,
-            f.step, f.part[CLOCK_WAIT], f.part[CLOCK_PRODUCT], f.part[CLOCK_SUMS], f.part[CLOCK_CELL],
-            f.part[CLOCK_SEND], price);
+            f.step, f.part[CLOCK_WAIT], f.part[CLOCK_PRODUCT], f.part[CLOCK_CELL], f.part[CLOCK_SEND],
+            f.part[CLOCK_AFTER], price);
+        CHECK(fabs(price / f.step - 1) <= 0.15,
+              "%s %s, %u rows, %u units%s: the planner's price is %.0f cycles, the clock's %.0f", c.cell,
+              operand_name(c.operand), c.B, c.U, backward ? ", backward" : "", price, f.step);
     }
 }
 
@@ -309,10 +312,18 @@ int main(int count, char **argument)
         {"gru_before", 4, 17, 40, OPERAND_BF16, true, true, true, ALGORITHM_GRID, 3, 200000},
         {"lstm", 4, 40, 72, OPERAND_F32, true, true, true, ALGORITHM_GRID, 5, 200000},
         {"lstm", 9, 3, 56, OPERAND_BF16, false, true, true, ALGORITHM_GRID, 7, 200000},
-        {"lstm", 3, 6, 128, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 2, 227 * 1024}};
+        {"lstm", 40, 3, 24, OPERAND_BF16, false, true, true, ALGORITHM_GRID, 3, 200000}, /* packets are emptied */
+        {"gru_before", 20, 9, 24, OPERAND_F32, true, false, false, ALGORITHM_GRID, 3, 200000},
+        {"lstm", 3, 6, 128, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 4, 227 * 1024}};
     static const struct test_case timed[] = {
         {"lstm", 0, 16, 768, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0},
-        {"lstm", 0, 64, 512, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0}};
+        {"lstm", 0, 64, 512, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0},
+        {"lstm", 0, 8, 256, OPERAND_BF16, false, false, false, ALGORITHM_CLUSTER, 0, 0},
+        {"lstm", 0, 8, 256, OPERAND_BF16, false, false, false, ALGORITHM_GRID, 0, 0},
+        {"lstm", 0, 16, 128, OPERAND_F16, false, false, false, ALGORITHM_CLUSTER, 0, 0},
+        {"gru", 0, 16, 192, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 0, 0},
+        {"gru_before", 0, 8, 128, OPERAND_BF16, false, false, false, ALGORITHM_CLUSTER, 0, 0},
+        {"lstm", 0, 8, 64, OPERAND_F32, false, false, false, ALGORITHM_CLUSTER, 0, 0}};
     const bool few = count > 1 && strcmp(argument[1], "tiny") == 0;
     for (const struct test_case &c : tiny) test(c);
     for (const struct test_case &c : cases)
@@ -320,6 +331,6 @@ int main(int count, char **argument)
             test(c);
     for (const struct test_case &c : timed)
         if (!few)
-            print_clocks(c);
+            test_clock(c);
     return check_finish("test_persistent");
 }

@@ -31,7 +31,7 @@ static const char *limits_broken(const struct tiling *t, const struct tiling_dev
         return "rows are not divided once";
     if (t->chunk_rows != 8 && t->chunk_rows != 16)
         return "rows of a chunk";
-    if (t->chunk_rows * t->units > TILING_CELLS * TILING_WARPS * 32)
+    if (t->chunk_rows * t->units > TILING_WARPS * 32)
         return "cells of a thread";
     if (t->shared_bytes > d->shared_bytes)
         return "shared memory";
@@ -42,62 +42,60 @@ static const char *limits_broken(const struct tiling *t, const struct tiling_dev
     return NULL;
 }
 
-static const char *product_broken(const struct tiling *t, const struct tiling_problem *p, int phase, bool *slot_used)
+static const char *product_broken(const struct tiling *t, const struct tiling_problem *p, int phase)
 {
     const struct tiling_product *m = &t->product[phase];
     uint32_t number = operand_bytes(p->operand), wide = t->members * t->units;
-    if (m->pairs * TILING_ROWS < m->rows || (m->pairs - 1) * TILING_ROWS >= m->rows ||
-        m->pairs * m->splits > TILING_WARPS)
-        return "pairs of tiles";
-    if (m->steps_all * TILING_STEP_BYTES < m->fields * wide * number)
+    const uint32_t band = m->tiles * TILING_ROWS, slots = m->in_registers * m->tiles;
+    const bool floats = p->operand == OPERAND_F32;
+    if (m->bands * band < m->rows || (m->bands - 1) * band >= m->rows || m->bands * m->splits > TILING_WARPS)
+        return "bands of tiles";
+    if (m->tiles == 0 || m->tiles > TILING_TILES || (m->tiles & (m->tiles - 1)) || (floats && m->tiles != 2))
+        return "tiles of a band";
+    if (m->steps_all * TILING_STEP_BYTES < m->fields * wide * number || m->steps_all % 2 || m->steps % 2)
         return "steps of k";
     if (m->splits * m->steps < m->steps_all || (m->splits - 1) * m->steps >= m->steps_all)
         return "splits of k";
-    if (m->operand_row % 32 != 16 || m->operand_row < m->steps_all * TILING_STEP_BYTES)
+    if (m->operand_row % 128 != (floats ? m->operand_row / 32 * 32 % 128 + 16 : 64) ||
+        m->operand_row < m->steps_all * TILING_STEP_BYTES)
         return "rows of the operand share banks";
-    if (m->sums_row % 32 != 4 || m->sums_row < m->pairs * TILING_ROWS)
+    if (m->sums_row % 32 != 4 || m->sums_row < m->bands * band)
         return "rows of the sums share banks";
-    if (m->in_registers > m->steps || m->slot % TILING_RUN || m->slot + m->in_registers > TILING_SLOTS)
+    if (m->in_registers > m->steps || m->in_registers % 2 || slots > (floats ? 0 : TILING_SLOTS / t->phases))
         return "slots";
-    for (uint32_t i = m->slot; i < m->slot + m->in_registers; i++) {
-        if (slot_used[i])
-            return "a slot is used twice";
-        slot_used[i] = true;
-    }
-    if (m->shared_slot + m->steps - m->in_registers > t->shared_slots)
+    if (m->shared_slot + (m->steps - m->in_registers) * m->tiles > t->shared_slots || m->bands * m->splits > t->warps)
         return "shared slots";
+    if (m->steps_all >= 1 << 12)
+        return "steps of k have no place in a word (make_parts)";
     return NULL;
 }
 
 /* The parts of shared memory follow each other, each large enough for what the kernel keeps there. */
 static const char *memory_broken(const struct tiling *t, const struct tiling_problem *p)
 {
-    uint32_t number = operand_bytes(p->operand), sums = 0, fields = 0, row = 0, pieces = 0;
+    uint32_t number = operand_bytes(p->operand), sums = 0, fields = 0, row = 0;
     for (uint32_t i = 0; i < t->phases; i++) {
         const struct tiling_product *m = &t->product[i];
         uint32_t s = m->splits * t->chunk_rows * m->sums_row * 4;
         sums = s > sums ? s : sums;
         fields = m->fields > fields ? m->fields : fields;
         row = m->operand_row > row ? m->operand_row : row;
-        pieces += t->chunk_rows * m->fields * t->units * number / 16;
     }
     uint32_t buffers = t->algorithm == ALGORITHM_GRID ? 1 : 2 * t->chunks;
     bool holds = t->operand_buffer >= t->chunk_rows * row &&
-                 t->at_sums >= t->at_operand + buffers * t->operand_buffer && t->at_staged >= t->at_sums + sums &&
-                 t->at_states >= t->at_staged + t->chunk_rows * fields * t->units * number &&
+                 t->at_sums >= t->at_operand + buffers * t->operand_buffer && t->at_staged >= t->at_sums + 2 * sums &&
+                 t->sums_buffer == sums && t->at_states >= t->at_staged + t->chunk_rows * fields * t->units * number &&
                  t->at_bias >= t->at_states + t->chunks * t->states * t->chunk_rows * t->units * 4 &&
-                 t->at_pieces >= t->at_bias + (p->backward ? 0 : (p->fields[0] + p->fields[1]) * t->units * 4) &&
-                 t->at_lengths >= t->at_pieces + pieces * 4 &&
+                 t->at_lengths >= t->at_bias + (p->backward ? 0 : (p->fields[0] + p->fields[1]) * t->units * 4) &&
                  t->at_barriers >= t->at_lengths + t->chunks * (t->chunk_rows + 1) * 4 &&
                  t->at_weights >= t->at_barriers + t->chunks * 16 &&
-                 t->shared_bytes >= t->at_weights + TILING_WARPS * t->shared_slots * TILING_SLOT_BYTES;
+                 t->shared_bytes >= t->at_weights + t->warps * t->shared_slots * TILING_SLOT_BYTES;
     if (!holds)
         return "parts of shared memory overlap";
-    if (t->exchange_bytes + t->flag_bytes > tiling_exchange_max(p))
+    if (t->exchange_bytes > tiling_exchange_max(p) || t->exchange_bytes > TILING_EXCHANGE)
         return "more memory for the exchange than was said";
     if (t->algorithm == ALGORITHM_GRID &&
-        (t->exchange_bytes < (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer ||
-         t->flag_bytes < (uint64_t)t->groups * t->chunks * t->members * 4))
+        t->exchange_bytes < (uint64_t)t->groups * t->chunks * TILING_RING * t->operand_buffer)
         return "global memory of the exchange";
     return NULL;
 }
@@ -107,14 +105,13 @@ static void check_shape(const char *cell, const struct tiling_problem *p, const 
 {
     struct tiling t;
     const char *why, *broken;
-    bool slot_used[TILING_SLOTS] = {false};
     tiling_choose(p, d, only, &t, &why);
     if (why) {
         CHECK(t.algorithm == ALGORITHM_PORTABLE, "refused (%s), and a way chosen", why);
         return;
     }
     broken = limits_broken(&t, d, p);
-    for (uint32_t i = 0; i < t.phases && !broken; i++) broken = product_broken(&t, p, (int)i, slot_used);
+    for (uint32_t i = 0; i < t.phases && !broken; i++) broken = product_broken(&t, p, (int)i);
     broken = broken ? broken : memory_broken(&t, p);
     broken = broken ? broken : only && t.algorithm != only ? "another way than asked for" : NULL;
     CHECK(!broken, "%s %s%s, B = %u, U = %u, %s of %u: %s", cell, operand_name(p->operand), p->backward ? " back" : "",
@@ -154,7 +151,7 @@ static void check_choices(void)
 {
     const char *why;
     struct tiling t = chosen(problem("lstm", 2048, 1, 512, OPERAND_BF16, false), &h200, &why);
-    CHECK(!why && t.algorithm == ALGORITHM_CLUSTER && t.shared_slots == 0,
+    CHECK(!why && t.algorithm != ALGORITHM_PORTABLE && t.shared_slots == 0,
           "an LSTM of 512 has its weights in registers: %s", why);
     t = chosen(problem("lstm", 512, 16, 1024, OPERAND_BF16, false), &h200, &why);
     CHECK(!why && t.algorithm == ALGORITHM_GRID, "an LSTM of 1024 takes the whole grid: %s", why);

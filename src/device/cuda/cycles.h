@@ -39,4 +39,17 @@ enum {
     ADDS_FLOAT = 128    /* of its fp32 units */
 };
 
+/* What a warp issues in a round of a persistent recurrence beyond the words that the clocks know, as counted in the
+ * SASS of an LSTM in bf16 (nvcc 13.0, sm_90a): for a product, after its operand is there; for a cell before that, for
+ * each split of its sums, until its warp has sent (105, and the time of 30 for two functions, four of MUFU one after
+ * the other), after that; for each store into the cluster. Not of the table above: they follow the code. */
+enum {
+    INSTRUCTIONS_PRODUCT = 50,
+    INSTRUCTIONS_BEFORE = 150,
+    INSTRUCTIONS_SPLIT = 7,
+    INSTRUCTIONS_CELL = 135,
+    INSTRUCTIONS_AFTER = 80,
+    INSTRUCTIONS_COPY = 9
+};
+
 #endif

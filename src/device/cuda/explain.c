@@ -70,12 +70,12 @@ static unroll_status choose_with_context(struct explanation *e)
 
 static const char *const algorithm_names[] = {[ALGORITHM_CLUSTER] = "clusters", [ALGORITHM_GRID] = "a grid"};
 
-/* Of each thread, all phases together: 8 for each slot. */
+/* Of each thread, all phases together: 4 for each slot. */
 static unsigned weight_registers(const struct tiling *t)
 {
     unsigned slots = 0;
-    for (uint32_t i = 0; i < t->phases; i++) slots += t->product[i].in_registers;
-    return 8 * slots;
+    for (uint32_t i = 0; i < t->phases; i++) slots += t->product[i].in_registers * t->product[i].tiles;
+    return 4 * slots;
 }
 
 static void print_choice(const struct choice *c, FILE *file)
@@ -92,8 +92,8 @@ static void print_choice(const struct choice *c, FILE *file)
             "%5d  %-24s %s: %u x %u blocks, each of %u units and %u x %u rows; weights in %u registers of a thread"
             " and %.1f kB, shared memory %.1f kB; %.0f cycles a step, step by step %.0f\n",
             c->op, c->label, algorithm_names[t->algorithm], t->groups, t->cluster, t->units, t->chunks, t->chunk_rows,
-            weight_registers(t), TILING_WARPS * t->shared_slots * (double)TILING_SLOT_BYTES / 1e3,
-            t->shared_bytes / 1e3, c->cycles, c->portable_cycles);
+            weight_registers(t), t->warps * t->shared_slots * (double)TILING_SLOT_BYTES / 1e3, t->shared_bytes / 1e3,
+            c->cycles, c->portable_cycles);
 }
 
 static void print_lines(const struct explanation *e, FILE *file)

@@ -1,6 +1,6 @@
 /* The words that kernels are written in, beyond plain C++: what nvcc knows (thread indices, __syncthreads,
  * shuffles, atomics), and below it the instructions that need assembler: clusters, barriers in shared memory,
- * asynchronous stores and copies, matrix products. Kernels use nothing else, so the tests compile the same
+ * asynchronous stores, matrix products. Kernels use nothing else, so the tests compile the same
  * source for the host (fake_cuda/gpu_host.h has the same words, and a few more). Semantics: PTX ISA 8.x of NVIDIA. */
 #ifndef DEVICE_CUDA_GPU_CUH
 #define DEVICE_CUDA_GPU_CUH
@@ -91,48 +91,55 @@ GPU_CODE void mma_tf32(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint3
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/* Four matrices of 8 rows of 16 bytes in shared memory: lane l names row l % 8 of matrix l / 8, aligned to 16 bytes.
- * Register m of lane l gets 4 bytes: columns 2 (l % 4) and the next of row l / 4 of matrix m. */
-GPU_CODE void load_matrix_4(uint32_t (&r)[4], const void *row)
+/* ---- packets in global memory, which other blocks wait for ------------------------------- */
+
+/* 16 bytes, aligned, loaded and stored as one; empty while all bits of the first word are 1, which are those of no number
+ * that to_.. or pack_.. made. Loads and stores go to L2, and say nothing of other memory. */
+GPU_CODE uint4 load_packet(const void *p)
 {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"((uint32_t)__cvta_generic_to_shared(row)) : "memory");
+    uint64_t low, high;
+    asm volatile("{ .reg .b128 q;\n"
+                 "  ld.relaxed.gpu.global.b128 q, [%2];\n"
+                 "  mov.b128 {%0, %1}, q; }" : "=l"(low), "=l"(high) : "l"(p) : "memory");
+    return make_uint4((uint32_t)low, (uint32_t)(low >> 32), (uint32_t)high, (uint32_t)(high >> 32));
+}
+GPU_CODE void store_packet(void *p, uint4 v)
+{
+    asm volatile("{ .reg .b128 q;\n"
+                 "  mov.b128 q, {%1, %2};\n"
+                 "  st.relaxed.gpu.global.b128 [%0], q; }"
+                 :: "l"(p), "l"((uint64_t)v.y << 32 | v.x), "l"((uint64_t)v.w << 32 | v.z) : "memory");
+}
+GPU_CODE bool is_empty(const uint4 &packet) { return packet.x == ~0u; }
+
+/* Packets at + i / N * STEP + i % N * beside, those of the mask, until none of them is empty; the others are zeros. All
+ * loads are under way at once. */
+template <int N, int STEP, int COUNT>
+GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted)
+{
+    bool empty;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) v[i] = make_uint4(0, 0, 0, 0);
+    do {
+        empty = false;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            if (wanted >> i & 1)
+                v[i] = load_packet(at + i / N * STEP + i % N * beside);
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            empty |= is_empty(v[i]);
+    } while (empty);
 }
 
-/* ---- copies from global to shared memory ------------------------------------------------- */
+/* What this thread wrote before, all of the GPU sees before what it writes after. */
+GPU_CODE void fence_gpu(void) { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 
-/* 16 bytes, both aligned to 16. What a thread asked for since its last commit is a group; it sees its own copies
- * after it waited until at most `left` of its groups are under way, others after a barrier then. */
-GPU_CODE void copy_async(void *shared, const void *global)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
-                 :: "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
-}
-GPU_CODE void copy_async_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int left> GPU_CODE void copy_async_wait(void) { asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory"); }
-
-/* ---- words in global memory that blocks wait for ----------------------------------------- */
-
-GPU_CODE uint32_t load_acquire(const uint32_t *flag)
-{
-    uint32_t r;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(r) : "l"(flag) : "memory");
-    return r;
-}
-GPU_CODE void store_release(uint32_t *flag, uint32_t value)
-{
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" :: "l"(flag), "r"(value) : "memory");
-}
-/* Until *flag - value, as a signed number, is not negative: counters may wrap. */
-GPU_CODE void wait_at_least(const uint32_t *flag, uint32_t value)
-{
-    while ((int32_t)(load_acquire(flag) - value) < 0)
-        ;
-}
+/* A number that the compiler may not make again from what made it: it stays in its register. */
+GPU_CODE uint32_t kept(uint32_t a) { asm("" : "+r"(a)); return a; }
 
 /* Marks for the clocks of the tests' runtime (fake_cuda/clock.h): nothing here. */
-enum clock_part { CLOCK_SETUP, CLOCK_WAIT, CLOCK_PRODUCT, CLOCK_SUMS, CLOCK_CELL, CLOCK_SEND };
+enum clock_part { CLOCK_SETUP, CLOCK_WAIT, CLOCK_PRODUCT, CLOCK_SUMS, CLOCK_CELL, CLOCK_SEND, CLOCK_AFTER };
 GPU_CODE void clock_part(enum clock_part) {}
 GPU_CODE void clock_instructions(unsigned) {}
 GPU_CODE void clock_divisions(unsigned) {}

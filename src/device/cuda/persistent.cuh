@@ -2,41 +2,21 @@
  * operand. The same source walks in clusters and over a grid; tiling.h says how work is divided. Not the products of
  * all steps at once (inputs, gradients of weights), which are other operations of the plan.
  *
- * A round: numbers of the cells are asked for from memory, the operand is waited for, multiplied, and the sums of all
- * warps lie in shared memory; then each thread does its cells, one after the other with all their gates, and stages
- * its part of the next operand, which is sent. Sums are in one order whatever comes first: the bits are the same in
- * every run. Rows that do not take part in a step keep their states. States stay in shared memory, as floats. */
+ * A round: what the cells read is asked for; the operand is waited for and multiplied, and the sums of all warps lie in
+ * shared memory (the only barrier: the next round's sums go to another buffer); each thread does its cells, its warp
+ * sends their part of the next operand, and only then is what others want of the step stored. Sums are in one order
+ * whatever comes first: the bits are the same in every run. Rows that do not take part in a step keep their states.
+ * States stay in shared memory, as floats. */
 #ifndef DEVICE_CUDA_PERSISTENT_CUH
 #define DEVICE_CUDA_PERSISTENT_CUH
 #include "device/cuda/persistent_exchange.cuh"
 
-/* For the clocks: what a thread's warp issues in a round beyond the words that they know, as counted in SASS. */
-enum { INSTRUCTIONS_ROUND = 570 };
-
 /* ---- cells of a thread ------------------------------------------------------------------- */
 
-/* Cell j of a thread is number j * PERSISTENT_THREADS + thread of [row of the chunk][unit of the block]. */
-struct cells {
-    uint32_t place[TILING_CELLS]; /* row << 16 | unit */
-    uint32_t count;               /* of the block */
-};
-
-GPU_CODE struct cells cells_of(const struct tiling &t)
-{
-    struct cells c;
-    c.count = t.chunk_rows * t.units;
-#pragma unroll
-    for (int j = 0; j < TILING_CELLS; j++) {
-        const uint32_t i = j * PERSISTENT_THREADS + threadIdx.x;
-        c.place[j] = i / t.units << 16 | i % t.units;
-    }
-    return c;
-}
-
-/* One of them in a step. */
+/* The thread's cell in a step. */
 struct spot {
-    uint32_t index, n, u, row, unit; /* in the block: number, row, unit; in the operation */
-    bool real, part;                 /* it exists; its row takes part */
+    uint32_t n, u, row, unit; /* in the block: row, unit; in the operation */
+    bool is, real, part;      /* the block has it; the operation has it; its row takes part */
 };
 
 GPU_CODE int32_t *lengths_of(const struct tiling &t) /* of rows in this operation; then the longest of each chunk */
@@ -44,30 +24,32 @@ GPU_CODE int32_t *lengths_of(const struct tiling &t) /* of rows in this operatio
     return (int32_t *)(dynamic_shared() + t.at_lengths);
 }
 
-GPU_CODE struct spot spot_of(const struct persistent_args &a, const struct seat &s, const struct cells &c, int j,
+GPU_CODE struct spot spot_of(const struct persistent_args &a, const struct seat &s, const struct cell_place &c,
                              uint32_t chunk, uint32_t step)
 {
     const struct tiling &t = a.tiling;
     struct spot p;
-    p.index = j * PERSISTENT_THREADS + threadIdx.x;
-    p.n = c.place[j] >> 16;
-    p.u = c.place[j] & 0xffff;
+    p.n = c.n, p.u = c.u;
     p.row = s.row0 + chunk * t.chunk_rows + p.n;
     p.unit = s.unit0 + p.u;
-    p.real = p.index < c.count && p.row < a.rows && p.unit < a.units;
+    p.is = c.is;
+    p.real = c.is && p.row < a.rows && p.unit < a.units;
     p.part = p.real && (int32_t)step < lengths_of(t)[chunk * t.chunk_rows + p.n];
     return p;
 }
 
+/* A step has fewer than 2^32 numbers. */
 GPU_CODE float *field_at(const struct persistent_view &f, uint32_t step, const struct spot &p)
 {
-    return f.at + step * f.step + (size_t)p.row * f.row + p.unit;
+    return f.at + step * f.step + (p.row * f.row + p.unit);
 }
 
+GPU_CODE uint32_t cells_of(const struct tiling &t) { return t.chunk_rows * t.units; }
+
 /* States, or their gradients: number s of a cell at [s * stride]. */
-GPU_CODE float *states_at(const struct tiling &t, uint32_t chunk, const struct spot &p)
+GPU_CODE float *states_at(const struct tiling &t, uint32_t chunk)
 {
-    return (float *)(dynamic_shared() + t.at_states) + chunk * t.states * t.chunk_rows * t.units + p.index;
+    return (float *)(dynamic_shared() + t.at_states) + chunk * t.states * cells_of(t) + threadIdx.x;
 }
 
 GPU_CODE bool starts_anew(const struct persistent_args &a, uint32_t step, uint32_t row)
@@ -83,35 +65,68 @@ GPU_CODE float *state_of(const struct persistent_view &h, const struct persisten
     return f.at ? field_at(f, step, p) + (s ? (size_t)(s - 1) * f.field : 0) : NULL;
 }
 
-/* The sums of a cell, field by field of the product: those of its splits in their order. */
-template <int FIELDS> struct sums {
+/* Sums of all rounds take turns with two buffers. */
+GPU_CODE float *sums_at(const struct tiling &t, uint32_t turn)
+{
+    return (float *)(dynamic_shared() + t.at_sums + turn % 2 * t.sums_buffer);
+}
+
+/* Of a cell, field by field of the product: they lie beside each other. */
+template <int FIELDS> struct __align__(FIELDS == 4 ? 16 : 4) sums {
     float of[FIELDS];
 };
 
-template <int FIELDS> GPU_CODE struct sums<FIELDS> sums_of(const struct tiling &t, int phase, const struct spot &p)
+template <int FIELDS> GPU_CODE struct sums<FIELDS> load_sums(const float *at)
+{
+    struct sums<FIELDS> s;
+    if constexpr (FIELDS == 4) {
+        *(float4 *)s.of = *(const float4 *)at;
+    } else {
+#pragma unroll
+        for (int q = 0; q < FIELDS; q++) s.of[q] = at[q];
+    }
+    return s;
+}
+
+template <int FIELDS> GPU_CODE void add_to(struct sums<FIELDS> &s, const struct sums<FIELDS> &other)
+{
+#pragma unroll
+    for (int q = 0; q < FIELDS; q++) s.of[q] += other.of[q];
+}
+
+/* Those of the splits, in their order. */
+template <int FIELDS>
+GPU_CODE struct sums<FIELDS> sums_of(const struct tiling &t, int phase, const struct cell_place &c, uint32_t turn)
 {
     const struct tiling_product &m = t.product[phase];
-    const float *at = (const float *)(dynamic_shared() + t.at_sums) + p.n * m.sums_row + p.u;
-    struct sums<FIELDS> s;
-#pragma unroll
-    for (int q = 0; q < FIELDS; q++) s.of[q] = at[q * t.units];
-    clock_shared(FIELDS * m.splits, m.splits);
+    const float *at = (const float *)((const char *)sums_at(t, turn) + c.sums[phase]);
+    const uint32_t split = t.chunk_rows * m.sums_row;
+    struct sums<FIELDS> s = load_sums<FIELDS>(at);
+    clock_shared(FIELDS * m.splits, (m.splits + 3) / 4);
+    clock_instructions(INSTRUCTIONS_SPLIT * m.splits);
+    uint32_t left = m.splits - 1;
 #pragma unroll 1
-    for (uint32_t i = 1; i < m.splits; i++) {
-        at += t.chunk_rows * m.sums_row;
-#pragma unroll
-        for (int q = 0; q < FIELDS; q++) s.of[q] += at[q * t.units];
+    for (; left >= 3; left -= 3, at += 3 * split) {
+        const struct sums<FIELDS> x = load_sums<FIELDS>(at + split), y = load_sums<FIELDS>(at + 2 * split),
+                                  z = load_sums<FIELDS>(at + 3 * split);
+        add_to(s, x), add_to(s, y), add_to(s, z);
+    }
+#pragma unroll 1
+    for (; left > 0; left--) {
+        at += split;
+        add_to(s, load_sums<FIELDS>(at));
     }
     return s;
 }
 
 template <int FIELDS>
-GPU_CODE struct sums<FIELDS> biased_sums(const struct tiling &t, int phase, const struct spot &p, uint32_t first_bias)
+GPU_CODE struct sums<FIELDS> biased_sums(const struct tiling &t, int phase, const struct cell_place &c,
+                                         uint32_t first_bias, uint32_t turn)
 {
-    const float *bias = (const float *)(dynamic_shared() + t.at_bias) + first_bias * t.units + p.u;
-    struct sums<FIELDS> s = sums_of<FIELDS>(t, phase, p);
-#pragma unroll
-    for (int q = 0; q < FIELDS; q++) s.of[q] += bias[q * t.units];
+    const float *bias = (const float *)(dynamic_shared() + t.at_bias) + first_bias * t.units + c.u * FIELDS;
+    struct sums<FIELDS> s = sums_of<FIELDS>(t, phase, c, turn);
+    clock_shared(FIELDS, 0);
+    add_to(s, load_sums<FIELDS>(bias));
     return s;
 }
 
@@ -126,13 +141,10 @@ template <int O> GPU_CODE void stage_at(const struct staged<O> &s, uint32_t q, f
     s.at[q * s.field] = operand_of<O>::make(value);
 }
 
-template <int O> GPU_CODE struct staged<O> staged_of(const struct tiling &t, int phase, const struct spot &p)
+template <int O> GPU_CODE struct staged<O> staged_of(const struct tiling &t, int phase, const struct cell_place &c)
 {
-    struct staged<O> s;
-    s.at = (typename operand_of<O>::number *)(dynamic_shared() + t.at_staged) +
-           p.n * t.product[phase].fields * t.units + p.u;
-    s.field = t.units;
-    return s;
+    typedef typename operand_of<O>::number number;
+    return {(number *)(dynamic_shared() + t.at_staged + c.staged[phase]) + c.lane, t.units};
 }
 
 /* ---- before the first step --------------------------------------------------------------- */
@@ -177,21 +189,19 @@ GPU_CODE void load_lengths(const struct persistent_args &a, const struct seat &s
 }
 
 /* The states or gradients that a walk begins with. */
-GPU_CODE void load_states(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
+GPU_CODE void load_states(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell,
                           const struct persistent_view &h, const struct persistent_view &others)
 {
     const struct tiling &t = a.tiling;
 #pragma unroll 1
-    for (uint32_t c = 0; c < t.chunks; c++)
-#pragma unroll
-        for (int j = 0; j < TILING_CELLS; j++) {
-            const struct spot p = spot_of(a, s, cells, j, c, 0);
+    for (uint32_t c = 0; c < t.chunks; c++) {
+        const struct spot p = spot_of(a, s, cell, c, 0);
 #pragma unroll 1
-            for (uint32_t i = 0; i < t.states && p.index < cells.count; i++) {
-                const float *from = p.real ? state_of(h, others, i, 0, p) : NULL;
-                states_at(t, c, p)[i * cells.count] = from ? *from : 0;
-            }
+        for (uint32_t i = 0; i < t.states && p.is; i++) {
+            const float *from = p.real ? state_of(h, others, i, 0, p) : NULL;
+            states_at(t, c)[i * cells_of(t)] = from ? *from : 0;
         }
+    }
 }
 
 /* Of the gates in the order of their phases. */
@@ -204,7 +214,7 @@ GPU_CODE void load_bias(const struct persistent_args &a, const struct seat &s, u
         for (uint32_t q = 0; q < (phase ? fields_intermediate : fields_h); q++)
 #pragma unroll 1
             for (uint32_t u = threadIdx.x; u < t.units; u += PERSISTENT_THREADS)
-                bias[(phase * fields_h + q) * t.units + u] =
+                bias[phase * fields_h * t.units + u * (phase ? fields_intermediate : fields_h) + q] =
                     a.bias && s.unit0 + u < a.units ? a.bias[a.gate[phase][q] * a.units + s.unit0 + u] : 0;
 }
 
@@ -240,162 +250,178 @@ template <class C> GPU_CODE void pass_by(const struct persistent_args &a, uint32
     for (uint32_t i = 0; a.trained && i < C::inputs; i++) field_at(a.g, step, p)[(size_t)i * a.g.field] = 0;
 }
 
-/* A cell of a row that takes part; v has what was loaded of its inputs. */
+/* What a thread has of a cell in a round. */
+template <class C> struct held {
+    struct spot p;
+    typename C::unit v;
+    float gives;  /* to the next operand */
+    bool forgets; /* its row starts anew in the next step */
+};
+
+/* Before the operand is there: all that the cell reads but its sums. */
 template <class C, int PHASE>
-GPU_CODE void forward_cell(const struct persistent_args &a, uint32_t chunk, uint32_t step, uint32_t count,
-                           const struct spot &p, typename C::unit &v)
+GPU_CODE void hold_cell(const struct persistent_args &a, uint32_t chunk, uint32_t step, uint32_t count,
+                        struct held<C> &c)
 {
     const struct tiling &t = a.tiling;
-    float *states = states_at(t, chunk, p);
-    C::get_states(v, states, count);
-    if (starts_anew(a, step, p.row))
-        C::forget(v);
-    C::set_constants(v, a, p.unit);
-    const auto sums = biased_sums<PHASE ? C::fields_intermediate : C::fields_h>(t, PHASE, p, PHASE * C::fields_h);
-    float *g = field_at(a.g, step, p);
-    C::add_sums(v, sums, PHASE);
-    C::run_forward(v, PHASE);
-    C::keep_sums(sums, g, a.g.field, PHASE);
+    const struct spot &p = c.p;
+    const uint32_t next = a.direction ? step - 1 : step + 1;
+    c.gives = 0;
+    c.forgets = p.real && next < a.steps && starts_anew(a, next, p.row) &&
+                (int32_t)next < lengths_of(t)[chunk * t.chunk_rows + p.n];
+    if (p.part) {
+        C::get_inputs(c.v, field_at(a.g, step, p), a.g.field, PHASE);
+        C::get_states(c.v, states_at(t, chunk), count);
+        if (starts_anew(a, step, p.row))
+            C::forget(c.v);
+        C::set_constants(c.v, a, p.unit);
+    } else if (p.is && PHASE + 1 == C::phases) {
+        c.gives = states_at(t, chunk)[0];
+    }
+}
+
+/* The cell of a row that takes part, and what it gives to the next operand: its intermediate, or h. */
+template <class C, int PHASE>
+GPU_CODE void forward_cell(const struct persistent_args &a, const struct cell_place &cell, uint32_t step, uint32_t turn,
+                           struct held<C> &c)
+{
+    enum { FIELDS = PHASE ? C::fields_intermediate : C::fields_h };
+    const struct sums<FIELDS> sums = biased_sums<FIELDS>(a.tiling, PHASE, cell, PHASE * C::fields_h, turn);
+    C::add_sums(c.v, sums, PHASE);
+    C::run_forward(c.v, PHASE);
+    C::keep_sums(sums, field_at(a.g, step, c.p), a.g.field, PHASE);
+    c.gives = PHASE + 1 < C::phases ? C::intermediate(c.v) : C::next_h(c.v);
+}
+
+/* After it was sent: the rest that others want. */
+template <class C, int PHASE>
+GPU_CODE void leave_cell(const struct persistent_args &a, uint32_t chunk, uint32_t step, uint32_t count,
+                         struct held<C> &c)
+{
+    const struct spot &p = c.p;
+    float *states = states_at(a.tiling, chunk);
     if (a.trained)
-        C::put_saved(v, g, a.g.field, PHASE);
+        C::put_saved(c.v, field_at(a.g, step, p), a.g.field, PHASE);
     if (PHASE + 1 < C::phases) {
         if (a.intermediate.at)
-            C::put_intermediates(v, field_at(a.intermediate, step, p), a.intermediate.field);
+            C::put_intermediates(c.v, field_at(a.intermediate, step, p), a.intermediate.field);
         return;
     }
-    C::put_next(v, states, count);
+    C::put_next(c.v, states, count);
     if (a.y.at)
-        *field_at(a.y, step, p) = states[0];
+        *field_at(a.y, step, p) = c.gives;
     for (uint32_t i = 1; a.s.at && i < C::states; i++)
         field_at(a.s, step, p)[(size_t)(i - 1) * a.s.field] = states[i * count];
 }
 
-/* What the cell gives to the next operand: its intermediate, or the h that enters the next step. */
-template <class C, int PHASE>
-GPU_CODE float operand_from(const struct persistent_args &a, uint32_t chunk, uint32_t step, const struct spot &p,
-                            const typename C::unit &v)
-{
-    const struct tiling &t = a.tiling;
-    if (PHASE + 1 < C::phases)
-        return p.part ? C::intermediate(v) : 0;
-    const uint32_t next = a.direction ? step - 1 : step + 1;
-    const bool forgets = p.real && next < a.steps && starts_anew(a, next, p.row) &&
-                         (int32_t)next < lengths_of(t)[chunk * t.chunk_rows + p.n];
-    return forgets ? 0 : states_at(t, chunk, p)[0];
-}
-
 template <class C, int O, int PHASE>
-GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
-                            const weight_registers &w, uint32_t chunk, uint32_t step, uint32_t round, bool last)
+GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell,
+                            const struct parts &parts, const weight_registers &w, uint32_t chunk, uint32_t step,
+                            uint32_t round, uint32_t turn, bool last)
 {
+    enum { NEXT = (PHASE + 1) % C::phases };
     const struct tiling &t = a.tiling;
-    const int next = (PHASE + 1) % C::phases;
     const uint32_t number = sizeof(typename operand_of<O>::number);
-    typename C::unit v[TILING_CELLS];
+    const uint32_t to = exchanged_at(t, s, chunk, round + 1);
+    struct held<C> held;
     clock_part(CLOCK_WAIT);
     clock_loads();
-#pragma unroll
-    for (int j = 0; j < TILING_CELLS; j++) {
-        const struct spot p = spot_of(a, s, cells, j, chunk, step);
-        if (p.part)
-            C::get_inputs(v[j], field_at(a.g, step, p), a.g.field, PHASE);
-    }
+    held.p = spot_of(a, s, cell, chunk, step);
+    hold_cell<C, PHASE>(a, chunk, step, cells_of(t), held);
+    clock_instructions(cell.is ? INSTRUCTIONS_BEFORE : 0);
     if (round == 0)
         enter_operand<O>(a, s, chunk, step);
-    else
-        wait_for_operand(a, s, chunk, round, PHASE, number);
+    const struct operand_source from = receive_operand(a, s, chunk, round, PHASE, number, O == OPERAND_F32);
     if (threadIdx.x == 0 && !last && t.algorithm != ALGORITHM_GRID)
-        expect_operand(t, chunk, round + 1, next, number);
+        expect_operand(t, chunk, round + 1, NEXT, number);
     clock_part(CLOCK_PRODUCT);
-    multiply<O>(t, PHASE, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
+    multiply<O, C::phases, PHASE>(t, parts, w, from, sums_at(t, turn));
     __syncthreads();
     clock_part(CLOCK_CELL);
     clock_loaded();
-    clock_instructions(INSTRUCTIONS_ROUND);
-#pragma unroll
-    for (int j = 0; j < TILING_CELLS; j++) {
-        const struct spot p = spot_of(a, s, cells, j, chunk, step);
-        if (p.part)
-            forward_cell<C, PHASE>(a, chunk, step, cells.count, p, v[j]);
-        else if (p.real && PHASE == 0)
-            pass_by<C>(a, step, p);
-        if (p.index < cells.count && !last)
-            stage_at(staged_of<O>(t, next, p), 0, operand_from<C, PHASE>(a, chunk, step, p, v[j]));
-    }
-    __syncthreads();
+    clock_instructions(cell.is ? INSTRUCTIONS_CELL : 0);
+    if (held.p.part)
+        forward_cell<C, PHASE>(a, cell, step, turn, held);
+    if (cell.is && !last)
+        stage_at(staged_of<O>(t, NEXT, cell), 0, PHASE + 1 == C::phases && held.forgets ? 0 : held.gives);
     clock_part(CLOCK_SEND);
     if (!last)
-        send_operand(a, s, chunk, round + 1, next, number);
+        send_operand(a, s, cell, to, chunk, round + 1, NEXT, number);
+    clock_part(CLOCK_AFTER);
+    clock_instructions(cell.is ? INSTRUCTIONS_AFTER : 0);
+    if (held.p.part)
+        leave_cell<C, PHASE>(a, chunk, step, cells_of(t), held);
+    else if (held.p.real && PHASE == 0)
+        pass_by<C>(a, step, held.p);
+    empty_packets(a, s, cell, chunk, round, C::phases, number);
 }
 
 template <class C, int O>
-GPU_CODE void forward_step(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
-                           const weight_registers &w, uint32_t chunk, uint32_t i)
+GPU_CODE void forward_step(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell,
+                           const struct parts &parts, const weight_registers &w, uint32_t chunk, uint32_t i,
+                           uint32_t &turn)
 {
     const struct tiling &t = a.tiling;
     const uint32_t longest = lengths_of(t)[t.chunks * t.chunk_rows + chunk];
     const uint32_t step = a.direction ? a.steps - 1 - i : i;
     if (step >= longest) {
-#pragma unroll
-        for (int j = 0; j < TILING_CELLS; j++) {
-            const struct spot p = spot_of(a, s, cells, j, chunk, step);
-            if (p.real)
-                pass_by<C>(a, step, p);
-        }
+        const struct spot p = spot_of(a, s, cell, chunk, step);
+        if (p.real)
+            pass_by<C>(a, step, p);
         return;
     }
     const uint32_t round = C::phases * (a.direction ? i - (a.steps - longest) : i);
     const bool last = round + C::phases == C::phases * longest;
-    forward_round<C, O, 0>(a, s, cells, w, chunk, step, round, last && C::phases == 1);
+    forward_round<C, O, 0>(a, s, cell, parts, w, chunk, step, round, turn++, last && C::phases == 1);
     if constexpr (C::phases == 2)
-        forward_round<C, O, 1>(a, s, cells, w, chunk, step, round + 1, last);
+        forward_round<C, O, 1>(a, s, cell, parts, w, chunk, step, round + 1, turn++, last);
 }
 
-GPU_CODE void leave_states(const struct persistent_args &a, const struct seat &s, const struct cells &cells)
+GPU_CODE void leave_states(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell)
 {
     const struct tiling &t = a.tiling;
 #pragma unroll 1
-    for (uint32_t c = 0; c < t.chunks; c++)
-#pragma unroll
-        for (int j = 0; j < TILING_CELLS; j++) {
-            const struct spot p = spot_of(a, s, cells, j, c, 0);
+    for (uint32_t c = 0; c < t.chunks; c++) {
+        const struct spot p = spot_of(a, s, cell, c, 0);
 #pragma unroll 1
-            for (uint32_t i = 0; p.real && i < t.states; i++) {
-                float *to = state_of(a.hn, a.sn, i, 0, p);
-                if (to)
-                    *to = states_at(t, c, p)[i * cells.count];
-            }
+        for (uint32_t i = 0; p.real && i < t.states; i++) {
+            float *to = state_of(a.hn, a.sn, i, 0, p);
+            if (to)
+                *to = states_at(t, c)[i * cells_of(t)];
         }
+    }
 }
 
 /* A block takes its place: tables, lengths, the states (or their gradients) that enter first, and its weights. */
 template <int O, bool BACK>
-GPU_CODE void settle(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
-                     const struct persistent_view &h, const struct persistent_view &others, weight_registers &w)
+GPU_CODE void settle(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell,
+                     const struct persistent_view &h, const struct persistent_view &others, const struct parts &parts,
+                     weight_registers &w)
 {
     clear_operands(a.tiling);
-    make_piece_tables(a.tiling, s, sizeof(typename operand_of<O>::number));
     load_lengths(a, s);
-    load_states(a, s, cells, h, others);
-    load_weights<O, BACK>(a, s.unit0, w);
+    load_states(a, s, cell, h, others);
+    load_weights<O, BACK>(a, parts, s.unit0, w);
 }
 
 template <class C, int O> GPU_CODE void forward_walk(const struct persistent_args &a)
 {
     const struct tiling &t = a.tiling;
     const struct seat s = take_seat(a);
-    const struct cells cells = cells_of(t);
+    const struct cell_place cell = cell_place_of(t, s, sizeof(typename operand_of<O>::number));
     const bool member = s.rank < t.members;
+    const struct parts parts = make_parts(t);
     weight_registers w;
     if (member) {
         load_bias(a, s, C::fields_h, C::fields_intermediate);
-        settle<O, false>(a, s, cells, a.h0, a.s0, w);
+        settle<O, false>(a, s, cell, a.h0, a.s0, parts, w);
     }
     begin_exchange(t);
+    uint32_t turn = 0;
     for (uint32_t i = 0; member && i < a.steps; i++)
-        for (uint32_t c = 0; c < t.chunks; c++) forward_step<C, O>(a, s, cells, w, c, i);
+        for (uint32_t c = 0; c < t.chunks; c++) forward_step<C, O>(a, s, cell, parts, w, c, i, turn);
     if (member)
-        leave_states(a, s, cells);
+        leave_states(a, s, cell);
     end_exchange(t);
 }
 
@@ -424,146 +450,149 @@ GPU_CODE bool is_cut_off(const struct persistent_args &a, uint32_t chunk, uint32
 
 /* The gradient of the states that leave a step: what lies in shared memory, and for h the product's. */
 GPU_CODE void receive_gradient(const struct persistent_args &a, uint32_t chunk, uint32_t before, bool any,
-                               uint32_t count, const struct spot &p)
+                               const struct cell_place &cell, const struct spot &p, uint32_t turn)
 {
     const struct tiling &t = a.tiling;
-    float *d = states_at(t, chunk, p);
+    float *d = states_at(t, chunk);
     if (!any)
         return;
     const bool cut = is_cut_off(a, chunk, before, p);
-    d[0] = cut ? 0 : d[0] + sums_of<1>(t, 0, p).of[0];
+    d[0] = cut ? 0 : d[0] + sums_of<1>(t, 0, cell, turn).of[0];
 #pragma unroll 1
-    for (uint32_t i = 1; i < t.states && cut; i++) d[i * count] = 0;
+    for (uint32_t i = 1; i < t.states && cut; i++) d[i * cells_of(t)] = 0;
 }
 
 template <class C, int O, int HALF>
 GPU_CODE void backward_cell(const struct persistent_args &a, uint32_t chunk, uint32_t step, uint32_t count,
-                            const struct spot &p, typename C::unit &v, float dy)
+                            const struct cell_place &cell, const struct spot &p, typename C::unit &v,
+                            typename C::unit &d, float dy, uint32_t turn)
 {
     const struct tiling &t = a.tiling;
     const int phase = C::phases - 1 - HALF;
-    float *states = states_at(t, chunk, p), *g = field_at(a.g, step, p);
-    typename C::unit d;
     C::set_constants(v, a, p.unit);
-    C::get_gradients(d, states, count, dy, HALF == 0);
+    C::get_gradients(d, states_at(t, chunk), count, dy, HALF == 0);
     if (HALF == 1)
-        C::set_intermediate(d, sums_of<1>(t, HALF, p).of[0]);
+        C::set_intermediate(d, sums_of<1>(t, HALF, cell, turn).of[0]);
     C::run_backward(v, d, phase);
-    C::put_gradients(d, states, count);
-    C::put_inputs(d, g, a.g.field, phase);
+    C::stage_inputs(d, field_at(a.g, step, p), a.g.field, staged_of<O>(t, (HALF + 1) % C::phases, cell), phase);
+}
+
+/* After it was sent: what others want. */
+template <class C, int HALF>
+GPU_CODE void leave_gradient(const struct persistent_args &a, uint32_t chunk, uint32_t step, uint32_t count,
+                             const struct spot &p, typename C::unit &d)
+{
+    const int phase = C::phases - 1 - HALF;
+    C::put_gradients(d, states_at(a.tiling, chunk), count);
+    C::put_inputs(d, field_at(a.g, step, p), a.g.field, phase);
     if (a.dv.at && phase == 0)
         C::put_vectors(d, field_at(a.dv, step, p), a.dv.field);
-    C::stage_inputs(d, g, a.g.field, staged_of<O>(t, (HALF + 1) % C::phases, p), phase);
 }
 
 template <class C, int O, int HALF>
-GPU_CODE void backward_round(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
-                             const weight_registers &w, uint32_t chunk, uint32_t step, uint32_t round)
+GPU_CODE void backward_round(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell,
+                             const struct parts &parts, const weight_registers &w, uint32_t chunk, uint32_t step,
+                             uint32_t round, uint32_t turn)
 {
+    enum { NEXT = (HALF + 1) % C::phases };
     const struct tiling &t = a.tiling;
-    const int next = (HALF + 1) % C::phases;
     const uint32_t number = sizeof(typename operand_of<O>::number);
-    typename C::unit v[TILING_CELLS];
-    float dy[TILING_CELLS];
+    const uint32_t to = exchanged_at(t, s, chunk, round + 1);
+    typename C::unit v, d;
     clock_part(CLOCK_WAIT);
     clock_loads();
-#pragma unroll
-    for (int j = 0; j < TILING_CELLS; j++) {
-        const struct spot p = spot_of(a, s, cells, j, chunk, step);
-        dy[j] = p.part ? get_values<C>(a, chunk, step, p, v[j], C::phases - 1 - HALF) : 0;
+    const struct spot p = spot_of(a, s, cell, chunk, step);
+    const float dy = p.part ? get_values<C>(a, chunk, step, p, v, C::phases - 1 - HALF) : 0;
+    clock_instructions(cell.is ? INSTRUCTIONS_BEFORE : 0);
+    if (round > 0) {
+        const struct operand_source from = receive_operand(a, s, chunk, round, HALF, number, O == OPERAND_F32);
+        clock_part(CLOCK_PRODUCT);
+        multiply<O, C::phases, HALF>(t, parts, w, from, sums_at(t, turn));
     }
-    if (round > 0)
-        wait_for_operand(a, s, chunk, round, HALF, number);
     if (threadIdx.x == 0 && t.algorithm != ALGORITHM_GRID)
-        expect_operand(t, chunk, round + 1, next, number);
-    clock_part(CLOCK_PRODUCT);
-    if (round > 0)
-        multiply<O>(t, HALF, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
+        expect_operand(t, chunk, round + 1, NEXT, number);
     __syncthreads();
     clock_part(CLOCK_CELL);
     clock_loaded();
-    clock_instructions(INSTRUCTIONS_ROUND);
-#pragma unroll
-    for (int j = 0; j < TILING_CELLS; j++) {
-        const struct spot p = spot_of(a, s, cells, j, chunk, step);
-        if (HALF == 0 && p.real)
-            receive_gradient(a, chunk, a.direction ? step - 1 : step + 1, round > 0, cells.count, p);
-        if (p.part)
-            backward_cell<C, O, HALF>(a, chunk, step, cells.count, p, v[j], dy[j]);
-        else if (p.index < cells.count)
-            for (uint32_t q = 0; q < t.product[next].fields; q++) stage_at(staged_of<O>(t, next, p), q, 0);
-        if (p.real && !p.part && HALF == 0)
-            C::clear_vectors(a, step, p);
-    }
-    __syncthreads();
+    clock_instructions(cell.is ? INSTRUCTIONS_CELL : 0);
+    if (HALF == 0 && p.real)
+        receive_gradient(a, chunk, a.direction ? step - 1 : step + 1, round > 0, cell, p, turn);
+    if (p.part)
+        backward_cell<C, O, HALF>(a, chunk, step, cells_of(t), cell, p, v, d, dy, turn);
+    else if (cell.is)
+        for (uint32_t q = 0; q < t.product[NEXT].fields; q++) stage_at(staged_of<O>(t, NEXT, cell), q, 0);
     clock_part(CLOCK_SEND);
-    send_operand(a, s, chunk, round + 1, next, number);
+    send_operand(a, s, cell, to, chunk, round + 1, NEXT, number);
+    clock_part(CLOCK_AFTER);
+    clock_instructions(cell.is ? INSTRUCTIONS_AFTER : 0);
+    if (p.part)
+        leave_gradient<C, HALF>(a, chunk, step, cells_of(t), p, d);
+    else if (p.real && HALF == 0)
+        C::clear_vectors(a, step, p);
+    empty_packets(a, s, cell, chunk, round, C::phases, number);
 }
 
 template <class C, int O>
-GPU_CODE void backward_step(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
-                            const weight_registers &w, uint32_t chunk, uint32_t i)
+GPU_CODE void backward_step(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell,
+                            const struct parts &parts, const weight_registers &w, uint32_t chunk, uint32_t i,
+                            uint32_t &turn)
 {
     const struct tiling &t = a.tiling;
     const uint32_t longest = lengths_of(t)[t.chunks * t.chunk_rows + chunk];
     const uint32_t step = a.direction ? i : a.steps - 1 - i;
     if (step >= longest) {
-#pragma unroll
-        for (int j = 0; j < TILING_CELLS; j++) {
-            const struct spot p = spot_of(a, s, cells, j, chunk, step);
-            if (p.real)
-                C::clear_vectors(a, step, p);
-        }
+        const struct spot p = spot_of(a, s, cell, chunk, step);
+        if (p.real)
+            C::clear_vectors(a, step, p);
         return;
     }
     const uint32_t round = C::phases * (a.direction ? i : i - (a.steps - longest));
-    backward_round<C, O, 0>(a, s, cells, w, chunk, step, round);
+    backward_round<C, O, 0>(a, s, cell, parts, w, chunk, step, round, turn++);
     if constexpr (C::phases == 2)
-        backward_round<C, O, 1>(a, s, cells, w, chunk, step, round + 1);
+        backward_round<C, O, 1>(a, s, cell, parts, w, chunk, step, round + 1, turn++);
 }
 
 /* The gradients of the states that entered the first step. */
 template <class C, int O>
-GPU_CODE void leave_gradients(const struct persistent_args &a, const struct seat &s, const struct cells &cells,
-                              const weight_registers &w, uint32_t chunk)
+GPU_CODE void leave_gradients(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell,
+                              const struct parts &parts, const weight_registers &w, uint32_t chunk, uint32_t turn)
 {
     const struct tiling &t = a.tiling;
     const uint32_t longest = lengths_of(t)[t.chunks * t.chunk_rows + chunk], round = C::phases * longest;
     if (round > 0) {
-        wait_for_operand(a, s, chunk, round, 0, sizeof(typename operand_of<O>::number));
-        multiply<O>(t, 0, w, operand_at(t, chunk, round), (float *)(dynamic_shared() + t.at_sums));
+        const struct operand_source from =
+            receive_operand(a, s, chunk, round, 0, sizeof(typename operand_of<O>::number), O == OPERAND_F32);
+        multiply<O, C::phases, 0>(t, parts, w, from, sums_at(t, turn));
     }
     __syncthreads();
-#pragma unroll
-    for (int j = 0; j < TILING_CELLS; j++) {
-        const struct spot p = spot_of(a, s, cells, j, chunk, 0);
-        if (!p.real)
-            continue;
-        receive_gradient(a, chunk, a.direction ? longest - 1 : 0, round > 0, cells.count, p);
+    const struct spot p = spot_of(a, s, cell, chunk, 0);
+    if (!p.real)
+        return;
+    receive_gradient(a, chunk, a.direction ? longest - 1 : 0, round > 0, cell, p, turn);
 #pragma unroll 1
-        for (uint32_t i = 0; i < t.states; i++) {
-            float *to = state_of(a.dh0, a.ds0, i, 0, p);
-            const float d = states_at(t, chunk, p)[i * cells.count];
-            if (to)
-                *to = (i ? a.add_ds0 : a.add_dh0) ? *to + d : d;
-        }
+    for (uint32_t i = 0; i < t.states; i++) {
+        float *to = state_of(a.dh0, a.ds0, i, 0, p);
+        const float d = states_at(t, chunk)[i * cells_of(t)];
+        if (to)
+            *to = (i ? a.add_ds0 : a.add_dh0) ? *to + d : d;
     }
-    __syncthreads();
 }
 
 template <class C, int O> GPU_CODE void backward_walk(const struct persistent_args &a)
 {
     const struct tiling &t = a.tiling;
     const struct seat s = take_seat(a);
-    const struct cells cells = cells_of(t);
+    const struct cell_place cell = cell_place_of(t, s, sizeof(typename operand_of<O>::number));
     const bool member = s.rank < t.members;
+    const struct parts parts = make_parts(t);
     weight_registers w;
     if (member)
-        settle<O, true>(a, s, cells, a.dhn, a.dsn, w);
+        settle<O, true>(a, s, cell, a.dhn, a.dsn, parts, w);
     begin_exchange(t);
+    uint32_t turn = 0;
     for (uint32_t i = 0; member && i < a.steps; i++)
-        for (uint32_t c = 0; c < t.chunks; c++) backward_step<C, O>(a, s, cells, w, c, i);
-    for (uint32_t c = 0; member && c < t.chunks; c++) leave_gradients<C, O>(a, s, cells, w, c);
+        for (uint32_t c = 0; c < t.chunks; c++) backward_step<C, O>(a, s, cell, parts, w, c, i, turn);
+    for (uint32_t c = 0; member && c < t.chunks; c++) leave_gradients<C, O>(a, s, cell, parts, w, c, turn++);
     end_exchange(t);
 }
 

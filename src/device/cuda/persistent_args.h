@@ -20,9 +20,8 @@ struct persistent_args {
     const float *weights, *bias;                       /* [gates, units, units], [gates, units] */
     const int32_t *lengths;                            /* [rows] of the whole sequence, or NULL */
     const uint8_t *reset;                              /* [steps, reset_row], or NULL */
-    void *exchange;                                    /* a grid's operands, 16-byte aligned; flags, all 0 */
-    uint32_t *flags;
-    uint32_t steps, origin, rows, units; /* origin: the first step in the whole sequence */
+    void *exchange;                                    /* a grid's operands, 16-byte aligned: all bits 1 at first */
+    uint32_t steps, origin, rows, units;               /* origin: the first step in the whole sequence */
     uint32_t reset_row;
     uint8_t gate[TILING_PHASES][TILING_FIELDS]; /* of the weights: that of each field of a phase */
     uint8_t direction, trained, add_dh0, add_ds0;

@@ -31,6 +31,9 @@ constexpr uint32_t bits_below(uint32_t mask, int bit)
 #define GET_STATE(name)             v.state.name = at[CELL_(state_##name) * count];
 #define FORGET_STATE(name)          v.state.name = 0;
 #define PUT_NEXT(name)              at[CELL_(state_##name) * count] = v.next.name;
+#define NEXT_H(name)                                                                                       \
+    if (CELL_(state_##name) == 0)                                                                          \
+        h = v.next.name;
 #define PUT_SAVED(name)             g[(size_t)CELL_(saved_##name) * field] = v.saved.name;
 #define PUT_INTERMEDIATE(name)              at[(size_t)CELL_(intermediate_##name) * field] = v.intermediate.name;
 #define GET_OPTION(name)            v.option.name = a.name;
@@ -143,6 +146,12 @@ struct CELL_(persistent) {
     {
         INTERMEDIATES(PUT_INTERMEDIATE)
         (void)v, (void)at, (void)field;
+    }
+    GPU_CODE float next_h(const unit &v)
+    {
+        float h = 0;
+        STATES(NEXT_H)
+        return h;
     }
     GPU_CODE float intermediate(const unit &v)
     {

@@ -1,9 +1,16 @@
 /* How the blocks of a group give each other their parts of the next operand: stores into shared memory of the cluster
- * that are counted by barriers there, or through L2 with a flag for each block. Knows no cell and no product.
+ * that are counted by barriers there, or packets in L2 that are their own flags. Knows no cell and no product.
  *
- * Rounds of a chunk are counted from 0. Round r reads operand buffer r % 2, what it makes goes to the other one. A
- * block sends in round r after all its warps have read buffer r % 2 (there is a barrier between); so who has all of
- * round r's operands knows that nobody reads buffer (r - 1) % 2 any more, and may fill it. */
+ * Rounds of a chunk are counted from 0; what round r multiplies is operand r, what it makes operand r + 1.
+ *
+ * Clusters: operand r lies in buffer r % 2. A block sends in round r after all its warps have read buffer r % 2 (there
+ * is a barrier between); so who has all of operand r knows that nobody reads buffer (r - 1) % 2 any more, and may fill
+ * it.
+ *
+ * Grids: operand r lies in buffer r % TILING_RING, whose packets are empty at first, written once and read until none
+ * is empty. Who has all of operand r knows that all have read operand r - 1, so in every twelfth round (TILING_TURN) a
+ * block empties its packets of the operands before r. A fence follows, before operand r + 2 is sent; who reads the
+ * first of those buffers again, as operand r + 4, has operand r + 3 and so finds them empty or new, never old. */
 #ifndef DEVICE_CUDA_PERSISTENT_EXCHANGE_CUH
 #define DEVICE_CUDA_PERSISTENT_EXCHANGE_CUH
 #include "device/cuda/persistent_product.cuh"
@@ -14,51 +21,33 @@ struct seat {
     uint32_t unit0, row0; /* first unit of the block, first row of the group */
 };
 
+/* A thread's cell is number `thread` of [row of the chunk][unit of the block]. Cells that fill a packet of each field
+ * of an operand are those of neighbouring lanes, which share the sending: lane l of them has fields l, l + lanes, .. */
+struct cell_place {
+    uint32_t n, u;                  /* row of the chunk, unit of the block */
+    uint32_t lane;                  /* of those that share packets */
+    uint32_t sums[TILING_PHASES];   /* by phase: bytes in the sums; */
+    uint32_t staged[TILING_PHASES]; /* in what the block stages, of field 0 of its packet; */
+    uint32_t to[TILING_PHASES];     /* in an operand's buffer, of field `lane` */
+    bool is;                        /* there is such a cell */
+};
+
+/* A grid needs one in shared memory for the first operand, and for plain floats. */
 GPU_CODE unsigned char *operand_at(const struct tiling &t, uint32_t chunk, uint32_t round)
 {
     const uint32_t buffer = t.algorithm == ALGORITHM_GRID ? 0 : chunk * 2 + round % 2;
     return dynamic_shared() + t.at_operand + buffer * t.operand_buffer;
 }
 
-GPU_CODE uint32_t flag_at(const struct tiling &t, const struct seat &s, uint32_t chunk, uint32_t rank)
+/* Where a grid's operand begins: bytes in the exchange, which are at most TILING_EXCHANGE. */
+GPU_CODE uint32_t exchanged_at(const struct tiling &t, const struct seat &s, uint32_t chunk, uint32_t round)
 {
-    return (s.group * t.chunks + chunk) * t.members + rank;
+    return ((s.group * t.chunks + chunk) * TILING_RING + round % TILING_RING) * t.operand_buffer;
 }
 
-GPU_CODE unsigned char *exchanged_at(const struct persistent_args &a, const struct seat &s, uint32_t chunk,
-                                     uint32_t round)
+GPU_CODE uint32_t operand_row_bytes(const struct tiling &t, int phase, uint32_t number)
 {
-    const struct tiling &t = a.tiling;
-    return (unsigned char *)a.exchange + ((size_t)(s.group * t.chunks + chunk) * 2 + round % 2) * t.operand_buffer;
-}
-
-/* ---- pieces: 16 bytes of what a block makes --------------------------------------------- */
-
-/* Of the operand of a phase: [row of the chunk][field][own units]. */
-GPU_CODE uint32_t pieces_of(const struct tiling &t, int phase, uint32_t number)
-{
-    return t.chunk_rows * t.product[phase].fields * (t.units * number / 16);
-}
-
-GPU_CODE uint32_t *piece_table(const struct tiling &t, int phase, uint32_t number)
-{
-    return (uint32_t *)(dynamic_shared() + t.at_pieces) + (phase ? pieces_of(t, 0, number) : 0);
-}
-
-/* Where each piece belongs in an operand buffer. */
-GPU_CODE void make_piece_tables(const struct tiling &t, const struct seat &s, uint32_t number)
-{
-    const uint32_t of_units = t.units * number / 16;
-#pragma unroll 1
-    for (uint32_t phase = 0; phase < t.phases; phase++) {
-        const struct tiling_product &p = t.product[phase];
-        uint32_t *table = piece_table(t, (int)phase, number);
-#pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < pieces_of(t, (int)phase, number); i += PERSISTENT_THREADS) {
-            const uint32_t n = i / (p.fields * of_units), field = i / of_units % p.fields;
-            table[i] = n * p.operand_row + (field * t.members + s.rank) * t.units * number + i % of_units * 16;
-        }
-    }
+    return t.product[phase].fields * t.members * t.units * number;
 }
 
 /* ---- clusters ---------------------------------------------------------------------------- */
@@ -71,31 +60,8 @@ GPU_CODE mbarrier *barrier_at(const struct tiling &t, uint32_t chunk, uint32_t r
 /* The operand of `round`, of that phase, will come. By one thread. */
 GPU_CODE void expect_operand(const struct tiling &t, uint32_t chunk, uint32_t round, int phase, uint32_t number)
 {
-    mbarrier_arrive_expect(barrier_at(t, chunk, round), t.members * pieces_of(t, phase, number) * 16);
+    mbarrier_arrive_expect(barrier_at(t, chunk, round), t.chunk_rows * operand_row_bytes(t, phase, number));
 }
-
-GPU_CODE void send_to_cluster(const struct tiling &t, const struct seat &s, uint32_t chunk, uint32_t round, int phase,
-                              uint32_t number, uint32_t start, uint32_t start_rank, uint32_t ranks_a_turn,
-                              uint32_t pieces_a_turn)
-{
-    const uint4 *staged = (const uint4 *)(dynamic_shared() + t.at_staged);
-    const uint32_t *table = piece_table(t, phase, number), pieces = pieces_of(t, phase, number);
-    const shared_address operand = shared_at(operand_at(t, chunk, round));
-    const shared_address barrier = shared_at(barrier_at(t, chunk, round));
-#pragma unroll 1
-    for (uint32_t piece = start, other = start_rank; other < t.members;) {
-        const uint32_t to = s.rank + other < t.members ? s.rank + other : s.rank + other - t.members;
-        store_async(cluster_map(operand + table[piece], to), staged[piece], cluster_map(barrier, to));
-        piece += pieces_a_turn;
-        other += ranks_a_turn;
-        if (piece >= pieces) {
-            piece -= pieces;
-            other++;
-        }
-    }
-}
-
-/* ---- the exchange ------------------------------------------------------------------------ */
 
 /* Begins: barriers of all blocks are there, nothing is sent before. */
 GPU_CODE void begin_exchange(const struct tiling &t)
@@ -113,59 +79,136 @@ GPU_CODE void begin_exchange(const struct tiling &t)
     cluster_sync();
 }
 
-/* A warp fetches the parts of every eighth member, each as soon as it is there. */
-GPU_CODE void fetch_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
-                            int phase, uint32_t number)
+/* ---- receiving --------------------------------------------------------------------------- */
+
+/* A grid's operand into shared memory, for plain floats: a warp fetches every eighth row. */
+GPU_CODE void gather_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
+                             int phase, uint32_t number)
 {
+    enum { AT_ONCE = 4, TURN = 32 * TILING_PACKET };
     const struct tiling &t = a.tiling;
-    const uint32_t *table = piece_table(t, phase, number), pieces = pieces_of(t, phase, number);
+    const uint32_t row = t.product[phase].operand_row, bytes = operand_row_bytes(t, phase, number);
+    const unsigned char *from = (const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round);
     unsigned char *to = operand_at(t, chunk, round);
-    const unsigned char *from = exchanged_at(a, s, chunk, round);
-    clock_divisions(2); /* of multiply */
 #pragma unroll 1
-    for (uint32_t rank = threadIdx.x / 32; rank < t.members; rank += TILING_WARPS) {
-        const uint32_t beside = (rank - s.rank) * t.units * number; /* the table is of this block's part */
-        wait_at_least(a.flags + flag_at(t, s, chunk, rank), round);
-#pragma unroll 2
-        for (uint32_t i = threadIdx.x % 32; i < pieces; i += 32)
-            copy_async(to + (table[i] + beside), from + (table[i] + beside));
-    }
-    copy_async_commit();
-    copy_async_wait<0>();
+    for (uint32_t n = threadIdx.x / 32; n < t.chunk_rows; n += TILING_WARPS)
+#pragma unroll 1
+        for (uint32_t k = threadIdx.x % 32 * TILING_PACKET; k < bytes; k += AT_ONCE * TURN) {
+            uint4 v[AT_ONCE];
+            const uint32_t left = (bytes - k + TURN - 1) / TURN;
+            wait_for_packets<1, TURN>(v, from + n * row + k, 0,
+                                      left < AT_ONCE ? (1u << left) - 1 : (1u << AT_ONCE) - 1);
+#pragma unroll
+            for (uint32_t i = 0; i < AT_ONCE; i++)
+                if (k + i * TURN < bytes)
+                    *(uint4 *)(to + n * row + k + i * TURN) = v[i];
+        }
     __syncthreads();
 }
 
-/* All of the operand of round 1 or a later one, of that phase, is in its buffer. */
-GPU_CODE void wait_for_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
-                               int phase, uint32_t number)
-{
-    if (a.tiling.algorithm == ALGORITHM_GRID)
-        fetch_operand(a, s, chunk, round, phase, number);
-    else
-        mbarrier_wait(barrier_at(a.tiling, chunk, round), (round - 1) / 2 % 2);
-}
-
-/* What the block staged becomes its part of the operand of `round`, which multiplies in `phase`. All threads; what
- * is staged was written before a barrier. */
-GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
-                           int phase, uint32_t number)
+/* Where the operand of `round`, which multiplies in `phase`, is found. In a grid it may be waited for there. */
+GPU_CODE struct operand_source receive_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk,
+                                               uint32_t round, int phase, uint32_t number, bool plain_floats)
 {
     const struct tiling &t = a.tiling;
-    const uint32_t pieces = pieces_of(t, phase, number);
+    struct operand_source from = {operand_at(t, chunk, round), t.product[phase].operand_row,
+                                  operand_row_bytes(t, phase, number), true};
+    if (round == 0)
+        return from;
     if (t.algorithm != ALGORITHM_GRID) {
-        clock_divisions(2);
-        send_to_cluster(t, s, chunk, round, phase, number, threadIdx.x % pieces, threadIdx.x / pieces,
-                        PERSISTENT_THREADS / pieces, PERSISTENT_THREADS % pieces);
+        mbarrier_wait(barrier_at(t, chunk, round), (round - 1) / 2 % 2);
+    } else if (plain_floats) {
+        gather_operand(a, s, chunk, round, phase, number);
+    } else {
+        from.at = (const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round);
+        from.shared = false;
+    }
+    return from;
+}
+
+/* ---- sending ----------------------------------------------------------------------------- */
+
+/* Bytes from a field of an operand's row to the next, in a buffer and in what is staged. */
+GPU_CODE uint32_t own_bytes(const struct tiling &t, uint32_t number) { return t.units * number; }
+
+GPU_CODE struct cell_place cell_place_of(const struct tiling &t, const struct seat &s, uint32_t number)
+{
+    struct cell_place c;
+    const uint32_t own = own_bytes(t, number);
+    c.n = threadIdx.x / t.units;
+    c.u = threadIdx.x % t.units;
+    c.lane = c.u % (TILING_PACKET / number);
+    c.is = threadIdx.x < t.chunk_rows * t.units;
+#pragma unroll
+    for (uint32_t i = 0; i < TILING_PHASES; i++) {
+        const struct tiling_product &m = t.product[i < t.phases ? i : 0];
+        const uint32_t first = (c.u - c.lane) * number;
+        c.sums[i] = kept((c.n * m.sums_row + c.u * (m.rows / t.units)) * 4);
+        c.staged[i] = kept(c.n * m.fields * own + first);
+        c.to[i] = kept(c.n * m.operand_row + s.rank * own + first + c.lane * t.members * own);
+    }
+    return c;
+}
+
+GPU_CODE void send_to_cluster(const struct tiling &t, const struct seat &s, const struct cell_place &c, uint32_t chunk,
+                              uint32_t round, int phase, uint32_t number)
+{
+    const uint32_t lanes = TILING_PACKET / number, own = own_bytes(t, number), field = t.members * own;
+    const shared_address operand = shared_at(operand_at(t, chunk, round)) + c.to[phase] - c.lane * field;
+    const shared_address barrier = shared_at(barrier_at(t, chunk, round));
+#pragma unroll 1
+    for (uint32_t q = 0; q < t.product[phase].fields; q++) {
+        const uint4 v = *(const uint4 *)(dynamic_shared() + t.at_staged + c.staged[phase] + q * own);
+#pragma unroll 1
+        for (uint32_t other = c.lane; other < t.members; other += lanes) {
+            const uint32_t to = s.rank + other < t.members ? s.rank + other : s.rank + other - t.members;
+            clock_instructions(INSTRUCTIONS_COPY);
+            store_async(cluster_map(operand + q * field, to), v, cluster_map(barrier, to));
+        }
+    }
+}
+
+/* What the warp's lanes staged becomes their part of the operand of `round`, which multiplies in `phase`. `at`: where
+ * it begins, of a grid. */
+GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s, const struct cell_place &c,
+                           uint32_t at, uint32_t chunk, uint32_t round, int phase, uint32_t number)
+{
+    const struct tiling &t = a.tiling;
+    const uint32_t fields = t.product[phase].fields, own = own_bytes(t, number), lanes = TILING_PACKET / number;
+    __syncwarp();
+    clock_shared(4, 1);
+    if (!c.is)
+        return;
+    if (t.algorithm != ALGORITHM_GRID) {
+        send_to_cluster(t, s, c, chunk, round, phase, number);
         return;
     }
-    const uint4 *staged = (const uint4 *)(dynamic_shared() + t.at_staged);
-    const uint32_t *table = piece_table(t, phase, number);
-    unsigned char *to = exchanged_at(a, s, chunk, round);
+    const unsigned char *staged = dynamic_shared() + t.at_staged + c.staged[phase] + c.lane * own;
+    unsigned char *to = (unsigned char *)a.exchange + (at + c.to[phase]);
 #pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < pieces; i += PERSISTENT_THREADS) *(uint4 *)(to + table[i]) = staged[i];
-    __syncthreads();
-    if (threadIdx.x == 0)
-        store_release(a.flags + flag_at(t, s, chunk, s.rank), round);
+    for (uint32_t q = c.lane; q < fields; q += lanes, staged += lanes * own, to += lanes * t.members * own)
+        store_packet(to, *(const uint4 *)staged);
+}
+
+/* The block's packets of the operands before `round` are emptied, in every twelfth round, after it has sent. */
+GPU_CODE void empty_packets(const struct persistent_args &a, const struct seat &s, const struct cell_place &c,
+                            uint32_t chunk, uint32_t round, uint32_t phases, uint32_t number)
+{
+    static_assert(TILING_RING >= TILING_TURN + 3, "a buffer is read again when its packets are empty");
+    const struct tiling &t = a.tiling;
+    if (t.algorithm != ALGORITHM_GRID || round == 0 || round % TILING_TURN != 0 || !c.is)
+        return;
+#pragma unroll 1
+    for (uint32_t i = round - TILING_TURN; i < round; i++) {
+        const int phase = phases == 1 ? 0 : (int)(i % 2);
+        unsigned char *at = (unsigned char *)a.exchange + (exchanged_at(t, s, chunk, i) + (phase ? c.to[1] : c.to[0]));
+#pragma unroll 1
+        for (uint32_t q = c.lane; q < t.product[phase].fields; q += TILING_PACKET / number) {
+            store_packet(at, make_uint4(~0u, ~0u, ~0u, ~0u));
+            at += TILING_PACKET / number * t.members * own_bytes(t, number);
+        }
+    }
+    fence_gpu();
 }
 
 /* Nobody's memory is written after this. */

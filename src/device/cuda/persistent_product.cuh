@@ -3,6 +3,7 @@
 #ifndef DEVICE_CUDA_PERSISTENT_PRODUCT_CUH
 #define DEVICE_CUDA_PERSISTENT_PRODUCT_CUH
 #include "device/cuda/gpu.cuh"
+#include "device/cuda/cycles.h"
 #include "device/cuda/persistent_args.h"
 
 enum { PERSISTENT_THREADS = TILING_WARPS * 32 };
@@ -32,39 +33,57 @@ template <> struct operand_of<OPERAND_TF32> {
     GPU_CODE void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) { mma_tf32(c, a, b0, b1); }
 };
 
+/* All bits 1 stand for an empty packet. */
 template <> struct operand_of<OPERAND_F32> {
     typedef float number;
-    GPU_CODE number make(float a) { return a; }
+    GPU_CODE number make(float a) { return __float_as_uint(a) == ~0u ? __uint_as_float(0x7fffffff) : a; }
 };
 
-/* Weights in registers: [slot][tile of the pair][word of the fragment]. */
-typedef uint32_t weight_registers[TILING_SLOTS][2][4];
+/* Weights in registers: [slot][word of the fragment]; slot: step * tiles of the band + tile, from the phase's first on.
+ */
+typedef uint32_t weight_registers[TILING_SLOTS][4];
 
 /* Which part of a product a warp does. */
 struct part {
-    uint32_t pair, split, first, steps;
+    uint32_t band, split, first, steps;
     bool any;
 };
 
-GPU_CODE struct part part_of(const struct tiling_product &p, uint32_t warp)
+/* The parts of all phases, a word each: steps of k have place up to rows of 32 kB. Divisions stay out of the steps. */
+struct parts {
+    uint32_t of[TILING_PHASES];
+};
+
+GPU_CODE struct parts make_parts(const struct tiling &t)
 {
-    struct part part;
-    part.pair = warp % p.pairs;
-    part.split = warp / p.pairs;
-    part.first = part.split * p.steps;
-    part.any = part.split < p.splits;
-    part.steps = part.any ? min(p.steps, p.steps_all - part.first) : 0;
-    return part;
+    struct parts parts;
+#pragma unroll
+    for (uint32_t i = 0; i < TILING_PHASES; i++) {
+        const struct tiling_product &p = t.product[i < t.phases ? i : 0];
+        const uint32_t warp = threadIdx.x / 32, split = warp / p.bands;
+        const uint32_t first = split * p.steps, steps = split < p.splits ? min(p.steps, p.steps_all - first) : 0;
+        parts.of[i] = warp % p.bands | split << 4 | first << 8 | steps << 20;
+    }
+    return parts;
+}
+
+GPU_CODE struct part part_of(const struct parts &parts, int phase)
+{
+    const uint32_t w = phase ? parts.of[1] : parts.of[0];
+    return {w & 15, w >> 4 & 15, w >> 8 & 0xfff, w >> 20, w >> 20 > 0};
 }
 
 /* ---- weights: from global memory, once --------------------------------------------------- */
 
-/* Row m of the block's matrix of a phase, to be indexed by weight_at; NULL: zeros. */
+/* Row m of the block's matrix of a phase, to be indexed by weight_at; NULL: zeros. Rows of a unit's fields follow each
+ * other so that its sums do. */
 template <bool BACK>
 GPU_CODE const float *weight_row(const struct persistent_args &a, int phase, uint32_t unit0, uint32_t m)
 {
-    const uint32_t units = a.tiling.units, field = BACK ? 0 : m / units, unit = unit0 + (BACK ? m : m % units);
-    if (m >= a.tiling.product[phase].rows || unit >= a.units)
+    const struct tiling_product &p = a.tiling.product[phase];
+    const uint32_t fields = p.rows / a.tiling.units, field = BACK ? 0 : m % fields,
+                   unit = unit0 + (BACK ? m : m / fields);
+    if (m >= p.rows || unit >= a.units)
         return NULL;
     return BACK ? a.weights + unit : a.weights + ((size_t)a.gate[phase][field] * a.units + unit) * a.units;
 }
@@ -80,138 +99,195 @@ template <bool BACK> GPU_CODE float weight_at(const struct persistent_args &a, i
     return BACK ? row[((size_t)a.gate[phase][field] * a.units + k) * a.units] : row[k];
 }
 
-/* Lane's fragment of a tile of 16 rows: `row` and the one 8 below, numbers from k on. */
+/* A word of a row: number k of the operand and, of 16 bits, the next. */
 template <int O, bool BACK>
-GPU_CODE uint4 weight_fragment(const struct persistent_args &a, int phase, const float *row, const float *below,
-                               uint32_t k)
+GPU_CODE uint32_t weight_word(const struct persistent_args &a, int phase, const float *row, uint32_t word)
 {
-    const uint32_t per_word = 4 / sizeof(typename operand_of<O>::number), half = 4 * per_word;
-    uint4 f;
-    k += threadIdx.x % 4 * per_word;
-    f.x = operand_of<O>::word(weight_at<BACK>(a, phase, row, k), weight_at<BACK>(a, phase, row, k + 1));
-    f.y = operand_of<O>::word(weight_at<BACK>(a, phase, below, k), weight_at<BACK>(a, phase, below, k + 1));
-    k += half;
-    f.z = operand_of<O>::word(weight_at<BACK>(a, phase, row, k), weight_at<BACK>(a, phase, row, k + 1));
-    f.w = operand_of<O>::word(weight_at<BACK>(a, phase, below, k), weight_at<BACK>(a, phase, below, k + 1));
-    return f;
+    const uint32_t k = word * (4 / sizeof(typename operand_of<O>::number));
+    return operand_of<O>::word(weight_at<BACK>(a, phase, row, k), weight_at<BACK>(a, phase, row, k + 1));
 }
 
-/* A shared slot of this warp: two fragments of 32 x 16 bytes; of plain floats [8 k][32 rows]. */
+/* Lane's fragment of a tile of 16 rows: `row` and the one 8 below. Two k steps are 16 words of an operand's row; a lane
+ * has the four of its packet, two for each step. So k is permuted, of weights and operand alike. */
+template <int O, bool BACK>
+GPU_CODE uint4 weight_fragment(const struct persistent_args &a, int phase, const float *row, const float *below,
+                               uint32_t step)
+{
+    const uint32_t word = step / 2 * 16 + threadIdx.x % 4 * 4 + step % 2 * 2;
+    return make_uint4(weight_word<O, BACK>(a, phase, row, word), weight_word<O, BACK>(a, phase, below, word),
+                      weight_word<O, BACK>(a, phase, row, word + 1), weight_word<O, BACK>(a, phase, below, word + 1));
+}
+
+/* A shared slot of this warp: a fragment of 32 x 16 bytes; two of them for plain floats: [8 k][32 rows]. */
 GPU_CODE unsigned char *shared_slot(const struct tiling &t, uint32_t slot)
 {
     return dynamic_shared() + t.at_weights + (threadIdx.x / 32 * t.shared_slots + slot) * (size_t)TILING_SLOT_BYTES;
 }
 
 /* The index of a slot is not known when this is compiled, those of registers must be: all are looked at. */
-GPU_CODE void set_slot(weight_registers &w, uint32_t slot, uint4 first, uint4 second)
+GPU_CODE void set_slot(weight_registers &w, uint32_t slot, uint4 f)
 {
 #pragma unroll
     for (uint32_t i = 0; i < TILING_SLOTS; i++)
-        if (i == slot) {
-            w[i][0][0] = first.x, w[i][0][1] = first.y, w[i][0][2] = first.z, w[i][0][3] = first.w;
-            w[i][1][0] = second.x, w[i][1][1] = second.y, w[i][1][2] = second.z, w[i][1][3] = second.w;
-        }
+        if (i == slot)
+            w[i][0] = f.x, w[i][1] = f.y, w[i][2] = f.z, w[i][3] = f.w;
 }
 
 template <int O, bool BACK>
-GPU_CODE void load_fragments(const struct persistent_args &a, int phase, uint32_t unit0, weight_registers &w)
+GPU_CODE void load_fragments(const struct persistent_args &a, int phase, const struct part &part, uint32_t unit0,
+                             weight_registers &w)
 {
     const struct tiling_product &p = a.tiling.product[phase];
-    const struct part part = part_of(p, threadIdx.x / 32);
-    const uint32_t queue = threadIdx.x % 32, m = part.pair * TILING_ROWS + queue / 4;
-    const float *row[4];
-    for (uint32_t i = 0; i < 4; i++) row[i] = weight_row<BACK>(a, phase, unit0, m + 8 * i);
+    const uint32_t lane = threadIdx.x % 32, in_registers = p.in_registers * p.tiles;
 #pragma unroll 1
-    for (uint32_t i = 0; i < part.steps; i++) {
-        uint32_t k = (part.first + i) * (TILING_STEP_BYTES / sizeof(typename operand_of<O>::number));
-        uint4 first = weight_fragment<O, BACK>(a, phase, row[0], row[1], k);
-        uint4 second = weight_fragment<O, BACK>(a, phase, row[2], row[3], k);
-        if (i < p.in_registers) {
-            set_slot(w, p.slot + i, first, second);
-        } else {
-            uint4 *to = (uint4 *)shared_slot(a.tiling, p.shared_slot + i - p.in_registers);
-            to[queue] = first;
-            to[32 + queue] = second;
-        }
+    for (uint32_t i = 0; i < part.steps * p.tiles; i++) {
+        const uint32_t m = (part.band * p.tiles + i % p.tiles) * TILING_ROWS + lane / 4;
+        const float *row = weight_row<BACK>(a, phase, unit0, m), *below = weight_row<BACK>(a, phase, unit0, m + 8);
+        const uint4 f = weight_fragment<O, BACK>(a, phase, row, below, part.first + i / p.tiles);
+        if (i < in_registers)
+            set_slot(w, phase * (TILING_SLOTS / 2) + i, f);
+        else
+            ((uint4 *)shared_slot(a.tiling, p.shared_slot + i - in_registers))[lane] = f;
     }
 }
 
-template <bool BACK> GPU_CODE void load_floats(const struct persistent_args &a, int phase, uint32_t unit0)
+template <bool BACK>
+GPU_CODE void load_floats(const struct persistent_args &a, int phase, const struct part &part, uint32_t unit0)
 {
     const struct tiling_product &p = a.tiling.product[phase];
-    const struct part part = part_of(p, threadIdx.x / 32);
-    const uint32_t queue = threadIdx.x % 32;
-    const float *row = weight_row<BACK>(a, phase, unit0, part.pair * TILING_ROWS + queue);
+    const uint32_t lane = threadIdx.x % 32;
+    const float *row = weight_row<BACK>(a, phase, unit0, part.band * 32 + lane);
 #pragma unroll 1
     for (uint32_t i = 0; i < part.steps; i++) {
-        float *to = (float *)shared_slot(a.tiling, p.shared_slot + i);
-        for (uint32_t k = 0; k < 8; k++) to[k * 32 + queue] = weight_at<BACK>(a, phase, row, (part.first + i) * 8 + k);
+        float *to = (float *)shared_slot(a.tiling, p.shared_slot + 2 * i);
+        for (uint32_t k = 0; k < 8; k++) to[k * 32 + lane] = weight_at<BACK>(a, phase, row, (part.first + i) * 8 + k);
     }
 }
 
 template <int O, bool BACK>
-GPU_CODE void load_weights(const struct persistent_args &a, uint32_t unit0, weight_registers &w)
+GPU_CODE void load_weights(const struct persistent_args &a, const struct parts &parts, uint32_t unit0,
+                           weight_registers &w)
 {
     if constexpr (O == OPERAND_F32) {
-        for (uint32_t phase = 0; phase < a.tiling.phases; phase++) load_floats<BACK>(a, (int)phase, unit0);
+        for (int phase = 0; phase < (int)a.tiling.phases; phase++)
+            load_floats<BACK>(a, phase, part_of(parts, phase), unit0);
     } else {
 #pragma unroll
         for (uint32_t i = 0; i < TILING_SLOTS; i++)
-            for (uint32_t j = 0; j < 8; j++) w[i][j / 4][j % 4] = 0;
+            for (uint32_t j = 0; j < 4; j++) w[i][j] = 0;
 #pragma unroll 1
-        for (uint32_t phase = 0; phase < a.tiling.phases; phase++) load_fragments<O, BACK>(a, (int)phase, unit0, w);
+        for (int phase = 0; phase < (int)a.tiling.phases; phase++)
+            load_fragments<O, BACK>(a, phase, part_of(parts, phase), unit0, w);
     }
+}
+
+/* ---- the operand ------------------------------------------------------------------------- */
+
+/* Where a block finds an operand: in its shared memory, or as packets in L2 that may still be empty. */
+struct operand_source {
+    const unsigned char *at;
+    uint32_t row, bytes; /* from row to row; of a row: packets behind it are zeros */
+    bool shared;
+};
+
+/* Of COUNT pairs of k steps from `first` on the lane's packets in N tiles of 8 rows; zeros from pair `end` on. */
+template <int COUNT, int N>
+GPU_CODE void fetch_packets(uint4 (&b)[COUNT][N], const struct operand_source &from, uint32_t first, uint32_t end)
+{
+    const uint32_t lane = threadIdx.x % 32, beside = first * 2 * TILING_STEP_BYTES + lane % 4 * TILING_PACKET;
+    const unsigned char *at = from.at + lane / 4 * from.row + beside;
+    if (from.shared) {
+        clock_shared(COUNT * N * 4, 1);
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+#pragma unroll
+            for (int n = 0; n < N; n++)
+                b[i][n] = first + i < end ? *(const uint4 *)(at + n * 8 * from.row + i * 2 * TILING_STEP_BYTES)
+                                          : make_uint4(0, 0, 0, 0);
+        return;
+    }
+    uint4 v[COUNT * N];
+    uint32_t wanted = 0; /* bits of packets */
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        if (first + i < end && beside + i * 2 * TILING_STEP_BYTES < from.bytes)
+            wanted |= ((1u << N) - 1) << i * N;
+    wait_for_packets<N, 2 * TILING_STEP_BYTES>(v, at, 8 * from.row, wanted);
+#pragma unroll
+    for (int i = 0; i < COUNT * N; i++) b[i / N][i % N] = v[i];
+    __syncwarp();
 }
 
 /* ---- the product ------------------------------------------------------------------------- */
 
-/* Sums of pair and split: sums[(split * rows + n) * sums_row + m], m the row of the matrix, n that of the operand. */
-template <int O, int TILES>
+/* Sums of band and split: sums[(split * rows + n) * sums_row + m], m the row of the matrix, n that of the operand. M
+ * tiles of the matrix, N of 8 rows of the operand. Four chains of additions or more: steps take turns with so many. */
+template <int O, int FIRST, int SLOTS, int M, int N>
 GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_product &p, const struct part &part,
-                                 const weight_registers &w, const unsigned char *operand, float *sums)
+                                 const weight_registers &w, const struct operand_source &from, float *sums)
 {
-    const uint32_t queue = threadIdx.x % 32;
-    const uint32_t row = queue % 8 + (TILES == 2 ? queue / 16 * 8 : 0);
-    const unsigned char *x = operand + row * p.operand_row + queue / 8 % 2 * 16 + part.first * TILING_STEP_BYTES;
-    float c[2][TILES][4];
+    enum {
+        ALL = SLOTS / 2 / M,
+        WANTED = M * N == 8 ? 2 : 8 / N,
+        BATCH = ALL < WANTED ? ALL : WANTED,
+        CHAINS = M * N < 4 ? 4 / (M * N) : 1,
+        FEW = M * N == 8 ? 2 : 4
+    };
+    const uint32_t lane = threadIdx.x % 32, pair0 = part.first / 2, end = pair0 + part.steps / 2;
+    const uint32_t in_registers = min(p.in_registers, part.steps) / 2;
+    float c[CHAINS][M][N][4];
 #pragma unroll
-    for (int i = 0; i < 8 * TILES; i++) c[i / (4 * TILES)][i / 4 % TILES][i % 4] = 0;
-    const uint32_t in_registers = min(p.in_registers, part.steps), last = in_registers - 1;
-    /* Slots beyond the last hold zeros, which the last step of the operand multiplies: it is surely there. */
+    for (int i = 0; i < 4 * CHAINS * M * N; i++) c[i / (4 * M * N)][i / (4 * N) % M][i / 4 % N][i % 4] = 0;
 #pragma unroll
-    for (uint32_t run = 0; run < TILING_SLOTS; run += TILING_RUN)
-        if (run >= p.slot && run < p.slot + in_registers) {
-            uint32_t b[TILING_RUN][4];
+    for (uint32_t first = 0; first < ALL; first += BATCH)
+        if (first < in_registers) {
+            uint4 b[BATCH][N];
+            fetch_packets(b, from, pair0 + first, pair0 + in_registers);
 #pragma unroll
-            for (uint32_t i = 0; i < TILING_RUN; i++)
-                load_matrix_4(b[i], x + min(run + i - p.slot, last) * TILING_STEP_BYTES);
+            for (uint32_t i = 0; i < BATCH && first + i < ALL; i++)
+                if (first + i < in_registers)
 #pragma unroll
-            for (uint32_t i = 0; i < TILING_RUN; i++)
-#pragma unroll
-                for (int n = 0; n < TILES; n++)
-#pragma unroll
-                    for (int m = 0; m < 2; m++)
-                        operand_of<O>::multiply(c[m][n], w[run + i][m], b[i][2 * n], b[i][2 * n + 1]);
+                    for (int j = 0; j < 2 * M * N; j++) {
+                        const int step = j / (M * N), m = j / N % M, n = j % N;
+                        operand_of<O>::multiply(c[(2 * i + step) % CHAINS][m][n],
+                                                w[FIRST + ((first + i) * 2 + step) * M + m],
+                                                step ? b[i][n].z : b[i][n].x, step ? b[i][n].w : b[i][n].y);
+                    }
         }
-#pragma unroll 2
-    for (uint32_t i = in_registers; i < part.steps; i++) {
-        const uint4 *from = (const uint4 *)shared_slot(t, p.shared_slot + i - in_registers) + queue;
-        const uint4 v[2] = {from[0], from[32]};
-        uint32_t b[4];
-        load_matrix_4(b, x + i * TILING_STEP_BYTES);
+#pragma unroll 1
+    for (uint32_t first = in_registers; first < part.steps / 2; first += FEW) {
+        uint4 b[FEW][N];
+        fetch_packets(b, from, pair0 + first, end);
 #pragma unroll
-        for (int m = 0; m < 2; m++) {
-            const uint32_t f[4] = {v[m].x, v[m].y, v[m].z, v[m].w};
+        for (uint32_t i = 0; i < FEW; i++)
+            if (first + i < part.steps / 2)
 #pragma unroll
-            for (int n = 0; n < TILES; n++) operand_of<O>::multiply(c[m][n], f, b[2 * n], b[2 * n + 1]);
-        }
+                for (int j = 0; j < 2 * M; j++) {
+                    const int step = j / M, m = j % M;
+                    const uint32_t slot = p.shared_slot + ((first + i - in_registers) * 2 + step) * M + m;
+                    const uint4 v = ((const uint4 *)shared_slot(t, slot))[lane];
+                    const uint32_t f[4] = {v.x, v.y, v.z, v.w};
+                    clock_shared(4, 0);
+#pragma unroll
+                    for (int n = 0; n < N; n++)
+                        operand_of<O>::multiply(c[(2 * i + step) % CHAINS][m][n], f, step ? b[i][n].z : b[i][n].x,
+                                                step ? b[i][n].w : b[i][n].y);
+                }
     }
-    float *to = sums + (part.split * t.chunk_rows + queue % 4 * 2) * p.sums_row + part.pair * TILING_ROWS + queue / 4;
+    float *to = sums + (part.split * t.chunk_rows + lane % 4 * 2) * p.sums_row + part.band * M * TILING_ROWS + lane / 4;
+    clock_shared(4 * M * N, 0);
+    clock_instructions(INSTRUCTIONS_PRODUCT);
 #pragma unroll
-    for (int i = 0; i < 8 * TILES; i++) {
-        const int m = i / (4 * TILES), n = i / 4 % TILES, e = i % 4;
-        to[(n * 8 + e % 2) * p.sums_row + m * 16 + e / 2 * 8] = c[m][n][e];
-    }
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < N; n++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                float sum = c[0][m][n][e];
+#pragma unroll
+                for (int i = 1; i < CHAINS; i++) sum += c[i][m][n][e];
+                to[(n * 8 + e % 2) * p.sums_row + m * 16 + e / 2 * 8] = sum;
+            }
 }
 
 /* Of plain floats: a lane does 4 rows of the matrix and each fourth row of the operand. */
@@ -224,7 +300,9 @@ GPU_CODE void multiply_floats(const struct tiling &t, const struct tiling_produc
     float c[ROWS / 4][4] = {{0}};
 #pragma unroll 1
     for (uint32_t i = 0; i < part.steps; i++) {
-        const float *w = (const float *)shared_slot(t, p.shared_slot + i) + m;
+        const float *w = (const float *)shared_slot(t, p.shared_slot + 2 * i) + m;
+        clock_shared(8 * 4 + 8 * ROWS / 4, 0);
+        clock_instructions(8 * ROWS + 8 + 2 * ROWS / 4);
 #pragma unroll
         for (uint32_t half = 0; half < 2; half++) {
             float4 v[4];
@@ -246,27 +324,41 @@ GPU_CODE void multiply_floats(const struct tiling &t, const struct tiling_produc
     }
 #pragma unroll
     for (int j = 0; j < ROWS / 4; j++)
-        *(float4 *)(sums + (part.split * t.chunk_rows + n + j * 4) * p.sums_row + part.pair * TILING_ROWS + m) =
+        *(float4 *)(sums + (part.split * t.chunk_rows + n + j * 4) * p.sums_row + part.band * 32 + m) =
             make_float4(c[j][0], c[j][1], c[j][2], c[j][3]);
 }
 
-template <int O>
-GPU_CODE void multiply(const struct tiling &t, int phase, const weight_registers &w, const unsigned char *operand,
-                       float *sums)
+template <int O, int FIRST, int SLOTS, int N>
+GPU_CODE void multiply_band(const struct tiling &t, const struct tiling_product &p, const struct part &part,
+                            const weight_registers &w, const struct operand_source &from, float *sums)
 {
-    const struct tiling_product &p = t.product[phase];
-    const struct part part = part_of(p, threadIdx.x / 32);
+    if (p.tiles == 1)
+        multiply_fragments<O, FIRST, SLOTS, 1, N>(t, p, part, w, from, sums);
+    else if (p.tiles == 2)
+        multiply_fragments<O, FIRST, SLOTS, 2, N>(t, p, part, w, from, sums);
+    else
+        multiply_fragments<O, FIRST, SLOTS, 4, N>(t, p, part, w, from, sums);
+}
+
+/* The product of a phase of a cell with so many. */
+template <int O, int PHASES, int PHASE>
+GPU_CODE void multiply(const struct tiling &t, const struct parts &parts, const weight_registers &w,
+                       const struct operand_source &from, float *sums)
+{
+    enum { SLOTS = TILING_SLOTS / PHASES, FIRST = PHASE * SLOTS };
+    const struct tiling_product &p = t.product[PHASE];
+    const struct part part = part_of(parts, PHASE);
     if (!part.any)
         return;
     if constexpr (O == OPERAND_F32) {
         if (t.chunk_rows > 8)
-            multiply_floats<16>(t, p, part, operand, sums);
+            multiply_floats<16>(t, p, part, from.at, sums);
         else
-            multiply_floats<8>(t, p, part, operand, sums);
+            multiply_floats<8>(t, p, part, from.at, sums);
     } else if (t.chunk_rows > 8) {
-        multiply_fragments<O, 2>(t, p, part, w, operand, sums);
+        multiply_band<O, FIRST, SLOTS, 2>(t, p, part, w, from, sums);
     } else {
-        multiply_fragments<O, 1>(t, p, part, w, operand, sums);
+        multiply_band<O, FIRST, SLOTS, 1>(t, p, part, w, from, sums);
     }
 }
 

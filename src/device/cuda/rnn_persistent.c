@@ -184,18 +184,16 @@ static struct persistent_args args_of(const struct rnn *r, const struct tiling *
     return a;
 }
 
-/* Flags begin as zeros. */
-static unroll_status clear_flags(const struct rnn *r, const struct tiling *t, struct persistent_args *a)
+/* Packets begin as empty: all bits 1. */
+static unroll_status empty_exchange(const struct rnn *r, const struct tiling *t, struct persistent_args *a)
 {
-    const uint64_t bytes = t->exchange_bytes + t->flag_bytes;
-    if (bytes == 0)
+    if (t->exchange_bytes == 0)
         return UNROLL_OK;
-    a->exchange = scratch_take(r->w, bytes);
-    a->flags = (uint32_t *)(void *)((char *)a->exchange + t->exchange_bytes);
+    a->exchange = scratch_take(r->w, t->exchange_bytes);
     if (r->w->walk != LAUNCH)
         return UNROLL_OK;
-    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->flags, 0, t->flag_bytes, r->w->stream),
-                      "clearing flags");
+    return cuda_check(cu.cuMemsetD8Async((cu_ptr)(uintptr_t)a->exchange, 0xff, t->exchange_bytes, r->w->stream),
+                      "emptying what blocks exchange");
 }
 
 static unroll_status run(const struct rnn *r, bool back, const struct tiling *t)
@@ -208,7 +206,7 @@ static unroll_status run(const struct rnn *r, bool back, const struct tiling *t)
                                        .cluster = t->algorithm == ALGORITHM_CLUSTER ? t->cluster : 1,
                                        .cooperative = t->algorithm == ALGORITHM_GRID};
     char name[NAME];
-    TRY(clear_flags(r, t, &a));
+    TRY(empty_exchange(r, t, &a));
     persistent_name(r->cell, (enum gpu_operand)r->w->plan->config.precision, back, name, sizeof name);
     return launch_shaped(r->w, name, &shape, ARGS(&a));
 }

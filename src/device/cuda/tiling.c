@@ -1,5 +1,6 @@
 /* The planner of persistent recurrences: tries every size of a group, keeps what fits, takes what a model of its
  * cycles finds cheapest. Pure arithmetic on counts and limits; nothing here was measured, see below. */
+#include "device/cuda/cycles.h"
 #include "device/cuda/tiling.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,39 +13,41 @@ static uint32_t multiple_up(uint32_t a, uint32_t b) { return quotient_up(a, b) *
 
 /* ---- products ---------------------------------------------------------------------------- */
 
-/* false: a thread would have too many cells, or the block too many rows. */
-static bool divide_product(const struct tiling_problem *p, struct tiling *t, int phase)
+/* A band of so many tiles; false: there is no such division, or the block has too many rows. */
+static bool divide_product(const struct tiling_problem *p, struct tiling *t, int phase, uint32_t tiles)
 {
     struct tiling_product *m = &t->product[phase];
     uint32_t out = p->backward ? 1 : p->fields[phase];
     m->fields = p->backward ? p->fields[phase] : 1;
     m->rows = out * t->units;
-    m->pairs = quotient_up(m->rows, TILING_ROWS);
-    if (m->pairs > TILING_WARPS)
+    m->tiles = tiles;
+    m->bands = quotient_up(m->rows, tiles * TILING_ROWS);
+    if (m->bands > TILING_WARPS || (tiles > 1 && p->operand != OPERAND_F32 && m->rows <= tiles / 2 * TILING_ROWS))
         return false;
     uint32_t row = m->fields * t->members * t->units * operand_bytes(p->operand);
-    m->steps_all = quotient_up(row, TILING_STEP_BYTES);
-    m->splits = at_most(TILING_WARPS / m->pairs, m->steps_all);
-    m->steps = quotient_up(m->steps_all, m->splits);
+    m->steps_all = multiple_up(quotient_up(row, TILING_STEP_BYTES), 2);
+    m->splits = at_most(TILING_WARPS / m->bands, m->steps_all / 2);
+    m->steps = multiple_up(quotient_up(m->steps_all, m->splits), 2);
     m->splits = quotient_up(m->steps_all, m->steps);
-    m->operand_row = m->steps_all * TILING_STEP_BYTES + 16;
-    m->sums_row = m->pairs * TILING_ROWS + 4;
+    /* Packets of neighbouring rows, 4 of each, lie in different banks; of plain floats those of four rows. */
+    m->operand_row = m->steps_all * TILING_STEP_BYTES + (p->operand == OPERAND_F32 ? 16
+                                                         : m->steps_all % 4 == 0   ? 2 * TILING_STEP_BYTES
+                                                                                   : 0);
+    m->sums_row = multiple_up(m->bands * tiles * TILING_ROWS, 32) + 4;
     return true;
 }
 
 /* Where the weights of each warp lie. Products of plain floats read them from shared memory only. */
 static void divide_weights(const struct tiling_problem *p, struct tiling *t)
 {
-    uint32_t left = p->operand == OPERAND_F32 ? 0 : TILING_SLOTS, slot = 0;
-    t->shared_slots = 0;
+    uint32_t slots = p->operand == OPERAND_F32 ? 0 : TILING_SLOTS / t->phases;
+    t->shared_slots = t->warps = 0;
     for (uint32_t i = 0; i < t->phases; i++) {
         struct tiling_product *m = &t->product[i];
-        m->slot = slot;
-        m->in_registers = at_most(m->steps, left);
+        m->in_registers = at_most(m->steps, slots / m->tiles);
         m->shared_slot = t->shared_slots;
-        slot = at_most(multiple_up(slot + m->in_registers, TILING_RUN), TILING_SLOTS);
-        left = p->operand == OPERAND_F32 ? 0 : TILING_SLOTS - slot;
-        t->shared_slots += m->steps - m->in_registers;
+        t->shared_slots += (m->steps - m->in_registers) * m->tiles;
+        t->warps = at_least(t->warps, m->bands * m->splits);
     }
 }
 
@@ -60,69 +63,105 @@ static uint32_t take(uint32_t *bytes, uint32_t wanted)
 static void place(const struct tiling_problem *p, struct tiling *t)
 {
     uint32_t rows = t->chunk_rows, number = operand_bytes(p->operand), bytes = 0;
-    uint32_t operand_row = 0, sums = 0, fields = 0, pieces = 0, gates = 0;
+    uint32_t operand_row = 0, sums = 0, fields = 0, gates = 0;
     for (uint32_t i = 0; i < t->phases; i++) {
         const struct tiling_product *m = &t->product[i];
         operand_row = at_least(operand_row, m->operand_row);
         sums = at_least(sums, m->splits * rows * m->sums_row);
         fields = at_least(fields, m->fields);
-        pieces += rows * m->fields * t->units * number / 16;
         gates += p->fields[i];
     }
     t->operand_buffer = rows * operand_row;
     t->at_operand = take(&bytes, (t->algorithm == ALGORITHM_GRID ? 1 : 2 * t->chunks) * t->operand_buffer);
-    t->at_sums = take(&bytes, sums * 4);
+    t->sums_buffer = sums * 4;
+    t->at_sums = take(&bytes, 2 * t->sums_buffer);
     t->at_staged = take(&bytes, rows * fields * t->units * number);
     t->at_states = take(&bytes, t->chunks * t->states * rows * t->units * 4);
     t->at_bias = take(&bytes, p->backward ? 0 : gates * t->units * 4);
-    t->at_pieces = take(&bytes, pieces * 4);
     t->at_lengths = take(&bytes, (t->chunks * rows + t->chunks) * 4);
     t->at_barriers = take(&bytes, t->chunks * 2 * 8);
-    t->at_weights = take(&bytes, TILING_WARPS * t->shared_slots * TILING_SLOT_BYTES);
+    t->at_weights = take(&bytes, t->warps * t->shared_slots * TILING_SLOT_BYTES);
     t->shared_bytes = bytes;
-    if (t->algorithm != ALGORITHM_GRID)
-        return;
-    t->exchange_bytes = (uint64_t)t->groups * t->chunks * 2 * t->operand_buffer;
-    t->flag_bytes = (uint64_t)t->groups * t->chunks * t->members * 4;
+    if (t->algorithm == ALGORITHM_GRID)
+        t->exchange_bytes = (uint64_t)t->groups * t->chunks * TILING_RING * t->operand_buffer;
 }
 
 /* ---- cycles: a model, not a measurement -------------------------------------------------- */
 
-/* Assumed of an SM: 1270 multiply-adds a cycle by mma with 16-bit operands (62% of the peak), half of that in tf32,
- * 128 in fp32; 128 bytes of shared memory a cycle, 24 of L2; 128 instructions a cycle, for a cell 150, 80
- * where operands are narrow; 100 cycles
- * for the barriers of a round. An operand is under way for 700 cycles in a cluster, 1600 through L2. A step of the
- * portable way takes 7000 cycles in each phase, and half the peak for its product. */
-enum {
-    CELL_INSTRUCTIONS = 150,
-    LOWP_CELL_INSTRUCTIONS = 80,
-    ROUND_BARRIERS = 100,
-    CLUSTER_LATENCY = 700,
-    GRID_LATENCY = 1600,
-    PORTABLE_STEP = 7000
-};
+/* From cycles.h. A step of the portable way takes 7000 cycles in each phase, and half the peak for its product. */
+enum { PORTABLE_STEP = 7000 };
+
+static double larger(double a, double b) { return a > b ? a : b; }
 
 static double multiply_adds_a_cycle(enum gpu_operand o)
 {
-    return o == OPERAND_F32 ? 128 : o == OPERAND_TF32 ? 635 : 1270;
+    return o == OPERAND_F32 ? ADDS_FLOAT : o == OPERAND_TF32 ? ADDS_MMA_16 / 2 : ADDS_MMA_16;
 }
 
-static double round_cycles(const struct tiling_problem *p, const struct tiling *t, int phase)
+/* How often a warp asks for packets and waits for them: those of weights in registers, of others (multiply_fragments).
+ */
+static double batches_of(const struct tiling_product *m, const struct tiling *t)
+{
+    const uint32_t tiles = t->chunk_rows / 8, pairs = m->steps / 2, in_registers = m->in_registers / 2;
+    const uint32_t wide = m->tiles * tiles == 8, all = TILING_SLOTS / t->phases / 2 / m->tiles;
+    const uint32_t batch = at_most(all, wide ? 2 : 8 / tiles);
+    return (double)quotient_up(in_registers, batch) + quotient_up(pairs - in_registers, wide ? 2 : 4);
+}
+
+/* From the operand's arrival to the barrier: its loads, and the slowest pipe. */
+static double product_cycles(const struct tiling_problem *p, const struct tiling *t, int phase)
 {
     const struct tiling_product *m = &t->product[phase];
-    double rows = t->chunk_rows, warp_steps = (double)m->pairs * m->splits * m->steps;
-    double adds = warp_steps * TILING_ROWS * rows * (TILING_STEP_BYTES / operand_bytes(p->operand));
-    double operand = rows * m->steps_all * TILING_STEP_BYTES;
-    double shared = warp_steps * rows * TILING_STEP_BYTES +
-                    (double)m->pairs * m->splits * (m->steps - m->in_registers) * TILING_SLOT_BYTES +
-                    8.0 * m->splits * rows * m->sums_row + operand;
-    double product = adds / multiply_adds_a_cycle(p->operand);
-    double work = (product > shared / 128 ? product : shared / 128) + ROUND_BARRIERS +
-                  rows * t->units * (p->operand == OPERAND_F32 ? CELL_INSTRUCTIONS : LOWP_CELL_INSTRUCTIONS) / 128;
-    double latency = t->algorithm == ALGORITHM_GRID ? GRID_LATENCY : CLUSTER_LATENCY;
-    work += t->algorithm == ALGORITHM_GRID ? operand / 24 : 0;
-    double alone = work + latency, together = work * t->chunks;
-    return alone > together ? alone : together;
+    const bool grid = t->algorithm == ALGORITHM_GRID, floats = p->operand == OPERAND_F32;
+    const double warps = (double)m->bands * m->splits, rows = t->chunk_rows, tiles = rows / 8;
+    const double adds =
+        warps * m->steps * m->tiles * TILING_ROWS * rows * (TILING_STEP_BYTES / operand_bytes(p->operand));
+    const double operand = rows * m->steps_all * TILING_STEP_BYTES;
+    const double weights = (m->steps - m->in_registers) * m->tiles * (double)TILING_SLOT_BYTES * warps;
+    const double sums = 4.0 * m->splits * rows * m->bands * m->tiles * TILING_ROWS;
+    const double shared = ((grid && !floats ? 0 : operand * m->bands) + weights + sums) / BYTES_SHARED;
+    const double share = BYTES_L2 / (double)(t->groups * t->cluster);
+    const double l2 = grid ? operand * (floats ? 1 : m->bands) / (share < BYTES_L2_PORT ? share : BYTES_L2_PORT) : 0;
+    const double chains = larger(4, m->tiles * tiles);
+    const double issue =
+        floats ? 0 : m->steps * m->tiles * tiles * larger(CYCLES_INSTRUCTION, CYCLES_MMA / chains) + CYCLES_MMA;
+    const double loads = floats ? 0 : batches_of(m, t) * (grid ? CYCLES_L2 : CYCLES_SHARED);
+    const double warp = loads + issue + INSTRUCTIONS_PRODUCT * CYCLES_INSTRUCTION;
+    const double tensor = (grid ? CYCLES_L2 : CYCLES_SHARED) + adds / multiply_adds_a_cycle(p->operand);
+    return larger(larger(warp, tensor), larger(l2, shared)) - (grid && !floats ? CYCLES_L2 : 0) + CYCLES_BARRIER;
+}
+
+/* The cells, from the barrier until their warps have sent. */
+static double cell_cycles(const struct tiling_problem *p, const struct tiling *t, int phase)
+{
+    const struct tiling_product *m = &t->product[phase], *next = &t->product[(phase + 1) % (int)t->phases];
+    const double lanes = TILING_PACKET / operand_bytes(p->operand);
+    const double copies = t->algorithm == ALGORITHM_GRID ? quotient_up(next->fields, (uint32_t)lanes)
+                                                         : next->fields * quotient_up(t->members, (uint32_t)lanes) *
+                                                               (double)(INSTRUCTIONS_COPY + 1);
+    return CYCLES_SHARED * (double)quotient_up(m->splits + 3, 4) + CYCLES_WARP + CYCLES_SHARED +
+           CYCLES_INSTRUCTION * (INSTRUCTIONS_CELL + INSTRUCTIONS_SPLIT * m->splits + copies);
+}
+
+/* From a block's last store until another has the operand. */
+static double under_way(const struct tiling_problem *p, const struct tiling *t, int phase)
+{
+    const struct tiling_product *next = &t->product[(phase + 1) % (int)t->phases];
+    const double sent = (double)t->chunk_rows * next->fields * t->units * operand_bytes(p->operand) * t->members;
+    return t->algorithm == ALGORITHM_GRID ? CYCLES_STORE + CYCLES_POLL + CYCLES_L2
+                                          : sent / BYTES_CLUSTER + CYCLES_CLUSTER + CYCLES_MBARRIER;
+}
+
+/* A chunk's rounds follow each other; while an operand is under way the block does what comes after and before, and
+ * other chunks; in every twelfth round of a grid a fence besides. */
+static double round_cycles(const struct tiling_problem *p, const struct tiling *t, int phase)
+{
+    const double own = product_cycles(p, t, phase) + cell_cycles(p, t, phase), way = under_way(p, t, phase);
+    const double other = CYCLES_INSTRUCTION * (INSTRUCTIONS_AFTER + INSTRUCTIONS_BEFORE);
+    const double fence = t->algorithm == ALGORITHM_GRID ? CYCLES_FENCE + 3 * TILING_TURN : 0;
+    const double plain = larger(own + larger(way, other), t->chunks * (own + other));
+    const double fenced = larger(own + larger(way, other + fence), t->chunks * (own + other + fence));
+    return plain + (fenced - plain) / TILING_TURN;
 }
 
 static double all_cycles(const struct tiling_problem *p, const struct tiling *t, uint32_t at_once)
@@ -149,22 +188,12 @@ struct search {
     bool found;
 };
 
-/* So many groups at once, of `blocks` blocks, with chunks of `rows` rows; fewer chunks at a time if they don't fit,
- * which only clusters can do: the other groups then follow. */
-static void try_groups(struct search *s, enum tiling_algorithm algorithm, uint32_t blocks, uint32_t at_once,
-                       uint32_t rows)
+/* Keeps a tiling if it fits and is the cheapest; fewer chunks at a time if they don't fit, which only clusters can do:
+ * the other groups then follow. */
+static void try_tiling(struct search *s, struct tiling t, uint32_t at_once)
 {
     const struct tiling_problem *p = s->problem;
-    uint32_t chunks_all = quotient_up(p->rows, rows);
-    struct tiling t = {.algorithm = algorithm, .phases = p->phases, .states = p->states, .chunk_rows = rows};
-    t.units = multiple_up(quotient_up(p->units, blocks), 8);
-    t.members = quotient_up(p->units, t.units);
-    t.cluster = algorithm == ALGORITHM_GRID ? t.members : blocks;
-    if (rows * t.units > TILING_CELLS * TILING_WARPS * 32)
-        return;
-    for (uint32_t i = 0; i < p->phases; i++)
-        if (!divide_product(p, &t, (int)i))
-            return;
+    const uint32_t chunks_all = quotient_up(p->rows, t.chunk_rows);
     divide_weights(p, &t);
     t.chunks = quotient_up(chunks_all, at_most(at_once, chunks_all));
     for (t.chunks = at_most(t.chunks, TILING_CHUNKS); t.chunks > 0; t.chunks--) {
@@ -173,13 +202,32 @@ static void try_groups(struct search *s, enum tiling_algorithm algorithm, uint32
         if (t.shared_bytes <= s->device->shared_bytes)
             break;
     }
-    if (t.chunks == 0 || (algorithm == ALGORITHM_GRID && t.groups > at_once))
+    if (t.chunks == 0 || (t.algorithm == ALGORITHM_GRID && (t.groups > at_once || t.exchange_bytes > TILING_EXCHANGE)))
         return;
     t.cycles = all_cycles(p, &t, at_once);
     if (s->found && s->best.cycles <= t.cycles)
         return;
     s->best = t;
     s->found = true;
+}
+
+/* So many groups at once, of `blocks` blocks, with chunks of `rows` rows and bands of any size. */
+static void try_groups(struct search *s, enum tiling_algorithm algorithm, uint32_t blocks, uint32_t at_once,
+                       uint32_t rows)
+{
+    const struct tiling_problem *p = s->problem;
+    struct tiling t = {.algorithm = algorithm, .phases = p->phases, .states = p->states, .chunk_rows = rows};
+    t.units = multiple_up(quotient_up(p->units, blocks), 8);
+    t.members = quotient_up(p->units, t.units);
+    t.cluster = algorithm == ALGORITHM_GRID ? t.members : blocks;
+    if (rows * t.units > TILING_WARPS * 32)
+        return;
+    for (uint32_t tiles = 1; tiles <= TILING_TILES; tiles *= 2) {
+        bool divided = p->operand != OPERAND_F32 || tiles == 2; /* plain floats have bands of 32 rows */
+        for (uint32_t i = 0; divided && i < p->phases; i++) divided = divide_product(p, &t, (int)i, tiles);
+        if (divided)
+            try_tiling(s, t, at_once);
+    }
 }
 
 static void try_clusters(struct search *s)
@@ -247,8 +295,7 @@ uint64_t tiling_exchange_max(const struct tiling_problem *p)
 {
     const uint64_t chunks = 2 * (uint64_t)quotient_up(p->rows, 8);
     const uint64_t fields = p->backward ? at_least(p->fields[0], p->fields[1]) : 1;
-    const uint64_t row = fields * (p->units + 64) * operand_bytes(p->operand) + TILING_STEP_BYTES + 16;
-    if (refused_cell(p))
-        return 0;
-    return chunks * 2 * 16 * row + chunks * quotient_up(p->units, 8) * 4;
+    const uint64_t row = fields * (p->units + 64) * operand_bytes(p->operand) + 4 * TILING_STEP_BYTES;
+    const uint64_t bytes = chunks * TILING_RING * 16 * row;
+    return refused_cell(p) ? 0 : bytes < TILING_EXCHANGE ? bytes : TILING_EXCHANGE;
 }

@@ -12,8 +12,8 @@
  * Matrices, by the phase that multiplies them:
  *     forward    [fields of the phase x units] x [h or intermediate, all units]
  *     backward   [own units of dh or dlink] x [fields of the phase x all units]
- * A block multiplies in pairs of tiles of 16 rows; the k of a pair is divided into splits; a warp does one split of
- * one pair: k in steps of 32 bytes, the weights of the first steps in registers, of others in shared memory. */
+ * A block multiplies in tiles of 16 rows. A warp does a *band* of 1, 2 or 4 tiles and a share of k, its *split*: k in
+ * steps of 32 bytes, two at a time, the weights of the first steps in registers, of others in shared memory. */
 
 enum tiling_algorithm {
     ALGORITHM_PORTABLE,
@@ -26,28 +26,32 @@ enum gpu_operand { OPERAND_F32, OPERAND_TF32, OPERAND_BF16, OPERAND_F16, GPU_OPE
 enum {
     TILING_PHASES = 2,
     TILING_FIELDS = 8,
-    TILING_WARPS = 8,        /* of a block; each thread can have 255 registers */
-    TILING_SLOTS = 16,       /* k steps of a pair of tiles whose weights a warp has in registers: 8 each */
-    TILING_RUN = 4,          /* slots that are multiplied without a branch between; a phase begins with such */
-    TILING_ROWS = 32,        /* of a pair */
-    TILING_CELLS = 2,        /* that a thread does in a round, at most */
-    TILING_CHUNKS = 16,      /* of a group, at most */
-    TILING_STEP_BYTES = 32,  /* of an operand's row: a k step */
-    TILING_SLOT_BYTES = 1024 /* of a warp: weights of a k step of a pair in shared memory */
+    TILING_WARPS = 8,       /* of a block; each thread can have 255 registers */
+    TILING_SLOTS = 32,      /* tiles of a k step whose weights a warp has in registers: 4 each; a half for each phase */
+    TILING_ROWS = 16,       /* of a tile */
+    TILING_TILES = 4,       /* of a band, at most: 1, 2 or 4 */
+    TILING_CHUNKS = 16,     /* of a group, at most */
+    TILING_STEP_BYTES = 32, /* of an operand's row: a k step */
+    TILING_SLOT_BYTES = 512,   /* weights of a tile of a k step */
+    TILING_PACKET = 16,        /* bytes of an operand that are sent at once */
+    TILING_RING = 16,          /* operands of a grid, under way or not yet emptied, */
+    TILING_TURN = 12,          /* which happens to so many at once: persistent_exchange.cuh */
+    TILING_EXCHANGE = 16 << 20 /* bytes of a grid's operands at most: they are to stay in L2 */
 };
 
 static inline uint32_t operand_bytes(enum gpu_operand o) { return o == OPERAND_BF16 || o == OPERAND_F16 ? 2 : 4; }
 
 /* The product of one phase, in one block. */
 struct tiling_product {
-    uint32_t rows;               /* of its matrix */
-    uint32_t fields;             /* of the operand; each is members * units numbers long */
-    uint32_t pairs, splits;      /* pairs * splits <= TILING_WARPS: warp w does pair w % pairs, split w / pairs */
-    uint32_t steps, steps_all;   /* k steps of a warp; of all splits */
-    uint32_t slot, in_registers; /* steps [0, in_registers) lie in slots [slot, slot + in_registers) */
-    uint32_t shared_slot;        /* the others: in the warp's shared slots, from this one on */
-    uint32_t operand_row;        /* bytes from row to row of the operand: an odd multiple of 16 */
-    uint32_t sums_row;           /* numbers from row to row of the sums: 4 more than a multiple of 32 */
+    uint32_t rows;             /* of its matrix */
+    uint32_t fields;           /* of the operand; each is members * units numbers long */
+    uint32_t tiles;            /* of a band */
+    uint32_t bands, splits;    /* bands * splits <= TILING_WARPS: warp w does band w % bands, split w / bands */
+    uint32_t steps, steps_all; /* k steps of a warp; of all splits: even */
+    uint32_t in_registers;     /* of a warp's first steps; even */
+    uint32_t shared_slot;      /* the others: in the warp's shared slots, from this one on */
+    uint32_t operand_row;      /* bytes from row to row of the operand */
+    uint32_t sums_row;         /* numbers from row to row of the sums: 4 more than a multiple of 32 */
 };
 
 struct tiling {
@@ -57,14 +61,14 @@ struct tiling {
     uint32_t units;              /* of a block, a multiple of 8 */
     uint32_t chunk_rows, chunks; /* of a group */
     uint32_t phases, states;
-    uint32_t shared_slots; /* of each warp, all phases together */
+    uint32_t warps, shared_slots; /* that multiply; of each of them, all phases together */
     struct tiling_product product[TILING_PHASES];
     /* bytes of shared memory, and where its parts begin */
     uint32_t at_operand, operand_buffer; /* a buffer: chunk_rows rows */
-    uint32_t at_sums, at_staged, at_states, at_bias, at_pieces, at_lengths, at_barriers, at_weights;
+    uint32_t at_sums, sums_buffer;       /* two buffers */
+    uint32_t at_staged, at_states, at_bias, at_lengths, at_barriers, at_weights;
     uint32_t shared_bytes;
-    /* a grid's operands and flags in global memory */
-    uint64_t exchange_bytes, flag_bytes;
+    uint64_t exchange_bytes; /* a grid's operands in global memory */
     /* forecasts */
 
     double cycles, portable_cycles; /* of all steps, this way and the portable one */
@@ -93,7 +97,7 @@ struct tiling_device {
 void tiling_choose(const struct tiling_problem *, const struct tiling_device *, enum tiling_algorithm only,
                    struct tiling *, const char **why);
 
-/* Bytes of exchange and flags that no way takes more than. */
+/* Bytes of exchange that no way takes more than. */
 uint64_t tiling_exchange_max(const struct tiling_problem *);
 
 #endif

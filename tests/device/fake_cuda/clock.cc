@@ -8,8 +8,9 @@
 #include <cstring>
 #include <unordered_map>
 
-static bool wanted, on;
-static double parts[CLOCK_PARTS], longest;
+static bool on;
+static unsigned first_round, end_round, rounds; /* the last: begun */
+static double parts[CLOCK_PARTS], begins, ends;
 
 /* When a word in memory came to have its last values. */
 struct history {
@@ -23,15 +24,15 @@ static std::unordered_map<uintptr_t, history> written;
 static std::unordered_map<uintptr_t, double> phases[2]; /* of barriers in shared memory: when each parity ended */
 static std::unordered_map<uintptr_t, double> arrivals;  /* the latest of the phase that goes on */
 
-void fake_clock_on(bool yes) { wanted = yes; }
-double fake_clock_longest(void) { return longest; }
+void fake_clock_rounds(unsigned first, unsigned end) { first_round = first, end_round = end; }
+double fake_clock_taken(void) { return ends - begins; }
 double fake_clock_of(enum clock_part part) { return parts[part]; }
 
 void clock_begin(void)
 {
-    on = wanted && !under_tsan();
+    on = end_round > 0 && !under_tsan();
     memset(parts, 0, sizeof parts);
-    longest = 0;
+    begins = ends = rounds = 0;
     written.clear();
     phases[0].clear(), phases[1].clear(), arrivals.clear();
 }
@@ -42,19 +43,21 @@ static struct clock_state *mine(void) { return &current()->clock; }
 
 /* ---- marks ------------------------------------------------------------------------------- */
 
-static void count_part(thread *t)
-{
-    if (t->number == 0 && t->block->index.x == 0 && t->block->index.y == 0)
-        parts[t->clock.part] += t->clock.at - t->clock.since;
-    t->clock.since = t->clock.at;
-}
-
 void fake_clock_part(int part)
 {
-    if (!on)
+    thread *t = current();
+    if (!on || t->number || t->block->index.x || t->block->index.y)
         return;
-    count_part(current());
-    mine()->part = part;
+    struct clock_state *c = &t->clock;
+    if (rounds > first_round && rounds <= end_round)
+        parts[c->part] += c->at - c->since;
+    if (part == CLOCK_WAIT && rounds == first_round)
+        begins = c->at;
+    if (part == CLOCK_WAIT && rounds == end_round)
+        ends = c->at;
+    rounds += part == CLOCK_WAIT;
+    c->since = c->at;
+    c->part = part;
 }
 
 void fake_clock_instructions(unsigned count)
@@ -93,14 +96,6 @@ void fake_clock_loaded(void)
 {
     if (on)
         mine()->at = later(mine()->at, mine()->loads);
-}
-
-void clock_thread_ends(thread *t)
-{
-    if (!on)
-        return;
-    count_part(t);
-    longest = later(longest, t->clock.at);
 }
 
 /* ---- blocks and warps -------------------------------------------------------------------- */
@@ -221,6 +216,8 @@ void clock_store(const void *word, uint32_t value, unsigned bytes, bool after_al
 
 void fake_clock_store(const uint32_t *flag, uint32_t value) { clock_store(flag, value, 4, true); }
 
+void fake_clock_packet(const void *packet, const uint32_t words[4]) { clock_store(packet, words[0], 16, false); }
+
 /* This thread saw what it waited for in a word: the first value of which `reached` holds. */
 static double time_of(const void *word, bool (*reached)(uint32_t value, uint32_t with), uint32_t with)
 {
@@ -249,16 +246,20 @@ void clock_flag(const uint32_t *flag, uint32_t value)
 }
 
 /* Packets are loaded again and again, all of them at once, until none is empty: the last load counts. */
-void clock_packets(const void *const *packet, int count)
+void fake_clock_packets(const void *const *packet, int count)
 {
     if (!on)
         return;
     double time = 0;
+    int loaded = 0;
     for (int i = 0; i < count; i++)
-        time = later(time, time_of(packet[i], [](uint32_t v, uint32_t empty) { return v != empty; }, 0xffffffff));
+        if (packet[i])
+            loaded++,
+                time =
+                    later(time, time_of(packet[i], [](uint32_t v, uint32_t empty) { return v != empty; }, 0xffffffff));
     found_at(time);
-    read_l2(16.0 * count);
-    mine()->at += CYCLES_L2;
+    read_l2(16.0 * loaded);
+    mine()->at += loaded ? CYCLES_L2 : 0;
 }
 
 void clock_copy(void)

@@ -11,13 +11,27 @@ extern "C" {
 #endif
 
 /* Parts of a step, by which the time of the first thread of the first block is divided. */
-enum clock_part { CLOCK_SETUP, CLOCK_WAIT, CLOCK_PRODUCT, CLOCK_SUMS, CLOCK_CELL, CLOCK_SEND, CLOCK_PARTS };
+enum clock_part {
+    CLOCK_SETUP,
+    CLOCK_WAIT,
+    CLOCK_PRODUCT,
+    CLOCK_SUMS,
+    CLOCK_CELL,
+    CLOCK_SEND,
+    CLOCK_AFTER,
+    CLOCK_PARTS
+};
 
-void fake_clock_on(bool);        /* from the next launch on; off at first */
-double fake_clock_longest(void); /* of the last launch: when its last thread ended */
+/* From the next launch on; off at first. Rounds begin where the first thread of the first block comes to CLOCK_WAIT;
+ * what is told is of the rounds from `first` on, before `end`. 0, 0: off again. */
+void fake_clock_rounds(unsigned first, unsigned end);
+double fake_clock_taken(void); /* by those rounds, in the last launch */
 double fake_clock_of(enum clock_part);
 
 void fake_clock_store(const uint32_t *flag, uint32_t value); /* store_release */
+
+void fake_clock_packet(const void *packet, const uint32_t words[4]); /* store_packet */
+void fake_clock_packets(const void *const *packet, int count); /* wait_for_packets has seen them all; NULL: none */
 
 /* What is not a word: marks that kernels have. Each thread calls them, a warp's at once. */
 void fake_clock_part(int part);

@@ -286,6 +286,43 @@ GPU_CODE void wait_at_least(const uint32_t *flag, uint32_t value, SITE)
     (void)__atomic_load_n(flag, __ATOMIC_ACQUIRE);
 }
 
+/* ---- packets ----------------------------------------------------------------------------- */
+
+GPU_CODE uint4 load_packet(const void *p)
+{
+    const uint32_t *w = (const uint32_t *)p;
+    return make_uint4(__atomic_load_n(w, __ATOMIC_RELAXED), __atomic_load_n(w + 1, __ATOMIC_RELAXED),
+                      __atomic_load_n(w + 2, __ATOMIC_RELAXED), __atomic_load_n(w + 3, __ATOMIC_RELAXED));
+}
+GPU_CODE bool is_empty(const uint4 &packet) { return packet.x == ~0u; }
+GPU_CODE void store_packet(void *p, uint4 v)
+{
+    uint32_t *w = (uint32_t *)p;
+    const uint32_t words[4] = {v.x, v.y, v.z, v.w};
+    if ((uintptr_t)p % 16)
+        fake_fail("a packet at %p is not aligned to 16 bytes", p);
+    for (int i = 0; i < 4; i++) __atomic_store_n(w + i, words[i], __ATOMIC_RELAXED);
+    fake_clock_packet(p, words);
+    fake_packets_changed();
+}
+template <int N, int STEP, int COUNT>
+GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted, SITE)
+{
+    const void *p[COUNT];
+    for (int i = 0; i < COUNT;) {
+        p[i] = wanted >> i & 1 ? at + i / N * STEP + i % N * beside : NULL;
+        v[i] = p[i] ? load_packet(p[i]) : make_uint4(0, 0, 0, 0);
+        if (is_empty(v[i]))
+            fake_poll(file, line);
+        else
+            i++;
+    }
+    fake_clock_packets(p, COUNT);
+}
+
+GPU_CODE void fence_gpu(void) { fake_fence(); }
+GPU_CODE uint32_t kept(uint32_t a) { return a; }
+
 /* ---- marks for the clock ----------------------------------------------------------------- */
 
 GPU_CODE void clock_part(enum clock_part part) { fake_clock_part(part); }

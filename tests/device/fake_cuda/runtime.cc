@@ -155,7 +155,6 @@ static void go_on(thread *next)
 static void thread_ends(thread *t)
 {
     finish_copies(t, -1);
-    clock_thread_ends(t);
     t->ended = true;
     run.live--;
     run.polls = 0;

@@ -68,7 +68,8 @@ void fake_copy_async(void *shared, const void *global);
 void fake_copy_async_commit(void);
 void fake_copy_async_wait(int left);
 
-void fake_flags_changed(void); /* a word that others may wait for */
+void fake_flags_changed(void);   /* a word that others may wait for */
+void fake_packets_changed(void); /* what others poll for */
 void fake_wait_at_least(const uint32_t *flag, uint32_t value, const char *file, int line);
 void fake_poll(const char *file, int line); /* lets others go on */
 

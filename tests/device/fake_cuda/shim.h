@@ -138,7 +138,6 @@ void finish_copies(thread *, int left);
 
 /* Clocks (clock.cc). */
 void clock_begin(void);
-void clock_thread_ends(thread *);
 void clock_arrive(gate *, unsigned phase);
 void clock_barrier_ends(gate *, unsigned phase, fake_block *);
 void clock_passed(const gate *, unsigned phase, bool cluster);
@@ -149,7 +148,6 @@ void clock_matrices(const warp_gate *, int count);
 void clock_mma(const warp_gate *, const void *sums, double adds);
 void clock_store(const void *word, uint32_t value, unsigned bytes, bool after_all);
 void clock_flag(const uint32_t *flag, uint32_t value);
-void clock_packets(const void *const *packet, int count);
 void clock_copy(void);
 void clock_copies_done(void);
 double clock_send(unsigned bytes);

@@ -186,6 +186,8 @@ void fake_flags_changed(void)
     wake_those(&run.flag_waiting, reached);
 }
 
+void fake_packets_changed(void) { run.polls = 0; }
+
 void fake_wait_at_least(const uint32_t *flag, uint32_t value, const char *file, int line)
 {
     thread *t = current();
