@@ -305,7 +305,7 @@ holds "a plan makes no weights" grep -q '^memory:  PARAM 545.5 GB ' output
 UNROLL_CUDA_DRIVER=/nowhere unroll plan --device cuda --precision bf16 --hidden 512 --batch 1 --bptt 16 > output
 holds "plan --device cuda" grep -q 'rnn_back g.l0 .* a grid: 1 x .* blocks, each of ' output
 UNROLL_CUDA_DRIVER=/nowhere unroll plan --device cuda --cell mingru --json > output
-holds "plan --device cuda --json" grep -q '"gpu":"an H200 that is not here",.*"way":"portable","why":"its cell multiplies no state"' output
+holds "plan --device cuda --json" grep -q '"gpu":"an H200 that is not here",.*"way":"walk"' output
 unroll plan --hidden 16 --checkpoint-time auto > output
 holds "plan --checkpoint-time" grep -q '^checkpoints: 8 segments; STEP takes .*, without checkpoints ' output
 holds "one direction keeps nothing" grep -q '^kept for all steps: nothing$' output

@@ -96,7 +96,7 @@ static struct tiling_device small_device(const struct test_case &c)
 
 static struct persistent_view view(floats &v, size_t step, size_t row, size_t field)
 {
-    struct persistent_view f = {v.empty() ? NULL : v.data(), step, (uint32_t)row, (uint32_t)field};
+    struct persistent_view f = {v.empty() ? NULL : v.data(), (uint32_t)step, (uint32_t)row, (uint32_t)field};
     return f;
 }
 
@@ -241,6 +241,8 @@ static void test(const struct test_case &c)
 
 /* ---- the clock --------------------------------------------------------------------------- */
 
+static const char *const ways[] = {"step by step", "cluster", "grid", "walk"};
+
 static const struct tiling_device h200 = {132, 227 * 1024, 65536, {132, 66, 32, 16, 7}, 1};
 
 /* Cycles of a step, all of it and by parts, of TILING_TURN steps: one of them has a grid's fence. */
@@ -279,10 +281,9 @@ static void test_clock(const struct test_case &c)
         printf(
             "%s %s, %u rows, %u units, %s: %s of %u x %u, %u x %u rows: %.0f cycles a step (wait %.0f, product %.0f, "
             "cell %.0f, send %.0f, after %.0f); the planner's price %.0f\n",
-            c.cell, operand_name(c.operand), c.B, c.U, backward ? "backward" : "forward",
-            f.t.algorithm == ALGORITHM_GRID ? "grid" : "cluster", f.t.groups, f.t.members, f.t.chunks, f.t.chunk_rows,
-            f.step, f.part[CLOCK_WAIT], f.part[CLOCK_PRODUCT], f.part[CLOCK_CELL], f.part[CLOCK_SEND],
-            f.part[CLOCK_AFTER], price);
+            c.cell, operand_name(c.operand), c.B, c.U, backward ? "backward" : "forward", ways[f.t.algorithm],
+            f.t.groups, f.t.members, f.t.chunks, f.t.chunk_rows, f.step, f.part[CLOCK_WAIT], f.part[CLOCK_PRODUCT],
+            f.part[CLOCK_CELL], f.part[CLOCK_SEND], f.part[CLOCK_AFTER], price);
         CHECK(fabs(price / f.step - 1) <= 0.15,
               "%s %s, %u rows, %u units%s: the planner's price is %.0f cycles, the clock's %.0f", c.cell,
               operand_name(c.operand), c.B, c.U, backward ? ", backward" : "", price, f.step);
@@ -312,6 +313,9 @@ int main(int count, char **argument)
         {"gru_before", 4, 17, 40, OPERAND_BF16, true, true, true, ALGORITHM_GRID, 3, 200000},
         {"lstm", 4, 40, 72, OPERAND_F32, true, true, true, ALGORITHM_GRID, 5, 200000},
         {"lstm", 9, 3, 56, OPERAND_BF16, false, true, true, ALGORITHM_GRID, 7, 200000},
+        {"mingru", 7, 9, 40, OPERAND_F32, false, true, true, ALGORITHM_PORTABLE, 1, 200000},
+        {"mingru", 5, 3, 24, OPERAND_BF16, true, false, true, ALGORITHM_PORTABLE, 1, 200000},
+        {"mingru", 9, 17, 16, OPERAND_F32, true, true, false, ALGORITHM_PORTABLE, 1, 200000},
         {"lstm", 40, 3, 24, OPERAND_BF16, false, true, true, ALGORITHM_GRID, 3, 200000}, /* packets are emptied */
         {"gru_before", 20, 9, 24, OPERAND_F32, true, false, false, ALGORITHM_GRID, 3, 200000},
         {"lstm", 3, 6, 128, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 4, 227 * 1024}};
@@ -323,6 +327,7 @@ int main(int count, char **argument)
         {"lstm", 0, 16, 128, OPERAND_F16, false, false, false, ALGORITHM_CLUSTER, 0, 0},
         {"gru", 0, 16, 192, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 0, 0},
         {"gru_before", 0, 8, 128, OPERAND_BF16, false, false, false, ALGORITHM_CLUSTER, 0, 0},
+        {"mingru", 0, 16, 768, OPERAND_BF16, false, false, false, ALGORITHM_PORTABLE, 0, 0},
         {"lstm", 0, 8, 64, OPERAND_F32, false, false, false, ALGORITHM_CLUSTER, 0, 0}};
     const bool few = count > 1 && strcmp(argument[1], "tiny") == 0;
     for (const struct test_case &c : tiny) test(c);

@@ -31,12 +31,13 @@ enum {
 
 /* Bytes, and multiply-adds, in a cycle. */
 enum {
-    BYTES_SHARED = 128, /* of a multiprocessor's shared memory: 32 banks of 4 */
-    BYTES_L2_PORT = 64, /* [W] of a multiprocessor's port to L2 */
-    BYTES_L2 = 5016,    /* [F] all multiprocessors of an H100 reading at once: 38 each; [W] says 5120 of A100 */
-    BYTES_CLUSTER = 16, /* [L24] out of a multiprocessor to others of its cluster; [CF] 14.8 in clusters of 16 */
-    ADDS_MMA_16 = 1270, /* [L24] of a multiprocessor by mma.sync: 62% of the peak; of tf32 half as many */
-    ADDS_FLOAT = 128    /* of its fp32 units */
+    BYTES_SHARED = 128,  /* of a multiprocessor's shared memory: 32 banks of 4 */
+    BYTES_L2_PORT = 64,  /* [W] of a multiprocessor's port to L2 */
+    BYTES_L2 = 5016,     /* [F] all multiprocessors of an H100 reading at once: 38 each; [W] says 5120 of A100 */
+    BYTES_MEMORY = 2450, /* all device memory: an H200's copies, 4.3 TB/s at 1.755 GHz */
+    BYTES_CLUSTER = 16,  /* [L24] out of a multiprocessor to others of its cluster; [CF] 14.8 in clusters of 16 */
+    ADDS_MMA_16 = 1270,  /* [L24] of a multiprocessor by mma.sync: 62% of the peak; of tf32 half as many */
+    ADDS_FLOAT = 128     /* of its fp32 units */
 };
 
 /* What a warp issues in a round of a persistent recurrence beyond the words that the clocks know, as counted in the
@@ -49,7 +50,9 @@ enum {
     INSTRUCTIONS_SPLIT = 7,
     INSTRUCTIONS_CELL = 135,
     INSTRUCTIONS_AFTER = 80,
-    INSTRUCTIONS_COPY = 9
+    INSTRUCTIONS_COPY = 9,
+    INSTRUCTIONS_WALK = 72, /* a step of minGRU, which multiplies no state; backward */
+    INSTRUCTIONS_WALK_BACK = 110
 };
 
 #endif

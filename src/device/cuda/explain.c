@@ -88,6 +88,12 @@ static void print_choice(const struct choice *c, FILE *file)
         fputc('\n', file);
         return;
     }
+    if (t->algorithm == ALGORITHM_WALK) {
+        fprintf(file,
+                "%5d  %-24s a walk: %u blocks, a thread for each row and unit; %.0f cycles a step, step by step %.0f\n",
+                c->op, c->label, t->groups, c->cycles, c->portable_cycles);
+        return;
+    }
     fprintf(file,
             "%5d  %-24s %s: %u x %u blocks, each of %u units and %u x %u rows; weights in %u registers of a thread"
             " and %.1f kB, shared memory %.1f kB; %.0f cycles a step, step by step %.0f\n",
@@ -114,8 +120,10 @@ static void print_lines(const struct explanation *e, FILE *file)
 
 static json_t *choice_to_json(const struct choice *c)
 {
-    static const char *const ways[] = {
-        [ALGORITHM_PORTABLE] = "portable", [ALGORITHM_CLUSTER] = "cluster", [ALGORITHM_GRID] = "grid"};
+    static const char *const ways[] = {[ALGORITHM_PORTABLE] = "portable",
+                                       [ALGORITHM_CLUSTER] = "cluster",
+                                       [ALGORITHM_GRID] = "grid",
+                                       [ALGORITHM_WALK] = "walk"};
     const struct tiling *t = &c->tiling;
     json_t *j = json_pack("{s:i, s:s, s:s, s:f, s:f}", "operation", c->op, "name", c->label, "way", ways[t->algorithm],
                           "cycles_a_step", t->algorithm == ALGORITHM_PORTABLE ? c->portable_cycles : c->cycles,

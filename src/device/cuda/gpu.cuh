@@ -144,8 +144,8 @@ GPU_CODE void clock_part(enum clock_part) {}
 GPU_CODE void clock_instructions(unsigned) {}
 GPU_CODE void clock_divisions(unsigned) {}
 GPU_CODE void clock_shared(unsigned, unsigned) {}
-GPU_CODE void clock_loads(void) {}
-GPU_CODE void clock_loaded(void) {}
+GPU_CODE void clock_loads(unsigned = 0) {}
+GPU_CODE void clock_loaded(unsigned = 0) {}
 
 /* Numbers that are used once: they need not stay in the caches. */
 template <typename T> GPU_CODE T load_once(const T *p) { return __ldcs(p); }

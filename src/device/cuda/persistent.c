@@ -22,6 +22,7 @@ void persistent_describe(const struct cell_declaration *cell, struct tiling_prob
 {
     p->phases = (uint32_t)cell->phases;
     p->states = (uint32_t)cell->states;
+    p->inputs = (uint32_t)cell->inputs;
     p->intermediates = (uint32_t)cell->intermediates;
     p->fields[0] = p->fields[1] = 0;
     for (int i = 0; i < cell->inputs; i++) {

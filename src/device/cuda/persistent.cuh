@@ -38,10 +38,9 @@ GPU_CODE struct spot spot_of(const struct persistent_args &a, const struct seat 
     return p;
 }
 
-/* A step has fewer than 2^32 numbers. */
 GPU_CODE float *field_at(const struct persistent_view &f, uint32_t step, const struct spot &p)
 {
-    return f.at + step * f.step + (p.row * f.row + p.unit);
+    return f.at + (size_t)step * f.step + (p.row * f.row + p.unit);
 }
 
 GPU_CODE uint32_t cells_of(const struct tiling &t) { return t.chunk_rows * t.units; }

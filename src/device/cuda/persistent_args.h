@@ -7,8 +7,7 @@
  * at NULL: it is absent. */
 struct persistent_view {
     float *at;
-    uint64_t step;
-    uint32_t row, field;
+    uint32_t step, row, field; /* a step has fewer than 2^32 numbers */
 };
 
 /* enum RNN_.. of plan.h says what they are. */

@@ -238,6 +238,8 @@ struct CELL_(persistent) {
     {                                                                                                       \
         if constexpr (CELL_(persistent)::fields_h > 0)                                                      \
             direction##_walk<CELL_(persistent), PERSISTENT_OPERAND>(a);                                     \
+        else                                                                                                \
+            direction##_units<CELL_(persistent)>(a);                                                        \
     }
 PERSISTENT_KERNEL(forward)
 PERSISTENT_KERNEL(backward)

@@ -4,7 +4,7 @@
 #ifndef PERSISTENT_OPERAND
 #error "define PERSISTENT_OPERAND and PERSISTENT_WORD before this"
 #endif
-#include "device/cuda/persistent.cuh"
+#include "device/cuda/persistent_walk.cuh"
 #include "cells/cell.h"
 #ifndef PERSISTENT_EXACT
 #include "device/cuda/persistent_functions.cuh"

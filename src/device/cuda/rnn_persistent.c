@@ -131,7 +131,7 @@ static struct persistent_view over_time(const struct rnn *r, int slot)
     const struct gpu_view *x = &r->view[slot];
     if (!x->at)
         return (struct persistent_view){NULL, 0, 0, 0};
-    return (struct persistent_view){(float *)(void *)x->at, x->stride[0], (uint32_t)x->stride[1],
+    return (struct persistent_view){(float *)(void *)x->at, (uint32_t)x->stride[0], (uint32_t)x->stride[1],
                                     x->rank == 4 ? (uint32_t)x->stride[2] : 0};
 }
 

@@ -251,7 +251,7 @@ static void try_grids(struct search *s)
 
 static const char *refused_cell(const struct tiling_problem *p)
 {
-    return p->fields[0] == 0                                              ? "its cell multiplies no state"
+    return (uint64_t)p->rows * p->units * p->inputs > UINT32_MAX          ? "a step has 2^32 numbers or more"
            : p->projected                                                 ? "its outputs are projected"
            : p->shared_by_ranks                                           ? "ranks share its units"
            : p->intermediates > 1 || p->phases > TILING_PHASES            ? "its cell has more than one intermediate"
@@ -267,6 +267,24 @@ static const char *refusal(const struct tiling_problem *p, const struct tiling_d
     return why ? why : d->registers < REGISTERS ? "a multiprocessor has too few registers" : NULL;
 }
 
+/* Its price: instructions of a thread or bytes of all, reads and writes of inputs and states. */
+static void choose_walk(const struct tiling_problem *p, enum tiling_algorithm only, struct tiling *t, const char **why)
+{
+    const double blocks = quotient_up(p->rows * p->units, TILING_WARPS * 32);
+    const double instructions = p->backward ? INSTRUCTIONS_WALK_BACK : INSTRUCTIONS_WALK;
+    const double bytes = 4.0 * p->rows * p->units * (2 * p->inputs + (p->backward ? 3 : 1) * p->states);
+    if (only != ALGORITHM_PORTABLE) {
+        *why = "its cell multiplies no state";
+        return;
+    }
+    t->algorithm = ALGORITHM_WALK;
+    t->groups = (uint32_t)blocks;
+    t->cluster = t->members = t->chunks = t->chunk_rows = 1;
+    t->phases = p->phases, t->states = p->states, t->units = p->units;
+    t->cycles = p->steps * larger(larger(instructions * CYCLES_INSTRUCTION, (double)CYCLES_MEMORY / WALK_AHEAD),
+                                  bytes / BYTES_MEMORY);
+}
+
 void tiling_choose(const struct tiling_problem *p, const struct tiling_device *d, enum tiling_algorithm only,
                    struct tiling *t, const char **why)
 {
@@ -276,6 +294,10 @@ void tiling_choose(const struct tiling_problem *p, const struct tiling_device *d
     *why = refusal(p, d);
     if (*why)
         return;
+    if (p->fields[0] == 0) {
+        choose_walk(p, only, t, why);
+        return;
+    }
     if (only != ALGORITHM_GRID)
         try_clusters(&s);
     if (only != ALGORITHM_CLUSTER)
@@ -297,5 +319,5 @@ uint64_t tiling_exchange_max(const struct tiling_problem *p)
     const uint64_t fields = p->backward ? at_least(p->fields[0], p->fields[1]) : 1;
     const uint64_t row = fields * (p->units + 64) * operand_bytes(p->operand) + 4 * TILING_STEP_BYTES;
     const uint64_t bytes = chunks * TILING_RING * 16 * row;
-    return refused_cell(p) ? 0 : bytes < TILING_EXCHANGE ? bytes : TILING_EXCHANGE;
+    return refused_cell(p) || p->fields[0] == 0 ? 0 : bytes < TILING_EXCHANGE ? bytes : TILING_EXCHANGE;
 }

@@ -15,11 +15,9 @@
  * A block multiplies in tiles of 16 rows. A warp does a *band* of 1, 2 or 4 tiles and a share of k, its *split*: k in
  * steps of 32 bytes, two at a time, the weights of the first steps in registers, of others in shared memory. */
 
-enum tiling_algorithm {
-    ALGORITHM_PORTABLE,
-    ALGORITHM_CLUSTER,
-    ALGORITHM_GRID
-}; /* how a recurrence runs; groups meet in a cluster or in L2 */
+/* How a recurrence runs: step by step; groups meet in a cluster or in L2; a cell that multiplies no state walks through
+ * time in a thread for each row and unit. */
+enum tiling_algorithm { ALGORITHM_PORTABLE, ALGORITHM_CLUSTER, ALGORITHM_GRID, ALGORITHM_WALK };
 
 enum gpu_operand { OPERAND_F32, OPERAND_TF32, OPERAND_BF16, OPERAND_F16, GPU_OPERANDS };
 
@@ -30,6 +28,7 @@ enum {
     TILING_SLOTS = 32,      /* tiles of a k step whose weights a warp has in registers: 4 each; a half for each phase */
     TILING_ROWS = 16,       /* of a tile */
     TILING_TILES = 4,       /* of a band, at most: 1, 2 or 4 */
+    WALK_AHEAD = 4,         /* steps that a walk asks for: a load of memory takes longer than one of them */
     TILING_CHUNKS = 16,     /* of a group, at most */
     TILING_STEP_BYTES = 32, /* of an operand's row: a k step */
     TILING_SLOT_BYTES = 512,   /* weights of a tile of a k step */
@@ -77,7 +76,7 @@ struct tiling {
 struct tiling_problem {
     uint32_t phases, states;
     uint32_t fields[TILING_PHASES]; /* inputs from h; from the intermediate */
-    uint32_t intermediates;
+    uint32_t inputs, intermediates;
     uint32_t steps, rows, units; /* of the operation */
     enum gpu_operand operand;
     int backward, projected, shared_by_ranks;

@@ -86,16 +86,16 @@ void fake_clock_shared(unsigned words, unsigned turns)
     mine()->at += turns * CYCLES_SHARED;
 }
 
-void fake_clock_loads(void)
+void fake_clock_loads(unsigned which)
 {
     if (on)
-        mine()->loads = mine()->at + CYCLES_MEMORY;
+        mine()->loads[which % 8] = mine()->at + CYCLES_MEMORY;
 }
 
-void fake_clock_loaded(void)
+void fake_clock_loaded(unsigned which)
 {
     if (on)
-        mine()->at = later(mine()->at, mine()->loads);
+        mine()->at = later(mine()->at, mine()->loads[which % 8]);
 }
 
 /* ---- blocks and warps -------------------------------------------------------------------- */

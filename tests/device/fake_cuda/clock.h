@@ -39,8 +39,8 @@ void fake_clock_instructions(unsigned count);
 void fake_clock_divisions(unsigned count); /* of integers, each after the other */
 void fake_clock_shared(unsigned words,
                        unsigned turns); /* words of 4 bytes, in so many turns that wait for each other */
-void fake_clock_loads(void);            /* of device memory, asked for here */
-void fake_clock_loaded(void);           /* and needed here */
+void fake_clock_loads(unsigned which);  /* of device memory, one of 8 groups: asked for here */
+void fake_clock_loaded(unsigned which); /* and needed here */
 
 #ifdef __cplusplus
 }

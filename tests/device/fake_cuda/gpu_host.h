@@ -329,8 +329,8 @@ GPU_CODE void clock_part(enum clock_part part) { fake_clock_part(part); }
 GPU_CODE void clock_instructions(unsigned count) { fake_clock_instructions(count); }
 GPU_CODE void clock_divisions(unsigned count) { fake_clock_divisions(count); }
 GPU_CODE void clock_shared(unsigned words, unsigned turns) { fake_clock_shared(words, turns); }
-GPU_CODE void clock_loads(void) { fake_clock_loads(); }
-GPU_CODE void clock_loaded(void) { fake_clock_loaded(); }
+GPU_CODE void clock_loads(unsigned which = 0) { fake_clock_loads(which); }
+GPU_CODE void clock_loaded(unsigned which = 0) { fake_clock_loaded(which); }
 
 /* ---- clusters, barriers in shared memory ------------------------------------------------- */
 

@@ -30,7 +30,7 @@ struct chain {
 struct clock_state {
     double at, since;         /* now; when its part began */
     double matrices, pending; /* loads of matrices; products: when the last of them is there */
-    double copies, loads;     /* from L2 to shared memory; from device memory */
+    double copies, loads[8];  /* from L2 to shared memory; from device memory */
     struct chain chain[8];    /* of products, by their sums */
     int part;
 };
