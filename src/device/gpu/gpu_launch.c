@@ -45,14 +45,14 @@ void call_at(const struct recorder *w, const struct op *op, struct gpu_call *cal
     for (int i = 0; i < OP_VIEWS; i++) call->view[i] = i < op->views ? view_at(w, &op->view[i]) : (struct gpu_view){0};
 }
 
-struct share shard_of(const struct recorder *w, const struct gpu_view *x, const struct gpu_view *sum, size_t shard)
+struct shard_rows shard_of(const struct recorder *w, const struct gpu_view *x, const struct gpu_view *sum, size_t shard)
 {
     const struct plan_config *c = &w->plan->config;
     uint32_t first, count, begin = x->origin[1], end = begin + x->count[1];
     shard_range(c->B, (int)c->shards, (int)(sum->origin[0] + shard), 1, &first, &count);
     uint32_t last = first + count < end ? first + count : end;
     first = first > begin ? first : begin;
-    return first < last ? (struct share){first - begin, last - first} : (struct share){0, 0};
+    return first < last ? (struct shard_rows){first - begin, last - first} : (struct shard_rows){0, 0};
 }
 
 struct gpu_rows rows_of(const struct gpu_view *x)

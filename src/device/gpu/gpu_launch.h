@@ -130,10 +130,10 @@ void lowp_forget(struct kept *, const struct op *written);
 /* ---- rows --------------------------------------------------------------------------------- */
 
 /* Rows of the batch that a shard of the sum has in x: [T, B, ..], counted from its first. */
-struct share {
+struct shard_rows {
     uint32_t first, count;
 };
-struct share shard_of(const struct recorder *, const struct gpu_view *x, const struct gpu_view *sum, size_t shard);
+struct shard_rows shard_of(const struct recorder *, const struct gpu_view *x, const struct gpu_view *sum, size_t shard);
 
 struct gpu_rows rows_of(const struct gpu_view *); /* of a [T, B, ..] of floats */
 struct gpu_ends ends_of(const struct gpu_view *x, const struct gpu_view *lengths);

@@ -98,7 +98,7 @@ static unroll_status add_product(struct recorder *w, const struct gpu_call *call
 
 /* Rows of a view side by side in scratch: those of a shard, or the states that enter the steps. */
 static unroll_status gather(struct recorder *w, const struct gpu_call *call, const struct gpu_view *from, bool shift,
-                            struct share rows, struct matrix *to)
+                            struct shard_rows rows, struct matrix *to)
 {
     const struct gpu_view *init = &call->view[GEMM_DW_INIT];
     struct gather_args args = {.x = rows_of(from),
@@ -120,7 +120,7 @@ static unroll_status dw_gathered(struct recorder *w, const struct gpu_call *call
 {
     const struct gpu_view *x = &call->view[GEMM_DW_X], *dy = &call->view[GEMM_DW_DY];
     const struct gpu_rows x_rows = rows_of(x), dy_rows = rows_of(dy);
-    const struct share rows = shard_of(w, x, &call->view[GEMM_DW_DW], shard);
+    const struct shard_rows rows = shard_of(w, x, &call->view[GEMM_DW_DW], shard);
     const uint64_t scratch = w->scratch_used;
     struct matrix from = matrix_of(&x_rows);
     struct operand of = {.is_lowp = false};
@@ -183,7 +183,7 @@ unroll_status gpu_op_bias_grad(struct recorder *w, const struct gpu_call *call)
     const struct gpu_view *dy = &call->view[BIAS_GRAD_DY], *sum = &call->view[BIAS_GRAD_SUM];
     const struct gpu_rows rows = rows_of(dy);
     for (size_t shard = 0; shard < sum->count[0]; shard++) {
-        const struct share of = shard_of(w, dy, sum, shard);
+        const struct shard_rows of = shard_of(w, dy, sum, shard);
         const uint64_t scratch = w->scratch_used,
                        groups = ((uint64_t)rows.steps * of.count + SUM_LANES - 1) / SUM_LANES;
         struct sum_parts_args parts = {.x = rows,

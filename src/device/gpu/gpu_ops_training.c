@@ -64,7 +64,7 @@ unroll_status gpu_op_embed_grad(struct recorder *w, const struct gpu_call *call)
                                    .dy = rows_of(dy),
                                    .table_row = table->stride[1]};
     for (size_t shard = 0; shard < table->count[0]; shard++) {
-        const struct share of = shard_of(w, dy, table, shard);
+        const struct shard_rows of = shard_of(w, dy, table, shard);
         args.first = of.first, args.rows = of.count;
         args.table = (float *)(void *)table->at + shard * table->stride[0];
         if (args.rows)
