@@ -14,12 +14,13 @@ static unroll_mode mode_of(const char *name)
 }
 
 /* What workers tell each other between updates. */
-static unroll_status print_sync(const unroll_plan_config *config, const char *sync)
+static unroll_status print_sync(const unroll_plan_config *config, const char *sync, const char *compress)
 {
     double bytes, every;
-    TRY(complain_library(unroll_sync_bytes(config, sync, &bytes, &every)));
+    TRY(complain_library(unroll_sync_bytes(config, sync, compress, &bytes, &every)));
     if (bytes > 0)
-        printf("sync %s: a rank sends %.0f bytes every %.0f updates\n", sync, bytes, every);
+        printf("sync %s, compress %s: a rank sends %.0f bytes every %.0f updates%s\n", sync, compress, bytes, every,
+               strcmp(compress, "rows") == 0 ? " at most" : "");
     return UNROLL_OK;
 }
 
@@ -48,10 +49,11 @@ unroll_status cmd_plan(struct settings *settings)
     ranks.workers = (int)integer_of(settings, OPTION_WORKERS);
     config.machine = machine_of(settings, &ranks);
     config.spec = &spec;
-    if (ranks.workers > 1 && strcmp(text_of(settings, OPTION_SYNC), "every") == 0) { /* as a training does it */
+    const char *sync = text_of(settings, OPTION_SYNC), *compress = text_of(settings, OPTION_COMPRESS);
+    if (ranks.workers > 1 && strcmp(sync, "every") == 0 && strcmp(compress, "none") == 0) { /* as a training does it */
         config.machine.split.batch *= ranks.workers;
         config.machine.workers = 1;
     }
     TRY(complain_library(unroll_plan_print(NULL, &config, stdout, is_on(settings, OPTION_JSON))));
-    return is_on(settings, OPTION_JSON) ? UNROLL_OK : print_sync(&config, text_of(settings, OPTION_SYNC));
+    return is_on(settings, OPTION_JSON) ? UNROLL_OK : print_sync(&config, sync, compress);
 }

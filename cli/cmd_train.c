@@ -205,6 +205,7 @@ static unroll_status configure(struct training *t, unroll_train_config *config)
     config->seed = (uint64_t)integer_of(s, OPTION_SEED);
     config->machine = machine_of(s, &t->ranks);
     config->sync = text_of(s, OPTION_SYNC);
+    config->compress = text_of(s, OPTION_COMPRESS);
     config->log_interval = (int)integer_of(s, OPTION_LOG_INTERVAL);
     return UNROLL_OK;
 }
@@ -408,7 +409,8 @@ static unroll_status say_header(const struct training *t)
         say("%d ranks: batch %d x layer %d x hidden %d%s", unroll_comm_ranks(t->ranks.comm), t->ranks.split.batch,
             t->ranks.split.layer, t->ranks.split.hidden, is_on(s, OPTION_EXACT) ? ", exact" : "");
     if (t->ranks.workers > 1)
-        say("%d workers of so many each, sync %s", t->ranks.workers, text_of(s, OPTION_SYNC));
+        say("%d workers of so many each, sync %s, compress %s", t->ranks.workers, text_of(s, OPTION_SYNC),
+            text_of(s, OPTION_COMPRESS));
     return UNROLL_OK;
 }
 

@@ -15,6 +15,7 @@ static char command_names[160], cell_names[160], optimizer_names[160], export_na
     isa_names[160]; /* one space between them */
 static char task_doc[640] = "what is learned: ", data_doc[512], schedule_doc[512] = "learning rate schedule; ",
             sum_doc[512] = "all-reduce algorithm of the gradients; ",
+            compress_doc[1024] = "how what workers tell each other is compressed; none: it is not; ",
             sync_doc[1024] = "how workers go together, such as local:32,rate=0.7,momentum=0.9; ",
             loss_doc[1024] = "what is minimised; ";
 static struct option table[OPTION_MAX] = {
@@ -179,6 +180,7 @@ void options_begin(void)
     join_abouts(unroll_task_name, task_doc, sizeof task_doc);
     join_abouts(schedule_about, schedule_doc, sizeof schedule_doc);
     join_abouts(unroll_sum_name, sum_doc, sizeof sum_doc);
+    join_abouts(unroll_compressor_name, compress_doc, sizeof compress_doc);
     join_abouts(unroll_sync_name, sync_doc, sizeof sync_doc);
     join_abouts(loss_about_at, loss_doc, sizeof loss_doc);
     join_names(schedule_name, schedule_names, sizeof schedule_names);

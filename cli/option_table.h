@@ -244,6 +244,8 @@ OPTION(
     .doc = "meshes of ranks, each cut as --split says, that share the rows of --batch and go together as --sync says")
 OPTION(SYNC, "sync", TEXT, .argument = "POLICY", .fallback = "every", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN), .doc = sync_doc)
+OPTION(COMPRESS, "compress", TEXT, .argument = "HOW", .fallback = "none", .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(PLAN), .doc = compress_doc)
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN),
        .doc = "reduce gradients over V fixed shards of the batch: the same bits on any number of ranks up to V; 0: "

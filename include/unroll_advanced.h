@@ -99,10 +99,10 @@ UNROLL_API unroll_plan_config unroll_plan_default(void);
 UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *config, FILE *file,
                                            int json);
 
-/* What a rank of such a plan's workers sends between updates, at most: bytes, each so many updates. sync: as in
- * unroll_train_config; of "every" 0: the plan itself says it. */
-UNROLL_API unroll_status unroll_sync_bytes(const unroll_plan_config *config, const char *sync, double *bytes,
-                                           double *every);
+/* What a rank of such a plan's workers sends between updates, at most: bytes, each so many updates.  sync and compress:
+ * as in unroll_train_config; of "every" without compression 0: the plan itself says it. */
+UNROLL_API unroll_status unroll_sync_bytes(const unroll_plan_config *config, const char *sync, const char *compress,
+                                           double *bytes, double *every);
 
 typedef struct unroll_difference {
     size_t size;     /* begin with { .size = sizeof(unroll_difference) } */

@@ -403,6 +403,7 @@ UNROLL_API const char *unroll_schedule_name(int index, const char **about, int *
 
 /* How workers go together, by name; NULL after the last. about: NULL, or set. */
 UNROLL_API const char *unroll_sync_name(int index, const char **about);
+UNROLL_API const char *unroll_compressor_name(int index, const char **about);
 
 /* What is measured and not trained on: another data set, or a part of the data, of which the task says which it is: a
  * count the last sequences (of a text or a series the last steps), the test's behind the validation's; a share the last
@@ -442,6 +443,8 @@ typedef struct unroll_train_config {
     const char *divide_by; /* how ranks share sequences that are trained on: "even", NULL too; "length": about as many
                               steps each, "stratified": about as many of each label; or a column of categories, each of
                               whose values one rank alone reads */
+    const char *compress;  /* how: a name of unroll_compressor_name with its argument, "topk:0.01"; what codes lack is
+                              added to the next ones. "none" or NULL: as it is */
     int prefetch; /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
                      time; 0: none. No bit depends on it. */
     uint64_t seed;

@@ -58,14 +58,14 @@ static unroll_status begin_round(struct exchange *e)
     }
     change[e->count] = (float)square;
     e->integer[PENDING] = 1;
-    return exchange_sum_begin(e, change, e->count + 1);
+    return exchange_sum_begin(e, change);
 }
 
 static unroll_status settle(struct exchange *e)
 {
     if (!e->sums)
         return UNROLL_OK;
-    TRY(exchange_sum_end(e));
+    TRY(exchange_sum_end(e, e->kept[CHANGE].numbers));
     e->integer[SQUARES] = f32_to_bits(e->kept[CHANGE].numbers[e->count]);
     return UNROLL_OK;
 }

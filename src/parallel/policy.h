@@ -27,6 +27,7 @@ struct sync_options {
     double delay;          /* updates that an exchange may take; -1: half of the interval */
 };
 
+struct codes;
 struct exchange {
     const struct policy *policy;
     struct sync_options options;
@@ -41,6 +42,7 @@ struct exchange {
     int64_t integer[POLICY_INTEGERS]; /* what the policy counts, the same on all workers; kept in checkpoints */
     float *own, *mean;                /* of the mean of all workers: what this one has beside it; memory for one */
     bool is_mean;                     /* the session has the mean now */
+    struct codes *codes;              /* what is summed goes compressed; NULL: as it is */
     struct sum sum;                   /* under way */
     bool sums;
 };
@@ -51,6 +53,7 @@ struct policy {
     bool diverges;        /* workers have weights of their own between exchanges */
     unroll_status (*read)(const char *argument, struct sync_options *); /* NULL: no argument */
     unroll_status (*open)(struct exchange *);                           /* its vectors; NULL: none */
+    between_sum_and_update *between;                                    /* of an exchange; NULL: nothing */
     unroll_status (*after)(struct exchange *, int64_t step);            /* that was done; NULL: nothing */
     bool (*met)(const struct exchange *, int64_t step);                 /* do workers wait for each other? NULL: yes */
     unroll_status (*settle)(struct exchange *);     /* what is under way ends, before a checkpoint; NULL: nothing is */
@@ -62,13 +65,16 @@ struct policy {
 const struct policy *policy_at(int index); /* NULL after the last */
 /* "local:32,rate=0.7": the policy and what it is told. NULL: every. */
 unroll_status policy_read(const char *text, const struct policy **, struct sync_options *);
-/* Its gradients are added by the plan alone: there is nothing to exchange. */
-bool policy_is_plans(const struct policy *);
+/* Is all added by the plan alone? */
+bool policy_is_plans(const struct policy *, const char *compress);
 
 /* ---- an exchange, for the trainer --------------------------------------------------------- */
 
 /* Collective, as all that sends. session: of a worker's mesh, with the comm of all. */
-unroll_status exchange_new(unroll_session *, struct unroll_comm *, const char *sync, struct exchange **);
+unroll_status exchange_new(unroll_session *, struct unroll_comm *, const char *sync, const char *compress,
+                           struct exchange **);
+/* A policy that exchanges gradients does so in this session, too: one of the trainer's. */
+void exchange_join(struct exchange *, unroll_session *);
 void exchange_free(struct exchange *);
 unroll_status exchange_after(struct exchange *, int64_t step);
 bool exchange_met(const struct exchange *, int64_t step); /* do all workers come to this step together? NULL: yes */
@@ -84,9 +90,9 @@ extern const char *const exchange_names[]; /* of vectors of all policies; NULL e
 
 /* A vector of zeros that checkpoints keep. */
 unroll_status exchange_keep(struct exchange *, const char *name, int kind, float **numbers);
-/* Sums over the group, in place. */
-unroll_status exchange_sum_begin(struct exchange *, float *numbers, size_t count);
-unroll_status exchange_sum_end(struct exchange *);
+/* Sums over the group, in place, of a vector and the number behind it; compressed, if that was asked for. */
+unroll_status exchange_sum_begin(struct exchange *, float *vector);
+unroll_status exchange_sum_end(struct exchange *, float *vector);
 double sum_bytes(int workers, size_t count); /* that a rank sends at most */
 
 extern const struct policy policy_every, policy_local;

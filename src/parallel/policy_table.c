@@ -1,14 +1,11 @@
 /* The policies, and --sync read as one of them with its options. What they do is theirs. */
-#include "parallel/policy.h"
+#include "parallel/codes.h"
 #include "base/key_value.h"
 #include "base/status.h"
 #include <stdio.h>
 #include <string.h>
 
 static const struct policy *const table[] = {&policy_every, &policy_local};
-
-const struct policy policy_every = {.name = "every",
-                                    .about = "gradients are added in each update, as along a cut of the batch"};
 
 const struct policy *policy_at(int index)
 {
@@ -23,7 +20,10 @@ const char *unroll_sync_name(int index, const char **about)
     return policy ? policy->name : NULL;
 }
 
-bool policy_is_plans(const struct policy *policy) { return policy == &policy_every; }
+bool policy_is_plans(const struct policy *policy, const char *compress)
+{
+    return policy == &policy_every && (!compress || !strcmp(compress, "none"));
+}
 
 static const struct key keys[] = {
     {"rate", NULL, 1e-6, 10.5, 0, offsetof(struct sync_options, rate), "of the outer step, 1"},
@@ -61,7 +61,7 @@ unroll_status policy_read(const char *text, const struct policy **policy, struct
         TRY((*policy)->read(argument, options));
     if (!text[rest])
         return UNROLL_OK;
-    if (policy_is_plans(*policy))
+    if (*policy == &policy_every)
         return fail(UNROLL_USAGE, "sync = '%.60s': %s has no options; fix: leave them out", text, (*policy)->name);
     return key_values_read(text + rest + 1, "sync", keys, options);
 }
@@ -71,7 +71,8 @@ unroll_status policy_read(const char *text, const struct policy **policy, struct
 struct count {
     const struct policy *policy;
     const struct sync_options *options;
-    double bytes, every;
+    const struct compressor *compressor;
+    double level, bytes, every;
 };
 
 static void count_bytes(const struct plan *plan, void *arg)
@@ -82,15 +83,19 @@ static void count_bytes(const struct plan *plan, void *arg)
     int shares = 0;
     while (plan_share(plan, shares, &share, &numbers)) shares++;
     count->bytes = count->policy->bytes(count->options, plan->config.workers, numbers, &count->every);
+    if (count->compressor)
+        count->bytes = codes_bytes(count->compressor, count->level, plan);
 }
 
-unroll_status unroll_sync_bytes(const unroll_plan_config *config, const char *sync, double *bytes, double *every)
+unroll_status unroll_sync_bytes(const unroll_plan_config *config, const char *sync, const char *compress, double *bytes,
+                                double *every)
 {
     struct sync_options options;
     struct count count = {.options = &options, .every = 1};
     CHECK_BEGUN(config, unroll_plan_config, "unroll_plan_default()");
     TRY(policy_read(sync, &count.policy, &options));
-    if (count.policy->bytes && config->machine.workers > 1)
+    TRY(compressor_read(compress, &count.compressor, &count.level));
+    if (!policy_is_plans(count.policy, compress) && config->machine.workers > 1)
         TRY(session_show_plan(config, count_bytes, &count));
     *bytes = count.bytes;
     *every = count.every;

@@ -2,6 +2,7 @@
  * exchanged is the policy's. */
 #include "base/memory.h"
 #include "comm/all_reduce.h"
+#include "parallel/codes.h"
 #include "parallel/policy.h"
 #include <string.h>
 
@@ -33,10 +34,26 @@ static unroll_status find_shares(struct exchange *e)
 /* Numbers beside a vector, of the policy. */
 enum { BESIDE = 1 };
 
-static unroll_status open_exchange(struct exchange *e, const char *sync)
+/* Norms are made anew of the gradients that a rank has. */
+static unroll_status check_between(const struct exchange *e, const struct plan *p, const char *compress)
+{
+    return e->policy->between && (p->config.mesh[M_LAYER] > 1 || p->config.mesh[M_HIDDEN] > 1)
+               ? fail(
+                     UNROLL_UNSUPPORTED,
+                     "sync %s with compress %s adds whole gradients, and the split cuts them; fix: `split` batch alone, "
+                     "or sync local:H",
+                     e->policy->name, compress)
+               : UNROLL_OK;
+}
+
+static unroll_status open_exchange(struct exchange *e, const char *sync, const char *compress)
 {
     const struct plan *p = session_plan(e->session);
+    const struct compressor *compressor;
+    double level;
     TRY(policy_read(sync, &e->policy, &e->options));
+    TRY(compressor_read(compress, &compressor, &level));
+    TRY(check_between(e, p, compress));
     if (p->config.real != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "sync = %s exchanges fp32; fix: leave out precision fp64", e->policy->name);
     find_group(e);
@@ -46,17 +63,24 @@ static unroll_status open_exchange(struct exchange *e, const char *sync)
     if (e->policy->diverges)
         e->kept[e->vectors++] = (struct kept_vector){"worker", KEPT_APART, e->own};
     TRY(e->policy->open ? e->policy->open(e) : UNROLL_OK);
+    TRY(compressor ? codes_new(e, compressor, level, &e->codes) : UNROLL_OK);
     return exchange_resume(e, 0, NULL);
 }
 
-unroll_status exchange_new(unroll_session *session, struct unroll_comm *comm, const char *sync,
+void exchange_join(struct exchange *e, unroll_session *session)
+{
+    if (e->policy->between)
+        session_exchange_gradients(session, e->policy->between, e);
+}
+
+unroll_status exchange_new(unroll_session *session, struct unroll_comm *comm, const char *sync, const char *compress,
                            struct exchange **exchange)
 {
     struct exchange *e;
     TRY(ALLOCATE(e, 1, "for what workers exchange"));
     e->session = session;
     e->comm = comm;
-    unroll_status status = comm_agree(comm, open_exchange(e, sync), 0, "");
+    unroll_status status = comm_agree(comm, open_exchange(e, sync, compress), 0, "");
     if (status != UNROLL_OK) {
         exchange_free(e);
         return status;
@@ -72,6 +96,7 @@ void exchange_free(struct exchange *e)
     for (int i = 0; i < e->vectors; i++)
         if (e->kept[i].numbers != e->own)
             release(e->kept[i].numbers);
+    codes_free(e->codes);
     release(e->own);
     release(e->mean);
     release(e->share);
@@ -87,7 +112,7 @@ unroll_status exchange_keep(struct exchange *e, const char *name, int kind, floa
 
 /* ---- sums --------------------------------------------------------------------------------- */
 
-unroll_status exchange_sum_begin(struct exchange *e, float *numbers, size_t count)
+static unroll_status sum_begin(struct exchange *e, float *numbers, size_t count)
 {
     e->sum = (struct sum){.ranks = e->rank,
                           .size = e->size,
@@ -100,12 +125,26 @@ unroll_status exchange_sum_begin(struct exchange *e, float *numbers, size_t coun
     return comm_sum_begin(e->comm, &e->sum);
 }
 
-unroll_status exchange_sum_end(struct exchange *e)
+unroll_status exchange_sum_begin(struct exchange *e, float *vector)
 {
-    if (!e->sums)
-        return UNROLL_OK;
+    const double beside[CODES_BESIDE] = {(double)vector[e->count]};
+    return e->codes ? codes_begin(e, vector, beside) : sum_begin(e, vector, e->count + BESIDE);
+}
+
+static unroll_status sum_end(struct exchange *e)
+{
     e->sums = false;
     return comm_sum_end(e->comm, &e->sum);
+}
+
+unroll_status exchange_sum_end(struct exchange *e, float *vector)
+{
+    double beside[CODES_BESIDE];
+    if (!e->codes || !e->sums)
+        return e->sums ? sum_end(e) : UNROLL_OK;
+    TRY(codes_end(e, vector, beside));
+    vector[e->count] = (float)beside[0];
+    return UNROLL_OK;
 }
 
 double sum_bytes(int workers, size_t count)
@@ -138,7 +177,6 @@ unroll_status exchange_resume(struct exchange *e, int64_t step, const int64_t in
 {
     if (!e)
         return UNROLL_OK;
-    TRY(exchange_sum_end(e));
     if (integer) {
         memcpy(e->integer, integer, sizeof e->integer);
         return e->policy->diverges ? session_write_shares(e->session, SHARE_WEIGHTS, e->own) : UNROLL_OK;
@@ -156,8 +194,8 @@ unroll_status exchange_enter_mean(struct exchange *e)
     TRY(e->policy->settle ? e->policy->settle(e) : UNROLL_OK);
     TRY(session_read_shares(e->session, SHARE_WEIGHTS, e->own));
     memcpy(e->mean, e->own, e->count * sizeof *e->mean);
-    TRY(exchange_sum_begin(e, e->mean, e->count));
-    TRY(exchange_sum_end(e));
+    TRY(sum_begin(e, e->mean, e->count));
+    TRY(sum_end(e));
     for (size_t i = 0; i < e->count; i++) e->mean[i] /= (float)e->size;
     e->is_mean = true;
     return session_write_shares(e->session, SHARE_WEIGHTS, e->mean);

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "comm/comm.h"
 #include "model/model.h"
+#include "parallel/compress.h"
 #include "session/session_estimate.h"
 #include "tasks/examples.h"
 #include "tasks/schema.h"
@@ -49,16 +50,28 @@ static unroll_status check_held_out(const char *name, const unroll_held_out *par
                             : fail(UNROLL_USAGE, "%s: a count of %" PRId64 " is negative", name, part->count);
 }
 
+static bool is_plans(const unroll_train_config *config)
+{
+    const struct policy *policy;
+    struct sync_options options;
+    return policy_read(config->sync, &policy, &options) == UNROLL_OK && policy_is_plans(policy, config->compress);
+}
+
 static unroll_status check_workers(const unroll_train_config *config)
 {
     const unroll_machine *m = &config->machine;
     const struct policy *policy;
     struct sync_options options;
+    const struct compressor *compressor;
+    double level;
     TRY(policy_read(config->sync, &policy, &options));
-    if (m->workers <= 1 && !policy_is_plans(policy))
-        return fail(UNROLL_USAGE,
-                    "sync = %s says what workers tell each other, and there is one; fix: `workers` 2 or more",
-                    policy->name);
+    TRY(compressor_read(config->compress, &compressor, &level));
+    const char *way = compressor ? compressor->name : "none";
+    if (m->workers <= 1 && !is_plans(config))
+        return fail(
+            UNROLL_USAGE,
+            "sync = %s, compress = %s say what workers tell each other, and there is one; fix: `workers` 2 or more",
+            policy->name, way);
     if (m->workers > 1 && m->device && strcmp(m->device, "cpu"))
         return fail(UNROLL_UNSUPPORTED, "workers = %d on %s: workers have the cpu; fix: device cpu, or split batch=%d",
                     m->workers, m->device, m->workers);
@@ -66,14 +79,23 @@ static unroll_status check_workers(const unroll_train_config *config)
 }
 
 /* Workers that add their gradients in each update are a cut of the batch. */
-static void give_to_plan(unroll_machine *m, const char *sync)
+static void give_to_plan(unroll_train_config *config)
 {
-    const struct policy *policy;
-    struct sync_options options;
-    if (m->workers <= 1 || policy_read(sync, &policy, &options) != UNROLL_OK || !policy_is_plans(policy))
+    unroll_machine *m = &config->machine;
+    if (m->workers <= 1 || !is_plans(config))
         return;
     m->split.batch = m->workers * (m->split.batch > 1 ? m->split.batch : 1);
     m->workers = 1;
+}
+
+static unroll_status exchange_open(unroll_trainer *trainer)
+{
+    const unroll_train_config *config = &trainer->config;
+    if (config->machine.workers <= 1)
+        return UNROLL_OK;
+    TRY(exchange_new(trainer->session, config->machine.comm, config->sync, config->compress, &trainer->exchange));
+    for (int i = 0; i < trainer->sessions.shapes; i++) exchange_join(trainer->exchange, trainer->sessions.session[i]);
+    return UNROLL_OK;
 }
 
 static unroll_status check_config(const unroll_train_config *config)
@@ -344,7 +366,7 @@ static uint64_t hash_course(const unroll_trainer *trainer)
                               trainer->sync_interval,
                               (double)trainer->part->batches};
     uint64_t hash = hash_bytes(HASH_BEGIN ^ trainer->weights_hash, numbers, sizeof numbers);
-    hash = hash_text(hash, config->sync ? config->sync : "");
+    hash = hash_text(hash_text(hash, config->sync ? config->sync : ""), config->compress ? config->compress : "");
     return hash_text(hash_bytes(hash, r->hyperparameter, sizeof r->hyperparameter), trainer->schedule->name);
 }
 
@@ -362,9 +384,7 @@ static unroll_status set_up(unroll_trainer *trainer)
         return status;
     }
     TRY(open_sessions(trainer, validation));
-    return trainer->config.machine.workers > 1
-               ? exchange_new(trainer->session, comm, trainer->config.sync, &trainer->exchange)
-               : UNROLL_OK;
+    return exchange_open(trainer);
 }
 
 unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset, const unroll_train_config *config,
@@ -376,7 +396,7 @@ unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *data
     made->model = model;
     made->data = dataset;
     made->config = *config;
-    give_to_plan(&made->config.machine, config->sync);
+    give_to_plan(&made->config);
     made->result.size = sizeof made->result;
     unroll_status status = set_up(made);
     if (status != UNROLL_OK) {

@@ -89,7 +89,7 @@ static void check_bytes(void)
     config.steps = 6;
     config.spec = &spec;
     config.machine.workers = leg.workers;
-    MUST(unroll_sync_bytes(&config, leg.sync, &bytes, &every));
+    MUST(unroll_sync_bytes(&config, leg.sync, NULL, &bytes, &every));
     leg_weights("bytes", &leg, one);
     for (int i = 0; i < leg.workers; i++) most = leg_rank[i].sent > most ? (double)leg_rank[i].sent : most;
     CHECK(every == 4 && most == 2 * bytes, "%g bytes every %g updates are planned, %g sent", bytes, every, most);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WORKERS_RANKS = 8, WORKERS_WEIGHTS = 8192 };
+enum { WORKERS_RANKS = 16, WORKERS_WEIGHTS = 8192 };
 
 struct leg {
     const char *sync;
@@ -85,6 +85,7 @@ static unroll_train_config leg_config(const struct leg_rank *r)
     c.machine.split = leg->mesh;
     c.machine.workers = leg->workers;
     c.sync = leg->sync;
+    c.compress = leg->compress;
     return c;
 }
 
