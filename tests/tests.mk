@@ -40,7 +40,7 @@ OF_device/test_opencl   = cases/case
 OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/cases/test_curve $T/device/test_opencl $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/cases/test_curve $T/device/test_opencl $T/device/test_opencl_header $(FAKE_OPENCL) $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 TEST_BINARIES += $(if $(CUDA_PROGRAMS),$T/device/test_cuda)
 $B/tests/%.o: FLAGS += -Itests -I.
 
@@ -48,12 +48,16 @@ define TEST_RULE
 $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
-$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead cases/test_curve device/test_opencl,$(eval $(call TEST_RULE,$p)))
+$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead cases/test_curve device/test_opencl device/test_opencl_header,$(eval $(call TEST_RULE,$p)))
 $(eval $(call TEST_RULE,device/test_cuda))
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_dot oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
-$(FAKE_PLUGIN:%=$T/device/%.o): FLAGS += -fPIC
+$(FAKE_PLUGIN:%=$T/device/%.o) $T/device/fake_opencl.o: FLAGS += -fPIC
+# It is the loader of OpenCL but for a few functions: where there is one.
+FAKE_OPENCL := $(if $(shell /sbin/ldconfig -p 2>/dev/null | grep -F libOpenCL.so.1),$T/device/fake_opencl.so)
+$T/device/fake_opencl.so: $T/device/fake_opencl.o
+	$(CC) $(CFLAGS) $(SANITIZE) -shared $< -Wl,--no-as-needed -l:libOpenCL.so.1 -ldl -o $@
 $T/fuzz/fuzz_frames: $B/cli/frames.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
@@ -118,7 +122,7 @@ check:
 
 test test-long: deps
 	@tools/install.sh --optional $(OPTIONAL) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
-	    clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm iverilog verilator yosys
+	    opencl-headers clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm iverilog verilator yosys
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev clang-format-22
 	@tests/venv.sh $B >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$$(nproc) builds$(@:test%=%) >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -157,6 +161,8 @@ lines:
 	@echo '60 tests/device/test_xla_command.sh $B'
 	@echo 'long 200 tests/device/check_xla.sh $B'
 	@echo '100 tests/device/check_opencl.sh $B'
+	@echo '60 tests/device/test_opencl_fails.sh $B'
+	@echo '10 $T/device/test_opencl_header'
 	@echo 'long 300 tests/device/check_opencl.sh $B long'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS))echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda'; \
 	    echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \

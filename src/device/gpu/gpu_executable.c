@@ -122,12 +122,13 @@ static unroll_status use_segment(struct gpu_store *s, int segment, uint64_t byte
 
 static unroll_status check_cell(const struct gpu_executable *in, const struct op *op)
 {
-    const char *name = in->plan->model->layer[op->depth - 1].cell->name;
+    const struct cell_declaration *cell = in->plan->model->layer[op->depth - 1].cell;
+    const char *name = cell->name;
     char kernel[64];
     gpu_kernel function;
     snprintf(kernel, sizeof kernel, "%s_gpu_forward", name);
     const unroll_status status = in->driver->kernel_find(in->gpu, kernel, &function);
-    if (status != UNROLL_UNSUPPORTED)
+    if (status == UNROLL_OK || !cell->chooses)
         return status;
     return fail(UNROLL_UNSUPPORTED,
                 "there is no '%s' for GPUs, whose functions are chosen when it runs; fix: run it on the cpu", name);

@@ -80,11 +80,11 @@ enum { GPU_PANEL = 32 };
 struct pack_args { const float *b; size_t b_row; float *to; uint32_t columns, depth; int by_columns, none; };
 
 /* c[m][n] = a[m][k] b[k][n] (+ c where adds) (+ bias): one chain of fused multiply-adds a number, k rising, that begins
- * with c + bias. a at a[m * a_row + k * a_next]; b in panels. */
+ * with c + bias. a at a[m * a_row + k * a_next]; b in panels, which lie b_panel numbers apart. */
 struct panels_args {
     const float *a, *b, *bias;
     float *c;
-    size_t a_row, a_next, c_row;
+    size_t a_row, a_next, b_panel, c_row;
     uint32_t rows, columns, depth;
     int adds;
 };

@@ -285,7 +285,7 @@ void opencl_print_product(FILE *f, const char *name, uint32_t rows, uint32_t vec
             "    const uint lane = get_global_id(0) * WIDTH, panel = get_global_id(2) * GPU_PANEL;\n"
             "    const uint first = get_global_id(1) * %u, last = a.rows - 1;\n"
             "    const ulong next = a.a_next;\n"
-            "    global const float *restrict b = FLOATS(a.b) + (ulong)panel * a.depth + lane;\n",
+            "    global const float *restrict b = FLOATS(a.b) + get_global_id(2) * a.b_panel + lane;\n",
             name, rows);
     for (uint32_t r = 0; r < rows; r++) {
         fprintf(f, "    global const float *restrict a%u = FLOATS(a.a) + min(first + %u, last) * a.a_row;\n", r, r);

@@ -37,10 +37,10 @@ static unroll_status refuse_text(const struct opencl_context *c, const char *nam
     TRY(ALLOCATE(log, bytes + 1, "for the log of a compiler"));
     (void)cl.clGetProgramBuildInfo(program, c->device, OPENCL_PROGRAM_BUILD_LOG, bytes, log, NULL);
     const bool kept = opencl_keep_text(name, text, size, log, path);
-    unroll_status status =
-        fail(UNROLL_RESOURCE, "the driver of device opencl:%d (%s %s) does not compile the program '%s'%s%s; fix: %s",
-             c->gpu.index, c->platform, c->driver, name, kept ? ": its text and the compiler's log are in " : "",
-             kept ? path : "", kept ? "a newer driver, or send that file" : "a newer driver");
+    unroll_status status = fail(
+        UNROLL_UNSUPPORTED, "the driver of device opencl:%d (%s %s) does not compile the program '%s'%s%s; fix: %s",
+        c->gpu.index, c->platform, c->driver, name, kept ? ": its text and the compiler's log are in " : "",
+        kept ? path : "", kept ? "a newer driver, or send that file" : "a newer driver");
     release(log);
     return status;
 }
@@ -94,6 +94,8 @@ static bool take_cached(const struct opencl_context *c, const struct opencl_key 
 static void keep_cached(const struct opencl_key *key, cl_program program)
 {
     size_t size = 0;
+    if (!key->path[0]) /* to ask for a binary may take the driver as long as to compile it */
+        return;
     if (cl.clGetProgramInfo(program, OPENCL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) != 0 || !size)
         return;
     unsigned char *binary = allocate_zeroed(size, 1);

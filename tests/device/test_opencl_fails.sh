@@ -1,0 +1,127 @@
+#!/bin/sh
+# What goes wrong with OpenCL devices: each leaves one sentence with a fix, an exit code and the last checkpoint, from
+# which the training goes on to the same weights; and programs on disk that are damaged, of another driver, refused, or
+# made by two processes at once. The loader is tests/device/fake_opencl.c, which computes on PoCL. Usage: test_opencl_fails.sh BUILD
+unroll=$1/unroll fake=$1/tests/device/fake_opencl.so
+if ! test -f "$fake" || "$unroll" devices | grep -q '^opencl none'; then
+    echo "skipped: there is no OpenCL driver here"
+    echo "test_opencl_fails: 0 passed, 0 failed, 1 skipped"
+    exit 0
+fi
+work=$(mktemp -d) || exit 1
+trap 'rm -r "$work"' EXIT
+mkdir -p "$1/opencl"
+POCL_CACHE_DIR=$(cd "$1/opencl" && pwd)/pocl UNROLL_OPENCL_CACHE=$work/programs UNROLL_OPENCL=$fake
+export POCL_CACHE_DIR UNROLL_OPENCL_CACHE UNROLL_OPENCL
+passed=0 failed=0
+check() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $*"; cat "$work/log"; fi; }
+train() {       # a fix stands in a line of its own
+    "$unroll" train "$@" >"$work/out" 2>"$work/log2"
+    code=$?
+    sed ':a; N; $!ba; s/\n  fix: /; fix: /g' "$work/log2" >"$work/log"
+    return $code
+}
+begin() {       # begin FOLDER: 10 steps that are kept
+    train "$work/text" --cell rnn --hidden 4 --layers 1 --batch 4 --bptt 5 --steps 10 --val 0 --seed 3 \
+        --sample-every 0 --device opencl --out "$1"
+}
+head -c 9000 README.md >"$work/text"
+
+# says HOW CODE WORDS: a training is refused so, in one sentence with a fix.
+says() {
+    if test -f "$1"; then UNROLL_OPENCL=$1 begin "$work/refused"; else FAKE_OPENCL=$1 begin "$work/refused"; fi
+    check test $? = "$2"
+    check grep -q "$3" "$work/log"
+    check test "$(grep -c 'error: .*fix: ' "$work/log")" = 1
+    rm -rf "$work/refused"
+}
+begin "$work/whole"
+check cp "$work/whole/ckpt/step-10/model.safetensors" "$work/weights"
+programs=$(ls "$work/programs" | wc -l)
+check test "$programs" -gt 4
+
+# ---- refusals ----
+
+says noplatform 4 "has no driver on this machine; fix: .*pocl-opencl-icd"
+says nodevice 4 "drivers have no device"
+says old 4 "knows no OpenCL C 1.2"
+says nomemory 5 "has no memory for .* MB of"
+FAKE_OPENCL=small train "$work/text" --hidden 300 --device opencl --out "$work/large"
+check test $? = 5
+check grep -q "no memory for .* it gives at most 1.0 MB; fix: " "$work/log"
+UNROLL_OPENCL=$work/none begin "$work/refused"
+check test $? = 3
+check grep -q "the OpenCL named by UNROLL_OPENCL cannot be loaded" "$work/log"
+for device in opencl:7 opencl:x opencl:-1 opencl:; do
+    train "$work/text" --device $device --out "$work/refused"
+    check test $? -ne 0
+    check grep -qE "there is no device opencl:7: this machine has 1|after the colon comes the number of a device" "$work/log"
+done
+train "$work/text" --device opencl --precision bf16 --out "$work/refused"
+check grep -q "don't multiply bf16" "$work/log"
+
+# A text that does not compile: the sentence names a file that has it, and what the compiler said.
+UNROLL_OPENCL_CACHE=$work/empty FAKE_OPENCL=nocompile begin "$work/refused"
+check test $? = 4
+kept=$(sed -nE "s/.*log are in ([^;]*);.*/\1/p" "$work/log")
+check grep -q "not to the compiler's taste" "$kept"
+check grep -q "get_global_id" "$kept"
+
+# ---- in the middle ----
+
+# lost HOW WORDS: a run that goes on is lost so, its checkpoint is whole, and it goes on to the same weights.
+train --resume "$work/whole" --steps 20
+lost() {
+    begin "$work/lost"
+    FAKE_OPENCL=$1 train --resume "$work/lost" --steps 20
+    check test $? = 5
+    check grep -q "$2" "$work/log"
+    check test -f "$work/lost/ckpt/step-10/model.safetensors"
+    train --resume "$work/lost" --steps 20
+    check cmp "$work/whole/ckpt/step-20/model.safetensors" "$work/lost/ckpt/step-20/model.safetensors"
+    rm -r "$work/lost"
+}
+lost lost:120 "the device is lost or not available; fix: "
+lost full:150 "out of resources, or the device is lost; fix: "
+
+# ---- programs on disk ----
+
+state() { (cd "$UNROLL_OPENCL_CACHE" && ls -i | sort); }
+same_weights() { cmp "$work/weights" "$1/ckpt/step-10/model.safetensors"; }
+UNROLL_OPENCL_CACHE=$work/programs
+again() {       # again NAME: the same training, in a folder of its own
+    begin "$work/$1"
+    check same_weights "$work/$1"
+}
+state >"$work/before"
+again cached
+check test "$(state)" = "$(cat "$work/before")"         # nothing was built
+first=$(ls "$work/programs" | head -n 1)
+cp "$work/programs/$first" "$work/good"
+head -c 500 "$work/good" >"$work/programs/$first"
+again cut
+check cmp -s "$work/good" "$work/programs/$first"       # built anew
+{ head -c 1000 "$work/good"; printf x; tail -c +1002 "$work/good"; } >"$work/programs/$first"
+again damaged
+check cmp -s "$work/good" "$work/programs/$first"
+FAKE_OPENCL=other again other
+check test "$(ls "$work/programs" | wc -l)" = $(($(wc -l <"$work/before") + programs))
+theirs=$(ls "$work/programs" | grep -v "^${first%-*}-" | head -n 1)
+cp "$work/programs/$theirs" "$work/programs/$first"     # another driver's, under our name
+again foreign
+check cmp -s "$work/good" "$work/programs/$first"
+FAKE_OPENCL=nobinary again nobinary
+export UNROLL_OPENCL_CACHE=$work/text/none              # no folder can be made there
+again nowhere
+export UNROLL_OPENCL_CACHE=$work/shared
+begin "$work/one" & other=$!
+"$unroll" train "$work/text" --cell rnn --hidden 4 --layers 1 --batch 4 --bptt 5 --steps 10 --val 0 --seed 3 \
+    --sample-every 0 --device opencl --out "$work/two" >/dev/null 2>"$work/log3"
+check test $? = 0
+wait $other
+check test $? = 0
+check same_weights "$work/one"
+check same_weights "$work/two"
+check test "$(ls "$work/shared" | wc -l)" = "$programs" # and no half files
+echo "test_opencl_fails: $passed passed, $failed failed, 0 skipped"
+test "$failed" = 0
