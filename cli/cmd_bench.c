@@ -30,6 +30,9 @@ struct bench {
     double peak;            /* GFLOP/s of the processors; 0: a device's, which is not measured */
     double *ms;             /* [runs] */
     int runs;
+    uint64_t state;       /* of random inputs */
+    unroll_pieces pieces; /* of time, in which the runs were done .. */
+    double off;           /* .. and how far their outputs lie from those of one piece, by max(1, |y|) */
 };
 
 /* ---- the request ---- */
@@ -58,11 +61,16 @@ static float random_number(uint64_t *state)
     return (float)(*state >> 40) * 0x1p-23f - 1; /* -1 .. 1 */
 }
 
+static void draw_numbers(float *numbers, size_t count, uint64_t *state)
+{
+    for (size_t i = 0; numbers && i < count; i++) numbers[i] = random_number(state);
+}
+
 static float *random_numbers(size_t count, uint64_t *state)
 {
     bool fits = count <= unroll_memory_limit() / sizeof(float);
     float *numbers = fits ? malloc(count * sizeof *numbers) : NULL;
-    for (size_t i = 0; numbers && i < count; i++) numbers[i] = random_number(state);
+    draw_numbers(numbers, count, state);
     return numbers;
 }
 
@@ -80,11 +88,11 @@ static int32_t *random_lengths(const struct bench *bench)
 
 static unroll_status make_arrays(struct bench *bench)
 {
-    uint64_t state = 1;
     size_t places = (size_t)bench->steps * (size_t)bench->rows;
     bool ragged = is_on(bench->settings, OPTION_RAGGED);
-    bench->inputs = random_numbers(places * (size_t)bench->input, &state);
-    bench->output_gradient = random_numbers(places * (size_t)(bench->directions * bench->hidden), &state);
+    bench->state = 1;
+    bench->inputs = random_numbers(places * (size_t)bench->input, &bench->state);
+    bench->output_gradient = random_numbers(places * (size_t)(bench->directions * bench->hidden), &bench->state);
     bench->lengths = ragged ? random_lengths(bench) : NULL;
     bench->ms = malloc(MAX_RUNS * sizeof *bench->ms);
     if (bench->inputs && bench->output_gradient && bench->ms && (bench->lengths || !ragged))
@@ -104,7 +112,8 @@ static unroll_status open_model(struct bench *bench)
     return complain_library(unroll_model_new(&spec, 1, &bench->model));
 }
 
-static unroll_status open_session(struct bench *bench)
+/* With the options' pieces of time, or in one. */
+static unroll_status open_session(const struct bench *bench, bool in_order, unroll_session **session)
 {
     const struct settings *s = bench->settings;
     unroll_session_config config = unroll_session_default();
@@ -114,8 +123,9 @@ static unroll_status open_session(struct bench *bench)
     config.lengths = is_on(s, OPTION_RAGGED);
     config.input_gradient = is_pass(bench, "train");
     config.machine = machine_of(s, &(struct ranks){0});
-    config.profile = is_on(s, OPTION_PROFILE);
-    return complain_library(unroll_session_new(bench->model, &config, &bench->session));
+    config.machine.pieces = in_order ? 1 : config.machine.pieces;
+    config.profile = is_on(s, OPTION_PROFILE) && !in_order;
+    return complain_library(unroll_session_new(bench->model, &config, session));
 }
 
 /* Where nobody overwrites it: once is enough. */
@@ -166,12 +176,20 @@ static unroll_status measure_peak(struct bench *bench)
     return UNROLL_OK;
 }
 
+/* States of pieces may be guessed from earlier runs: no two have the same inputs. */
+static void draw_inputs(struct bench *bench)
+{
+    if (bench->pieces.pieces > 1)
+        draw_numbers(bench->inputs, (size_t)bench->steps * (size_t)bench->rows * (size_t)bench->input, &bench->state);
+}
+
 static unroll_status measure_runs(struct bench *bench)
 {
     double seconds = number_of(bench->settings, OPTION_SECONDS), begin = seconds_now();
     unroll_status status = UNROLL_OK;
     while (status == UNROLL_OK && bench->runs < MAX_RUNS &&
            (bench->runs < MIN_RUNS || seconds_now() - begin < seconds)) {
+        draw_inputs(bench);
         double from = seconds_now();
         status = run_once(bench);
         bench->ms[bench->runs++] = 1e3 * (seconds_now() - from);
@@ -180,8 +198,47 @@ static unroll_status measure_runs(struct bench *bench)
     return status;
 }
 
+/* Two sessions on one batch: how far their outputs are apart. */
+static unroll_status compare_outputs(struct bench *bench, unroll_session *other, const char *name, size_t count,
+                                     float *made, float *expected)
+{
+    unroll_batch batch = {.size = sizeof batch, .inputs = bench->inputs, .lengths = bench->lengths};
+    TRY(unroll_forward(bench->session, &batch));
+    TRY(unroll_forward(other, &batch));
+    TRY(unroll_read(bench->session, name, made, count));
+    TRY(unroll_read(other, name, expected, count));
+    for (size_t i = 0; i < count; i++) {
+        double off = fabs((double)made[i] - (double)expected[i]) / fmax(1, fabs((double)expected[i]));
+        bench->off = off <= bench->off ? bench->off : off; /* no number is farther than all */
+    }
+    return UNROLL_OK;
+}
+
+/* What pieces of time give beside what one piece gives, of inputs that no run had. */
+static unroll_status check_pieces(struct bench *bench)
+{
+    unroll_session *other = NULL;
+    char name[32];
+    snprintf(name, sizeof name, "y.l%d", bench->layers - 1);
+    const size_t count = unroll_count(bench->session, name);
+    if (bench->pieces.pieces <= 1)
+        return UNROLL_OK;
+    TRY(unroll_session_pieces(bench->session, &bench->pieces));
+    draw_inputs(bench);
+    float *outputs = malloc(2 * count * sizeof *outputs);
+    unroll_status status = outputs ? open_session(bench, true, &other)
+                                   : complain(UNROLL_RESOURCE, "no memory for the outputs; fix: a smaller --shape");
+    if (status == UNROLL_OK)
+        status = complain_library(compare_outputs(bench, other, name, count, outputs, outputs + count));
+    unroll_session_free(other);
+    free(outputs);
+    return status;
+}
+
 static unroll_status measure(struct bench *bench)
 {
+    bench->pieces.size = sizeof bench->pieces;
+    TRY(unroll_session_pieces(bench->session, &bench->pieces));
     TRY(measure_peak(bench));
     if (is_pass(bench, "train"))
         TRY(write_output_gradient(bench));
@@ -213,6 +270,35 @@ static json_t *of_peak(const struct bench *bench, double gflops)
     return bench->peak > 0 ? json_real(gflops / bench->peak) : NULL;
 }
 
+/* Of a run in pieces. */
+static double each_run(const struct bench *bench, int64_t count)
+{
+    return bench->pieces.runs > 0 ? (double)count / (double)bench->pieces.runs : 0;
+}
+
+static json_t *pieces_to_json(const struct bench *bench)
+{
+    const unroll_pieces *p = &bench->pieces;
+    if (p->pieces <= 1)
+        return NULL;
+    return json_pack("{si sf sf sf si}", "pieces", p->pieces, "rounds", each_run(bench, p->rounds), "repaired_steps",
+                     each_run(bench, p->repaired), "off", bench->off, "in_one_piece", p->in_order);
+}
+
+static void print_pieces(const struct bench *bench)
+{
+    const unroll_pieces *p = &bench->pieces;
+    if (p->pieces <= 1)
+        return;
+    printf("%d pieces of %d steps, of which a recurrence ran %.0f again in %.1f rounds; outputs ", p->pieces,
+           bench->steps / p->pieces, each_run(bench, p->repaired), each_run(bench, p->rounds));
+    printf(bench->off > 0 ? "within %.1g of those of one piece\n" : "have the bits of one piece\n", bench->off);
+    if (p->in_order)
+        printf("note: %d of %d recurrences went back to one piece, because repairs took longer than a piece in several "
+               "runs\n",
+               p->in_order, p->recurrences);
+}
+
 static unroll_status print(const struct bench *bench)
 {
     const struct settings *s = bench->settings;
@@ -224,12 +310,12 @@ static unroll_status print(const struct bench *bench)
     double best = bench->ms[0], median = bench->ms[bench->runs / 2];
     double gflops = operations(bench) / best / 1e6;
     if (is_on(s, OPTION_JSON))
-        return print_json(
-            json_pack("{ss ss sb sb ss ss ss ss si si sf sf sf so* so* so*}", "cell", cell, "shape", shape,
-                      "bidirectional", both_ways, "ragged", ragged, "pass", pass, "dtype", dtype, "precision",
-                      precision, "isa", isa, "threads", threads, "runs", bench->runs, "ms", best, "ms_median", median,
-                      "gflops", gflops, "peak_gflops", bench->peak > 0 ? json_real(bench->peak) : NULL, "peak_fraction",
-                      of_peak(bench, gflops), "operations", profile_to_json(bench->session, bench->peak)));
+        return print_json(json_pack(
+            "{ss ss sb sb ss ss ss ss si si sf sf sf so* so* so* so*}", "cell", cell, "shape", shape, "bidirectional",
+            both_ways, "ragged", ragged, "pass", pass, "dtype", dtype, "precision", precision, "isa", isa, "threads",
+            threads, "runs", bench->runs, "ms", best, "ms_median", median, "gflops", gflops, "peak_gflops",
+            bench->peak > 0 ? json_real(bench->peak) : NULL, "peak_fraction", of_peak(bench, gflops), "pieces",
+            pieces_to_json(bench), "operations", profile_to_json(bench->session, bench->peak)));
     profile_print(bench->session, bench->peak);
     printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s", cell, shape,
            both_ways ? " bidirectional" : "", ragged ? " ragged" : "", pass,
@@ -238,6 +324,7 @@ static unroll_status print(const struct bench *bench)
     if (bench->peak > 0)
         printf(", %.1f%% of the peak of %.4g", 100 * gflops / bench->peak, bench->peak);
     putchar('\n');
+    print_pieces(bench);
     return UNROLL_OK;
 }
 
@@ -284,9 +371,10 @@ static unroll_status measure_stream(struct bench *bench)
 
 static unroll_status measure_session(struct bench *bench)
 {
-    TRY(open_session(bench)); /* which knows whether the memory is enough */
+    TRY(open_session(bench, false, &bench->session)); /* which knows whether the memory is enough */
     TRY(make_arrays(bench));
     TRY(complain_library(measure(bench)));
+    TRY(check_pieces(bench));
     return print(bench);
 }
 

@@ -291,6 +291,17 @@ OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "st
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "gradient checkpointing: keep states every N steps and recompute the rest in backward: less memory, "
               "one forward more; 0: keep all; auto: about the square root of --bptt")
+OPTION(PIECES, "pieces", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .word = "auto",
+       .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(PLAN) | IN(BENCH) | IN(RUN),
+       .doc =
+           "pieces of a long sequence, of 64 steps or more, that a recurrent layer runs at once, as rows of a batch, "
+           "from guessed states that are then repaired; auto: as many as are fast")
+OPTION(TIME_TOLERANCE, "time-tolerance", NUMBER, .argument = "X", .fallback = "1e-6", RANGE(0, 0.1), .scope = FREE,
+       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(PLAN) | IN(BENCH) | IN(RUN),
+       .doc =
+           "of --pieces: states are those of one piece within X max(1, |state|); 0: the same bits, which cells whose "
+           "gates multiply no state always have")
 OPTION(ISA, "isa", CHOICE, .argument = "ISA", .choices = isa_names, .derived = "the best there is", .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(STREAM) | IN(BENCH) | IN(RUN),
        .doc =

@@ -85,6 +85,8 @@ unroll_machine machine_of(const struct settings *s, const struct ranks *ranks)
     machine.queues = (int)integer_of(s, OPTION_QUEUES);
     machine.chunks = chunks_of(s, &ranks->split);
     machine.checkpoint_time = (int)integer_of(s, OPTION_CHECKPOINT_TIME);
+    machine.pieces = (int)integer_of(s, OPTION_PIECES);
+    machine.time_tolerance = (float)number_of(s, OPTION_TIME_TOLERANCE);
     machine.memory = (uint64_t)number_of(s, OPTION_MEMORY);
     machine.comm = ranks->comm;
     machine.split = ranks->split;

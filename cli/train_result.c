@@ -138,6 +138,16 @@ static void say_input_bound(const struct loop *loop)
             100 * loop->progress.waited, text_of(loop->t->settings, OPTION_DATA));
 }
 
+/* Pieces of time that took longer to repair than to run. */
+static void say_pieces(const struct loop *loop)
+{
+    unroll_pieces pieces = {.size = sizeof pieces};
+    if (unroll_trainer_pieces(loop->t->trainer, &pieces) == UNROLL_OK && pieces.in_order > 0)
+        say("note: %d of %d recurrences went back to one piece, because repairs took longer than a piece in several "
+            "runs; fix: fewer --pieces",
+            pieces.in_order, pieces.recurrences);
+}
+
 static void say_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
@@ -162,6 +172,7 @@ static void say_result(const struct loop *loop)
         say("  test %s", line);
     }
     say_input_bound(loop);
+    say_pieces(loop);
     say_next(loop);
 }
 

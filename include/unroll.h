@@ -238,10 +238,12 @@ typedef struct unroll_split {
     int hidden; /* each has some units of every layer */
 } unroll_split;
 
-enum { UNROLL_AUTO = -1 }; /* the library chooses */
+enum { UNROLL_AUTO = -1 };        /* the library chooses */
+enum { UNROLL_PIECE_STEPS = 64 }; /* that a piece of time has at least */
 
 /* Where and how to run: a part of every configuration that runs something, whose default has it. Only precision, dtype,
- * exact and the isa "amx" change a bit of the results. What has no use for a field refuses it. */
+ * exact, the isa "amx" and pieces of cells that multiply their state change a bit of the results. What has no use for
+ * a field refuses it. */
 typedef struct unroll_machine {
     size_t size;           /* sizeof(unroll_machine) */
     const char *device;    /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
@@ -259,6 +261,10 @@ typedef struct unroll_machine {
                               keep a piece of a long training in the caches, otherwise 1 */
     int checkpoint_time;   /* steps after which states are kept: backward makes what lies between them
                               again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
+    int pieces;            /* of time that each recurrent layer runs at once, as rows, from guessed states that are
+                              then repaired: 1, UNROLL_AUTO or at most 64, each of 64 steps or more (docs/time.md) */
+    float time_tolerance;  /* of pieces: states are the serial ones within so much of max(1, |state|); 0: the same
+                              bits, which cells whose gates multiply no state always have */
     uint64_t memory;       /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
     unroll_comm *comm;     /* NULL: this process alone. Batches and the arrays of unroll_read and
                               unroll_write are the whole ones on every rank. */

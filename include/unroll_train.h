@@ -187,6 +187,19 @@ typedef struct unroll_operation {
 /* The index-th in the plan's order; 0: there is none, or the session was made without `profile`. */
 UNROLL_API int unroll_session_operation(const unroll_session *session, int index, unroll_operation *operation);
 
+/* What pieces of time met so far in a session, of all its recurrences together. */
+typedef struct unroll_pieces {
+    size_t size;      /* begin with { .size = sizeof(unroll_pieces) } */
+    int pieces;       /* of the session: 1, or as many as were asked for or chosen */
+    int recurrences;  /* that run in pieces: a layer has one or two, a training as many backward */
+    int in_order;     /* of them, that went back to one piece: repairs took longer than a piece in several runs */
+    int64_t runs;     /* in pieces */
+    int64_t rounds;   /* of repairs: each piece once more, from the state that the one before it left */
+    int64_t repaired; /* steps that ran again, of the slowest piece of each round */
+} unroll_pieces;
+
+UNROLL_API unroll_status unroll_session_pieces(const unroll_session *session, unroll_pieces *pieces);
+
 /* ---- data sets ------------------------------------------------------------------------- */
 
 /* Sequences of steps with named columns of tokens or numbers, read from a file. A text has one column of tokens, a
@@ -522,6 +535,8 @@ UNROLL_API unroll_status unroll_trainer_compare(unroll_trainer *trainer, int *ra
 UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress); /* is it whole? */
 UNROLL_API uint64_t
 unroll_trainer_memory_estimate(const unroll_trainer *trainer); /* bytes of its plans and of a checkpoint */
+UNROLL_API unroll_status unroll_trainer_pieces(const unroll_trainer *trainer,
+                                               unroll_pieces *pieces); /* of its sessions */
 
 /* ---- evaluating ------------------------------------------------------------------------- */
 

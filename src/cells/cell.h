@@ -140,6 +140,7 @@ struct fused_step {
     const uint32_t *row;   /* [rows] numbers of the rows; NULL: 0, 1, 2, .. */
     size_t unit, unit_end; /* the first is a multiple of CELL_TILE */
     bool reverse;          /* goes through the units from the last to the first */
+    bool keeps_sums;       /* value.in is read alone: no sums wait there */
     bool far;              /* saved values of whole tiles are lines of memory that nobody wants soon */
     struct fused_operand x, h, intermediate;
     struct fused_weights of_x, of_h; /* of_h has the gates FROM_H and FROM_INTERMEDIATE, of_x those FROM_X */

@@ -394,7 +394,7 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
 {
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
     size_t tiles = (s->rows + FUSED_ROWS - 1) / FUSED_ROWS, width = s->of_h.at ? s->of_h.k : 0;
-    bool blocks = tiles > 1 && s->value.in.at && s->of_h.cell != FUSED_INT8;
+    bool blocks = tiles > 1 && s->value.in.at && !s->keeps_sums && s->of_h.cell != FUSED_INT8;
     size_t max = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16),
            count = blocks ? (width + max - 1) / max : 1;
     struct fused_tile t = {.unit = unit, .last = fused_last(s, unit, vectors), .finish = finish};

@@ -74,6 +74,7 @@ struct device {
     /* Adds to a print of the plan how this device would run it: lines, or members of the JSON object where there is
      * one. NULL: the plan says it all. */
     unroll_status (*explain)(const struct plan *, const char *which, FILE *, struct json_t *json);
+    const struct piece_counts *(*pieces)(const void *executable, int op); /* NULL: it runs no pieces of time */
     const struct op_time *(*time)(const void *executable, int op); /* NULL: not asked for; or the device takes none */
 };
 

@@ -88,7 +88,7 @@ static void add_parameters(struct unroll_model *m, int layer)
 
 /* The buffers of one direction of one layer. */
 struct layer_buffers {
-    int g, s, intermediate, m, h0, s0, hn, sn, scratch;
+    int g, s, intermediate, m, h0, s0, hn, sn, scratch, saved, pieces;
 };
 
 static int optional(struct plan *p, bool wanted, const char *name, enum segment segment, struct shape s, bool *ok)
@@ -108,6 +108,14 @@ static uint32_t gathered_planes(const struct plan *p, const struct cell_declarat
     return operands ? operands->planes(p, inputs, U, width) : inputs + 1;
 }
 
+/* Planes of a piece, as device/cpu/rnn_pieces.h says: those of a step; three states; states of the last PIECE_HELD
+ * steps. */
+static uint32_t piece_planes(const struct cell_declaration *cell)
+{
+    const uint32_t states = (uint32_t)cell->states;
+    return 2 * states + (uint32_t)cell->intermediates + 2 + (3 + PIECE_HELD) * states;
+}
+
 static unroll_status add_layer_buffers(struct plan *p, int layer, int direction, struct layer_buffers *l)
 {
     const struct plan_config *c = &p->config;
@@ -121,7 +129,9 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
     l->g =
         optional(p, true, NAMED("g"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
-    l->s = optional(p, others && keeps, NAMED("s"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
+    bool in_pieces = c->pieces > 1; /* what they made first is compared with what repairs make */
+    l->s = optional(p, others && (keeps || in_pieces), NAMED("s"), SEG_STEP,
+                    SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
     l->intermediate = optional(p, intermediates && keeps, NAMED("link"), SEG_STEP,
                                SHAPE4(AX_T, T, AX_B, B, AX_G, intermediates, AX_K, K), &ok); /* whole: an operand */
     l->m = optional(p, described->projection && keeps, NAMED("m"), SEG_STEP, SHAPE3(AX_T, T, AX_B, B, AX_U, U), &ok);
@@ -132,6 +142,10 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     uint32_t planes = (keeps ? 4 : 2) * (others + 1) + intermediates + 2; /* as device/cpu/rnn_kernels.h says */
     l->scratch = optional(p, true, NAMED("scratch"), SEG_SCRATCH,
                           SHAPE3(AX_G, planes + gathered, AX_B, B, AX_K, K > U ? K : U), &ok);
+    l->saved = optional(p, in_pieces && keeps, NAMED("saved"), SEG_STEP,
+                        SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
+    l->pieces = optional(p, in_pieces, NAMED("pieces"), SEG_SCRATCH,
+                         SHAPE2(AX_G, piece_planes(cell) * (uint32_t)c->pieces, AX_K, K > U ? K : U), &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;
@@ -178,6 +192,10 @@ static unroll_status lower_recurrence(struct plan *p, int layer, int direction, 
     op.view[RNN_SCRATCH] = view_of(p, l->scratch, WRITE);
     op.view[RNN_HN] = view_of(p, l->hn, WRITE);
     op.view[RNN_SN] = view_of(p, l->sn, WRITE);
+    op.view[RNN_SAVED] = view_of(p, l->saved, WRITE);
+    op.view[RNN_PIECES] = view_of(p, l->pieces, WRITE);
+    op.pieces = p->config.pieces;
+    op.tolerance = forgets_exactly(p->model->layer[layer].cell) ? 0 : p->config.time_tolerance;
     return plan_push(p, &op);
 }
 

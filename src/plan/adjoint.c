@@ -493,8 +493,8 @@ static unroll_status backward_buffers(struct plan *p, const struct op *forward, 
 
 static unroll_status push_rnn_back(struct plan *p, const struct op *forward, struct op *op)
 {
-    static const int read[] = {RNN_VECTOR, RNN_PROJ,         RNN_H0, RNN_S0,      RNN_Y,
-                               RNN_S,      RNN_INTERMEDIATE, RNN_M,  RNN_LENGTHS, RNN_RESET};
+    static const int read[] = {RNN_VECTOR,       RNN_PROJ, RNN_H0,      RNN_S0,    RNN_Y,    RNN_S,
+                               RNN_INTERMEDIATE, RNN_M,    RNN_LENGTHS, RNN_RESET, RNN_SAVED};
     *op = backward_op(forward, OP_RNN_BACK);
     for (size_t i = 0; i < sizeof read / sizeof *read; i++) {
         op->view[read[i]] = forward->view[read[i]];
@@ -505,6 +505,8 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
     TRY(backward_weight(p, forward->view[RNN_W].buffer, &weight));
     op->view[RNN_W] = view_of(p, weight, READ);
     op->view[RNN_G] = forward->view[RNN_G];
+    if (op->view[RNN_SAVED].buffer >= 0)
+        op->view[RNN_G].access = WRITE; /* over the sums */
     op->view[RNN_SCRATCH] = forward->view[RNN_SCRATCH];
     op->view[RNN_DY] = gradient_read(p, &forward->view[RNN_Y]);
     TRY(state_views(p, forward, op));

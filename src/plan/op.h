@@ -5,6 +5,17 @@
 #include <stdbool.h>
 
 enum { BUFFER_AXES = 4 };
+/* Pieces of time, at most; steps in which the states of one must agree before its repair ends. */
+enum { PIECES_MAX = 64, PIECE_HELD = 8 };
+
+/* What pieces of time of one operation have met so far; thread 0 of the team writes it. */
+struct piece_counts {
+    unsigned long long runs, rounds,
+        repaired;               /* runs in pieces; of them all: rounds of repairs, steps of time that ran again */
+    unsigned long long longest; /* of the last run: steps that ran again */
+    int misses;                 /* runs in a row whose repairs took longer than a piece */
+    bool serial;                /* too many: it runs in one piece from now on */
+};
 
 enum access {
     NONE, /* the view is absent */
@@ -84,6 +95,8 @@ enum {                                                                   /* rnn 
        RNN_X,      /* [T,B,I]      of rnn alone, these three: an x whose product each step makes itself */
        RNN_W_X,    /* [G'',U,I]    gates side by side */
        RNN_BIAS_X, /* [G'',U]      */
+       RNN_SAVED,  /* [T,B,G,U]    saved values, where RNN_G keeps its sums: of pieces of time, whose steps run again */
+       RNN_PIECES, /* [planes,W]   scratch of pieces of time */
        RNN_VIEWS,
        RNN_DY = RNN_VIEWS, /* [T,B,K]      gradient of the outputs */
        RNN_DHN,

@@ -355,6 +355,8 @@ struct plan_config plan_config_default(void)
                                 .workers = 1,
                                 .chunks = 1,
                                 .queues = 1,
+                                .pieces = 1,
+                                .time_tolerance = 1e-6f,
                                 .shards = 1,
                                 .bucket = 1 << 20};
 }
@@ -400,6 +402,7 @@ static unroll_status check_config(const struct plan_config *c)
 
 static unroll_status run_passes(struct plan *p)
 {
+    TRY(pass_pieces(p));
     TRY(pass_lower(p));
     TRY(pass_partition(p));
     TRY(pass_cut_axis(p, AX_B, M_BATCH));

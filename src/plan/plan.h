@@ -133,6 +133,8 @@ struct op {
     int stream;        /* dropout: which mask */
     float probability; /* dropout; loss: the part of a row's target that is spread over all classes */
     struct activation activation; /* activate */
+    int pieces;                   /* rnn, rnn_back: of time, that run at once as rows; 0 or 1: one */
+    float tolerance;              /* of them: how near to the serial states; 0: the same bits */
     int group;                    /* communication: index in plan->group, else -1 */
     int peer;                     /* send, recv: rank */
     uint32_t tag;                 /* the same on all ranks that take part */
@@ -156,6 +158,7 @@ enum plan_mode {
 };
 
 #define CHECKPOINT_AUTO UINT32_MAX      /* about the square root of T */
+enum { PIECES_AUTO = -1 };
 
 /* What products multiply; sums, states and master weights are `real` in all of them. */
 #define PRECISIONS(PRECISION)                                               \
@@ -183,6 +186,8 @@ struct plan_config {
     struct device_traits traits; /* of the device that it is made for */
     int threads;                 /* that may divide a step, each with its caches; 0: one. No bits depend on it */
     uint32_t checkpoint;         /* steps of a segment of time whose forward is done again; 0: none */
+    int pieces;                  /* of time, as rows (pieces.c); PIECES_AUTO: the plan chooses */
+    float time_tolerance;        /* of states that enter them, by max(1, |state|); 0: the same bits */
     uint32_t shards;             /* virtual shards of the batch in the sum contract */
     bool exact;                  /* a hidden cut keeps the order of sums over units: it gathers what they add */
     bool lengths, resets;        /* rows may end early; rows may start anew */
@@ -263,6 +268,7 @@ int plan_queues_for(const struct unroll_model *, const struct plan_config *, int
 
 /* ---- passes, in their order; each refuses with a sentence and then leaves the plan unusable --- */
 
+unroll_status pass_pieces(struct plan *);    /* how many pieces of time, and whether there can be */
 unroll_status pass_lower(struct plan *);     /* forward list on whole tensors */
 unroll_status pass_partition(struct plan *); /* which stage does which depth */
 unroll_status pass_cut_axis(struct plan *, enum axis, enum mesh);
@@ -290,6 +296,9 @@ unroll_status check_mesh_of(const struct unroll_model *, const struct plan_confi
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
 bool fuse_input_wanted(const struct plan *, const struct parameter *); /* do steps multiply their x by it themselves? */
+
+/* Does the cell multiply no state? Then two runs of it from different states come to the same bits. */
+bool forgets_exactly(const struct cell_declaration *);
 
 /* ---- building blocks of passes --------------------------------------------------------- */
 

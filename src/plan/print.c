@@ -77,10 +77,12 @@ static void print_phase(FILE *file, const struct plan *p, int phase, const char 
 
 void plan_print(FILE *file, const struct plan *p)
 {
-    fprintf(file, "T = %u, B = %u, chunks%s = %d, queues = %d, rank %d of %d; = writes, + adds, ~ updates\n",
-            p->config.T, p->config.B, p->chunk_axis == AX_B ? " of rows" : "", p->config.chunks, p->config.queues,
-            plan_rank(p), plan_ranks(p));
-    char text[16];
+    char pieces[32] = "", text[16];
+    if (p->config.pieces > 1)
+        snprintf(pieces, sizeof pieces, " pieces = %d,", p->config.pieces);
+    fprintf(file, "T = %u, B = %u, chunks%s = %d,%s queues = %d, rank %d of %d; = writes, + adds, ~ updates\n",
+            p->config.T, p->config.B, p->chunk_axis == AX_B ? " of rows" : "", p->config.chunks, pieces,
+            p->config.queues, plan_rank(p), plan_ranks(p));
     bool overlap = plan_overlaps(p);
     for (int phase = 0; phase < PHASE_N; phase++)
         if (overlap && phase == PHASE_BACKWARD)

@@ -39,6 +39,7 @@ struct device_traits {
     uint32_t near;   /* bytes that stay in its caches from operation to operation; 0: not known */
     uint32_t narrow; /* an x at most so wide steps of a recurrence always multiply themselves (pass_fuse_input) */
     struct gathers_columns gathers_columns; /* { 0, 0 }: never */
+    bool pieces;                            /* recurrences run pieces of time at once where they are asked to */
     uint32_t int8_products;                 /* that a sum of products of int8 may have */
 };
 

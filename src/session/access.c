@@ -280,3 +280,20 @@ int unroll_session_operation(const unroll_session *s, int index, unroll_operatio
 }
 
 int unroll_session_threads(const unroll_session *s) { return s->device->threads(s->executable); }
+
+unroll_status unroll_session_pieces(const unroll_session *s, unroll_pieces *pieces)
+{
+    CHECK_BEGUN(pieces, unroll_pieces, "{ .size = sizeof(unroll_pieces) }");
+    *pieces = (unroll_pieces){.size = sizeof *pieces, .pieces = s->plan->config.pieces};
+    for (int i = 0; i < s->plan->ops && s->device->pieces && pieces->pieces > 1; i++) {
+        const struct piece_counts *counts = s->device->pieces(s->executable, i);
+        if (s->plan->op[i].pieces < 2 || !counts)
+            continue;
+        pieces->recurrences++;
+        pieces->in_order += counts->serial;
+        pieces->runs += (int64_t)counts->runs;
+        pieces->rounds += (int64_t)counts->rounds;
+        pieces->repaired += (int64_t)counts->repaired;
+    }
+    return UNROLL_OK;
+}

@@ -52,6 +52,8 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     p->no_dropout = c->no_dropout;
     p->label_smoothing = c->label_smoothing;
     p->class_weights = c->class_weights != NULL;
+    p->pieces = m->pieces == UNROLL_AUTO ? PIECES_AUTO : m->pieces ? m->pieces : 1;
+    p->time_tolerance = m->time_tolerance;
     TRY(plan_set_checkpoint(p, m->checkpoint_time));
     TRY(mesh_place(m, ranks, p));
     if (c->mode != UNROLL_TRAIN && !c->updates)

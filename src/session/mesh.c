@@ -137,6 +137,7 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                 (uint64_t)c->chunks,
                                 (uint64_t)c->workers,
                                 c->checkpoint,
+                                (uint64_t)c->pieces,
                                 c->shards,
                                 c->exact,
                                 c->traits.operands != NULL,
@@ -158,6 +159,7 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
     for (int i = 0; i < model->parameters; i++) hash = hash_number(hash, model->parameter[i].count);
     for (int i = 0; i < model->layers; i++) hash = hash_layer(hash, model, i);
     hash = hash_bytes(hash, &c->label_smoothing, sizeof c->label_smoothing);
+    hash = hash_bytes(hash, &c->time_tolerance, sizeof c->time_tolerance);
     return hash_text(hash, model->loss.text);
 }
 

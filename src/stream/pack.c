@@ -29,7 +29,8 @@ static uint64_t make_of(const struct plan *p)
 /* A stream runs on the caller's thread: of its machine only these count. */
 static unroll_status check_unused(const unroll_machine *m)
 {
-    const unroll_machine used = {.size = sizeof used, .device = m->device, .isa = m->isa, .dtype = m->dtype};
+    unroll_machine used = unroll_machine_default();
+    used.device = m->device, used.isa = m->isa, used.dtype = m->dtype;
     CHECK_BEGUN(m, unroll_machine, "unroll_machine_default()");
     if (memcmp(m, &used, sizeof used))
         return fail(UNROLL_USAGE,

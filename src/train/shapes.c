@@ -1,9 +1,18 @@
 #include "train/shapes.h"
 
+/* Sequences that are shorter than those of the training have fewer pieces of time. */
+static int pieces_of(int asked, const unroll_session_config *config, int shape)
+{
+    const int most = config->steps >= 2 * UNROLL_PIECE_STEPS ? config->steps / UNROLL_PIECE_STEPS : 1;
+    const bool is_first = shape == 0 && config->mode == UNROLL_TRAIN;
+    return is_first || asked <= most ? asked : most;
+}
+
 unroll_status shaped_open(unroll_model *model, const struct part *part, unroll_session_config config,
                           struct shaped *shaped)
 {
     uint64_t memory = config.machine.memory ? config.machine.memory : unroll_memory_limit();
+    const int asked = config.machine.pieces;
     config.lengths = part->lengths;
     config.resets = part->resets;
     for (*shaped = (struct shaped){.shapes = 0}; shaped->shapes < part->shapes; shaped->shapes++) {
@@ -12,6 +21,7 @@ unroll_status shaped_open(unroll_model *model, const struct part *part, unroll_s
         config.steps = part->shape[shaped->shapes].steps;
         config.rows = part->shape[shaped->shapes].rows;
         config.machine.memory = memory > used ? memory - used : 1;
+        config.machine.pieces = pieces_of(asked, &config, shaped->shapes);
         if (config.mode == UNROLL_TRAIN)
             config.beside = shaped->shapes > 0 ? shaped->session[0] : NULL;
         TRY(unroll_session_new(model, &config, session));

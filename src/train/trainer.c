@@ -428,6 +428,20 @@ int64_t trainer_steps_per_epoch(const unroll_trainer *trainer)
     return (trainer->part->batches + trainer->config.accumulate - 1) / trainer->config.accumulate;
 }
 
+unroll_status unroll_trainer_pieces(const unroll_trainer *trainer, unroll_pieces *pieces)
+{
+    CHECK_BEGUN(pieces, unroll_pieces, "{ .size = sizeof(unroll_pieces) }");
+    *pieces = (unroll_pieces){.size = sizeof *pieces, .pieces = 1};
+    for (int i = 0; i < trainer->sessions.shapes; i++) {
+        unroll_pieces one = {.size = sizeof one};
+        TRY(unroll_session_pieces(trainer->sessions.session[i], &one));
+        pieces->pieces = one.pieces > pieces->pieces ? one.pieces : pieces->pieces;
+        pieces->recurrences += one.recurrences, pieces->in_order += one.in_order, pieces->runs += one.runs;
+        pieces->rounds += one.rounds, pieces->repaired += one.repaired;
+    }
+    return UNROLL_OK;
+}
+
 uint64_t unroll_trainer_memory_estimate(const unroll_trainer *trainer)
 {
     uint64_t bytes = shaped_memory_estimate(&trainer->sessions) + snapshot_bytes(trainer);

@@ -113,6 +113,7 @@ struct field {
     MACHINE_FIELD(type, precision, FIELD_TEXT), MACHINE_FIELD(type, dtype, FIELD_TEXT),                   \
     MACHINE_FIELD(type, threads, FIELD_INT), MACHINE_FIELD(type, queues, FIELD_INT),                       \
     MACHINE_FIELD(type, chunks, FIELD_INT), MACHINE_FIELD(type, checkpoint_time, FIELD_INT),              \
+    MACHINE_FIELD(type, pieces, FIELD_INT), MACHINE_FIELD(type, time_tolerance, FIELD_FLOAT),             \
     MACHINE_FIELD(type, memory, FIELD_UNSIGNED), MACHINE_FIELD(type, exact, FIELD_INT)
 
 /* A whole number that is an int; false with an exception that names it and the range. */

@@ -158,6 +158,10 @@ static const struct op_time *cpu_time(const void *executable, int op)
 {
     return of(executable)->time ? &of(executable)->time[op] : NULL;
 }
+static const struct piece_counts *cpu_pieces(const void *executable, int op)
+{
+    return of(executable)->pieces ? &of(executable)->pieces[op] : NULL;
+}
 static int cpu_threads(const void *executable) { return of(executable)->threads; }
 
 const struct device device_cpu = {.name = "cpu",
@@ -178,4 +182,5 @@ const struct device device_cpu = {.name = "cpu",
                                   .bytes = cpu_bytes,
                                   .isa = cpu_isa_of,
                                   .threads = cpu_threads,
+                                  .pieces = cpu_pieces,
                                   .time = cpu_time};

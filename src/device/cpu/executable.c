@@ -97,7 +97,10 @@ static unroll_status get_memory(struct executable *in, struct store *store, bool
     in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
     in->workspace = allocate_zeroed((size_t)in->threads, sizeof *in->workspace);
     in->time = profile ? allocate_zeroed((size_t)in->plan->ops, sizeof *in->time) : NULL;
-    bool good = in->call && in->team && in->work && in->workspace && (in->time || !profile);
+    const bool in_pieces = in->plan->config.pieces > 1;
+    in->pieces = in_pieces ? allocate_zeroed((size_t)in->plan->ops, sizeof *in->pieces) : NULL;
+    bool good =
+        in->call && in->team && in->work && in->workspace && (in->time || !profile) && (in->pieces || !in_pieces);
     const size_t workspace = workspace_bytes(in->isa->real);
     for (int i = 0; i < in->threads && good; i++) good = (in->workspace[i] = allocate(workspace)) != NULL;
     if (!good)
@@ -211,6 +214,7 @@ void executable_free(struct executable *in)
     for (int i = 0; i < in->threads && in->workspace; i++) release(in->workspace[i]);
     release(in->workspace);
     release(in->time);
+    release(in->pieces);
     release(in->work);
     release(in->team);
     release(in->call);

@@ -53,6 +53,8 @@ static void bind_steps(const struct plan *p, const struct op *op, struct call *c
     call->saves = p->config.mode >= MODE_TRAIN;
     call->saves_far = call->saves && plan_exceeds_cache(p, (double)g->bytes);
     call->int8 = p->config.weights == DTYPE_I8;
+    call->pieces = op->pieces > 1 ? (size_t)op->pieces : 1;
+    call->tolerance = op->tolerance;
 }
 
 void bind_numbers(const struct plan *p, const struct op *op, struct call *call)
@@ -111,5 +113,6 @@ unroll_status bind_op(struct executable *in, const struct op *op, enum division 
         call->comm = in->comm;
     for (int i = 0; i < op->views; i++) TRY(bind_view(in, &op->view[i], &call->view[i]));
     bind_numbers(in->plan, op, call);
+    call->counts = in->pieces ? &in->pieces[op - in->plan->op] : NULL;
     return UNROLL_OK;
 }

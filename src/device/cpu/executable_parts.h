@@ -32,13 +32,14 @@ struct executable {
     void *base[SEG_N];
     struct call *call; /* [ops] */
     int threads, teams;
-    struct queue_team *team;  /* [teams] */
-    struct thread_work *work; /* [threads] */
-    char **workspace;         /* [threads] */
-    struct op_time *time;     /* [ops]; NULL: not taken */
-    unsigned process;         /* that made it */
-    struct team *all;         /* NULL: one thread, the caller's */
-    bool chooses;             /* between all threads and the caller's, by pace */
+    struct queue_team *team;     /* [teams] */
+    struct thread_work *work;    /* [threads] */
+    char **workspace;            /* [threads] */
+    struct op_time *time;        /* [ops]; NULL: not taken */
+    struct piece_counts *pieces; /* [ops]; NULL: all run in one piece */
+    unsigned process;            /* that made it */
+    struct team *all;            /* NULL: one thread, the caller's */
+    bool chooses;                /* between all threads and the caller's, by pace */
     struct adaptive adaptive[PHASE_N];
     uint64_t bytes;
 

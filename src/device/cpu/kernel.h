@@ -70,6 +70,9 @@ struct call {
     bool saves_far;         /* .. so many that caches hold none of them when it comes */
     bool int8;              /* weights */
     enum division division; /* of steps over the team, where it is forced */
+    size_t pieces;          /* of time, that run at once (rnn_pieces.h); 0 or 1: one */
+    float tolerance;        /* of their states; 0: the same bits */
+    struct piece_counts *counts;
 
     struct unroll_comm *comm; /* of an operation that exchanges, what follows; else NULL */
     uint32_t tag;

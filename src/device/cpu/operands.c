@@ -224,4 +224,5 @@ const struct device_traits cpu_traits = {.operands = &cpu_operands,
                                          .near = CPU_CACHE_BYTES,
                                          .narrow = CPU_NARROW,
                                          .gathers_columns = {CPU_NARROW + 1, MAX_GATHERED_COLUMNS},
+                                         .pieces = true,
                                          .int8_products = MAX_INT8_PRODUCTS};

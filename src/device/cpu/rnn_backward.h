@@ -220,7 +220,8 @@ static void place_cell(const struct back *k, struct cell_step *step, size_t t, s
     const struct rnn *r = &k->r;
     step->rows = n;
     step->width = units;
-    step->value.saved.at = step->gradient.in.at = at_step(r, RNN_G, t, b) + unit;
+    step->gradient.in.at = at_step(r, RNN_G, t, b) + unit;
+    step->value.saved.at = present(r, RNN_SAVED) ? at_step(r, RNN_SAVED, t, b) + unit : step->gradient.in.at;
     step->value.vector.at = from_unit(r->view[RNN_VECTOR].at, unit);
     step->gradient.state.at = step->gradient.next.at = at_plane(r, k->d_state, b) + unit;
     step->gradient.intermediate.at =

@@ -7,4 +7,5 @@ typedef float real;
 #define KERNEL_RNN_BACK kernel_rnn_back
 #include "device/cpu/rnn_parts.h"
 #include "device/cpu/rnn_forward.h"
+#include "device/cpu/rnn_pieces.h"
 #include "device/cpu/rnn_backward.h"

@@ -100,6 +100,7 @@ static struct fused_step prepare_step(const struct rnn *r)
     return (struct fused_step){
         .unit = r->unit,
         .unit_end = r->unit_end,
+        .keeps_sums = r->call->pieces > 1,
         .far = saves_far(r),
         .x.row = r->view[RNN_X].stride[1],
         .h.row = r->scratch_row,
@@ -123,7 +124,9 @@ static void place_step(struct forward *f, size_t t, size_t first)
     step->h.at = state;
     step->intermediate.at = intermediate;
     step->value.in.at = at_step(r, RNN_G, t, first);
-    step->value.saved.at = r->call->saves ? step->value.in.at : NULL;
+    step->value.saved.at = !r->call->saves         ? NULL
+                           : present(r, RNN_SAVED) ? at_step(r, RNN_SAVED, t, first)
+                                                   : step->value.in.at;
     step->value.state.at = state + r->first_unit;
     step->value.next.at = at_plane(r, f->next, first) + r->first_unit;
     step->value.intermediate.at = intermediate + r->first_unit;
@@ -484,7 +487,7 @@ static unroll_status forward_steps(struct forward *f)
 
 /* ---- the whole ------------------------------------------------------------------------- */
 
-unroll_status KERNEL_RNN(const struct call *call, int me, int team, struct work *work)
+static unroll_status run_in_order(const struct call *call, int me, int team, struct work *work)
 {
     struct forward f;
     TRY(begin(&f.r, call, me, team, 2));

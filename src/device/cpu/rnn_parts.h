@@ -106,7 +106,7 @@ static bool takes_part(const struct rnn *r, size_t t, size_t b)
 static bool starts_anew(const struct rnn *r, size_t t, size_t b)
 {
     const struct tensor *x = &r->view[RNN_RESET];
-    return x->at && ((const uint8_t *)x->at)[t * x->stride[0] + b];
+    return x->at && ((const uint8_t *)x->at)[t * x->stride[0] + b * x->stride[1]];
 }
 
 /* Moves *b to the next row that takes part in step t; returns how many do from there on, 0: none. */
@@ -299,11 +299,11 @@ static void meet(const struct rnn *r)
 
 /* Which axis of each view the team divides; -1: all threads read the view. */
 static const signed char batch_axis[RNN_BACK_VIEWS] = {
-    [RNN_G] = 1,       [RNN_W] = -1,      [RNN_BIAS] = -1, [RNN_VECTOR] = -1,      [RNN_PROJ] = -1, [RNN_H0] = 0,
-    [RNN_S0] = 1,      [RNN_Y] = 1,       [RNN_S] = 1,     [RNN_INTERMEDIATE] = 1, [RNN_M] = 1,     [RNN_LENGTHS] = 0,
-    [RNN_RESET] = 1,   [RNN_SCRATCH] = 1, [RNN_HN] = 0,    [RNN_SN] = 1,           [RNN_X] = 1,     [RNN_W_X] = -1,
-    [RNN_BIAS_X] = -1, [RNN_DY] = 1,      [RNN_DHN] = 0,   [RNN_DSN] = 1,          [RNN_DH0] = 0,   [RNN_DS0] = 1,
-    [RNN_DV] = 1,      [RNN_DP] = 1,      [RNN_DG] = 1,
+    [RNN_G] = 1,       [RNN_W] = -1,      [RNN_BIAS] = -1,   [RNN_VECTOR] = -1,      [RNN_PROJ] = -1, [RNN_H0] = 0,
+    [RNN_S0] = 1,      [RNN_Y] = 1,       [RNN_S] = 1,       [RNN_INTERMEDIATE] = 1, [RNN_M] = 1,     [RNN_LENGTHS] = 0,
+    [RNN_RESET] = 1,   [RNN_SCRATCH] = 1, [RNN_HN] = 0,      [RNN_SN] = 1,           [RNN_X] = 1,     [RNN_W_X] = -1,
+    [RNN_BIAS_X] = -1, [RNN_SAVED] = 1,   [RNN_PIECES] = -1, [RNN_DY] = 1,           [RNN_DHN] = 0,   [RNN_DSN] = 1,
+    [RNN_DH0] = 0,     [RNN_DS0] = 1,     [RNN_DV] = 1,      [RNN_DP] = 1,           [RNN_DG] = 1,
 };
 
 static double elements(const struct rnn *r, int slot, size_t rows)

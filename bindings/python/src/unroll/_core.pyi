@@ -125,6 +125,8 @@ class Session:
         queues: int = 0,
         chunks: int = 0,
         checkpoint_time: int = 0,
+        pieces: int = 1,
+        time_tolerance: float = 1e-06,
         shards: int = 1,
         device: Optional[str] = None,
         isa: Optional[str] = None,
@@ -259,6 +261,8 @@ class Trainer:
         queues: int = 0,
         chunks: int = 0,
         checkpoint_time: int = 0,
+        pieces: int = 1,
+        time_tolerance: float = 1e-06,
         isa: Optional[str] = None,
         device: Optional[str] = None,
         precision: Optional[str] = None,
@@ -295,6 +299,8 @@ def evaluate(
     queues: int = 0,
     chunks: int = 0,
     checkpoint_time: int = 0,
+    pieces: int = 1,
+    time_tolerance: float = 1e-06,
     exact: int = 0,
 ) -> dict[str, Any]: ...
 def predict(
@@ -311,6 +317,8 @@ def predict(
     queues: int = 0,
     chunks: int = 0,
     checkpoint_time: int = 0,
+    pieces: int = 1,
+    time_tolerance: float = 1e-06,
     exact: int = 0,
 ) -> list[dict[str, Any]]: ...
 def task_defaults(
@@ -335,6 +343,8 @@ def sample(
     queues: int = 0,
     chunks: int = 0,
     checkpoint_time: int = 0,
+    pieces: int = 1,
+    time_tolerance: float = 1e-06,
     memory: int = 0,
     exact: int = 0,
 ) -> str: ...

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 #: What `fit` hands to the network; all else is the trainer's.
 _OF_NETWORK = frozenset("cell layers hidden bidirectional projection peephole dropout embed tied pool loss init "
                         "input_dropout forget_bias".split())  # fmt: skip
-_OF_MACHINE = frozenset("device isa precision dtype threads queues chunks checkpoint_time memory exact".split())
+_OF_MACHINE = frozenset("device isa precision dtype threads queues chunks checkpoint_time pieces time_tolerance memory "
+                        "exact".split())  # fmt: skip
 
 
 class Fitted(NamedTuple):
