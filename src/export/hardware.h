@@ -74,6 +74,7 @@ enum list { LIST_EARLY, LIST_HEAD, LIST_LATE, LISTS };
 struct segment {
     enum list list;
     int stage, source;
+    uint32_t first;                          /* unit of the stage */
     uint32_t even, odd, length, units, rows; /* units: of a group of those that wrote the vector */
     int need;
     bool waits_x, is_zero, is_token, is_head, ends_list, flips, frees_x;
@@ -124,6 +125,10 @@ struct hardware {
  * UNROLL_UNSUPPORTED with a sentence for what the core has no form of. The program outlives it. */
 unroll_status hardware_new(struct program *, int lanes, bool is_class, struct hardware **);
 void hardware_free(struct hardware *); /* NULL is allowed */
+
+/* Clocks of a step where the next x is always there, in how many of them the lanes multiply, and from the last word of x
+ * to the last of y where nothing else is under way (hardware_clocks.c). */
+unroll_status hardware_clocks(const struct hardware *, double *step, double *busy, double *latency);
 
 /* ---- for hardware_*.c ---- */
 unroll_status shift_index(struct shift_list *, int shift, int *index);

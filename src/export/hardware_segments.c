@@ -81,6 +81,7 @@ static void fill_segment(const struct maker *m, enum list list, const struct sta
     *g = (struct segment){.list = list,
                           .stage = (int)(s - h->stage),
                           .source = source,
+                          .first = (uint32_t)group * s->unit_count,
                           .length = from->length,
                           .rows = (uint32_t)lanes_of(s, from, group),
                           .waits_x = is_x,

@@ -25,7 +25,7 @@ static int rounds_of(const struct hardware *h)
 static struct widths widths_of(const struct hardware *h)
 {
     struct widths w = {.xa = bits_of(h->x_words ? h->x_words - 1 : 0),
-                       .nb = bits_of(2 * (uint64_t)h->groups + 4) + 1,
+                       .nb = bits_of(4 * (uint64_t)h->groups + 4) + 1,
                        .pa = bits_of((uint64_t)h->lanes - 1),
                        .sa = bits_of((uint64_t)h->segments),
                        .wa = bits_of(h->weight_words),
@@ -56,7 +56,7 @@ static struct widths widths_of(const struct hardware *h)
     w.tb = bits_of((uint64_t)temps - 1);
     w.uo = bits_of(all);
     w.ib = most(most(w.slots, w.tb), w.vb);
-    w.qa = bits_of((uint64_t)(h->is_class ? 2 : h->outputs + h->lanes));
+    w.qa = bits_of((uint64_t)(h->is_class ? 3 : h->outputs + 2 * h->lanes + 1));
     return w;
 }
 

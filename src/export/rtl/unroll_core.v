@@ -116,92 +116,114 @@ module unroll_core #(
   localparam [1:0] IN_EARLY = 0, IN_HEAD = 1, IN_LATE = 2;
   localparam S_ODD = XA, S_LENGTH = 2*XA, S_UNITS = S_LENGTH + KA, S_NEED = S_UNITS + UA, S_ROWS = S_NEED + NB,
              S_FLAGS = S_ROWS + PA, SW = S_FLAGS + 7;
+  // The table is read one segment ahead: q is at `at`, s the next to run, c the one under way. What allows a product is in
+  // registers: slack (are the groups done), x_ok, y_ok, room.
   reg [SA-1:0] at;
-  reg [1:0] at_list;
-  reg at_start, at_known;                         // the first of its list; the table has answered
+  reg [1:0] at_list, s_list, c_list;
+  reg at_start, s_start, c_start;                 // the first of its list
+  reg q_known, s_known, live;
   reg early_ran;                                  // before the head
-  wire [SW-1:0] s;
-  reg live, c_start;                              // a segment is under way: c_..
-  reg [1:0] c_list;
-  reg [KA-1:0] c_length;
-  reg [UA-1:0] c_units;
+  wire [SW-1:0] q;
+  reg [SW-1:0] s;
+  reg [UA-1:0] c_units, unit;
   reg [PA-1:0] c_rows;
+  reg [15:0] rows, drain, last_rows;              // clocks until all sums have left the lanes
   reg c_waits, c_zero, c_token, c_head, c_ends, c_flips, c_frees;
   reg [XA-1:0] xk;                                // where the element lies
-  reg [KA-1:0] k;
-  reg [UA-1:0] unit;
-  reg signed [NB-1:0] target, lead;               // groups that must be done, groups that are, since the step began
+  reg [KA-1:0] left;
+  reg at_begin, at_end;
+  reg signed [NB-1:0] lead, slack;                // groups done since the step began; beyond those that are needed
   reg [WA-1:0] wk;
-  reg [15:0] drain, last_rows;                    // clocks until all sums have left the lanes
   reg parity, writing;                            // bank that a step reads x from, and that x is written to
   reg [1:0] x_full, x_starts;
   reg [1:0] starts;                               // by parity: states of the step are zeros
   reg [15:0] token [0:1];
   reg [QA:0] y_free;
+  reg x_ok, y_ok, room;
   wire group_done;
 
-  wire at_end = k == c_length;
-  wire [15:0] rows = c_rows < 7 ? 16'd8 : c_rows + 16'd1;
-  wire room = drain <= (HOLDS == 2 ? last_rows + 16'd1 : 16'd1);
-  wire y_room = CLASS ? y_free != 0 : y_free > c_rows;
-  wire go = live && lead > target && (!c_waits || x_full[parity]) && (!c_head || y_room) && (!at_end || room);
+  wire go = live && !slack[NB-1] && x_ok && y_ok && (!at_end || room);
   wire ends = go && at_end, flips = ends && c_flips;
-  wire take = at_known && (!live || ends);
-  wire s_ends = s[S_FLAGS+4];
-  wire [1:0] next_list = !s_ends ? at_list
+  wire take = s_known && (!live || ends);
+  wire read = q_known && (!s_known || take);
+  wire q_ends = q[S_FLAGS+4];
+  wire [1:0] next_list = !q_ends ? at_list
     : at_list == IN_LATE ? (x_full[!parity] ? IN_EARLY : IN_HEAD)
     : at_list == IN_EARLY ? (LATES ? (early_ran ? IN_HEAD : IN_LATE) : IN_HEAD)
     : (LATES && early_ran) ? IN_LATE : IN_EARLY;
-  wire [SA-1:0] next = !take ? at : !s_ends ? at + 1'b1 : next_list == IN_EARLY ? {SA{1'b0}}
+  wire [SA-1:0] next = !q_ends ? at + 1'b1 : next_list == IN_EARLY ? {SA{1'b0}}
     : next_list == IN_HEAD ? HEAD[SA-1:0] : LATE[SA-1:0];
-  unroll_rom #(.W(SW), .D(SEGS), .A(SA), .FILE(F_SEGMENTS)) segments(.clk(clk), .a(next), .q(s));
+  unroll_rom #(.W(SW), .D(SEGS), .A(SA), .FILE(F_SEGMENTS)) segments(.clk(clk), .a(at), .q(q));
   wire parity_next = parity ^ flips;
-  wire starting = take && at_start;
+  wire [PA-1:0] s_rows = s[S_ROWS +: PA];
+  wire signed [NB-1:0] lead_now = lead + $signed({1'b0, group_done});
+  wire signed [NB-1:0] slack_now = lead_now - $signed(s[S_NEED +: NB]) - $signed({{(NB-1){1'b0}}, 1'b1});
+  wire x_full_next = flips ? x_full[!parity] : x_full[parity] && !(ends && c_frees);
+  wire y_room = CLASS ? y_free > 1 : y_free > 2 * P; // a clock late: another segment's may not be counted yet
   assign busy = go;
   always @(posedge clk) begin
-    at <= next;
-    at_known <= 1;
-    if (take) begin
+    q_known <= !read;
+    if (read) begin
+      s <= q;
+      s_list <= at_list;
+      s_start <= at_start;
+      at <= next;
       at_list <= next_list;
-      at_start <= s_ends;
-      if (s_ends && at_list == IN_LATE) early_ran <= x_full[!parity];
-      c_start <= at_start;
-      c_list <= at_list;
-      c_length <= s[S_LENGTH +: KA];
+      at_start <= q_ends;
+      if (q_ends && at_list == IN_LATE) early_ran <= x_full[!parity];
+    end
+    s_known <= read || (s_known && !take);
+    if (take) begin
+      c_start <= s_start;
+      c_list <= s_list;
       c_units <= s[S_UNITS +: UA];
-      c_rows <= s[S_ROWS +: PA];
-      {c_frees, c_flips, c_ends, c_head, c_token, c_zero, c_waits} <=
-        {s[S_FLAGS+6], s[S_FLAGS+5], s[S_FLAGS+4], s[S_FLAGS+3], s[S_FLAGS+2], s[S_FLAGS+1], s[S_FLAGS]};
-      target <= s[S_NEED +: NB];
+      c_rows <= s_rows;
+      rows <= s_rows < 7 ? 16'd8 : s_rows + 16'd1;
+      {c_frees, c_flips, c_ends, c_head, c_token, c_zero, c_waits} <= s[S_FLAGS +: 7];
       xk <= parity_next ? s[S_ODD +: XA] : s[0 +: XA];
       live <= 1;
-      k <= 0;
+      left <= s[S_LENGTH +: KA];
+      at_begin <= 1;
+      at_end <= s[S_LENGTH +: KA] == 0;
       unit <= 0;
-    end else if (ends) live <= 0;
-    if (go && !at_end) begin
-      k <= k + 1'b1;
-      xk <= xk + 1'b1;
-      unit <= unit == c_units ? {UA{1'b0}} : unit + 1'b1;
-      if (unit == c_units) target <= target + 1'b1;
+      slack <= flips ? slack_now - $signed(GROUPS[NB-1:0]) : slack_now;
+    end else begin
+      if (ends) live <= 0;
+      if (go) begin
+        left <= left - 1'b1;
+        at_begin <= 0;
+        at_end <= left == 1;
+        xk <= xk + 1'b1;
+        unit <= unit == c_units ? {UA{1'b0}} : unit + 1'b1;
+      end
+      slack <= slack + $signed({1'b0, group_done}) - $signed({1'b0, go && unit == c_units});
     end
-    if (starting) wk <= at_list == IN_EARLY ? {WA{1'b0}} : at_list == IN_HEAD ? WHEAD[WA-1:0] : WLATE[WA-1:0];
+    x_ok <= (take ? !s[S_FLAGS] : !c_waits) || x_full_next;
+    y_ok <= (take ? !s[S_FLAGS+3] : !c_head) || y_room;
+    room <= ends ? HOLDS == 2 && drain <= 2 : drain <= (HOLDS == 2 ? last_rows + 16'd2 : 16'd2);
+    if (take && s_start) wk <= s_list == IN_EARLY ? {WA{1'b0}} : s_list == IN_HEAD ? WHEAD[WA-1:0] : WLATE[WA-1:0];
     else if (go) wk <= wk + (c_token ? TOKENS + 1 : 1);
     if (go && c_waits) starts[parity] <= x_starts[parity];
     parity <= parity_next;
-    lead <= lead + $signed({1'b0, group_done}) - (flips ? $signed(GROUPS[NB-1:0]) : $signed({NB{1'b0}}));
+    lead <= flips ? lead_now - $signed(GROUPS[NB-1:0]) : lead_now;
     drain <= (ends ? rows : 16'd0) + (drain == 0 ? 16'd0 : drain - 1'b1);
     if (ends) last_rows <= rows;
     if (reset) begin
       at <= 0;
       at_list <= IN_EARLY;
       at_start <= 1;
-      at_known <= 0;
+      q_known <= 0;
+      s_known <= 0;
       early_ran <= 0;
       live <= 0;
       parity <= 0;
       lead <= 0;
+      slack <= 0;
       drain <= 0;
       last_rows <= 0;
+      room <= 0;
+      x_ok <= 0;
+      y_ok <= 0;
     end
   end
 
@@ -225,7 +247,7 @@ module unroll_core #(
   wire signed [AB-1:0] sum;
   always @(posedge clk) begin
     v1 <= go;
-    f1 <= k == 0;
+    f1 <= at_begin;
     l1 <= ends;
     z1 <= c_zero && starts[parity];
     t1 <= c_token;
