@@ -152,6 +152,7 @@ static unroll_status fill(struct folder *f, const struct verilog *v)
     snprintf(name, sizeof name, "bench_%s.vh", v->prefix);
     add_printed(f, v, name, print_verilog_bench);
     add_printed(f, v, "Makefile", print_verilog_makefile);
+    add_printed(f, v, "report.json", print_verilog_report);
     for (int i = 0; verilog_tables[i]; i++) {
         snprintf(name, sizeof name, "%s_%s.hex", v->prefix, verilog_tables[i]);
         FILE *file = verilog_has_table(v, verilog_tables[i]) ? add_file(f, v, name) : NULL;
@@ -189,8 +190,12 @@ static unroll_status write_folder(struct folder *f, const struct verilog *v)
 unroll_status verilog_write(const struct verilog *v)
 {
     struct folder *f;
+    struct verilog_report report;
+    struct verilog counted = *v;
+    TRY(verilog_count(v, &report));
+    counted.report = &report;
     TRY(ALLOCATE(f, 1, "for the files of the hardware"));
-    unroll_status status = fill(f, v);
+    unroll_status status = fill(f, &counted);
     if (status == UNROLL_OK)
         status = write_folder(f, v);
     else
@@ -207,13 +212,19 @@ unroll_status verilog_write(const struct verilog *v)
 static unroll_status export_hardware(struct program *p, struct verilog *v, const unroll_export_config *config)
 {
     struct hardware *h;
+    struct verilog_report report;
     TRY(hardware_new(p, config->lanes, config->head && !strcmp(config->head, "class"), &h));
     v->h = h;
     unroll_status status = check_store(v);
     if (status == UNROLL_OK)
         status = verilog_write(v);
     if (status == UNROLL_OK)
-        report_export(config, "%llu multiply-accumulates a step on %d lanes", (unsigned long long)h->macs, h->lanes);
+        status = verilog_count(v, &report);
+    v->report = &report;
+    if (status == UNROLL_OK && v->calibration)
+        status = integer_cost(v->reference, p, v->calibration, &report.cost);
+    if (status == UNROLL_OK)
+        tell_verilog_report(v, config);
     hardware_free(h);
     return status;
 }
@@ -236,7 +247,7 @@ static unroll_status export_verilog(const unroll_model *model, const char *path,
     if (config->lanes < 1 || config->lanes > 64)
         return fail(UNROLL_USAGE, "lanes = %d; fix: 1 to 64", config->lanes);
     TRY(calibration_open(config->calibration, model, &file));
-    v.calibration = file.c.frames ? &file.c : NULL;
+    v.calibration = file.c.steps ? &file.c : NULL;
     unroll_status status = program_new_integer(model, config->calibration ? &file.c : NULL, config->operand_bits, &p);
     if (status == UNROLL_OK)
         status = integer_new(p, &v.reference);

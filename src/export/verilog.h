@@ -7,6 +7,8 @@
 
 enum { VERILOG_PREFIX = 32 };
 
+struct verilog_report;
+
 struct verilog {
     const struct hardware *h;
     const char *prefix;         /* of the module and all files */
@@ -15,6 +17,7 @@ struct verilog {
     struct unroll_integer *reference;
     const struct calibration *calibration; /* of its inputs the test's vectors are made; NULL: of noise */
     int steps;                             /* of the test's vectors */
+    struct verilog_report *report;         /* counted before it is printed */
 };
 
 /* A table as a file of hexadecimal words: words of `bits` bits, which `word` gives as fields. */
@@ -35,6 +38,27 @@ bool verilog_has_table(const struct verilog *, const char *name);
 void print_verilog_bench(FILE *, const struct verilog *); /* verilog_bench.c: the test, its vectors, the Makefile */
 void print_verilog_makefile(FILE *, const struct verilog *);
 unroll_status print_verilog_vectors(FILE *x, FILE *y, const struct verilog *);
+
+enum { VERILOG_MEMORIES = 20 };
+struct verilog_memory {
+    const char *name;
+    uint64_t words;
+    int bits; /* of a word */
+};
+int verilog_memories(const struct verilog *, struct verilog_memory list[VERILOG_MEMORIES]); /* how many */
+
+/* What it takes, counted before any synthesis (verilog_report.c). */
+struct verilog_report {
+    uint64_t macs, memory_bits;
+    double clocks, busy, latency; /* of a step; clocks in which the lanes multiply; x to y */
+    int dsps, blocks;             /* block RAMs of the target's size */
+    double megahertz;             /* assumed of the target */
+    double nanojoules;            /* assumed, of a step */
+    struct integer_cost cost;     /* of the calibration; 0 steps: there was none */
+};
+unroll_status verilog_count(const struct verilog *, struct verilog_report *);
+void print_verilog_report(FILE *, const struct verilog *);        /* report.json */
+void tell_verilog_report(const struct verilog *, const unroll_export_config *);
 
 /* Writes DIRECTORY/PREFIX.v and all that it needs. */
 unroll_status verilog_write(const struct verilog *);

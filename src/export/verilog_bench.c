@@ -20,7 +20,7 @@ static uint32_t random_word(uint64_t i, uint32_t what)
 /* Of a step: now and then far beyond the format's range of the calibration, to saturate what can. */
 static int16_t input_at(const struct verilog *v, int step, int i, int fraction)
 {
-    const struct calibration *c = v->calibration;
+    const struct calibration *c = v->calibration && v->calibration->frames ? v->calibration : NULL;
     const int width = v->h->x_width;
     if (c && step % 8 != 7)
         return (int16_t)quantize_number(

@@ -60,6 +60,37 @@ static struct widths widths_of(const struct hardware *h)
     return w;
 }
 
+/* Memories of the core by name; those of at most 32 words are logic. */
+int verilog_memories(const struct verilog *v, struct verilog_memory list[VERILOG_MEMORIES])
+{
+    const struct hardware *h = v->h;
+    const struct widths w = widths_of(h);
+    const uint64_t slots = UINT64_C(1) << w.slots, temps = UINT64_C(1) << (w.rb + w.tb);
+    const struct verilog_memory all[] = {
+        {"weights", h->weight_words, 8 * h->lanes},
+        {"rows", (uint64_t)h->rows, h->multiplier_bits + h->bias_bits + w.sb + w.fb + w.slots + 4},
+        {"segments", (uint64_t)h->segments, 2 * w.xa + w.ka + w.ua + w.nb + w.pa + 7},
+        {"groups", (uint64_t)h->groups, 2 * w.upa + 2 * w.uo + 1},
+        {"words", (uint64_t)h->words, 38 + 3 * w.ib + w.tb + w.pb + w.cb + w.ob + 2 * w.sta + 2 * w.xa + 3},
+        {"sigmoid", 512, 27},
+        {"operands", UINT64_C(1) << w.xa, h->program->operand_bits},
+        {"sums", slots, 32},
+        {"fields", slots, 16},
+        {"fields, again", slots, 16},
+        {"temporaries", temps, 16},
+        {"temporaries, again", temps, 16},
+        {"temporaries, a third time", temps, 16},
+        {"states", UINT64_C(1) << w.sta, 16},
+        {"results", UINT64_C(1) << w.qa, 33},
+        {"vectors", h->vector_count, 16},
+        {"embedding", h->embeds ? (uint64_t)(h->tokens + 1) * (uint64_t)h->embeds : 0, 16}};
+    int count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].words)
+            list[count++] = all[i];
+    return count;
+}
+
 /* ---- words ----------------------------------------------------------------------------- */
 
 static void print_word(FILE *file, const struct bits *b)

@@ -5,7 +5,7 @@
 #include "check.h"
 #include "export/verilog.h"
 #include "model/model.h"
-#include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -45,7 +45,7 @@ static unroll_model *model_of(const struct network *n)
     return model;
 }
 
-static bool write_network(const struct network *n, int steps)
+static bool write_network(const struct network *n, int steps, double *clocks)
 {
     struct program *p;
     struct hardware *h;
@@ -62,7 +62,8 @@ static bool write_network(const struct network *n, int steps)
         MUST(integer_new(p, &v.reference));
         if (MUST(hardware_new(p, n->lanes, n->is_class, &h))) {
             v.h = h;
-            good = MUST(verilog_write(&v));
+            double busy, latency;
+            good = MUST(verilog_write(&v)) && MUST(hardware_clocks(h, clocks, &busy, &latency));
             hardware_free(h);
         }
         unroll_integer_free(v.reference);
@@ -90,15 +91,20 @@ static void check_network(const struct network *n, int steps, bool speaks)
 {
     static const char *const ways[] = {"", "+stall=128 +resets=3 +seed=5", "+load +stall=30"};
     char line[256];
+    double clocks, counted;
     check_next_case();
-    if (!write_network(n, steps))
+    if (!write_network(n, steps, &counted))
         return;
     for (int i = 0; i < (strcmp(n->store, "rom") ? 3 : 2); i++) {
         CHECK(passes(ways[i], line), "%s %d x %d, %d -> %d, %d lanes of %d bits, %s: %s", n->cell, n->layers, n->hidden,
               n->input, n->output, n->lanes, n->operand_bits, ways[i], line);
-        if (speaks && i == 0)
-            printf("%s %d x %d, %d -> %d, %d lanes of %d bits: %s\n", n->cell, n->layers, n->hidden, n->input,
-                   n->output, n->lanes, n->operand_bits, line);
+        if (i || sscanf(line, "PASS: %*d steps, %lf", &clocks) != 1)
+            continue;
+        CHECK(fabs(counted / clocks - 1) < 0.15, "%s %d x %d: counted %.1f clocks a step, simulated %.1f", n->cell,
+              n->layers, n->hidden, counted, clocks);
+        if (speaks)
+            printf("%s %d x %d, %d -> %d, %d lanes of %d bits: %s, counted %.0f\n", n->cell, n->layers, n->hidden,
+                   n->input, n->output, n->lanes, n->operand_bits, line, counted);
     }
 }
 

@@ -100,7 +100,7 @@ module unroll_core #(
     half_shifted = shift > 0 ? v >>> (shift - 1) : v <<< (1 - shift);
   endfunction
   function signed [15:0] saturated(input signed [63:0] v);
-    saturated = v > 32767 ? 16'sd32767 : v < -32768 ? -16'sd32768 : v[15:0];
+    saturated = v[63:15] == {49{v[63]}} ? v[15:0] : {v[63], {15{!v[63]}}};
   endfunction
   // Operands have OB bits of 16.
   function [OB-1:0] narrowed(input signed [15:0] v);
@@ -272,7 +272,7 @@ module unroll_core #(
     : RLATE[RA-1:0]) : row_;
   wire [RW-1:0] r;
   unroll_rom #(.W(RW), .D(RD), .A(RA), .FILE(F_ROWS)) row_table(.clk(clk), .a(row), .q(r));
-  reg rv1, rv2, rv3, rv4, rv5, rv6, rv7, rv8;
+  reg rv1, rv2, rv3, rv4, rv5, rv6, rv7, rv8, rv9;
   reg signed [AB-1:0] sum1;
   reg [RW-MB-1:0] r2, r3, r4, r5;                        // what is left of the row's word
   reg [RW-MB-BB-1:0] r6;
@@ -284,8 +284,9 @@ module unroll_core #(
   reg signed [31:0] add5, v6;
   reg signed [32+FIELD_LEFT:0] shifted7;
   reg signed [15:0] field;
-  reg [SLOTS_A-1:0] slot7, slot8;
-  reg last7;
+  reg signed [31+FIELD_LEFT:0] rounded8;
+  reg [SLOTS_A-1:0] slot7, slot8, slot9;
+  reg last7, last8;
   wire [SB-1:0] shift4 = r4[R_SHIFT-MB +: SB];
   wire adds4 = r4[R_FLAGS-MB];
   wire [FB-1:0] format6 = r6[R_FORMAT-MB-BB +: FB];
@@ -330,10 +331,14 @@ module unroll_core #(
     slot7 <= slot6;
     last7 <= last6;
     rv8 <= rv7;
-    field <= saturated((shifted7 >>> 1) + $signed({1'b0, shifted7[0]}));
+    rounded8 <= (shifted7 >>> 1) + $signed({1'b0, shifted7[0]});
     slot8 <= slot7;
-    group_made <= rv7 && last7;
-    if (reset) {rv1, rv2, rv3, rv4, rv5, rv6, rv7, rv8, group_made} <= 0;
+    last8 <= last7;
+    rv9 <= rv8;
+    field <= saturated(rounded8);
+    slot9 <= slot8;
+    group_made <= rv8 && last8;
+    if (reset) {rv1, rv2, rv3, rv4, rv5, rv6, rv7, rv8, rv9, group_made} <= 0;
   end
 
   // ==== pointwise =======================================================================================================
@@ -423,16 +428,16 @@ module unroll_core #(
   reg [VB-1:0] v_read;
   wire signed [15:0] a_t, b_t, c_t, b_s, c_s, st_q, vec;
   localparam GOES = RB + TB + STA + XA + 4;       // where a result goes: group ends, x, state, temporary
-  reg [GOES-1:0] goes4, goes5, goes6, goes7, goes8, goes9, goes10, goes11, goes12, goes13;
+  reg [GOES-1:0] goes4, goes5, goes6, goes7, goes8, goes9, goes10, goes11, goes12, goes13, goes14, goes15;
   reg [WW-1:0] w4, w5;
   reg zero4;
   reg [15:0] result;
-  wire t_we = goes13[0], st_we = goes13[1], h_we = goes13[2];
-  wire [STA-1:0] st_wa = goes13[4 +: STA];
-  wire [XA-1:0] h_wa = goes13[4+STA +: XA];
-  wire [RB+TB-1:0] t_wa = goes13[4+STA+XA +: RB+TB];
-  unroll_ram #(.W(16), .A(SLOTS_A)) fields_b(.clk(clk), .ra(b_slot), .q(b_s), .we(rv8), .wa(slot8), .d(field));
-  unroll_ram #(.W(16), .A(SLOTS_A)) fields_c(.clk(clk), .ra(c_slot), .q(c_s), .we(rv8), .wa(slot8), .d(field));
+  wire t_we = goes15[0], st_we = goes15[1], h_we = goes15[2];
+  wire [STA-1:0] st_wa = goes15[4 +: STA];
+  wire [XA-1:0] h_wa = goes15[4+STA +: XA];
+  wire [RB+TB-1:0] t_wa = goes15[4+STA+XA +: RB+TB];
+  unroll_ram #(.W(16), .A(SLOTS_A)) fields_b(.clk(clk), .ra(b_slot), .q(b_s), .we(rv9), .wa(slot9), .d(field));
+  unroll_ram #(.W(16), .A(SLOTS_A)) fields_c(.clk(clk), .ra(c_slot), .q(c_s), .we(rv9), .wa(slot9), .d(field));
   unroll_ram #(.W(16), .A(RB+TB)) temps_a(.clk(clk), .ra(a_temp), .q(a_t), .we(t_we), .wa(t_wa), .d(result));
   unroll_ram #(.W(16), .A(RB+TB)) temps_b(.clk(clk), .ra(b_temp), .q(b_t), .we(t_we), .wa(t_wa), .d(result));
   unroll_ram #(.W(16), .A(RB+TB)) temps_c(.clk(clk), .ra(c_temp), .q(c_t), .we(t_we), .wa(t_wa), .d(result));
@@ -455,24 +460,22 @@ module unroll_core #(
   reg signed [63:0] pt6, ct6, st9;
   reg signed [32+LEFT:0] st10;
   reg signed [31:0] p8, c8, s9;
-  reg [2+1+2+OUB+3-1:0] m6, m7, m8, m9;           // left, out shift, limit, minus, kind
-  reg [2+2-1:0] m10, m11, m12;
-  reg signed [15:0] c7, c8k, c9, c10, c11;
-  reg [14:0] magnitude9;
-  reg sign9, sign10, sign11, sign12;
-  reg [20:0] argument10;
-  reg [11:0] part11;
-  wire [26:0] table11;
-  reg signed [15:0] r11, r12;
-  reg [16:0] low12;
-  reg [22:0] product12;
-  unroll_rom #(.W(27), .D(512), .A(9), .FILE(F_TABLE)) table_(.clk(clk), .a(argument10[20:12]), .q(table11));
-  wire [16:0] half12 = low12 + ((product12 + 23'd2048) >> 12);
-  wire [16:0] quarter12 = (half12 + 17'd2) >> 2, tanh12 = (half12 + 17'd1) >> 1;
-  wire [15:0] bounded12 = tanh12 > 17'd32767 ? 16'd32767 : tanh12[15:0];
-  wire [15:0] sigmoid12 = sign12 ? 16'd16384 - quarter12[15:0] : quarter12 == 17'd16384 ? 16'd32767 : 16'd16384 + quarter12[15:0];
-  wire signed [15:0] fn8 = saturated({{32{c8[31]}}, c8});
-  wire signed [15:0] limited11 = m11[2] ? (r11 < c11 ? r11 : c11) : m11[3] ? (r11 > c11 ? r11 : c11) : r11;
+  reg [2+1+2+OUB+3-1:0] m6, m7, m8, m9, m10;      // left, out shift, limit, minus, kind
+  reg [3:0] m11, m12, m13, m14;
+  reg signed [15:0] c7, c8k, c9, c10, c11, c12, fn9, r12, r13, r14;
+  reg signed [31+LEFT:0] r11;
+  reg [14:0] magnitude10;
+  reg sign10, sign11, sign12, sign13, sign14;
+  reg [20:0] argument11;
+  reg [11:0] part12;
+  wire [26:0] table12;
+  reg [16:0] low13, half14;
+  reg [22:0] product13;
+  unroll_rom #(.W(27), .D(512), .A(9), .FILE(F_TABLE)) table_(.clk(clk), .a(argument11[20:12]), .q(table12));
+  wire [16:0] quarter14 = (half14 + 17'd2) >> 2, tanh14 = (half14 + 17'd1) >> 1;
+  wire [15:0] bounded14 = tanh14[15] ? 16'd32767 : tanh14[15:0];
+  wire [15:0] sigmoid14 = sign14 ? 16'd16384 - quarter14[15:0] : quarter14[14] ? 16'd32767 : {2'b01, quarter14[13:0]};
+  wire signed [15:0] limited12 = m12[2] ? (r12 < c12 ? r12 : c12) : m12[3] ? (r12 > c12 ? r12 : c12) : r12;
   reg [PB-1:0] ps6;
   reg [CB-1:0] cs6;
   integer pi;
@@ -535,37 +538,49 @@ module unroll_core #(
     c8k <= c7;
     m8 <= m7;
     goes8 <= goes7;
-    // 9: their sum; of a function's argument the magnitude
-    s9 <= m8[4:3] != 0 ? p8 : m8[2] ? p8 - c8 : p8 + c8; // of a limit c is the limit
-    sign9 <= fn8[15];
-    magnitude9 <= !fn8[15] ? fn8[14:0] : fn8[14:0] == 0 ? 15'd32767 : -fn8[14:0];
+    // 9: their sum, but of a limit c is the limit; of a function's argument 16 bits
+    s9 <= m8[4:3] != 0 ? p8 : m8[2] ? p8 - c8 : p8 + c8;
+    fn9 <= saturated({{32{c8[31]}}, c8});
     c9 <= c8k;
     m9 <= m8;
     goes9 <= goes8;
-    // 10
+    // 10: and their magnitude
     st10 <= st9;
-    sign10 <= sign9;
-    argument10 <= {6'd0, magnitude9} << m9[5+OUB +: 3];
+    sign10 <= fn9[15];
+    magnitude10 <= !fn9[15] ? fn9[14:0] : fn9[14:0] == 0 ? 15'd32767 : -fn9[14:0];
     c10 <= c9;
-    m10 <= {m9[4:3], m9[1:0]};
+    m10 <= m9;
     goes10 <= goes9;
-    // 11: the number, the table
-    r11 <= saturated((st10 >>> 1) + $signed({1'b0, st10[0]}));
-    part11 <= argument10[11:0];
+    // 11
+    r11 <= (st10 >>> 1) + $signed({1'b0, st10[0]});
+    argument11 <= {6'd0, magnitude10} << m10[5+OUB +: 3];
     sign11 <= sign10;
     c11 <= c10;
-    m11 <= m10;
+    m11 <= {m10[4:3], m10[1:0]};
     goes11 <= goes10;
-    // 12: a line between two points of it
-    low12 <= {1'b0, table11[15:0]};
-    product12 <= table11[26:16] * part11;
+    // 12: the number, the table
+    r12 <= saturated(r11);
+    part12 <= argument11[11:0];
     sign12 <= sign11;
-    r12 <= USES_LIMITS ? limited11 : r11;
+    c12 <= c11;
     m12 <= m11;
     goes12 <= goes11;
-    // 13
-    result <= m12[1:0] == TANH ? (sign12 ? -bounded12 : bounded12) : m12[1:0] == SIGMOID ? sigmoid12 : r12;
+    // 13: a line between two points of the table
+    r13 <= USES_LIMITS ? limited12 : r12;
+    low13 <= {1'b0, table12[15:0]};
+    product13 <= table12[26:16] * part12;
+    sign13 <= sign12;
+    m13 <= m12;
     goes13 <= goes12;
+    // 14
+    r14 <= r13;
+    half14 <= low13 + product13[22:12] + product13[11];
+    sign14 <= sign13;
+    m14 <= m13;
+    goes14 <= goes13;
+    // 15
+    result <= m14[1:0] == TANH ? (sign14 ? -bounded14 : bounded14) : m14[1:0] == SIGMOID ? sigmoid14 : r14;
+    goes15 <= goes14;
     if (reset) begin
       vw2 <= 0;
       vw3 <= 0;
@@ -579,6 +594,8 @@ module unroll_core #(
       goes11[3:0] <= 0;
       goes12[3:0] <= 0;
       goes13[3:0] <= 0;
+      goes14[3:0] <= 0;
+      goes15[3:0] <= 0;
     end
   end
 
@@ -635,7 +652,7 @@ module unroll_core #(
     assign xi_data = x_data;
   end endgenerate
   always @(posedge clk) begin
-    done <= goes13[3];
+    done <= goes15[3];
     x_we <= h_we | (xin && !(TOKENS != 0 && !EMBEDS));
     x_wa <= h_we ? h_wa : (writing ? BANK[XA-1:0] : {XA{1'b0}}) + xw;
     x_wd <= narrowed(h_we ? result : xi_data);

@@ -1,0 +1,108 @@
+/* What integers cost, from data: a model's answers in floats beside those of its integers over a calibration's inputs. Not
+ * a loss with targets, which these inputs do not have; of tokens the next one is the target. */
+#include "base/memory.h"
+#include "base/status.h"
+#include "export/integers.h"
+#include "unroll_advanced.h"
+#include <math.h>
+#include <stdio.h>
+
+static int largest_of(const float *y, int n)
+{
+    int best = 0;
+    for (int i = 1; i < n; i++) best = y[i] > y[best] ? i : best;
+    return best;
+}
+
+/* Of the softmax of y, or of y that is one. */
+static double nats(const float *y, int n, int32_t token)
+{
+    double largest = (double)y[largest_of(y, n)], sum = 0;
+    for (int i = 0; i < n; i++) sum += exp((double)y[i] - largest);
+    return largest + log(sum) - (double)y[token];
+}
+
+struct pair {
+    unroll_stream *stream;
+    unroll_integer *integer;
+    float *exact, *y;
+    int outputs;
+};
+
+static unroll_status step(const struct pair *p, const struct calibration *c, size_t at, const struct program *program)
+{
+    const float *x = program->input < 0 ? NULL : c->frames + at * program->vector[program->input].size;
+    const int32_t *token = program->tokens ? c->tokens + at * (size_t)program->tokens : NULL;
+    if (token && x)
+        TRY(unroll_stream_step_mixed(p->stream, token, x, p->exact));
+    else
+        TRY(token ? unroll_stream_step_tokens(p->stream, token, p->exact) : unroll_stream_step(p->stream, x, p->exact));
+    return unroll_integer_step(p->integer, token, x, p->y);
+}
+
+static void compare(const struct pair *p, int32_t next, struct integer_cost *cost)
+{
+    for (int i = 0; i < p->outputs; i++) {
+        const double difference = (double)p->y[i] - (double)p->exact[i];
+        cost->power += (double)p->exact[i] * (double)p->exact[i];
+        cost->noise += difference * difference;
+    }
+    cost->same += largest_of(p->y, p->outputs) == largest_of(p->exact, p->outputs);
+    cost->steps++;
+    if (next < 0 || next >= p->outputs)
+        return;
+    cost->nats += nats(p->exact, p->outputs, next);
+    cost->nats_of_integers += nats(p->y, p->outputs, next);
+    cost->targets++;
+}
+
+static unroll_status run(const struct pair *p, const struct program *program, const struct calibration *c,
+                         struct integer_cost *cost)
+{
+    const bool is_text = program->tokens == 1 && program->input < 0;
+    for (size_t row = 0; row < c->rows; row++) {
+        TRY(unroll_stream_reset(p->stream, 0));
+        unroll_integer_reset(p->integer);
+        for (size_t t = 0; t < c->steps; t++) {
+            TRY(step(p, c, t * c->rows + row, program));
+            compare(p, is_text && t + 1 < c->steps ? c->tokens[(t + 1) * c->rows + row] : -1, cost);
+        }
+    }
+    unroll_integer_reset(p->integer);
+    return UNROLL_OK;
+}
+
+unroll_status integer_cost(struct unroll_integer *integer, const struct program *program, const struct calibration *c,
+                           struct integer_cost *cost)
+{
+    const unroll_stream_config config = unroll_stream_default();
+    const size_t bytes = unroll_stream_bytes(program->model, &config);
+    struct pair p = {.integer = integer, .outputs = (int)program->vector[program->output].size};
+    *cost = (struct integer_cost){.outputs = p.outputs};
+    if (!bytes)
+        return UNROLL_UNSUPPORTED;
+    void *memory = allocate_zeroed(1, bytes);
+    p.exact = allocate_zeroed((size_t)p.outputs, 2 * sizeof *p.exact);
+    unroll_status status = memory && p.exact ? unroll_stream_init(memory, bytes, program->model, &config, &p.stream)
+                                             : fail(UNROLL_RESOURCE, "no memory to compare with floats");
+    if (status == UNROLL_OK) {
+        p.y = p.exact + p.outputs;
+        status = run(&p, program, c, cost);
+    }
+    release(memory);
+    release(p.exact);
+    return status;
+}
+
+void tell_integer_cost(const struct integer_cost *c, char line[static 256])
+{
+    const double decibels = c->noise > 0 && c->power > 0 ? 10 * log10(c->power / c->noise) : INFINITY;
+    int at = snprintf(line, 256, "cost:    beside floats over the calibration's %zu steps: noise %.1f dB below the results",
+                      c->steps, decibels);
+    if (c->outputs > 1)
+        at += snprintf(line + at, 256 - (size_t)at, ", the largest is the same in %.2f %%",
+                       100 * (double)c->same / (double)c->steps);
+    if (c->targets)
+        snprintf(line + at, 256 - (size_t)at, ", loss %.5f, not %.5f nats", c->nats_of_integers / (double)c->targets,
+                 c->nats / (double)c->targets);
+}

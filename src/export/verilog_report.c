@@ -1,0 +1,120 @@
+/* What exported hardware takes, before any synthesis: products, clocks, memories, DSPs, latency and energy, as a table and as
+ * report.json. Counts are of the tables; clocks of a second and joules are assumed, and said to be. */
+#include "base/status.h"
+#include "export/verilog.h"
+#include "file/file_table.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a family: megahertz that we assume, bits of a block RAM's widest word and its words, DSPs of the chip named. */
+static const struct target {
+    const char *name, *chip;
+    double megahertz;
+    int block_bits, block_words, narrowest;
+} targets[] = {{"generic", "none", 100, 36, 512, 9},
+               {"ice40", "UP5K", 40, 16, 256, 2},
+               {"ecp5", "ECP5", 90, 36, 512, 9},
+               {"gowin", "GW2A", 80, 36, 512, 9},
+               {"xilinx", "7 series", 150, 36, 512, 9}};
+
+/* Joules of an 8-bit product and sum, and of a bit that is read from a memory of some kilobytes: Horowitz, "Computing's
+ * energy problem", ISSCC 2014, 45 nm. Wires, clocks and what FPGAs add are not in them: assumed, to compare networks. */
+#define PICOJOULES_OF_PRODUCT  0.23
+#define PICOJOULES_OF_READ_BIT 0.15625 /* 10 pJ for 64 bits of 8 KB */
+
+static const struct target *target_of(const struct verilog *v)
+{
+    const struct target *t = targets;
+    while (strcmp(t->name, v->target)) t++;
+    return t;
+}
+
+/* A block is cut to narrower words and more of them. */
+static int blocks_of(const struct target *t, const struct verilog_memory *m)
+{
+    uint64_t least = UINT64_MAX;
+    for (int bits = t->block_bits, words = t->block_words; bits >= t->narrowest; bits /= 2, words *= 2) {
+        const uint64_t n = (((uint64_t)m->bits + (uint64_t)bits - 1) / (uint64_t)bits) *
+                           ((m->words + (uint64_t)words - 1) / (uint64_t)words);
+        least = n < least ? n : least;
+    }
+    return (int)least;
+}
+
+/* A lane is one; the rows' multiplier has parts of 16 bits, units a product and a line of the sigmoid. */
+static int dsps_of(const struct hardware *h)
+{
+    return h->lanes + (h->accumulator_bits + 15) / 16 * ((h->multiplier_bits + 15) / 16) + 2;
+}
+
+unroll_status verilog_count(const struct verilog *v, struct verilog_report *r)
+{
+    struct verilog_memory memory[VERILOG_MEMORIES];
+    const struct target *t = target_of(v);
+    const int memories = verilog_memories(v, memory);
+    *r = (struct verilog_report){.macs = v->h->macs, .dsps = dsps_of(v->h), .megahertz = t->megahertz};
+    TRY(hardware_clocks(v->h, &r->clocks, &r->busy, &r->latency));
+    for (int i = 0; i < memories; i++) {
+        const bool is_spram = i == 0 && !strcmp(v->store, "spram");
+        r->memory_bits += memory[i].words * (uint64_t)memory[i].bits;
+        r->blocks += memory[i].words <= 32 || is_spram ? 0 : blocks_of(t, &memory[i]);
+    }
+    r->nanojoules = 1e-3 * ((double)r->macs * PICOJOULES_OF_PRODUCT * v->h->program->operand_bits / 8 +
+                            r->busy * v->h->lanes * 8 * PICOJOULES_OF_READ_BIT);
+    return UNROLL_OK;
+}
+
+static json_t *report_of(const struct verilog *v)
+{
+    const struct verilog_report *r = v->report;
+    struct verilog_memory memory[VERILOG_MEMORIES];
+    const int memories = verilog_memories(v, memory);
+    int x, y;
+    unroll_integer_fractions(v->reference, &x, &y);
+    json_t *list = json_object();
+    for (int i = 0; i < memories; i++)
+        json_object_set_new(list, memory[i].name,
+                            json_pack("{s:I, s:i}", "words", (json_int_t)memory[i].words, "bits", memory[i].bits));
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:i, s:I, s:i, s:i, s:i, s:o, s:{s:f, s:f, s:f}}",
+                     "module", v->prefix, "target", v->target, "store", v->store, "lanes", v->h->lanes, "operand_bits",
+                     v->h->program->operand_bits, "macs", (json_int_t)r->macs, "clocks", r->clocks, "lane_use",
+                     r->busy / r->clocks, "mac_use", (double)r->macs / (r->clocks * v->h->lanes), "latency_clocks",
+                     r->latency, "dsps", r->dsps, "memory_bits", (json_int_t)r->memory_bits, "block_rams", r->blocks,
+                     "x_fraction", x, "y_fraction", y, "memories", list, "assumed", "megahertz", r->megahertz,
+                     "latency_microseconds", r->latency / r->megahertz, "nanojoules", r->nanojoules);
+}
+
+void print_verilog_report(FILE *file, const struct verilog *v)
+{
+    json_t *o = report_of(v);
+    json_dumpf(o, file, JSON_INDENT(2));
+    fputc('\n', file);
+    json_decref(o);
+}
+
+void tell_verilog_report(const struct verilog *v, const unroll_export_config *config)
+{
+    const struct verilog_report *r = v->report;
+    if (config->json) {
+        json_t *o = report_of(v);
+        char *text = json_dumps(o, JSON_COMPACT);
+        if (text && config->report)
+            config->report(config->arg, text);
+        free(text);
+        json_decref(o);
+        return;
+    }
+    report_export(config, "step:    %llu multiply-accumulates on %d lanes of %d bits", (unsigned long long)r->macs,
+                  v->h->lanes, v->h->program->operand_bits);
+    report_export(config, "         about %.0f clocks; lanes busy in %.1f %% of them; %.0f from x to y", r->clocks,
+                  100 * r->busy / r->clocks, r->latency);
+    report_export(config, "         %.1f us from x to y at %.0f MHz, about %.3g nJ (assumed)", r->latency / r->megahertz,
+                  r->megahertz, r->nanojoules);
+    report_export(config, "takes:   %d DSPs, %llu bits of memory, about %d block RAMs (%s)", r->dsps,
+                  (unsigned long long)r->memory_bits, r->blocks, v->target);
+    char line[256];
+    tell_integer_cost(&r->cost, line);
+    report_export(config, "%s", r->cost.steps ? line : "formats were chosen from noise; inputs like those to come are better: "
+                                                       "`calibration` x.npy");
+}
