@@ -126,8 +126,8 @@ struct hardware {
 unroll_status hardware_new(struct program *, int lanes, bool is_class, struct hardware **);
 void hardware_free(struct hardware *); /* NULL is allowed */
 
-/* Clocks of a step where the next x is always there, in how many of them the lanes multiply, and from the last word of x
- * to the last of y where nothing else is under way (hardware_clocks.c). */
+/* Clocks of a step where the next x is always there, in how many of them the lanes multiply, and from the last word of
+ * x to the last of y where nothing else is under way (hardware_clocks.c). */
 unroll_status hardware_clocks(const struct hardware *, double *step, double *busy, double *latency);
 
 /* ---- for hardware_*.c ---- */

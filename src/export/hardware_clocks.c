@@ -1,16 +1,16 @@
-/* How many clocks steps take, before any synthesis: segments in their order, each element waiting for the units and each
- * segment for the sums that it needs, as rtl/unroll_core.v does. Not a simulation of numbers. */
+/* How many clocks steps take, before any synthesis: segments in their order, each element waiting for the units and
+ * each segment for the sums that it needs, as rtl/unroll_core.v does. Not a simulation of numbers. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "export/hardware.h"
 
 /* Clocks from one place of the core to another: there the stages are counted. */
 enum {
-    TO_ROWS = 5,      /* from a segment's last product to its first row */
-    TO_UNITS = 10,    /* from a group's last row until a unit may begin */
-    TO_LEAD = 18,     /* from a unit's beginning, beside the clock of its last word, until the lanes may read */
-    TO_Y = 9,         /* from the head's last row until y is there */
-    MIN_ROWS = 8      /* between two segments, that rows may read what others wrote */
+    TO_ROWS = 5,   /* from a segment's last product to its first row */
+    TO_UNITS = 10, /* from a group's last row until a unit may begin */
+    TO_LEAD = 18,  /* from a unit's beginning, beside the clock of its last word, until the lanes may read */
+    TO_Y = 9,      /* from the head's last row until y is there */
+    MIN_ROWS = 8   /* between two segments, that rows may read what others wrote */
 };
 
 struct clocks {
@@ -42,7 +42,8 @@ static void run_group(struct clocks *c, int group, int64_t made, int64_t *done)
     if (g->stage != c->stage) {
         const struct stage *before = &c->h->stage[c->stage];
         const int rounds = 1 << bits_of((uint64_t)(last_word(before) / before->interval));
-        begin = later(made + before->interval / 2 + s->interval, c->unit + (rounds + 1) * before->interval + s->interval);
+        begin =
+            later(made + before->interval / 2 + s->interval, c->unit + (rounds + 1) * before->interval + s->interval);
     } else
         begin += s->interval / 2; /* on average until a round begins */
     c->stage = g->stage;

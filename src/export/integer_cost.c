@@ -1,5 +1,5 @@
-/* What integers cost, from data: a model's answers in floats beside those of its integers over a calibration's inputs. Not
- * a loss with targets, which these inputs do not have; of tokens the next one is the target. */
+/* What integers cost, from data: a model's answers in floats beside those of its integers over a calibration's inputs.
+ * Not a loss with targets, which these inputs do not have; of tokens the next one is the target. */
 #include "base/memory.h"
 #include "base/status.h"
 #include "export/integers.h"
@@ -97,8 +97,9 @@ unroll_status integer_cost(struct unroll_integer *integer, const struct program 
 void tell_integer_cost(const struct integer_cost *c, char line[static 256])
 {
     const double decibels = c->noise > 0 && c->power > 0 ? 10 * log10(c->power / c->noise) : INFINITY;
-    int at = snprintf(line, 256, "cost:    beside floats over the calibration's %zu steps: noise %.1f dB below the results",
-                      c->steps, decibels);
+    int at =
+        snprintf(line, 256, "cost:    beside floats over the calibration's %zu steps: noise %.1f dB below the results",
+                 c->steps, decibels);
     if (c->outputs > 1)
         at += snprintf(line + at, 256 - (size_t)at, ", the largest is the same in %.2f %%",
                        100 * (double)c->same / (double)c->steps);

@@ -43,8 +43,8 @@ int16_t embedded_number(const struct program *, const struct act *, int token, u
 struct unroll_integer;
 unroll_status integer_new(struct program *, struct unroll_integer **);
 
-/* What they cost over a calibration's inputs (integer_cost.c): powers of the results and of their difference from floats,
- * steps in which the largest is the same one, and of tokens the loss of the next. */
+/* What they cost over a calibration's inputs (integer_cost.c): powers of the results and of their difference from
+ * floats, steps in which the largest is the same one, and of tokens the loss of the next. */
 struct integer_cost {
     double power, noise, nats, nats_of_integers;
     size_t steps, same, targets;

@@ -57,7 +57,7 @@ struct verilog_report {
     struct integer_cost cost;     /* of the calibration; 0 steps: there was none */
 };
 unroll_status verilog_count(const struct verilog *, struct verilog_report *);
-void print_verilog_report(FILE *, const struct verilog *);        /* report.json */
+void print_verilog_report(FILE *, const struct verilog *); /* report.json */
 void tell_verilog_report(const struct verilog *, const unroll_export_config *);
 
 /* Writes DIRECTORY/PREFIX.v and all that it needs. */

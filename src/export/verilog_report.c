@@ -1,5 +1,5 @@
-/* What exported hardware takes, before any synthesis: products, clocks, memories, DSPs, latency and energy, as a table and as
- * report.json. Counts are of the tables; clocks of a second and joules are assumed, and said to be. */
+/* What exported hardware takes, before any synthesis: products, clocks, memories, DSPs, latency and energy, as a table
+ * and as report.json. Counts are of the tables; clocks of a second and joules are assumed, and said to be. */
 #include "base/status.h"
 #include "export/verilog.h"
 #include "file/file_table.h"
@@ -19,7 +19,8 @@ static const struct target {
                {"xilinx", "7 series", 150, 36, 512, 9}};
 
 /* Joules of an 8-bit product and sum, and of a bit that is read from a memory of some kilobytes: Horowitz, "Computing's
- * energy problem", ISSCC 2014, 45 nm. Wires, clocks and what FPGAs add are not in them: assumed, to compare networks. */
+ * energy problem", ISSCC 2014, 45 nm. Wires, clocks and what FPGAs add are not in them: assumed, to compare networks.
+ */
 #define PICOJOULES_OF_PRODUCT  0.23
 #define PICOJOULES_OF_READ_BIT 0.15625 /* 10 pJ for 64 bits of 8 KB */
 
@@ -76,13 +77,14 @@ static json_t *report_of(const struct verilog *v)
     for (int i = 0; i < memories; i++)
         json_object_set_new(list, memory[i].name,
                             json_pack("{s:I, s:i}", "words", (json_int_t)memory[i].words, "bits", memory[i].bits));
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:i, s:I, s:i, s:i, s:i, s:o, s:{s:f, s:f, s:f}}",
-                     "module", v->prefix, "target", v->target, "store", v->store, "lanes", v->h->lanes, "operand_bits",
-                     v->h->program->operand_bits, "macs", (json_int_t)r->macs, "clocks", r->clocks, "lane_use",
-                     r->busy / r->clocks, "mac_use", (double)r->macs / (r->clocks * v->h->lanes), "latency_clocks",
-                     r->latency, "dsps", r->dsps, "memory_bits", (json_int_t)r->memory_bits, "block_rams", r->blocks,
-                     "x_fraction", x, "y_fraction", y, "memories", list, "assumed", "megahertz", r->megahertz,
-                     "latency_microseconds", r->latency / r->megahertz, "nanojoules", r->nanojoules);
+    return json_pack(
+        "{s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:i, s:I, s:i, s:i, s:i, s:o, s:{s:f, s:f, s:f}}", "module",
+        v->prefix, "target", v->target, "store", v->store, "lanes", v->h->lanes, "operand_bits",
+        v->h->program->operand_bits, "macs", (json_int_t)r->macs, "clocks", r->clocks, "lane_use", r->busy / r->clocks,
+        "mac_use", (double)r->macs / (r->clocks * v->h->lanes), "latency_clocks", r->latency, "dsps", r->dsps,
+        "memory_bits", (json_int_t)r->memory_bits, "block_rams", r->blocks, "x_fraction", x, "y_fraction", y,
+        "memories", list, "assumed", "megahertz", r->megahertz, "latency_microseconds", r->latency / r->megahertz,
+        "nanojoules", r->nanojoules);
 }
 
 void print_verilog_report(FILE *file, const struct verilog *v)
@@ -109,12 +111,14 @@ void tell_verilog_report(const struct verilog *v, const unroll_export_config *co
                   v->h->lanes, v->h->program->operand_bits);
     report_export(config, "         about %.0f clocks; lanes busy in %.1f %% of them; %.0f from x to y", r->clocks,
                   100 * r->busy / r->clocks, r->latency);
-    report_export(config, "         %.1f us from x to y at %.0f MHz, about %.3g nJ (assumed)", r->latency / r->megahertz,
-                  r->megahertz, r->nanojoules);
+    report_export(config, "         %.1f us from x to y at %.0f MHz, about %.3g nJ (assumed)",
+                  r->latency / r->megahertz, r->megahertz, r->nanojoules);
     report_export(config, "takes:   %d DSPs, %llu bits of memory, about %d block RAMs (%s)", r->dsps,
                   (unsigned long long)r->memory_bits, r->blocks, v->target);
     char line[256];
     tell_integer_cost(&r->cost, line);
-    report_export(config, "%s", r->cost.steps ? line : "formats were chosen from noise; inputs like those to come are better: "
-                                                       "`calibration` x.npy");
+    report_export(config, "%s",
+                  r->cost.steps ? line
+                                : "formats were chosen from noise; inputs like those to come are better: "
+                                  "`calibration` x.npy");
 }

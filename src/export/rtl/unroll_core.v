@@ -446,7 +446,7 @@ module unroll_core #(
     unroll_rom #(.W(16), .D(1<<VB), .A(VB), .FILE(F_VECTORS)) vectors(.clk(clk), .a(v_read), .q(vec));
   end else begin : no_vectors assign vec = 0; end endgenerate
 
-  localparam SIGMOID = 1, TANH = 2;
+  localparam TANH = 2; // 1: sigmoid
   // flags: kind 2, minus 1, limit 2 (1 least, 2 most of it and the number), to temporary, state, x, last of a unit, zero c
   wire [15:0] imm4 = w4[W_IMM +: 16];
   wire [1:0] a_from = w4[W_A +: 2], b_from = w4[W_B +: 2], c_from = w4[W_C +: 2];
@@ -472,9 +472,13 @@ module unroll_core #(
   reg [16:0] low13, half14;
   reg [22:0] product13;
   unroll_rom #(.W(27), .D(512), .A(9), .FILE(F_TABLE)) table_(.clk(clk), .a(argument11[20:12]), .q(table12));
-  wire [16:0] quarter14 = (half14 + 17'd2) >> 2, tanh14 = (half14 + 17'd1) >> 1;
-  wire [15:0] bounded14 = tanh14[15] ? 16'd32767 : tanh14[15:0];
-  wire [15:0] sigmoid14 = sign14 ? 16'd16384 - quarter14[15:0] : quarter14[14] ? 16'd32767 : {2'b01, quarter14[13:0]};
+  // Of h = 2^17 (sigmoid |x| - 1/2): tanh is +-((h + 1) >> 1), sigmoid 2^14 +- ((h + 2) >> 2); with ~h for -h - 1 both are
+  // one sum.
+  wire is_tanh14 = m14[1:0] == TANH;
+  wire signed [17:0] sum14 = ({1'b0, half14} ^ {18{sign14}}) + (is_tanh14 ? 18'd1 : 18'd65538);
+  wire most14 = half14[16] || &half14[15:1];
+  wire [15:0] function14 = is_tanh14 ? (half14[16] || &half14[15:0] ? {sign14, {14{!sign14}}, 1'b1} : sum14[16:1])
+    : most14 && !sign14 ? 16'd32767 : sum14[17:2];
   wire signed [15:0] limited12 = m12[2] ? (r12 < c12 ? r12 : c12) : m12[3] ? (r12 > c12 ? r12 : c12) : r12;
   reg [PB-1:0] ps6;
   reg [CB-1:0] cs6;
@@ -579,7 +583,7 @@ module unroll_core #(
     m14 <= m13;
     goes14 <= goes13;
     // 15
-    result <= m14[1:0] == TANH ? (sign14 ? -bounded14 : bounded14) : m14[1:0] == SIGMOID ? sigmoid14 : r14;
+    result <= m14[1:0] == 0 ? r14 : function14;
     goes15 <= goes14;
     if (reset) begin
       vw2 <= 0;
