@@ -14,6 +14,7 @@
 #include "console.h"
 #include "launch_control.h"
 #include "launch_start.h"
+#include "launch_store.h"
 #include "output.h"
 #include "run.h"
 #include "stopwatch.h"
@@ -36,6 +37,7 @@ struct launch {
     struct launch_hosts hosts;
     struct launch_control control;
     struct launch_start start;
+    struct launch_store store;
 };
 
 /* How a start ended. */
@@ -45,6 +47,8 @@ static volatile sig_atomic_t stop_signal, save_signal, restore_signal;
 static void ask_to_stop(int number) { stop_signal = number; }
 static void ask_to_save(int number) { save_signal = number; }
 static void ask_to_restore(int number) { restore_signal = number; }
+
+static bool is_stopped(void) { return stop_signal != 0; }
 
 static void listen_to_signals(void)
 {
@@ -124,7 +128,6 @@ static unroll_status read_request(struct launch *l, const struct settings *s)
     TRY(read_ranks(l, text_of(s, OPTION_RANKS)));
     TRY(settings_load(&l->train, COMMAND_TRAIN, s->words - 1, s->word + 1));
     l->silence = number_of(s, OPTION_SILENCE);
-    l->control.lease = (int64_t)(1e3 * l->silence); /* when a rank counts as lost its lease has ended */
     l->attempts = integer_of(s, OPTION_ATTEMPTS);
     l->timeout = number_of(&l->train, OPTION_TIMEOUT);
     l->mtbf = number_of(&l->train, OPTION_MTBF);
@@ -311,6 +314,13 @@ static bool wants_to_move(struct launch *l, double *looked)
     return is_new || (changed && hosts_ranks(&l->hosts, l->min, l->max, l->unit) != l->ranks);
 }
 
+/* When a rank counts as lost its lease has ended; none outlasts the launcher's own. */
+static int64_t lease_of(const struct launch *l)
+{
+    int64_t own = store_grants(&l->store), most = (int64_t)(1e3 * l->silence);
+    return own < most ? own : most;
+}
+
 struct watched {
     double begin, looked, ended; /* ended: seconds_now() when all had, 0: not yet */
     bool stops, moves;           /* what they were told */
@@ -382,6 +392,7 @@ static enum ending watch_start(struct launch *l, unroll_status *status)
     struct watched w = {.begin = seconds_now(), .looked = seconds_now()};
     for (;;) {
         control_wait(c, LOOK);
+        c->lease = lease_of(l);
         c->mtbf = (l->mtbf + seconds_now() - l->began) / (double)(1 + l->failures);
         note_progress(l);
         if (control_count(c, has_ended) == c->ranks && control_count(c, waited) == 0) {
@@ -390,7 +401,7 @@ static enum ending watch_start(struct launch *l, unroll_status *status)
                 return judge(l, &w, status);
             continue;
         }
-        if (look_for_loss(l, w.begin) || look_for_failure(l, w.begin))
+        if (store_is_lost(&l->store) || look_for_loss(l, w.begin) || look_for_failure(l, w.begin))
             return LOST;
         if (start_has_ended(&l->start))
             return end_without_mpirun(l, &w, status);
@@ -400,12 +411,12 @@ static enum ending watch_start(struct launch *l, unroll_status *status)
 
 /* ---- from start to start ---- */
 
-static unroll_status start(struct launch *l)
+static unroll_status start(struct launch *l, int64_t epoch)
 {
     struct words words = {.count = 0};
     char place[192];
     snprintf(place, sizeof place, "%s", getenv(MEMBER_VARIABLE));
-    control_begin(&l->control, l->control.epoch + 1, l->ranks);
+    control_begin(&l->control, epoch, l->ranks);
     snprintf(strrchr(place, '/'), 24, "/%" PRId64, l->control.epoch);
     setenv(MEMBER_VARIABLE, place, 1);
     hosts_place(&l->hosts, l->ranks);
@@ -443,13 +454,14 @@ static unroll_status no_host(const struct launch *l)
 static unroll_status run_starts(struct launch *l)
 {
     unroll_status status = UNROLL_OK;
-    for (;;) {
+    for (int64_t epoch = 0;;) {
         l->ranks = hosts_ranks(&l->hosts, l->min, l->max, l->unit);
         if (l->ranks == 0)
             return no_host(l);
-        say_always("launch: start %" PRId64 " with %d rank%s%s", l->control.epoch + 1, l->ranks,
-                   l->ranks == 1 ? "" : "s", l->begun ? ", from the newest checkpoint" : "");
-        TRY(start(l));
+        TRY(store_begin(&l->store, l->ranks, &epoch));
+        say_always("launch: start %" PRId64 " with %d rank%s%s", epoch, l->ranks, l->ranks == 1 ? "" : "s",
+                   l->begun ? ", from the newest checkpoint" : "");
+        TRY(start(l, epoch));
         enum ending ending = watch_start(l, &status);
         start_kill(&l->start); /* first, so that it says nothing of what follows */
         if (ending == LOST)
@@ -469,13 +481,17 @@ static unroll_status run_starts(struct launch *l)
 unroll_status cmd_launch(struct settings *settings)
 {
     static struct launch launch; /* hundreds of kilobytes */
-    launch.control.stays = true;
     unroll_status status = read_request(&launch, settings);
     bool is_opened = status == UNROLL_OK;
     if (is_opened) {
         listen_to_signals();
-        status = run_starts(&launch);
+        status = store_open(&launch.store, text_of(settings, OPTION_CONTROL), launch.run.directory, launch.silence,
+                            is_stopped);
+        launch.control.stays = !launch.store.is_etcd;
+        if (status == UNROLL_OK)
+            status = run_starts(&launch);
     }
+    store_close(&launch.store);
     if (*launch.start.folder)
         start_close(&launch.start);
     settings_free(&launch.train);

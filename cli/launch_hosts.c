@@ -7,33 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/number.h"
 #include "base/try.h"
 #include "console.h"
 
 static unroll_status read_line(struct launch_hosts *hosts, char *line, int number)
 {
-    char *rest, *name, *slots;
-    int64_t count = 1;
-    line[strcspn(line, "#\r\n")] = '\0';
-    name = strtok_r(line, " \t", &rest);
-    if (name == NULL)
-        return UNROLL_OK;
-    slots = strtok_r(NULL, " \t", &rest);
-    bool is_sound =
-        strlen(name) < HOST_NAME && !strpbrk(name, ",;'\"$`") && *name != '-' && !strtok_r(NULL, " \t", &rest);
-    if (slots &&
-        (strncmp(slots, "slots=", 6) != 0 || number_whole_integer(slots + 6, 1, RANKS_MAX, &count) != NUMBER_OK))
-        is_sound = false;
-    if (!is_sound)
+    struct launch_host host = {.slots = 1};
+    if (!host_read(line, RANKS_MAX, host.name, &host.slots))
         return complain(UNROLL_DATA,
                         "--hosts: line %d of '%s' is not NAME slots=N; fix: write for example: node1 slots=4", number,
                         hosts->path);
-    if (hosts->count == HOSTS_MAX)
+    if (*host.name && hosts->count == HOSTS_MAX)
         return complain(UNROLL_UNSUPPORTED, "--hosts: '%s' has more than %d hosts", hosts->path, HOSTS_MAX);
-    struct launch_host *host = &hosts->of[hosts->count++];
-    *host = (struct launch_host){.slots = (int)count};
-    snprintf(host->name, sizeof host->name, "%s", name);
+    if (*host.name)
+        hosts->of[hosts->count++] = host;
     return UNROLL_OK;
 }
 

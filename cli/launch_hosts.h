@@ -5,9 +5,10 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+#include "launch_text.h"
 #include "ranks.h"
 
-enum { HOSTS_MAX = 1024, HOST_NAME = 104 };
+enum { HOSTS_MAX = 1024 };
 
 struct launch_host {
     char name[HOST_NAME];

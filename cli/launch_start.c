@@ -76,6 +76,7 @@ unroll_status start_open(struct launch_start *start)
     if (*start->folder == '\0')
         return complain(UNROLL_RESOURCE, "cannot make a folder in %s: %s; fix: TMPDIR=FOLDER",
                         temporary ? temporary : "/tmp", strerror(errno));
+    setenv("TMPDIR", start->folder, 1); /* of mpirun */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
         return complain(UNROLL_UNSUPPORTED, "this kernel can't tell which processes are whose: %s", strerror(errno));
     return UNROLL_OK;
@@ -137,7 +138,7 @@ static const struct launcher *find_launcher(void)
 }
 
 /* In a process group of its own, so that a Ctrl-C reaches the launcher alone. */
-static void become_mpirun(const struct launch_start *start, const struct launcher *launcher, char **words)
+static void become_mpirun(const struct launcher *launcher, char **words)
 {
     sigset_t none;
     int input = open("/dev/null", O_RDONLY);
@@ -145,7 +146,6 @@ static void become_mpirun(const struct launch_start *start, const struct launche
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     dup2(input, STDIN_FILENO);
-    setenv("TMPDIR", start->folder, 1);
     execvp(words[0] = (char *)launcher->program, words);
     execvp(words[0] = "mpirun", words);
     _exit(127);
@@ -164,7 +164,7 @@ unroll_status start_ranks(struct launch_start *start, const struct launch_hosts 
     all[count] = NULL;
     start->mpirun = fork();
     if (start->mpirun == 0)
-        become_mpirun(start, launcher, all);
+        become_mpirun(launcher, all);
     if (start->mpirun > 0)
         return UNROLL_OK;
     start->mpirun = 0;

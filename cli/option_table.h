@@ -327,6 +327,9 @@ OPTION(HOSTS, "hosts", PATH, .argument = "FILE", .derived = "this machine", .gro
        .doc = "a host a line, NAME slots=N; the file is read again when it changes, and the training moves")
 OPTION(SILENCE, "silence", SECONDS, .argument = "TIME", .fallback = "10s", RANGE(0.5, 3600), .group = "Ranks",
        .scope = LINE, .commands = IN(LAUNCH), .doc = "a rank that was not heard for so long is lost")
+OPTION(CONTROL, "control", TEXT, .argument = "WHERE", .derived = "this launcher", .group = "Ranks", .scope = LINE,
+       .commands = IN(LAUNCH),
+       .doc = "who owns the run: etcd:HOST:PORT,.. keeps it, so that another launcher takes over when this one is lost")
 OPTION(ATTEMPTS, "attempts", INTEGER, .argument = "N", .fallback = "10", RANGE(1, 1000000), .group = "Ranks",
        .scope = LINE, .commands = IN(LAUNCH), .unit = "starts",
        .doc = "starts in a row that end with a lost rank and without a new checkpoint, before the launcher gives up")

@@ -17,7 +17,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FAKE_CUDA_PROGRAMS := $(if $(CUDA_PROGRAMS),device/test_fake_cuda)
-FUZZERS = readers json safetensors npy text state frames import compiled
+FUZZERS = readers json safetensors npy text state frames import compiled launch
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
@@ -59,6 +59,7 @@ FAKE_OPENCL := $(if $(shell /sbin/ldconfig -p 2>/dev/null | grep -F libOpenCL.so
 $T/device/fake_opencl.so: $T/device/fake_opencl.o
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $< -Wl,--no-as-needed -l:libOpenCL.so.1 -ldl -o $@
 $T/fuzz/fuzz_frames: $B/cli/frames.o
+$T/fuzz/fuzz_launch: $B/cli/launch_text.o
 $T/fuzz/fuzz_%: $T/fuzz/fuzz_%.o $T/fuzz/driver.o $B/libunroll.a
 	$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
@@ -123,6 +124,7 @@ check:
 test test-long: deps
 	@tools/install.sh --optional $(OPTIONAL) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
 	    opencl-headers clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm iverilog verilator yosys
+	@tools/install.sh --optional etcd-server
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev clang-format-22
 	@tests/venv.sh $B >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$$(nproc) builds$(@:test%=%) >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -193,6 +195,7 @@ lines:
 	@echo 'alone 120 tests/mpi/test_launch.sh $B/unroll'
 	@echo 'long 200 tests/mpi/test_launch.sh $B/unroll 50'
 	@echo 'long alone 100 tests/mpi/test_launch_network.sh $B/unroll'
+	@echo 'long alone 120 tests/mpi/test_etcd.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
 	@echo 'long 120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
@@ -246,6 +249,7 @@ mutate:
 
 FUZZ_SECONDS ?= 60
 FUZZED_frames = cli/frames.c
+FUZZED_launch = cli/launch_text.c
 FUZZED_state  = src/stream/state.c
 fuzz: $B/libunroll.a
 	@tools/install.sh clang libclang-rt-14-dev

@@ -1,0 +1,30 @@
+/* Fuzz target: what launchers read. The first byte chooses, the others are a line of a file of hosts, or a reply of
+ * HTTP. For libFuzzer, or for driver.c without it. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/launch_text.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = size > 0 ? malloc(size) : NULL, name[HOST_NAME];
+    int slots = 0;
+    if (text == NULL)
+        return 0;
+    memcpy(text, data + 1, size - 1);
+    text[size - 1] = '\0';
+    if (data[0] % 2) {
+        json_t *reply = http_reply(text);
+        if (reply && (!json_is_object(reply) || strncmp(text, "HTTP/1.", 7) != 0))
+            abort();
+        json_decref(reply);
+    } else if (host_read(text, 64, name, &slots) && *name) {
+        if (slots < 1 || slots > 64 || strpbrk(name, " ,;$`\n"))
+            abort();
+    }
+    free(text);
+    return 0;
+}
