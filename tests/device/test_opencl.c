@@ -1,6 +1,7 @@
 /* The OpenCL device where a driver is (PoCL's is for processors): bits of forward beside the CPU's, sessions side by
  * side in its one piece of memory, and what it keeps on disk. That it learns test_device shows, failures
  * test_opencl_fails.sh. Usage: test_opencl cases.txt [part of a line] */
+#include "base/memory.h"
 #include "cases/case.h"
 #include "check.h"
 #include "device/device.h"
@@ -91,6 +92,8 @@ static void check_memory(void)
     unroll_model *model[3] = {model_new(5), model_new(40), model_new(9)};
     unroll_session *first = session_new(model[0], 6), *second = session_new(model[1], 64);
     const double alone = loss_of(first), large = loss_of(second);
+    CHECK(unroll_session_bytes(second) == unroll_session_memory_estimate(second), "%llu bytes, estimated %llu",
+          (unsigned long long)unroll_session_bytes(second), (unsigned long long)unroll_session_memory_estimate(second));
     unroll_session *third = session_new(model[2], 20);
     const double next = loss_of(first);
     CHECK(next > 0 && next < alone, "a loss falls while others come: %g, %g", alone, next);
@@ -102,6 +105,28 @@ static void check_memory(void)
     unroll_session_free(second);
     unroll_session_free(third);
     for (int i = 0; i < 3; i++) unroll_model_free(model[i]);
+}
+
+/* Each allocation in turn fails: a sentence, and nothing left behind. What the device keeps is there already. */
+static void check_without_memory(void)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_status status = UNROLL_RESOURCE;
+    unroll_model *model = model_new(5);
+    unroll_session_free(session_new(model, 6));
+    config.mode = UNROLL_TRAIN, config.steps = 6, config.rows = 2, config.machine.device = "opencl";
+    for (int n = 0; n < 2000 && status == UNROLL_RESOURCE; n++) {
+        unroll_session *session = NULL;
+        const uint64_t live = memory_live();
+        memory_fail_after(n);
+        status = unroll_session_new(model, &config, &session);
+        memory_fail_after(-1);
+        CHECK(status == UNROLL_OK || status == UNROLL_RESOURCE, "allocation %d fails: %s", n, unroll_last_error());
+        unroll_session_free(session);
+        CHECK(memory_live() == live, "allocation %d fails: %lld are left", n, (long long)(memory_live() - live));
+    }
+    CHECK(status == UNROLL_OK, "in the end there is enough: %s", unroll_last_error());
+    unroll_model_free(model);
 }
 
 int main(int argc, char **argv)
@@ -121,5 +146,6 @@ int main(int argc, char **argv)
     }
     free(list);
     check_memory();
+    check_without_memory();
     return check_finish("test_opencl");
 }
