@@ -376,6 +376,37 @@ static void test_profile(void)
     unroll_model_free(model);
 }
 
+/* ---- what is read need not be copied back ------------------------------------------------- */
+
+/* Bytes that a forward copies to the GPU; 0: it failed. */
+static uint64_t forward_copies(unroll_session *session, const float *x)
+{
+    const uint64_t before = gpu_counts().copied_in;
+    if (unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) != UNROLL_OK)
+        return 0;
+    return gpu_counts().copied_in - before;
+}
+
+static void test_reads(void)
+{
+    unroll_session_config config = config_of(UNROLL_INFER);
+    unroll_model *model = model_new();
+    unroll_session *session = NULL;
+    float x[STEPS * ROWS * IN], z[STEPS * ROWS * OUT];
+    fill(x, STEPS * ROWS * IN, 3);
+    config.machine.device = "cuda";
+    if (CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error())) {
+        const uint64_t first = forward_copies(session, x), second = forward_copies(session, x);
+        CHECK(unroll_read(session, "z", z, STEPS * ROWS * OUT) == UNROLL_OK, "%s", unroll_last_error());
+        const uint64_t third = forward_copies(session, x);
+        CHECK(first >= second && second == third && third > 0,
+              "forwards copy %llu, %llu and, after outputs were read, %llu bytes to the GPU", (unsigned long long)first,
+              (unsigned long long)second, (unsigned long long)third);
+    }
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
 /* ---- long sequences: more steps than a grid has rows, more launches than a graph is made of -- */
 
 static bool run_long(const char *device, int steps, const float *x, float *y)
@@ -491,6 +522,7 @@ int main(void)
     test_loss_scale();
     test_scale_is_kept();
     test_profile();
+    test_reads();
     test_long();
     test_lesser_driver();
     check_refused((struct setting){NULL, NULL}, "cuda", NULL, "forked from one that had opened the CUDA driver");

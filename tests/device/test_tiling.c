@@ -10,6 +10,13 @@ static const struct tiling_device h200 = {.multiprocessors = 132,
                                           .clusters = {132, 66, 32, 16, 7},
                                           .cooperative = 1};
 
+/* A seventh of it, as an instance (MIG 1g.18gb): clusters stay within. */
+static const struct tiling_device seventh = {.multiprocessors = 16,
+                                             .shared_bytes = 227 * 1024,
+                                             .registers = 65536,
+                                             .clusters = {16, 8, 4, 2, 0},
+                                             .cooperative = 1};
+
 static struct tiling_problem problem(const char *cell, uint32_t steps, uint32_t rows, uint32_t units,
                                      enum gpu_operand o, bool backward)
 {
@@ -127,14 +134,14 @@ static void check_properties(void)
     struct tiling_device half = h200, old = h200;
     half.multiprocessors = 66;
     memset(old.clusters, 0, sizeof old.clusters);
-    const struct tiling_device *const devices[] = {&h200, &half, &old};
+    const struct tiling_device *const devices[] = {&h200, &half, &old, &seventh};
     for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows * (sizeof units / sizeof *units); i++)
             for (int algorithm = 0; algorithm < 3 * GPU_OPERANDS * 2; algorithm++) {
                 struct tiling_problem p = problem(cells[c], 100, rows[i % (sizeof rows / sizeof *rows)],
                                                   units[i / (sizeof rows / sizeof *rows)],
                                                   (enum gpu_operand)(algorithm / 3 % GPU_OPERANDS), algorithm / 12);
-                check_shape(cells[c], &p, devices[i % 3], (enum tiling_algorithm)(algorithm % 3));
+                check_shape(cells[c], &p, devices[i % 4], (enum tiling_algorithm)(algorithm % 3));
             }
 }
 
@@ -157,6 +164,10 @@ static void check_choices(void)
     CHECK(!why && t.algorithm == ALGORITHM_GRID, "an LSTM of 1024 takes the whole grid: %s", why);
     t = chosen(problem("lstm", 512, 64, 4096, OPERAND_BF16, false), &h200, &why);
     CHECK(why && strstr(why, "do not fit"), "an LSTM of 4096 does not fit: %s", why);
+    t = chosen(problem("lstm", 100, 16, 256, OPERAND_BF16, false), &seventh, &why);
+    CHECK(!why && t.groups * t.cluster <= 16, "an LSTM of 256 fits into a seventh: %s", why);
+    t = chosen(problem("lstm", 100, 16, 768, OPERAND_BF16, false), &seventh, &why);
+    CHECK(why && strstr(why, "do not fit"), "one of 768 does not: %s", why);
     t = chosen(problem("mingru", 512, 16, 768, OPERAND_BF16, false), &h200, &why);
     CHECK(!why && t.algorithm == ALGORITHM_WALK && t.cycles / 512 <= 200, "a minGRU walks: %s, %g cycles a step", why,
           t.cycles / 512);

@@ -38,7 +38,7 @@ static void measure(const struct rnn *r, bool back)
  * measurements. */
 static bool algorithm_allowed(enum tiling_algorithm *only)
 {
-    const char *algorithm = getenv("UNROLL_CUDA_ALGORITHM");
+    const char *set = getenv("UNROLL_CUDA_ALGORITHM"), *algorithm = set && *set ? set : NULL;
     *only = !algorithm                      ? ALGORITHM_PORTABLE
             : !strcmp(algorithm, "cluster") ? ALGORITHM_CLUSTER
             : !strcmp(algorithm, "grid")    ? ALGORITHM_GRID

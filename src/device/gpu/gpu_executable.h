@@ -88,7 +88,7 @@ const struct op_time *gpu_time(const void *executable, int op);
 
 /* What a process has done so far, for tests: graphs made and launched, parts that were too long for one. */
 struct gpu_counts {
-    uint64_t graphs, graph_launches, plain_runs;
+    uint64_t graphs, graph_launches, plain_runs, copied_in; /* bytes of inputs and values that the host had changed */
 };
 struct gpu_counts gpu_counts(void);
 void gpu_count(uint64_t graphs, uint64_t graph_launches, uint64_t plain_runs);

@@ -7,9 +7,9 @@
 
 /* ---- counts ------------------------------------------------------------------------------- */
 
-static atomic_uint_fast64_t graphs, graph_launches, plain_runs;
+static atomic_uint_fast64_t graphs, graph_launches, plain_runs, copied_in;
 
-struct gpu_counts gpu_counts(void) { return (struct gpu_counts){graphs, graph_launches, plain_runs}; }
+struct gpu_counts gpu_counts(void) { return (struct gpu_counts){graphs, graph_launches, plain_runs, copied_in}; }
 
 void gpu_count(uint64_t made, uint64_t launched, uint64_t plain)
 {
@@ -234,6 +234,7 @@ static unroll_status to_device(struct gpu_executable *in, const struct range *r)
     if (*r->newer != ON_HOST)
         return UNROLL_OK;
     *r->newer = BOTH;
+    copied_in += r->bytes;
     return in->driver->copy_in(in->stream[0], r->device, r->host, r->bytes, "copying to the GPU");
 }
 
@@ -341,11 +342,9 @@ static void spoil(const struct gpu_executable *in, const struct range *r)
         memset(r->host, 0xff, r->bytes);
 }
 
-/* The host may change what it is given. */
-void *gpu_host(void *executable, const char *buffer)
+/* Where the host finds a buffer; NULL: nowhere. What it writes there (changes) goes to the device before the next run. */
+static char *host_of(struct gpu_executable *in, int index, bool changes)
 {
-    struct gpu_executable *in = executable;
-    int index = plan_find_buffer(in->plan, buffer);
     if (index < 0 || !is_mirrored(&in->plan->buffer[index]) || in->driver->enter(in->gpu) != UNROLL_OK)
         return NULL;
     struct range r = range_of(in, index);
@@ -353,9 +352,17 @@ void *gpu_host(void *executable, const char *buffer)
     in->driver->leave(in->gpu);
     if (status != UNROLL_OK)
         spoil(in, &r);
-    *r.newer = ON_HOST;
+    if (changes || status != UNROLL_OK)
+        *r.newer = ON_HOST;
     const struct buffer *b = &in->plan->buffer[index];
     return b->segment == SEG_VALUES ? r.host + b->offset : r.host;
+}
+
+/* The host may change what it is given. */
+void *gpu_host(void *executable, const char *buffer)
+{
+    struct gpu_executable *in = executable;
+    return host_of(in, plan_find_buffer(in->plan, buffer), true);
 }
 
 void gpu_begin_values(struct gpu_executable *in)
@@ -405,7 +412,7 @@ static unroll_status access_bytes(struct gpu_executable *in, const char *name, u
         in->driver->leave(in->gpu);
         return status;
     }
-    char *host = gpu_host(in, name);
+    char *host = host_of(in, index, from != NULL);
     if (!host)
         return UNROLL_RESOURCE;
     memcpy(to ? to : host + first, to ? host + first : from, bytes);
