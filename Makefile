@@ -99,7 +99,7 @@ NVCC      ?= $(if $(CUDA),$(or $(shell command -v nvcc 2>/dev/null),$(if $(filte
 GPU_CODES ?= $(if $(NVCC),$(patsubst 90,90a,$(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)))))
 GPU_OLDEST = $(if $(findstring /persistent_,$1),90,80)
 gencode    = -gencode=arch=compute_$1,code=$2_$1
-NVCCFLAGS  = -std=c++17 -O3 -Xfatbin -compress-all -Iinclude -Isrc $(call gencode,$(call GPU_OLDEST,$@),compute) \
+NVCCFLAGS  = -std=c++17 -O3 -lineinfo -Xfatbin -compress-all -Iinclude -Isrc $(call gencode,$(call GPU_OLDEST,$@),compute) \
     $(foreach i,$(if $(filter 90,$(call GPU_OLDEST,$@)),$(filter-out 80,$(GPU_CODES)),$(GPU_CODES)),$(call gencode,$i,sm))
 IMAGES     = $(if $(NVCC),$(patsubst src/device/cuda/%.cu,$(if $(filter build/%,$B),build,$B)/cuda/%.fatbin,$(wildcard src/device/cuda/*.cu)))
 

@@ -14,7 +14,7 @@ import sys
 
 MORE = 4             # registers that a kernel may gain before somebody looks at it
 RECORD = "tests/device/cuda_code.txt"
-WORDS = ["mma.sync", "st.async", "mbarrier.try_wait", "ldmatrix", "ld.acquire"]
+WORDS = ["mma.sync", "st.async", "mbarrier.try_wait", "ld.relaxed", "fence.acq_rel"]
 counts = {"passed": 0, "failed": 0}
 
 
