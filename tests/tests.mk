@@ -172,6 +172,8 @@ lines:
 	    echo 'long 100 tests/device/with_fake_cuda.sh $B tests/device/test_gpu_ranks.sh $B'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
+	@echo '30 python3 tests/device/check_sass.py'
+	@echo '10 tests/device/check_headers.sh'
 	@echo 'long 300 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo '60 tests/cells/mutate.sh rnn'
 	@echo '200 tests/session/mutate_pieces.sh $B'
