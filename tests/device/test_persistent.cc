@@ -316,6 +316,11 @@ int main(int count, char **argument)
         {"mingru", 7, 9, 40, OPERAND_F32, false, true, true, ALGORITHM_PORTABLE, 1, 200000},
         {"mingru", 5, 3, 24, OPERAND_BF16, true, false, true, ALGORITHM_PORTABLE, 1, 200000},
         {"mingru", 9, 17, 16, OPERAND_F32, true, true, false, ALGORITHM_PORTABLE, 1, 200000},
+        {"minlstm", 7, 5, 24, OPERAND_F32, true, true, true, ALGORITHM_PORTABLE, 1, 200000},
+        {"sru", 7, 5, 24, OPERAND_F32, false, true, true, ALGORITHM_PORTABLE, 1, 200000},
+        {"indrnn", 7, 5, 24, OPERAND_F32, false, true, true, ALGORITHM_PORTABLE, 1, 200000},
+        {"paragru", 7, 5, 24, OPERAND_F32, true, true, true, ALGORITHM_PORTABLE, 1, 200000},
+        {"paralstm", 7, 5, 24, OPERAND_BF16, false, true, true, ALGORITHM_PORTABLE, 1, 200000},
         {"lstm", 40, 3, 24, OPERAND_BF16, false, true, true, ALGORITHM_GRID, 3, 200000}, /* packets are emptied */
         {"gru_before", 20, 9, 24, OPERAND_F32, true, false, false, ALGORITHM_GRID, 3, 200000},
         {"lstm", 3, 6, 128, OPERAND_TF32, false, false, false, ALGORITHM_CLUSTER, 4, 227 * 1024}};

@@ -113,8 +113,8 @@ static unroll_status load_nccl(void)
     static const struct symbol symbols[] = {NCCL_FUNCTIONS(SYMBOL) SYMBOL(ncclGetErrorString, , )
                                                 SYMBOL(ncclGetLastError, , )};
 #undef LOADED
-    /* Graphs here hold several communicators, which NCCL orders by waits of its own unless it is told that no launch comes
-     * from outside a graph; it reads this when it begins. Who sets it keeps his word. */
+    /* Graphs here hold several communicators, which NCCL orders by waits of its own unless it is told that no launch
+     * comes from outside a graph; it reads this when it begins. Who sets it keeps his word. */
     (void)setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
     TRY(library_open(LIBRARY_NCCL, symbols, sizeof symbols / sizeof *symbols, found_nccl));
     if (nccl.ncclGetVersion(&found_version) == NCCL_OK && found_version >= OLDEST_NCCL)

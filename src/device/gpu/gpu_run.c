@@ -342,7 +342,8 @@ static void spoil(const struct gpu_executable *in, const struct range *r)
         memset(r->host, 0xff, r->bytes);
 }
 
-/* Where the host finds a buffer; NULL: nowhere. What it writes there (changes) goes to the device before the next run. */
+/* Where the host finds a buffer; NULL: nowhere. What it writes there (changes) goes to the device before the next run.
+ */
 static char *host_of(struct gpu_executable *in, int index, bool changes)
 {
     if (index < 0 || !is_mirrored(&in->plan->buffer[index]) || in->driver->enter(in->gpu) != UNROLL_OK)
