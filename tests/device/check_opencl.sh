@@ -28,10 +28,10 @@ export UNROLL_OPENCL_CACHE POCL_CACHE_DIR
 if [ "$2" = long ]; then
     count "$build/tests/device/test_opencl" tests/cases/cases.txt
     count "$build/tests/cases/test_device" opencl tests/cases/cases.txt
-    count "$build/tests/cases/test_curve" opencl
+    count "$build/tests/cases/test_curve" opencl fp32
     for form in scalar pairs scalar,pairs; do
         UNROLL_OPENCL_FORM=$form count "$build/tests/device/test_opencl" tests/cases/short.txt
-        UNROLL_OPENCL_FORM=$form count "$build/tests/cases/test_device" opencl tests/cases/cases.txt
+        UNROLL_OPENCL_FORM=$form count "$build/tests/cases/test_device" opencl tests/cases/short.txt
     done
     echo "check_opencl: $passed passed, $failed failed, 0 skipped"
     test "$failed" = 0
