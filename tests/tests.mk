@@ -200,6 +200,7 @@ lines:
 	@echo 'long alone 120 tests/mpi/test_etcd.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
+	@echo '60 tests/export/test_formal.sh'
 	@echo 'long 120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '300 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'
@@ -265,6 +266,7 @@ fuzz: $B/libunroll.a
 SIM ?= $(if $(shell command -v verilator),verilator,icarus)
 rtl: $T/export/test_verilog
 	$T/export/test_verilog all $(SIM)
+	tests/export/test_formal.sh 20
 
 vectors:
 	python3 tools/make_torch_vectors.py --out tests/vectors

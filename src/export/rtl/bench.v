@@ -37,7 +37,8 @@ module bench;
     .y_valid(y_valid), .y_ready(y_ready), .y_data(y_data), .y_last(y_last), .load(load), .w_valid(w_valid),
     .w_data(w_data), .busy(busy));
 
-  integer sent = 0, got = 0, clock = 0, first = 0, lanes = 0, loaded = 0, turn = 0, done_resets = 0, quiet = 0;
+  reg [63:0] clock = 0, first = 0, lanes = 0;
+  integer sent = 0, got = 0, loaded = 0, turn = 0, done_resets = 0, quiet = 0;
   // phases: 0 reset, 1 load (other weights in turn 0), 2 run
   integer phase = 0, waits = 0;
   wire wrong_weights = loads && turn == 0 && WORDS > 1;
