@@ -176,7 +176,7 @@ lines:
 	@echo '10 tests/device/check_headers.sh'
 	@echo 'long 300 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo '60 tests/cells/mutate.sh rnn'
-	@echo '200 tests/session/mutate_pieces.sh $B'
+	@echo '300 tests/session/mutate_pieces.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env UNROLL_CUDA_ALGORITHM=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
 	@echo '60 tests/cli/test_tasks.sh $B/unroll'

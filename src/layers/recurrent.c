@@ -108,12 +108,14 @@ static uint32_t gathered_planes(const struct plan *p, const struct cell_declarat
     return operands ? operands->planes(p, inputs, U, width) : inputs + 1;
 }
 
-/* Planes of a piece, as device/cpu/rnn_pieces.h says: those of a step; three states; states of the last PIECE_HELD
- * steps. */
-static uint32_t piece_planes(const struct cell_declaration *cell)
+/* Planes of a piece, as device/cpu/rnn_pieces.h and rnn_pieces_back.h say: those of a step, `planes` of a backward;
+ * three or four states; states of the last PIECE_HELD steps, or of each stretch of at least 32. */
+static uint32_t piece_planes(const struct plan_config *c, const struct cell_declaration *cell, uint32_t planes)
 {
-    const uint32_t states = (uint32_t)cell->states;
-    return 2 * states + (uint32_t)cell->intermediates + 2 + (3 + PIECE_HELD) * states;
+    const uint32_t states = (uint32_t)cell->states, steps = c->T / (uint32_t)c->pieces;
+    const uint32_t forward = 2 * states + (uint32_t)cell->intermediates + 2 + (3 + PIECE_HELD) * states;
+    const uint32_t backward = c->mode >= MODE_TRAIN ? planes + (4 + (steps + 31) / 32) * states : 0;
+    return forward > backward ? forward : backward;
 }
 
 static unroll_status add_layer_buffers(struct plan *p, int layer, int direction, struct layer_buffers *l)
@@ -145,7 +147,9 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     l->saved = optional(p, in_pieces && keeps, NAMED("saved"), SEG_STEP,
                         SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
     l->pieces = optional(p, in_pieces, NAMED("pieces"), SEG_SCRATCH,
-                         SHAPE2(AX_G, piece_planes(cell) * (uint32_t)c->pieces, AX_K, K > U ? K : U), &ok);
+                         SHAPE2(AX_G, in_pieces ? piece_planes(c, cell, planes + gathered) * (uint32_t)c->pieces : 0,
+                                AX_K, K > U ? K : U),
+                         &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;

@@ -505,6 +505,9 @@ static unroll_status push_rnn_back(struct plan *p, const struct op *forward, str
     TRY(backward_weight(p, forward->view[RNN_W].buffer, &weight));
     op->view[RNN_W] = view_of(p, weight, READ);
     op->view[RNN_G] = forward->view[RNN_G];
+    op->view[RNN_PIECES] = forward->view[RNN_PIECES];
+    op->pieces = forward->pieces;
+    op->tolerance = forward->tolerance;
     if (op->view[RNN_SAVED].buffer >= 0)
         op->view[RNN_G].access = WRITE; /* over the sums */
     op->view[RNN_SCRATCH] = forward->view[RNN_SCRATCH];

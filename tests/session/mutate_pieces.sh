@@ -34,5 +34,7 @@ try rnn_pieces.h 's/RNN_S0, p->ends, last_piece(p), 1);/RNN_S0, p->ends, first_p
 try rnn_pieces.h 's/ += steps)/ += 2 * steps)/'                                         # every other stretch
 try rnn_forward.h 's/\.keeps_sums = .*,/.keeps_sums = false,/'                          # sums wait where sums are read again
 try rnn_backward.h 's/present(r, RNN_SAVED) ? .* : step/false ? NULL : step/'
+try rnn_pieces_back.h 's/wants\[i\] = i != last_piece(p);/wants[i] = false;/'
+try rnn_pieces_back.h 's/p->ends, piece_after(p, i));/p->ends, i);/'
 echo "mutate_pieces: $((mutants - survivors)) passed, $survivors failed, 0 skipped"
 [ $survivors -eq 0 ]

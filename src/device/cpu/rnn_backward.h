@@ -658,7 +658,7 @@ static void divide_back(struct back *k, int me, int team)
         k->block = r->unit_end - r->unit > 0 ? r->unit_end - r->unit : 1;
 }
 
-unroll_status KERNEL_RNN_BACK(const struct call *call, int me, int team, struct work *work)
+static unroll_status run_back_in_order(const struct call *call, int me, int team, struct work *work)
 {
     /* Against time a row's first step may come late, and enters from another view than the others'. */
     const bool ends = call->view[RNN_LENGTHS].at && call->direction;

@@ -9,3 +9,4 @@ typedef float real;
 #include "device/cpu/rnn_forward.h"
 #include "device/cpu/rnn_pieces.h"
 #include "device/cpu/rnn_backward.h"
+#include "device/cpu/rnn_pieces_back.h"

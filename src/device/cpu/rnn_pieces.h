@@ -349,23 +349,32 @@ static void count_run(const struct pieces *p, size_t rows)
     counts->serial = counts->misses >= SEVERAL;
 }
 
-static unroll_status run_in_pieces(const struct call *call, int me, int team, struct work *work)
+/* With so many planes of a step. */
+static struct pieces pieces_of(const struct call *call, int me, int team, struct work *work, size_t planes)
 {
-    const struct cell_declaration *cell = call->cell->declaration;
-    const size_t rows = call->view[RNN_G].count[1], steps = call->view[RNN_G].count[0];
+    const struct tensor *g = &call->view[RNN_G];
     struct pieces p = {.call = call,
                        .me = me,
                        .team = team,
                        .work = work,
                        .count = call->pieces,
-                       .length = steps / call->pieces,
-                       .rest = steps % call->pieces,
-                       .states = (size_t)cell->states,
-                       .width = call->view[RNN_PIECES].stride[0]};
-    p.planes = p.entering = 2 * p.states + (size_t)cell->intermediates + 2;
+                       .length = g->count[0] / call->pieces,
+                       .rest = g->count[0] % call->pieces,
+                       .states = (size_t)call->cell->declaration->states,
+                       .width = call->view[RNN_PIECES].stride[0],
+                       .planes = planes,
+                       .entering = planes};
     p.leaving = p.entering + p.states;
     p.ends = p.leaving + p.states;
     p.held = p.ends + p.states;
+    return p;
+}
+
+static unroll_status run_in_pieces(const struct call *call, int me, int team, struct work *work)
+{
+    const struct cell_declaration *cell = call->cell->declaration;
+    const size_t rows = call->view[RNN_G].count[1];
+    struct pieces p = pieces_of(call, me, team, work, (size_t)(2 * cell->states) + (size_t)cell->intermediates + 2);
     for (size_t b = 0; b < rows; b++) TRY(run_row(&p, b));
     count_run(&p, rows);
     return UNROLL_OK;
