@@ -6,6 +6,7 @@
 # make gpu-check    on a machine with a GPU: the CUDA device versus the CPU, the same bits twice, compute-sanitizer
 #                   (make gpu-check-tiny: a small one on the fake driver)
 # make gpu-bench    on a machine with a GPU: us versus PyTorch and cuDNN, within 10 minutes (PYTHON=that has PyTorch)
+# make gpu-bundle   build/gpu-bundle: both of these for a bare machine with a GPU, which runs run.sh there (wants nvcc)
 # make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/adding.md)
 # make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make meshes       trains every mesh with every pair of options (minutes)

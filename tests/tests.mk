@@ -237,6 +237,11 @@ gpu-check:
 gpu-check-tiny: all $T/cases/test_device $T/cases/test_curve $T/session/test_ranks $(FAKE_CUDA)
 	@CASES=tests/cases/tiny.txt HIDDEN=8 STEPS=2 BYTES=1500 tests/device/with_fake_cuda.sh $B tests/device/gpu_check.sh $B
 
+# What a bare machine with a GPU needs, in one folder: checks, benchmark, run.sh. Wants nvcc; GPU_CODES=90 makes less of it.
+gpu-bundle:
+	@$(MAKE) -s --no-print-directory -j$$(nproc) CUDA=1 all $T/cases/test_device $T/cases/test_curve $T/session/test_ranks $(PEERS)/peer_cudnn
+	@tools/gpu_bundle.sh $B $B/gpu-bundle
+
 # The product of meshes and pairs of options, over threads and over processes.
 meshes: all $T/session/test_ranks $T/comm/test_sums
 	$T/session/test_ranks all

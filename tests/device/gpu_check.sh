@@ -1,7 +1,10 @@
 #!/bin/sh
 # The CUDA device on a real GPU beside the CPU: the list of cases each way a recurrence can run, trainings in every
 # precision, the same bits twice, NVIDIA's compute-sanitizer. Fails where there is no GPU. Under with_fake_cuda.sh it
-# checks itself. Usage: gpu_check.sh BUILD; CASES=FILE, HIDDEN, STEPS and BYTES (of text) in the environment make less of it.
+# checks itself. Each part has its time (SECONDS_A_PART, 150 unless told) and says its result when it ends, so that a
+# program that hangs costs no other part. Usage: gpu_check.sh BUILD; CASES=FILE, HIDDEN, STEPS and BYTES (of text) in the
+# environment make less of it.
+limit=${SECONDS_A_PART:-150}
 build=$1 cases=${CASES:-tests/cases/cases.txt} hidden=${HIDDEN:-128} steps=${STEPS:-40} bytes=${BYTES:-1000000}
 what=$("$build/unroll" devices | grep '^cuda ')
 case $what in
@@ -14,12 +17,21 @@ trap 'rm -r "$work"' EXIT
 passed=0 failed=0 skipped=0
 check() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $*"; fi; }
 skip() { skipped=$((skipped + 1)); echo "skipped: $1"; }
-count() {       # adds up the last line of a program
-    "$@" >"$work/log" 2>&1
+count() {       # NAME COMMAND: adds up the last line of a program, and says it
+    name=$1 begin=$(date +%s)
+    shift
+    timeout -k 5 "$limit" "$@" >"$work/log" 2>&1
+    code=$? took=$(($(date +%s) - begin))
     grep FAILED "$work/log" | head -n 5
     counts=$(sed -nE 's/^[^:]+: ([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$work/log" | tail -n 1)
+    if test "$code" = 124 || test "$code" = 137 || test -z "$counts"; then
+        failed=$((failed + 1))
+        echo "FAILED: $name: $(test -n "$counts" || echo "no result, ")status $code after $took s: $*"
+        tail -n 5 "$work/log"
+        return
+    fi
     passed=$((passed + ${counts% *})) failed=$((failed + ${counts#* }))
-    test -n "$counts" || { failed=$((failed + 1)); echo "FAILED: $*"; tail -n 5 "$work/log"; }
+    echo "$name: ${counts% *} passed, ${counts#* } failed ($took s)"
 }
 
 # Some cases under compute-sanitizer, for at most two minutes; racecheck knows nothing of the exchange between blocks.
@@ -34,7 +46,7 @@ sanitize() {
     elif grep -q 'Device not supported' "$work/$1" "$work/log" 2>/dev/null; then
         skip "compute-sanitizer does not serve this device"
     elif test "$code" = 0; then
-        passed=$((passed + 1))
+        passed=$((passed + 1)); echo "$1: clean"
     else
         failed=$((failed + 1)); echo "FAILED: $1"; tail -n 5 "$work/$1" "$work/log"
     fi
@@ -43,7 +55,7 @@ sanitize() {
 # Outputs, losses, gradients, weights after updates: the way that the planner chooses, and each alone where it can.
 for way in '' portable cluster grid; do
     if test -n "$way"; then export UNROLL_CUDA_ALGORITHM="$way"; fi
-    count "$build/tests/cases/test_device" cuda "$cases"
+    count "cases${way:+, $way}" "$build/tests/cases/test_device" cuda "$cases"
 done
 unset UNROLL_CUDA_ALGORITHM
 
@@ -56,8 +68,8 @@ case $xla in
 "xla    cuda, plugin "*)
     echo "$xla"
     plugin=${xla#xla    cuda, plugin }
-    count "$build/tests/cases/test_device" "xla:${plugin% (interface*}" tests/cases/short.txt
-    count "$build/tests/cases/test_curve" "xla:${plugin% (interface*}" ;;
+    count "cases of XLA" "$build/tests/cases/test_device" "xla:${plugin% (interface*}" tests/cases/short.txt
+    count "curves of XLA" "$build/tests/cases/test_curve" "xla:${plugin% (interface*}" ;;
 *) skip "no GPU through XLA: ${xla#xla    }" ;;
 esac
 
@@ -68,7 +80,7 @@ case $what in
 *)
     if command -v mpirun.openmpi >/dev/null; then
         export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-        count timeout -k 5 300 mpirun.openmpi --oversubscribe -n 2 \
+        count "ranks" mpirun.openmpi --oversubscribe -n 2 \
             sh -c 'export NCCL_HOSTID=$OMPI_COMM_WORLD_RANK; exec "$@"' rank "$build/tests/session/test_ranks" mpi cuda
     else
         skip "several ranks: there is no Open MPI"
@@ -80,7 +92,7 @@ cat README.md docs/plan.md | head -c "$bytes" >"$work/text"
 train() {
     name=$1
     shift
-    "$build/unroll" train "$work/text" --hidden "$hidden" --batch 8 --bptt 16 --steps "$steps" --seed 5 --sample-every 0 --log-interval 1 \
+    timeout -k 5 "$limit" "$build/unroll" train "$work/text" --hidden "$hidden" --batch 8 --bptt 16 --steps "$steps" --seed 5 --sample-every 0 --log-interval 1 \
         --out "$work/$name" "$@" >/dev/null 2>"$work/log" || { echo "train $*:"; tail -n 3 "$work/log"; }
 }
 loss() { tail -n 1 "$work/$1/metrics.jsonl" 2>/dev/null | sed -nE 's/.*"loss": ?([0-9.e+-]+).*/\1/p'; }
@@ -92,6 +104,7 @@ weights() { sha256sum "$work/$1"/ckpt/step-*/model.safetensors 2>/dev/null | cut
 same() { test -n "$(weights "$1")" && test "$(weights "$1")" = "$(weights "$2")"; }
 
 for cell in lstm gru; do
+    before=$passed lost=$failed begin=$(date +%s)
     train "cpu-$cell" --cell $cell --device cpu
     for precision in fp32 tf32 bf16 fp16; do
         run=$cell-$precision
@@ -105,6 +118,7 @@ for cell in lstm gru; do
             check near "$run-$way" "$run" $tolerance
         done
     done
+    echo "trainings of $cell: $((passed - before)) passed, $((failed - lost)) failed ($(($(date +%s) - begin)) s)"
 done
 
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null)
