@@ -434,9 +434,25 @@ static unroll_status divide_shapes(unroll_sampler sampler, const int32_t *length
     return UNROLL_OK;
 }
 
+static unroll_status check_parts(const char *column, const int32_t *parts, size_t count, int shares)
+{
+    for (int share = 0; share < shares; share++) {
+        size_t i = 0;
+        while (i < count && parts[i] != share) i++;
+        if (i == count)
+            return fail(
+                UNROLL_DATA,
+                "column '%s' has fewer values than %d ranks (or shards of `exact`), so one would read nothing; fix: "
+                "fewer, or share them by length or stratified (`divide_by`)",
+                column, shares);
+    }
+    return UNROLL_OK;
+}
+
 /* The part of each item [count], the same in all shapes. */
 static unroll_status divide_classes(unroll_sampler sampler, const int32_t *classes, size_t count, int32_t **parts)
 {
+    const char *column = sampler.how;
     struct division *all;
     sampler.how = "column";
     sampler.count = (int64_t)count;
@@ -445,7 +461,7 @@ static unroll_status divide_classes(unroll_sampler sampler, const int32_t *class
     unroll_status status = ALLOCATE(*parts, count, "for the parts of %zu sequences", count);
     for (size_t i = 0; status == UNROLL_OK && i < count; i++) (*parts)[i] = division_part(all, (int64_t)i);
     division_free(all);
-    return status;
+    return status == UNROLL_OK ? check_parts(column, *parts, count, sampler.replicas) : status;
 }
 
 bool is_divided(const char *how) { return how && *how && strcmp(how, "even") != 0; }
@@ -459,13 +475,14 @@ unroll_status batches_divide(const struct task_request *request, const int32_t *
         return UNROLL_OK;
     const bool of_column = strcmp(how, "length") != 0 && strcmp(how, "stratified") != 0;
     int32_t *parts = NULL;
-    sampler.how = of_column ? "part" : how;
+    sampler.how = how;
     sampler.replicas = request->shares > 0 ? request->shares : 1;
     sampler.rows = sampler.replicas;
     sampler.seed = request->seed;
-    if (of_column)
-        TRY(divide_classes(sampler, classes, b->count, &parts));
-    unroll_status status = divide_shapes(sampler, lengths, of_column ? parts : classes, b, part);
+    unroll_status status = of_column ? divide_classes(sampler, classes, b->count, &parts) : UNROLL_OK;
+    sampler.how = of_column ? "part" : how;
+    if (status == UNROLL_OK)
+        status = divide_shapes(sampler, lengths, of_column ? parts : classes, b, part);
     release(parts);
     return status;
 }

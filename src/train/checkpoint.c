@@ -46,13 +46,14 @@ __attribute__((format(printf, 3, 4))) static void add_field(struct facts *fields
 
 /* Their names are of a time when all data were texts and the one task was lm. */
 static const char training_items[] = "training_symbols", data_hash[] = "text_hash", task_key[] = "task";
+static const char division[] = "divide_by";
 /* What checkpoints of before these were identities do not say. */
 static const struct {
     const char *key, *value;
 } unsaid[] = {{task_key, "lm"},         {"accumulate", "1"},
               {"batch_tokens", "0"},    {"task_options", "0000000000000000"},
               {"label_smoothing", "0"}, {"class_weights", "0000000000000000"},
-              {"divide_by", "even"}};
+              {division, "even"}};
 
 /* Without these the next step could not be the same. The data come first: of others the network differs too,
  * which explains less. */
@@ -68,7 +69,7 @@ static void describe_identity(const unroll_trainer *trainer, struct facts *field
     add_field(fields, "label_smoothing", "%.9g", (double)trainer->config.label_smoothing);
     add_field(fields, "class_weights", "%016" PRIx64, trainer->weights_hash);
     add_field(fields, "task_options", "%016" PRIx64, trainer->options_hash);
-    add_field(fields, "divide_by", "%s", trainer->division);
+    add_field(fields, division, "%s", trainer->division);
     add_field(fields, "carry", "%d", trainer->config.stateful != 0);
     add_field(fields, "optimizer", "%s", trainer->config.rates.optimizer);
     add_field(fields, "seed", "%" PRIu64, trainer->config.seed);
@@ -144,6 +145,11 @@ static unroll_status refuse_identity(const char *path, const char *key, const ch
     if (!strcmp(key, data_hash))
         return fail(UNROLL_USAGE,
                     "'%s' was made with other data, or with others to validate on; fix: resume with the same", path);
+    if (!strcmp(key, division))
+        return fail(UNROLL_USAGE,
+                    "'%s' was made by another number of ranks that share sequences by `divide_by`, or by another way "
+                    "to share them; fix: as many ranks, and the same way",
+                    path);
     return fail(UNROLL_USAGE, "'%s' was made with %s = %.80s, this training has %s; fix: resume with the same", path,
                 key, was, is);
 }

@@ -155,10 +155,12 @@ divided=(sites.csv --tokens chars --target label --hidden 4 --batch 8 --val 0 --
 for how in length stratified site; do
     unroll train "${divided[@]}" --divide-by $how --steps 26 --out whole --overwrite
     unroll train "${divided[@]}" --divide-by $how --steps 26 --schedule-steps 26 --save-every 9 --keep 9 --out cut --overwrite
-    rm -r cut/ckpt/step-26 cut/model.safetensors; rm -rf cut/ckpt/step-18
+    mv cut/ckpt/step-18 middle; rm -r cut/ckpt/* cut/model.safetensors; mv middle cut/ckpt/step-18
     unroll train --resume cut --quiet > output 2> message
-    holds "divided by $how a run goes on in the middle of an epoch" cmp whole/model.safetensors cut/model.safetensors
+    holds "divided by $how a run goes on in the middle of its second epoch" cmp whole/model.safetensors cut/model.safetensors
 done
+sed 's/s[0-9]$/s0/' sites.csv > site.csv
+refuses "one site for two" 3 "fewer values than 2 ranks" train site.csv "${divided[@]:1}" --divide-by site --steps 1 --out town
 refuses "a column that is none" 3 "has no column 'town'" train "${divided[@]}" --divide-by town --steps 1 --out town
 refuses "a text has no sequences to divide" 4 "no sequences of its own" train prose.txt --divide-by length --steps 1 --out town
 

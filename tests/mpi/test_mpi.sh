@@ -60,10 +60,10 @@ awk 'BEGIN { srand(2); print "text,label,site"; for (i = 0; i < 120; i++) { t = 
 text=("${train[@]}")
 for how in length site; do
     train=(train sites.csv --tokens chars --target label --hidden 4 --batch 8 --val 0 --exact 2 --threads 1 --divide-by $how --steps 20)
-    rm -rf whole shared
-    alone --out whole
+    rm -rf undivided shared
+    alone --out undivided
     ranks 2 --split batch=2 --out shared
-    check "ranks that share by $how have the bytes of one process" cmp whole/model.safetensors shared/model.safetensors
+    check "ranks that share by $how have the bytes of one process" cmp undivided/model.safetensors shared/model.safetensors
 done
 train=("${text[@]}")
 exact 3 batch=3
@@ -159,6 +159,18 @@ ranks 4 --steps 8 "${local[@]}" --split layer=2 --out workers2
 check "so do two of two ranks" test $? = 0
 check "to the loss of those of one" awk -v a="$(loss workers)" -v b="$(loss workers2)" \
     'BEGIN { exit !(a > 0 && (a - b) ^ 2 < 1e-6) }'
+
+# They share sequences, too; here one has nothing to read in many a batch.
+sed 's/,s[0-2]$/,s0/' sites.csv >uneven.csv
+train=(train uneven.csv --tokens chars --target label --hidden 4 --batch 8 --val 24 --threads 1 --divide-by site
+    --workers 2 --sync local:3 --schedule-steps 40)
+ranks 2 --steps 40 --out by_site
+check "workers share sequences" test $? = 0
+check "and learn" awk -v a="$(loss by_site)" 'BEGIN { exit !(a > 0 && a < 0.6) }'
+ranks 2 --steps 28 --out by_site2
+"${run[@]}" -n 2 "$unroll" train --resume by_site2 --workers 2 --steps 40 >log 2>&1
+check "and go on in the middle of an epoch" cmp by_site/model.safetensors by_site2/model.safetensors
+train=("${text[@]}")
 
 # ---- sequences of unequal length -----------------------------------------------------------
 

@@ -141,10 +141,39 @@ static void check_refusals(void)
                   "has no column 'town'; fix: even, length, stratified or a column of it");
     request.divide_by = "text";
     CHECK_REFUSED(task_classify.open(&request, PART_TRAINING, &part), UNROLL_DATA, "has no categories; fix: even");
+    request.divide_by = "site", request.shares = 5; /* of squares modulo 7 there are four */
+    CHECK_REFUSED(task_classify.open(&request, PART_TRAINING, &part), UNROLL_DATA, "fewer values than 5 ranks");
     request.divide_by = "length", request.shares = ROWS + 1;
     CHECK_REFUSED(task_classify.open(&request, PART_TRAINING, &part), UNROLL_USAGE, "a row for each part");
     request.shares = SHARES;
     CHECK(part == NULL, "no part is left");
+}
+
+/* Of a checkpoint of so many shards, or to one. */
+static unroll_status go_on(int shards, const char *from, const char *to)
+{
+    unroll_train_config config = unroll_train_default();
+    unroll_trainer *trainer;
+    config.task = "classify", config.task_options = "target=label";
+    config.batch = ROWS, config.bptt = 0;
+    config.validation = (unroll_held_out){0};
+    config.divide_by = "site";
+    config.machine.threads = 1, config.machine.exact = shards;
+    TRY(unroll_trainer_new(model, data, &config, &trainer));
+    unroll_status status = from ? unroll_trainer_load(trainer, from) : unroll_trainer_save(trainer, to);
+    unroll_trainer_free(trainer);
+    return status;
+}
+
+static void check_others(void)
+{
+    char path[64], command[80];
+    snprintf(path, sizeof path, "%s", inside("run"));
+    MUST(go_on(SHARES, NULL, path));
+    MUST(go_on(SHARES, path, NULL));
+    CHECK_REFUSED(go_on(3, path, NULL), UNROLL_USAGE, "another number of ranks that share sequences");
+    snprintf(command, sizeof command, "rm -r '%s'", path);
+    CHECK(system(command) == 0, "%s", command);
 }
 
 int main(void)
@@ -155,6 +184,7 @@ int main(void)
     check_ways();
     check_threads();
     check_refusals();
+    check_others();
     unroll_model_free(model);
     unroll_data_free(data);
     remove(inside("set.csv"));
