@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 
 #include "base/try.h"
 #include "console.h"
+#include "launch_text.h"
 #include "stopwatch.h"
 
 enum { EVENTS = 64, STRANGERS = 16, LISTENER = RANKS_MAX + STRANGERS /* tags of epoll: members, strangers, this */ };
@@ -109,17 +111,15 @@ void control_begin(struct launch_control *c, int64_t epoch, int ranks)
 /* A full buffer means a member that does not read: it is lost anyhow. */
 static void answer(int socket, const char *line) { send(socket, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT); }
 
-static void hear_beat(const struct launch_control *c, struct launch_member *m, const char *line)
+static void hear_beat(const struct launch_control *c, struct launch_member *m, const int64_t place[3])
 {
     char words[96];
-    long long step, checkpoint, sent;
-    if (sscanf(line, "beat %lld %lld %lld", &step, &checkpoint, &sent) != 3)
-        return;
-    m->begin = m->begin < 0 ? step : m->begin;
-    m->trained = m->begin >= 0 && step > m->begin;
-    m->step = step;
-    m->checkpoint = checkpoint;
-    snprintf(words, sizeof words, "lease %lld %d %.0f %lld\n", (long long)c->lease, c->stays, 1e3 * c->mtbf, sent);
+    m->begin = m->begin < 0 ? place[0] : m->begin;
+    m->trained = m->begin >= 0 && place[0] > m->begin;
+    m->step = place[0];
+    m->checkpoint = place[1];
+    snprintf(words, sizeof words, "lease %" PRId64 " %d %.0f %" PRId64 "\n", c->lease, c->stays, 1e3 * c->mtbf,
+             place[2]);
     if (c->lease > 0)
         answer(m->socket, words);
     if (c->stops)
@@ -128,17 +128,23 @@ static void hear_beat(const struct launch_control *c, struct launch_member *m, c
 
 static void hear_line(struct launch_control *c, struct launch_member *m, const char *line)
 {
+    const char *rest;
+    int64_t number[3];
     m->heard = seconds_now();
-    if (strncmp(line, "beat ", 5) == 0)
-        hear_beat(c, m, line);
-    else if (strncmp(line, "wrong ", 6) == 0)
-        c->is_wrong = sscanf(line, "wrong %d", &c->wrong) == 1 && c->wrong < c->ranks;
-    else if (strcmp(line, "met") == 0)
+    if (line_numbers(line, "beat", 3, number))
+        hear_beat(c, m, number);
+    else if (line_numbers(line, "wrong", 1, number)) {
+        c->is_wrong = number[0] < c->ranks;
+        c->wrong = (int)number[0];
+    } else if (strcmp(line, "met") == 0)
         m->met = true;
     else if (strcmp(line, "leave") == 0)
         m->left = true;
-    else if (sscanf(line, "bye %d %207[^\n]", &m->status, m->words) >= 1)
+    else if ((rest = line_numbers(line, "bye", 1, number))) {
         m->ended = true;
+        m->status = (int)number[0];
+        snprintf(m->words, sizeof m->words, "%s", *rest ? rest + 1 : "");
+    }
 }
 
 /* Whole lines of what was read, one a call; NULL: there is none. The rest stays for later. */
@@ -178,19 +184,21 @@ static void hear_member(struct launch_control *c, int rank)
         c->first = rank;
 }
 
-/* "hello SECRET EPOCH RANK PROCESS MACHINE HOST" */
+/* "hello EPOCH RANK PROCESS MACHINE SECRET HOST" */
 static bool introduce(struct launch_control *c, int socket, const char *line)
 {
+    enum { EPOCH, RANK, PROCESS, MACHINE, NUMBERS };
     struct launch_member m = {
         .socket = socket, .came = true, .begin = -1, .step = -1, .checkpoint = -1, .heard = seconds_now()};
-    char secret[MEMBER_SECRET + 1];
-    long long epoch;
-    int rank;
-    if (sscanf(line, "hello %33s %lld %d %ld %lf %103s", secret, &epoch, &rank, &m.process, &m.machine, m.host) != 6 ||
-        strcmp(secret, c->secret) != 0 || epoch != c->epoch || rank < 0 || rank >= c->ranks || c->member[rank].came)
+    int64_t number[NUMBERS];
+    const char *rest = line_numbers(line, "hello", NUMBERS, number), *host = rest ? strrchr(rest, ' ') : NULL;
+    if (rest == NULL || host - rest != MEMBER_SECRET || strncmp(rest + 1, c->secret, MEMBER_SECRET - 1) != 0 ||
+        number[EPOCH] != c->epoch || number[RANK] < 0 || number[RANK] >= c->ranks || c->member[number[RANK]].came)
         return false;
-    c->member[rank] = m;
-    watch(c, socket, rank);
+    m.process = (long)number[PROCESS];
+    snprintf(m.host, sizeof m.host, "%s", host + 1);
+    c->member[number[RANK]] = m;
+    watch(c, socket, (int)number[RANK]);
     return true;
 }
 

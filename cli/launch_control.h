@@ -20,7 +20,6 @@ struct launch_member {
     int64_t step;                /* -1: none yet */
     int64_t checkpoint;          /* the newest of the run, as of this rank */
     long process;                /* there: */
-    double machine;              /* numbers of processes are of it */
     char host[104], words[208];  /* words: what went wrong */
     char line[256];              /* heard, and not whole yet */
     size_t length;

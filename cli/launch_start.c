@@ -189,15 +189,16 @@ void start_kill(const struct launch_start *start)
 static pid_t parent_of(const char *process)
 {
     char path[64], text[512];
-    int parent = 0;
+    int64_t parent;
     snprintf(path, sizeof path, "/proc/%.20s/stat", process);
     FILE *file = fopen(path, "re");
     size_t length = file ? fread(text, 1, sizeof text - 1, file) : 0;
     text[length] = '\0';
     if (file)
         fclose(file);
-    const char *end = strrchr(text, ')');
-    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+    const char *at = strrchr(text, ')'); /* ") S 123 ..": a state, the parent */
+    at = at && strlen(at) > 4 ? at + 4 : "";
+    return number_integer(&at, NULL, 1, INT32_MAX, &parent) == NUMBER_OK ? (pid_t)parent : 0;
 }
 
 static void kill_children(void)

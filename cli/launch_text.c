@@ -1,11 +1,23 @@
 /* Names of hosts become words of a command line: what a shell or mpirun would take apart is none. */
 #include "launch_text.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
+
+const char *line_numbers(const char *line, const char *word, int count, int64_t *numbers)
+{
+    size_t length = strlen(word);
+    if (strncmp(line, word, length) != 0)
+        return NULL;
+    line += length;
+    for (int i = 0; i < count; i++) {
+        if (*line++ != ' ' || number_integer(&line, NULL, INT64_MIN / 2, INT64_MAX / 2, &numbers[i]) != NUMBER_OK)
+            return NULL;
+    }
+    return *line == ' ' || *line == '\0' ? line : NULL;
+}
 
 bool host_read(char *line, int most, char name[HOST_NAME], int *slots)
 {

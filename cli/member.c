@@ -20,6 +20,7 @@
 #include "base/try.h"
 #include "console.h"
 #include "guard.h"
+#include "launch_text.h"
 
 enum { LINE = 256, WAIT_FOR_LEASE = 5000 /* milliseconds */ };
 
@@ -69,12 +70,12 @@ static void tell_place(void)
 
 static void obey(const char *line)
 {
-    long long lease, mtbf, sent;
-    int stays;
-    if (sscanf(line, "lease %lld %d %lld %lld", &lease, &stays, &mtbf, &sent) == 4) {
-        atomic_store(&member.stays, stays != 0);
-        atomic_store(&member.mtbf, mtbf);
-        atomic_store(&member.lease, sent + lease); /* of when the beat was sent: it was heard later */
+    enum { LASTS, STAYS, MTBF, SENT, NUMBERS };
+    int64_t number[NUMBERS];
+    if (line_numbers(line, "lease", NUMBERS, number)) {
+        atomic_store(&member.stays, number[STAYS] != 0);
+        atomic_store(&member.mtbf, number[MTBF]);
+        atomic_store(&member.lease, number[SENT] + number[LASTS]); /* of when the beat was sent: it was heard later */
     } else if (strcmp(line, "save") == 0) {
         atomic_store(&member.saves, true);
     } else if (strcmp(line, "stop") == 0) {
@@ -170,7 +171,7 @@ unroll_status member_open(double machine)
                             place);
     TRY(reach(part[0], part[1]));
     gethostname(host, sizeof host - 1);
-    tell("hello %.40s %.20s %d %ld %.0f %.100s", part[2], part[3], rank_number(), (long)getpid(), machine, host);
+    tell("hello %.20s %d %ld %.0f %.40s %.100s", part[3], rank_number(), (long)getpid(), machine, part[2], host);
     if (start_thread() != 0)
         return complain(UNROLL_RESOURCE, "cannot start a thread; fix: raise the limit of threads (ulimit -u)");
     member.is = true;
