@@ -203,10 +203,11 @@ ends orphans 75         # what the killed one left behind is gone, too
 
 what="a bit of a rank's weights flips"
 still=(--steps 1200 --opt sgd --lr 1e-9 --verify-every 5)       # so slow that weights in memory are those of a checkpoint
-launch bit 1:3 "${still[@]}"
+launch_with="--silence 30s" launch bit 1:3 "${still[@]}"
 until_saved bit
 wrong=$(rank_of 1 bit)
 kill -STOP "$wrong"
+sleep 0.5               # until the others wait for it, and no checkpoint is made or removed
 check "$what: it is flipped" python3 "$here/flip_bit.py" "$wrong" "$(newest_of bit)/model.safetensors"
 kill -CONT "$wrong"
 check "$what: the rank is named" until_said bit '^launch: rank 1 .* holds other weights than its replicas'
