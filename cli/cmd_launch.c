@@ -351,6 +351,8 @@ static enum ending judge(struct launch *l, const struct watched *w, unroll_statu
     for (int i = 0; i < c->ranks; i++)
         if (c->member[i].ended && c->member[i].status > (int)*status && !waited(&c->member[i]))
             *status = (unroll_status)c->member[i].status;
+    if (c->is_wrong && look_for_loss(l, w->begin)) /* all say so, and may have ended by now */
+        return LOST;
     if (control_count(c, waited) > 0)
         return LOST;
     if (*status == UNROLL_OK)
