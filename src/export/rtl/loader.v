@@ -1,0 +1,28 @@
+// What the wrappers share: a stream of weights, the last word marked, becomes `load` of the core; `quiet` are the clocks
+// of a reset or a load in which the core neither takes nor gives. Not a bus: axis.v, wishbone.v, spi.v.
+`default_nettype none
+module unroll_loader (
+  input wire clk, input wire rst, input wire valid, output wire ready, input wire last,
+  output reg load, output wire taken, output wire quiet);
+  reg done;                         // all words are there
+  reg [2:0] clocks;                 // until the core runs
+  assign ready = load && !done;
+  assign taken = valid && ready;
+  assign quiet = rst || load || clocks != 0;
+  always @(posedge clk) begin
+    if (clocks != 0) clocks <= clocks - 1'b1;
+    else done <= 0;
+    if (valid && !load && clocks == 0) load <= 1;
+    if (taken && last) begin
+      done <= 1;
+      clocks <= 5;
+    end
+    if (done && clocks == 4) load <= 0;
+    if (rst) begin
+      load <= 0;
+      done <= 0;
+      clocks <= 3;
+    end
+  end
+endmodule
+`default_nettype wire
