@@ -9,7 +9,8 @@ module unroll_model_axis (
   input wire s_weights_tvalid, output wire s_weights_tready, input wire [15:0] s_weights_tdata,
   input wire s_weights_tlast);
   wire x_ready, y_valid, load, quiet, w_taken;
-  reg rst, first;
+  wire rst = !aresetn;
+  reg first;
   unroll_loader loader(.clk(aclk), .rst(rst), .valid(s_weights_tvalid), .ready(s_weights_tready),
     .last(s_weights_tlast), .load(load), .taken(w_taken), .quiet(quiet));
   unroll_model core(.clk(aclk), .rst(rst), .x_valid(s_axis_tvalid && !quiet), .x_ready(x_ready),
@@ -18,7 +19,6 @@ module unroll_model_axis (
   assign s_axis_tready = x_ready && !quiet;
   assign m_axis_tvalid = y_valid && !quiet;
   always @(posedge aclk) begin
-    rst <= !aresetn;
     if (quiet) first <= 1;
     else if (s_axis_tvalid && s_axis_tready) first <= s_axis_tlast;
   end
@@ -38,7 +38,7 @@ module unroll_model_axis (
   always @* begin
     if (!age[1]) assume(!aresetn);
     if (age[1] && held && !was_reset) assert(m_axis_tvalid && {m_axis_tlast, m_axis_tdata} == was); // until it is taken
-    if (age[1]) assert(first == first_);
+    if (age[1] && !quiet) assert(first == first_);
     if (age[1] && !was_reset) begin
       assert(x_goes == x_went);                         // none is lost, none is doubled
       if (s_weights_tvalid && s_weights_tready) assert(load && w_taken && !s_axis_tready && !m_axis_tvalid);

@@ -689,14 +689,15 @@ module unroll_core #(
   reg [15:0] index, best_index;
   reg some;
   wire better = !some || v6 > best;
-  wire [15:0] winner = better ? index : best_index;
+  reg chosen_class;                               // best_index is of all
   wire y_taken;
   wire [QA:0] reserved = !(ends && c_head) ? 0 : CLASS ? c_ends : c_rows + 1'b1;
-  unroll_queue #(.W(33), .A(QA)) queue(.clk(clk), .rst(reset), .we(CLASS ? made && last6 : made),
-    .d(CLASS ? {1'b1, 16'd0, winner} : {last6, v6}), .valid(y_valid), .ready(y_ready), .data({y_last, y_data}),
+  unroll_queue #(.W(33), .A(QA)) queue(.clk(clk), .rst(reset), .we(CLASS ? chosen_class : made),
+    .d(CLASS ? {1'b1, 16'd0, best_index} : {last6, v6}), .valid(y_valid), .ready(y_ready), .data({y_last, y_data}),
     .taken(y_taken));
   always @(posedge clk) begin
     y_free <= y_free - reserved + y_taken;
+    chosen_class <= made && last6;
     if (made) begin
       index <= last6 ? 16'd0 : index + 1'b1;
       some <= !last6;
@@ -709,6 +710,7 @@ module unroll_core #(
       y_free <= (1 << QA) - 1;
       index <= 0;
       some <= 0;
+      chosen_class <= 0;
     end
   end
 endmodule
