@@ -50,6 +50,9 @@ static const char *const bench_spi_text[] = {
 static const char *const formal_text[] = {
 #include "formal.inc"
     NULL};
+static const char *const asic_text[] = {
+#include "asic.inc"
+    NULL};
 static const char *const prove_text[] = {
 #include "prove.inc"
     NULL};
@@ -87,7 +90,8 @@ static const struct {
              {"bench_spi.v", bench_spi_text},
              {"flow.mk", make_text},
              {"formal.v", formal_text},
-             {"prove.mk", prove_text}};
+             {"prove.mk", prove_text},
+             {"asic.mk", asic_text}};
 
 enum { MEMORIES = sizeof memories / sizeof *memories, TARGETS = sizeof targets / sizeof *targets, VECTOR_STEPS = 64 };
 

@@ -688,7 +688,9 @@ module unroll_core #(
   reg signed [31:0] best;
   reg [15:0] index, best_index;
   reg some;
-  wire better = !some || v6 > best;
+  // In two halves, side by side: one carry of 32 bits is slow.
+  wire above = v6[31:16] == best[31:16] ? v6[15:0] > best[15:0] : $signed(v6[31:16]) > $signed(best[31:16]);
+  wire better = !some || above;
   reg chosen_class;                               // best_index is of all
   wire y_taken;
   wire [QA:0] reserved = !(ends && c_head) ? 0 : CLASS ? c_ends : c_rows + 1'b1;
