@@ -123,7 +123,7 @@ check:
 
 test test-long: deps
 	@tools/install.sh --optional $(OPTIONAL) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
-	    opencl-headers clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm iverilog verilator yosys
+	    opencl-headers clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm iverilog verilator yosys nextpnr-ice40 fpga-icestorm fpga-icestorm-chipdb qflow-tech-osu018 opensta
 	@tools/install.sh --optional etcd-server
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev clang-format-22
 	@tests/venv.sh $B >/dev/null 2>&1 &

@@ -18,7 +18,7 @@ asic_net.v: $(CORE)
 	    synth -flatten -top $(NAME); dfflibmap -liberty $(LIB); abc -D $$(echo '$(NANOSECONDS) * 1000' | bc) -constr asic_drive.txt -liberty $(LIB); \
 	    opt_clean -purge; setundef -zero; splitnets -ports; opt_clean -purge; tee -o asic_area.txt stat -liberty $(LIB); \
 	    write_verilog -noattr -noexpr -nohex asic_raw.v" >/dev/null 2>&1 || { tail -n 5 asic_synth.log; exit 1; }
-	@sed -E 's/\\\$$paramod[^ ]*\\(unroll_[a-z]+) /\1 /' asic_raw.v >$@
+	@awk 'index($$1, "\\$$paramod") == 1 {if (!($$1 in m)) m[$$1] = "macro_" ++n; sub(/^ *[^ ]+/, "  " m[$$1])} {print}' asic_raw.v >$@
 asic_area.txt: asic_net.v
 asic_activity.txt: $(CORE)
 	@$(call need,iverilog)
