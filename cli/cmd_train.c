@@ -206,6 +206,8 @@ static unroll_status configure(struct training *t, unroll_train_config *config)
     config->machine = machine_of(s, &t->ranks);
     config->sync = text_of(s, OPTION_SYNC);
     config->compress = text_of(s, OPTION_COMPRESS);
+    config->arrivals = text_of(s, OPTION_ARRIVALS);
+    config->replay = text_of(s, OPTION_REPLAY);
     config->log_interval = (int)integer_of(s, OPTION_LOG_INTERVAL);
     return UNROLL_OK;
 }

@@ -244,6 +244,10 @@ OPTION(
     .doc = "meshes of ranks, each cut as --split says, that share the rows of --batch and go together as --sync says")
 OPTION(SYNC, "sync", TEXT, .argument = "POLICY", .fallback = "every", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN), .doc = sync_doc)
+OPTION(ARRIVALS, "arrivals", TEXT, .argument = "PATH", .scope = CALL, .group = "Machine", .commands = IN(TRAIN),
+       .doc = "with --sync gossip: writes what came when to PATH.RANK")
+OPTION(REPLAY, "replay", TEXT, .argument = "PATH", .scope = CALL, .group = "Machine", .commands = IN(TRAIN),
+       .doc = "with --sync gossip: all comes as PATH.RANK say, to the same bits")
 OPTION(COMPRESS, "compress", TEXT, .argument = "HOW", .fallback = "none", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN), .doc = compress_doc)
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",

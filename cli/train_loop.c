@@ -341,10 +341,28 @@ static bool is_at_end(const struct loop *loop)
     return loop->progress.step >= loop->t->end_step || is_late || loop_is_out_of_patience(loop);
 }
 
+static int64_t next_multiple(int64_t step, int64_t every) { return every > 0 ? (step / every + 1) * every : INT64_MAX; }
+
+/* Workers that wait for nobody meet where all do something together, and now and then for signals and the clock. */
+static void say_meeting(const struct loop *loop)
+{
+    const struct settings *s = loop->t->settings;
+    enum { OFTEN = 256 };
+    const int64_t step = loop->progress.step;
+    const int64_t validates =
+        is_given(s, OPTION_VALIDATE_EVERY) ? integer_of(s, OPTION_VALIDATE_EVERY) : loop->progress.steps_per_epoch;
+    const int64_t saves = is_given(s, OPTION_SAVE_EVERY) ? integer_of(s, OPTION_SAVE_EVERY) : 0;
+    const int64_t steps[] = {loop->t->end_step, next_multiple(step, validates), next_multiple(step, saves)};
+    int64_t meet = next_multiple(step, OFTEN);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) meet = steps[i] < meet ? steps[i] : meet;
+    unroll_trainer_meet_at(loop->t->trainer, meet);
+}
+
 static unroll_status train_on(struct loop *loop)
 {
     TRY(look_around(loop));
     while (!is_at_end(loop)) {
+        say_meeting(loop);
         TRY(step(loop));
         TRY(look_after(loop));
         if (loop->progress.met) /* workers that update by themselves wait for nobody in between */

@@ -458,6 +458,8 @@ typedef struct unroll_train_config {
                               whose values one rank alone reads */
     const char *compress;  /* how: a name of unroll_compressor_name with its argument, "topk:0.01"; what codes lack is
                               added to the next ones. "none" or NULL: as it is */
+    const char *arrivals;  /* of "gossip": what came when is written to PATH.RANK; NULL: nowhere */
+    const char *replay;    /* such a PATH: it comes in that order again, to the same bits; NULL: as it comes */
     int prefetch; /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
                      time; 0: none. No bit depends on it. */
     uint64_t seed;
@@ -503,6 +505,9 @@ UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_pro
 UNROLL_API unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_progress *progress);
 /* Schedules count on another number of steps from now on: for runs that end by the clock. */
 UNROLL_API void unroll_trainer_set_total_steps(unroll_trainer *trainer, int64_t total_steps);
+/* Workers that wait for nobody meet at this step, where all then do something together, a validation say: who is behind
+ * skips what it missed. Called after each meeting, with a later step, on all ranks alike. */
+UNROLL_API void unroll_trainer_meet_at(unroll_trainer *trainer, int64_t step);
 /* Over the validation part or data, read from the beginning with carried state. */
 UNROLL_API unroll_status unroll_trainer_validate(unroll_trainer *trainer, unroll_evaluation *found);
 /* The same, which ends early where goes_on(data), asked after each batch, says no: the loss is then NaN, and the

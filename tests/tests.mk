@@ -17,7 +17,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FAKE_CUDA_PROGRAMS := $(if $(CUDA_PROGRAMS),device/test_fake_cuda)
-FUZZERS = readers json safetensors npy text state frames import compiled launch
+FUZZERS = readers json safetensors npy text state frames import compiled launch arrivals
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
@@ -258,6 +258,7 @@ mutate:
 FUZZ_SECONDS ?= 60
 FUZZED_frames = cli/frames.c
 FUZZED_launch = cli/launch_text.c
+FUZZED_arrivals = src/parallel/arrivals.c
 FUZZED_state  = src/stream/state.c
 fuzz: $B/libunroll.a
 	@tools/install.sh clang libclang-rt-14-dev

@@ -112,16 +112,22 @@ static unroll_status after(struct exchange *e, int64_t step)
     const int64_t interval = e->integer[INTERVAL], done = step - e->integer[BEGAN];
     const int64_t asked = (int64_t)e->options.delay;
     const int64_t delay = asked < 0 ? interval / 2 : asked < interval ? asked : interval - 1;
-    if (e->integer[PENDING] && done >= delay)
+    if (e->integer[PENDING] && done >= delay) {
         TRY(end_round(e, false));
+        e->joined = step;
+    }
     if (done < interval)
         return UNROLL_OK;
     e->integer[BEGAN] = step;
     TRY(begin_round(e));
-    return delay ? UNROLL_OK : end_round(e, true);
+    if (delay)
+        return UNROLL_OK;
+    e->joined = step;
+    return end_round(e, true);
 }
 
-static bool met(const struct exchange *e, int64_t step) { return step == e->integer[BEGAN]; }
+/* Where a sum has just ended: before its end other messages would wait behind it. */
+static bool met(const struct exchange *e, int64_t step) { return step == e->joined; }
 
 static double bytes(const struct sync_options *options, int workers, size_t count, double *every)
 {

@@ -25,6 +25,7 @@ struct sync_options {
     double interval;       /* updates between two exchanges; 0: the policy chooses */
     double rate, momentum; /* of the outer step */
     double delay;          /* updates that an exchange may take; -1: half of the interval */
+    bool pairs;            /* gossip: with anybody, in the place of a ring */
 };
 
 struct codes;
@@ -42,8 +43,14 @@ struct exchange {
     int64_t integer[POLICY_INTEGERS]; /* what the policy counts, the same on all workers; kept in checkpoints */
     float *own, *mean;                /* of the mean of all workers: what this one has beside it; memory for one */
     bool is_mean;                     /* the session has the mean now */
-    struct codes *codes;              /* what is summed goes compressed; NULL: as it is */
-    struct sum sum;                   /* under way */
+    uint64_t seed;
+    const char *arrivals, *replay; /* paths, of policies that depend on the clock; NULL: none */
+    int64_t step, meet, jump; /* the last update; the next at which all meet, 0: not said; where this worker, who is
+                                 behind, must go: the step of a meeting */
+    int64_t joined;           /* the last step in which workers waited for each other */
+    void *state;              /* the policy's */
+    struct codes *codes;      /* what is summed goes compressed; NULL: as it is */
+    struct sum sum;           /* under way */
     bool sums;
 };
 
@@ -51,8 +58,10 @@ struct policy {
     const char *name, *about;
     const char *argument; /* behind a colon, for help: "H"; NULL: it takes none */
     bool diverges;        /* workers have weights of their own between exchanges */
+    bool asynchronous;    /* they wait for nobody: what happens depends on the clock */
     unroll_status (*read)(const char *argument, struct sync_options *); /* NULL: no argument */
     unroll_status (*open)(struct exchange *);                           /* its vectors; NULL: none */
+    void (*close)(struct exchange *);                                   /* its state; NULL: none */
     between_sum_and_update *between;                                    /* of an exchange; NULL: nothing */
     unroll_status (*after)(struct exchange *, int64_t step);            /* that was done; NULL: nothing */
     bool (*met)(const struct exchange *, int64_t step);                 /* do workers wait for each other? NULL: yes */
@@ -71,8 +80,7 @@ bool policy_is_plans(const struct policy *, const char *compress);
 /* ---- an exchange, for the trainer --------------------------------------------------------- */
 
 /* Collective, as all that sends. session: of a worker's mesh, with the comm of all. */
-unroll_status exchange_new(unroll_session *, struct unroll_comm *, const char *sync, const char *compress,
-                           struct exchange **);
+unroll_status exchange_new(unroll_session *, const unroll_train_config *, struct exchange **);
 /* A policy that exchanges gradients does so in this session, too: one of the trainer's. */
 void exchange_join(struct exchange *, unroll_session *);
 void exchange_free(struct exchange *);
@@ -95,6 +103,6 @@ unroll_status exchange_sum_begin(struct exchange *, float *vector);
 unroll_status exchange_sum_end(struct exchange *, float *vector);
 double sum_bytes(int workers, size_t count); /* that a rank sends at most */
 
-extern const struct policy policy_every, policy_local;
+extern const struct policy policy_every, policy_local, policy_gossip;
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct policy *const table[] = {&policy_every, &policy_local};
+static const struct policy *const table[] = {&policy_every, &policy_local, &policy_gossip};
 
 const struct policy *policy_at(int index)
 {

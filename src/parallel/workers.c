@@ -54,6 +54,15 @@ static unroll_status open_exchange(struct exchange *e, const char *sync, const c
     TRY(policy_read(sync, &e->policy, &e->options));
     TRY(compressor_read(compress, &compressor, &level));
     TRY(check_between(e, p, compress));
+    if (e->policy->asynchronous && compressor)
+        return fail(UNROLL_UNSUPPORTED, "sync %s sends weights, and compress %s is of changes; fix: leave it out",
+                    e->policy->name, compress);
+    if (!e->policy->asynchronous && (e->arrivals || e->replay))
+        return fail(UNROLL_USAGE, "sync %s does not depend on what arrives when: leave out `arrivals` and `replay`",
+                    e->policy->name);
+    if (e->policy->asynchronous && plan_ranks(p) > p->config.workers)
+        return fail(UNROLL_UNSUPPORTED, "sync %s: the ranks of a worker must hear the same; fix: leave out `split`",
+                    e->policy->name);
     if (p->config.real != DTYPE_F32)
         return fail(UNROLL_UNSUPPORTED, "sync = %s exchanges fp32; fix: leave out precision fp64", e->policy->name);
     find_group(e);
@@ -73,14 +82,16 @@ void exchange_join(struct exchange *e, unroll_session *session)
         session_exchange_gradients(session, e->policy->between, e);
 }
 
-unroll_status exchange_new(unroll_session *session, struct unroll_comm *comm, const char *sync, const char *compress,
-                           struct exchange **exchange)
+unroll_status exchange_new(unroll_session *session, const unroll_train_config *config, struct exchange **exchange)
 {
     struct exchange *e;
     TRY(ALLOCATE(e, 1, "for what workers exchange"));
     e->session = session;
-    e->comm = comm;
-    unroll_status status = comm_agree(comm, open_exchange(e, sync, compress), 0, "");
+    e->comm = config->machine.comm;
+    e->seed = config->seed;
+    e->arrivals = config->arrivals && *config->arrivals ? config->arrivals : NULL;
+    e->replay = config->replay && *config->replay ? config->replay : NULL;
+    unroll_status status = comm_agree(e->comm, open_exchange(e, config->sync, config->compress), 0, "");
     if (status != UNROLL_OK) {
         exchange_free(e);
         return status;
@@ -93,6 +104,8 @@ void exchange_free(struct exchange *e)
 {
     if (!e)
         return;
+    if (e->policy && e->policy->close)
+        e->policy->close(e);
     for (int i = 0; i < e->vectors; i++)
         if (e->kept[i].numbers != e->own)
             release(e->kept[i].numbers);

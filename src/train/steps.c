@@ -84,6 +84,34 @@ unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_prog
     return UNROLL_OK;
 }
 
+void unroll_trainer_meet_at(unroll_trainer *trainer, int64_t step)
+{
+    if (trainer->exchange)
+        trainer->exchange->meet = step;
+}
+
+/* A worker that is behind where all meet goes on as if it had made the updates in between. */
+static unroll_status catch_up(unroll_trainer *trainer)
+{
+    struct trainer_state *state = &trainer->state;
+    const int64_t epoch = state->cursor.epoch, batches = trainer->part->batches, each = trainer->config.accumulate;
+    int64_t missed = trainer->exchange ? trainer->exchange->jump - state->step : 0, forwards, updates;
+    if (missed <= 0)
+        return UNROLL_OK;
+    unroll_session_counters(trainer->session, &forwards, &updates);
+    unroll_session_set_counters(trainer->session, forwards + missed * each, updates + missed);
+    state->step += missed;
+    for (; missed > 0; missed--) {
+        state->cursor.window += each;
+        if (state->cursor.window >= batches)
+            state->cursor = (struct cursor){state->cursor.epoch + 1, 0};
+    }
+    trainer->exchange->step = state->step;
+    for (int i = 0; state->cursor.epoch > epoch && i < trainer->sessions.shapes; i++)
+        TRY(unroll_clear_states(trainer->sessions.session[i]));
+    return UNROLL_OK;
+}
+
 unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
 {
     struct trainer_state *state = &trainer->state;
@@ -97,6 +125,7 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
         return fail(status, "step %" PRId64 ": %s", state->step + 1, unroll_last_error());
     state->step++;
     TRY(exchange_after(trainer->exchange, state->step));
+    TRY(catch_up(trainer));
     trainer->unseen++;
     trainer->stepping += feed_seconds() - began;
     trainer->waited += trainer->feed.waited - waited;

@@ -72,6 +72,9 @@ static unroll_status check_workers(const unroll_train_config *config)
             UNROLL_USAGE,
             "sync = %s, compress = %s say what workers tell each other, and there is one; fix: `workers` 2 or more",
             policy->name, way);
+    if (m->workers <= 1 && ((config->arrivals && *config->arrivals) || (config->replay && *config->replay)))
+        return fail(UNROLL_USAGE,
+                    "arrivals and replay are of workers that gossip; fix: `workers` 2 or more, `sync` gossip");
     if (m->workers > 1 && m->device && strcmp(m->device, "cpu"))
         return fail(UNROLL_UNSUPPORTED, "workers = %d on %s: workers have the cpu; fix: device cpu, or split batch=%d",
                     m->workers, m->device, m->workers);
@@ -93,7 +96,7 @@ static unroll_status exchange_open(unroll_trainer *trainer)
     const unroll_train_config *config = &trainer->config;
     if (config->machine.workers <= 1)
         return UNROLL_OK;
-    TRY(exchange_new(trainer->session, config->machine.comm, config->sync, config->compress, &trainer->exchange));
+    TRY(exchange_new(trainer->session, config, &trainer->exchange));
     for (int i = 0; i < trainer->sessions.shapes; i++) exchange_join(trainer->exchange, trainer->sessions.session[i]);
     return UNROLL_OK;
 }

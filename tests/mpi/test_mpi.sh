@@ -172,6 +172,15 @@ ranks 2 --steps 28 --out by_site2
 check "and go on in the middle of an epoch" cmp by_site/model.safetensors by_site2/model.safetensors
 train=("${text[@]}")
 
+gossip=(--workers 2 --sync gossip --steps 40 --validate-every 20)
+ranks 2 "${gossip[@]}" --verify-every 7 --save-every 6 --arrivals came --out gossip
+check "two workers gossip" test $? = 0
+ranks 2 "${gossip[@]}" --verify-every 7 --save-every 6 --replay came --out gossip2
+check "and have the same bits where what came comes again" cmp gossip/model.safetensors gossip2/model.safetensors
+ranks 2 "${gossip[@]}" --steps 28 --out gossip3
+"${run[@]}" -n 2 "$unroll" train --resume gossip3 --workers 2 --sync gossip --steps 40 >log 2>&1
+check "and go on" test $? = 0
+
 # ---- sequences of unequal length -----------------------------------------------------------
 
 check "the example compiles" ${CC:-cc} -I"$root/include" "$root/examples/ragged.c" "$(dirname "$unroll")/libunroll.a" -ljansson -lm \

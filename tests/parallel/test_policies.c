@@ -71,11 +71,90 @@ static void check_others(void)
         leg_weights("others go on", &leg, two);
         CHECK(leg_difference(one, two, count) > 1e-5, "%d workers do not go on", workers);
     }
+    leg = (struct leg){.sync = "gossip", .workers = 2, .mesh = {2, 1, 1}, .until = 1};
+    const char *why;
+    unroll_status status = leg_refused(&leg, &why);
+    CHECK(status == UNROLL_UNSUPPORTED && strstr(why, "leave out"), "gossip of meshes: %s", why);
     leg = (struct leg){.until = 4, .to = place("alone", path)};
     leg_weights("alone", &leg, one);
     leg = (struct leg){.sync = "local:2", .workers = 2, .until = 4, .from = path};
     leg_weights("two go on from one", &leg, two);
     CHECK(!memcmp(one, two, count * sizeof *one), "two workers do not begin from the weights of one");
+}
+
+static int fastest_steps(int workers)
+{
+    int most = 0;
+    for (int i = 0; i < workers; i++) most = leg_rank[i].steps > most ? leg_rank[i].steps : most;
+    return most;
+}
+
+/* Nobody waits for a slow worker but where all meet, and what came when can be made again. */
+static void check_gossip(const char *sync, int workers, bool silent)
+{
+    char path[128];
+    struct leg leg = {.sync = sync,
+                      .workers = workers,
+                      .until = 40,
+                      .meet = 20,
+                      .silent = silent,
+                      .arrivals = place("came", path),
+                      .slow = 10,
+                      .dropout = 0.2f};
+    size_t count = leg_weights(sync, &leg, one);
+    const double validation = leg_rank[0].validation;
+    const int slow = leg_rank[workers - 1].steps, fastest = fastest_steps(workers);
+    CHECK(fastest > 2 * slow, "%s: %d and %d steps", sync, fastest, slow);
+    leg.arrivals = NULL;
+    leg.replay = path;
+    leg.slow = 0;
+    for (int i = 0; i < 2; i++) {
+        leg_weights("replay", &leg, two);
+        CHECK(!memcmp(one, two, count * sizeof *one), "%s: the replay differs by %g", sync,
+              leg_difference(one, two, count));
+        CHECK(leg_rank[0].validation == validation, "%s: the replay has another validation", sync);
+        CHECK(leg_rank[workers - 1].steps == slow, "%s: %d steps, replayed %d", sync, slow,
+              leg_rank[workers - 1].steps);
+    }
+}
+
+/* Files of arrivals that are none, or not of this run: refused. All ranks read the same, so that none waits for one
+ * that has ended. */
+static void check_arrivals(void)
+{
+    static const struct {
+        const char *line, *says;
+    } cases[] = {{NULL, "as many workers"},
+                 {"1 sent 1", "is none"},
+                 {"1 lost 1 1\n", "is none"},
+                 {"1 sent 1 -1\n", "is none"},
+                 {"1 sent 1 99999999999999999999\n", "is none"},
+                 {"1 sent 7 1\n", "of other workers"},
+                 {"1 came 7 1\n", "of other workers"},
+                 {"0 sent 1 0\n", "of other workers"},
+                 {"1 jump 0 9223372036854775807\n", "meet at"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[128], file[160];
+        struct leg leg = {.sync = "gossip", .workers = 2, .until = 3, .replay = place("damaged", path)};
+        for (int rank = 0; rank < leg.workers && cases[i].line; rank++) {
+            snprintf(file, sizeof file, "%s.%d", path, rank);
+            FILE *f = fopen(file, "we");
+            CHECK(f && fputs(cases[i].line, f) >= 0 && fclose(f) == 0, "%s can't be written", file);
+        }
+        const char *why;
+        unroll_status status = leg_refused(&leg, &why);
+        CHECK(status == UNROLL_DATA && strstr(why, cases[i].says), "arrivals %zu: %d %s", i, status, why);
+    }
+    const char *why;
+    struct leg leg = {.sync = "local:2", .workers = 2, .until = 1, .replay = "x"};
+    unroll_status status = leg_refused(&leg, &why);
+    CHECK(status == UNROLL_USAGE && strstr(why, "leave out"), "replay of local: %d %s", status, why);
+    leg = (struct leg){.until = 1, .arrivals = "x"};
+    status = leg_refused(&leg, &why);
+    CHECK(status == UNROLL_USAGE && strstr(why, "that gossip"), "arrivals of one: %d %s", status, why);
+    leg = (struct leg){.sync = "gossip", .workers = 2, .until = 1, .arrivals = "x", .replay = "x"};
+    status = leg_refused(&leg, &why);
+    CHECK(status == UNROLL_USAGE && strstr(why, "leave out"), "arrivals of a replay: %d %s", status, why);
 }
 
 /* What the plan says is sent. */
@@ -110,6 +189,7 @@ static void check_refusals(void)
                  {"local:4,speed=1", 2, "rate, momentum, delay"},
                  {"every,rate=1", 2, "has no options"},
                  {"local:4", 1, "there is one"},
+                 {"gossip:all", 2, "gossip:pairs"},
                  {"local:4,momentum=1", 2, "momentum"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *why;
@@ -130,6 +210,11 @@ int main(void)
     check_resume("local:auto", 3, (unroll_split){1, 1, 1});
     check_resume("local:4", 2, (unroll_split){2, 1, 1});
     check_resume("local:3", 2, (unroll_split){1, 2, 2});
+    check_gossip("gossip", 2, false);
+    check_gossip("gossip", 3, false);
+    check_gossip("gossip", 3, true);
+    check_gossip("gossip:pairs", 4, false);
+    check_arrivals();
     check_others();
     check_bytes();
     check_refusals();

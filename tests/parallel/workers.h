@@ -23,6 +23,9 @@ struct leg {
     int embed, slow; /* slow: the last rank waits so many ms in each step */
     double clip;     /* 0: 1 */
     const char *compress;
+    const char *arrivals, *replay;
+    int meet;    /* all workers meet at these steps; 0: at the end alone */
+    bool silent; /* there they wait for each other, and do not validate */
 };
 
 struct leg_rank {
@@ -32,6 +35,7 @@ struct leg_rank {
     char error[512];
     unroll_progress progress;
     double validation;
+    int steps;     /* that it made */
     uint64_t sent; /* in steps */
     size_t count;
     float weights[WORKERS_WEIGHTS];
@@ -86,6 +90,8 @@ static unroll_train_config leg_config(const struct leg_rank *r)
     c.machine.workers = leg->workers;
     c.sync = leg->sync;
     c.compress = leg->compress;
+    c.arrivals = leg->arrivals;
+    c.replay = leg->replay;
     return c;
 }
 
@@ -110,7 +116,17 @@ static unroll_status leg_train(unroll_model *m, struct leg_rank *r)
     uint64_t before = unroll_comm_sent(r->comm);
     r->progress = (unroll_progress){.size = sizeof r->progress};
     unroll_trainer_progress(t, &r->progress);
-    while (status == UNROLL_OK && r->progress.step < r->leg->until) status = unroll_trainer_step(t, &r->progress);
+    bool slow = r->leg->slow && unroll_comm_rank(r->comm) + 1 == unroll_comm_ranks(r->comm);
+    while (status == UNROLL_OK && r->progress.step < r->leg->until) {
+        int64_t meet = r->leg->meet ? r->leg->meet : r->leg->until;
+        unroll_trainer_meet_at(t, (r->progress.step / meet + 1) * meet);
+        status = unroll_trainer_step(t, &r->progress);
+        r->steps++;
+        if (slow)
+            usleep(1000 * (unsigned)r->leg->slow);
+        if (status == UNROLL_OK && r->leg->meet && r->progress.met && r->progress.step < r->leg->until)
+            status = r->leg->silent ? comm_agree(r->comm, UNROLL_OK, 0, "") : unroll_trainer_validate(t, &found);
+    }
     r->sent = unroll_comm_sent(r->comm) - before;
     if (status == UNROLL_OK)
         status = unroll_trainer_validate(t, &found);
