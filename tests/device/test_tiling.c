@@ -68,7 +68,10 @@ static const char *product_broken(const struct tiling *t, const struct tiling_pr
         return "rows of the operand share banks";
     if (m->sums_row % 32 != 4 || m->sums_row < m->bands * band)
         return "rows of the sums share banks";
-    if (m->in_registers > m->steps || m->in_registers % 2 || slots > (floats ? 0 : TILING_SLOTS / t->phases))
+    if (m->in_registers > m->steps || m->in_registers % 2 ||
+        slots > (floats          ? 0
+                 : t->phases > 1 ? TILING_SLOTS_EACH
+                                 : TILING_SLOTS))
         return "slots";
     if (m->shared_slot + (m->steps - m->in_registers) * m->tiles > t->shared_slots || m->bands * m->splits > t->warps)
         return "shared slots";

@@ -145,17 +145,25 @@ static unroll_status replace(struct plan *p, struct op *op, int slot)
     return UNROLL_OK;
 }
 
+/* Of a cell that multiplies no state those of x. */
+static int slot_of_weight(const struct op *op)
+{
+    if (op->kind == OP_RNN)
+        return op->view[RNN_W].buffer < 0 ? RNN_W_X : RNN_W;
+    return op->kind == OP_GEMM ? (int)GEMM_W : -1;
+}
+
 /* A step of a recurrence reads all its weights so, or none. */
 static unroll_status choose_copies(struct plan *p)
 {
     for (int i = 0; p->splits && i < p->ops; i++) {
         struct op *op = &p->op[i];
-        const int slot = op->kind == OP_GEMM ? (int)GEMM_W : op->kind == OP_RNN ? (int)RNN_W : -1;
+        const int slot = slot_of_weight(op);
         const int weight = slot < 0 ? -1 : op->view[slot].buffer, master = weight < 0 ? -1 : p->buffer[weight].copy_of;
         if (master < 0 || !gains(p, master))
             continue;
         TRY(replace(p, op, slot));
-        if (op->kind == OP_RNN)
+        if (slot == RNN_W && op->kind == OP_RNN)
             TRY(replace(p, op, RNN_W_X));
     }
     return UNROLL_OK;

@@ -145,7 +145,7 @@ GPU_CODE void load_fragments(const struct persistent_args &a, int phase, const s
         const float *row = weight_row<BACK>(a, phase, unit0, m), *below = weight_row<BACK>(a, phase, unit0, m + 8);
         const uint4 f = weight_fragment<O, BACK>(a, phase, row, below, part.first + i / p.tiles);
         if (i < in_registers)
-            set_slot(w, phase * (TILING_SLOTS / 2) + i, f);
+            set_slot(w, phase * TILING_SLOTS_EACH + i, f);
         else
             ((uint4 *)shared_slot(a.tiling, p.shared_slot + i - in_registers))[lane] = f;
     }
@@ -345,7 +345,7 @@ template <int O, int PHASES, int PHASE>
 GPU_CODE void multiply(const struct tiling &t, const struct parts &parts, const weight_registers &w,
                        const struct operand_source &from, float *sums)
 {
-    enum { SLOTS = TILING_SLOTS / PHASES, FIRST = PHASE * SLOTS };
+    enum { SLOTS = PHASES > 1 ? TILING_SLOTS_EACH : TILING_SLOTS, FIRST = PHASE * SLOTS };
     const struct tiling_product &p = t.product[PHASE];
     const struct part part = part_of(parts, PHASE);
     if (!part.any)

@@ -37,14 +37,16 @@ static bool divide_product(const struct tiling_problem *p, struct tiling *t, int
     return true;
 }
 
+static uint32_t slots_of_phase(const struct tiling *t) { return t->phases > 1 ? TILING_SLOTS_EACH : TILING_SLOTS; }
+
 /* Where the weights of each warp lie. Products of plain floats read them from shared memory only. */
 static void divide_weights(const struct tiling_problem *p, struct tiling *t)
 {
-    uint32_t slots = p->operand == OPERAND_F32 ? 0 : TILING_SLOTS / t->phases;
+    uint32_t slots = p->operand == OPERAND_F32 ? 0 : slots_of_phase(t);
     t->shared_slots = t->warps = 0;
     for (uint32_t i = 0; i < t->phases; i++) {
         struct tiling_product *m = &t->product[i];
-        m->in_registers = at_most(m->steps, slots / m->tiles);
+        m->in_registers = at_most(m->steps, slots / m->tiles / 2 * 2);
         m->shared_slot = t->shared_slots;
         t->shared_slots += (m->steps - m->in_registers) * m->tiles;
         t->warps = at_least(t->warps, m->bands * m->splits);
@@ -103,7 +105,7 @@ static double multiply_adds_a_cycle(enum gpu_operand o)
 static double batches_of(const struct tiling_product *m, const struct tiling *t)
 {
     const uint32_t tiles = t->chunk_rows / 8, pairs = m->steps / 2, in_registers = m->in_registers / 2;
-    const uint32_t wide = m->tiles * tiles == 8, all = TILING_SLOTS / t->phases / 2 / m->tiles;
+    const uint32_t wide = m->tiles * tiles == 8, all = slots_of_phase(t) / 2 / m->tiles;
     const uint32_t batch = at_most(all, wide ? 2 : 8 / tiles);
     return (double)quotient_up(in_registers, batch) + quotient_up(pairs - in_registers, wide ? 2 : 4);
 }

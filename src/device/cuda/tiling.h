@@ -25,7 +25,8 @@ enum {
     TILING_PHASES = 2,
     TILING_FIELDS = 8,
     TILING_WARPS = 8,       /* of a block; each thread can have 255 registers */
-    TILING_SLOTS = 32,      /* tiles of a k step whose weights a warp has in registers: 4 each; a half for each phase */
+    TILING_SLOTS = 32,      /* tiles of a k step whose weights a warp has in registers: 4 each; .. */
+    TILING_SLOTS_EACH = 12, /* .. of each of two phases: with more of them registers spill */
     TILING_ROWS = 16,       /* of a tile */
     TILING_TILES = 4,       /* of a band, at most: 1, 2 or 4 */
     WALK_AHEAD = 4,         /* steps that a walk asks for: a load of memory takes longer than one of them */
