@@ -57,7 +57,7 @@ unroll_status cmd_export(struct settings *settings)
     config.steps = integers_of(settings, OPTION_PROGRAM)[0];
     config.rows = integers_of(settings, OPTION_PROGRAM)[1];
     config.lanes = (int)integer_of(settings, OPTION_LANES);
-    config.operand_bits = atoi(text_of(settings, OPTION_OPERAND));
+    config.operand_bits = strcmp(text_of(settings, OPTION_OPERAND), "16") == 0 ? 16 : 8;
     config.target = text_of(settings, OPTION_TARGET);
     config.store = text_of(settings, OPTION_STORE);
     config.head = text_of(settings, OPTION_HEAD);

@@ -1,6 +1,7 @@
 /* What tokens and classes stand for (symbols.h). */
 #include "symbols.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,11 +37,12 @@ static void read_schema(struct symbols *s)
     const json_t *input = json_array_get(inputs, 0);
     const json_t *column = column_called(s->schema, json_string_value(json_object_get(input, "column")));
     const char *tokens = json_string_value(json_object_get(column, "tokens"));
-    if (json_array_size(inputs) != 1 || tokens == NULL || json_object_get(input, "ids") == NULL)
+    const json_int_t ids = json_integer_value(json_object_get(input, "ids"));
+    if (json_array_size(inputs) != 1 || tokens == NULL || ids < 1 || ids > INT_MAX)
         return;
     s->symbol = strings_of(json_object_get(column, "vocabulary"), &s->count);
     s->characters = strcmp(tokens, "chars") == 0;
-    s->unknown = (int)json_integer_value(json_object_get(input, "ids")) - 1;
+    s->unknown = (int)ids - 1;
     if (symbols_find(s, "<unk>") >= 0)
         s->unknown = symbols_find(s, "<unk>");
     if (!json_is_true(json_object_get(task, "several")))

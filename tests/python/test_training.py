@@ -168,7 +168,7 @@ class Division(unittest.TestCase):
             unroll.sample_order(rows=2)
         with self.assertRaisesRegex(ValueError, "classes"):
             self.divide(classes=lengths(1, 2, 3))
-        with self.assertRaisesRegex(unroll.UsageError, "even, length or stratified"):
+        with self.assertRaisesRegex(unroll.UsageError, "even, length, stratified, column or part"):
             self.divide(how="fairly")
         with self.assertRaisesRegex(TypeError, "batches"):
             self.divide(batches=3)

@@ -24,14 +24,14 @@ enum gpu_operand { OPERAND_F32, OPERAND_TF32, OPERAND_BF16, OPERAND_F16, GPU_OPE
 enum {
     TILING_PHASES = 2,
     TILING_FIELDS = 8,
-    TILING_WARPS = 8,       /* of a block; each thread can have 255 registers */
-    TILING_SLOTS = 32,      /* tiles of a k step whose weights a warp has in registers: 4 each; .. */
-    TILING_SLOTS_EACH = 12, /* .. of each of two phases: with more of them registers spill */
-    TILING_ROWS = 16,       /* of a tile */
-    TILING_TILES = 4,       /* of a band, at most: 1, 2 or 4 */
-    WALK_AHEAD = 4,         /* steps that a walk asks for: a load of memory takes longer than one of them */
-    TILING_CHUNKS = 16,     /* of a group, at most */
-    TILING_STEP_BYTES = 32, /* of an operand's row: a k step */
+    TILING_WARPS = 8,          /* of a block; each thread can have 255 registers */
+    TILING_SLOTS = 32,         /* tiles of a k step whose weights a warp has in registers: 4 each; .. */
+    TILING_SLOTS_EACH = 12,    /* .. of each of two phases: with more of them registers spill */
+    TILING_ROWS = 16,          /* of a tile */
+    TILING_TILES = 4,          /* of a band, at most: 1, 2 or 4 */
+    WALK_AHEAD = 4,            /* steps that a walk asks for: a load of memory takes longer than one of them */
+    TILING_CHUNKS = 16,        /* of a group, at most */
+    TILING_STEP_BYTES = 32,    /* of an operand's row: a k step */
     TILING_SLOT_BYTES = 512,   /* weights of a tile of a k step */
     TILING_PACKET = 16,        /* bytes of an operand that are sent at once */
     TILING_RING = 16,          /* operands of a grid, under way or not yet emptied, */

@@ -239,6 +239,7 @@ class Trainer:
         /,
         *,
         task: Optional[str] = None,
+        divide_by: Optional[str] = None,
         task_options: Union[None, str, Mapping[str, Any]] = None,
         class_weights: Any = None,
         batch: int = 32,
