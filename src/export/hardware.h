@@ -12,7 +12,7 @@ enum {
     MAX_OPERATIONS = 48,  /* of a unit */
     MAX_SHIFTS = 32,      /* of a list: the core has a parameter of 32 bytes for each */
     MAX_ROUNDS = 16,      /* a unit is under way for at most so many */
-    OPERATION_CLOCKS = 13 /* until a word may read what another made (unroll_core.v, clocks 3 and 15) */
+    OPERATION_CLOCKS = 14 /* until a word may read what another made (unroll_core.v, clocks 3 and 16) */
 };
 
 struct shift_list {

@@ -8,7 +8,7 @@
 enum {
     TO_ROWS = 5,   /* from a segment's last product to its first row */
     TO_UNITS = 10, /* from a group's last row until a unit may begin */
-    TO_LEAD = 18,  /* from a unit's beginning, beside the clock of its last word, until the lanes may read */
+    TO_LEAD = 19,  /* from a unit's beginning, beside the clock of its last word, until the lanes may read */
     TO_Y = 9,      /* from the head's last row until y is there */
     MIN_ROWS = 8   /* between two segments, that rows may read what others wrote */
 };

@@ -1,7 +1,7 @@
 /* Exported hardware in a simulator, bit by bit with unroll_integer_step_raw: every cell, layers, widths, tokens, heads
  * and stores, with random stalls at both ends, resets and weights loaded anew; then what is refused. test_verilog a
- * spread that takes seconds, in Icarus Verilog test_verilog all [SIM] every cell x 1..3 layers x both widths, and
- * 100,000 steps of one; SIM: icarus, verilator */
+ * spread that takes seconds, in Icarus Verilog; test_verilog all [SIM] that with more words through the buses, every
+ * cell x 1..3 layers x both widths, and 100,000 steps of one; SIM: icarus, verilator */
 #include "check.h"
 #include "export/verilog.h"
 #include "model/model.h"
@@ -89,18 +89,19 @@ static bool passes(const char *what, const char *arguments, char line[256])
     return strncmp(line, "PASS", 4) == 0;
 }
 
+#define STALLS "+stall=128 +resets=3 +seed=5"
+
 static void check_network(const struct network *n, int steps, bool speaks)
 {
-    static const char *const ways[] = {"", "+stall=128 +resets=3 +seed=5", "+load +stall=30"};
+    static const char *const ways[] = {"", STALLS, "+load +stall=30"};
     char line[256];
     double clocks, counted;
     check_next_case();
     if (!write_network(n, steps, &counted))
         return;
     for (int i = 0; i < (strcmp(n->store, "rom") ? 3 : 2); i++) {
-        CHECK(passes(speaks || (n->buses && i == 1) ? "sim" : "sim-core", ways[i], line),
-              "%s %d x %d, %d -> %d, %d lanes of %d bits, %s: %s", n->cell, n->layers, n->hidden, n->input, n->output,
-              n->lanes, n->operand_bits, ways[i], line);
+        CHECK(passes(speaks ? "sim" : "sim-core", ways[i], line), "%s %d x %d, %d -> %d, %d lanes of %d bits, %s: %s",
+              n->cell, n->layers, n->hidden, n->input, n->output, n->lanes, n->operand_bits, ways[i], line);
         if (i || sscanf(line, "PASS: %*d steps, %lf", &clocks) != 1)
             continue;
         CHECK(fabs(counted / clocks - 1) < 0.15, "%s %d x %d: counted %.1f clocks a step, simulated %.1f", n->cell,
@@ -109,6 +110,16 @@ static void check_network(const struct network *n, int steps, bool speaks)
             printf("%s %d x %d, %d -> %d, %d lanes of %d bits: %s, counted %.0f\n", n->cell, n->layers, n->hidden,
                    n->input, n->output, n->lanes, n->operand_bits, line, counted);
     }
+}
+
+/* Through each bus: a word of SPI takes hundreds of clocks. */
+static void check_buses(const struct network *n, int steps, const char *stalls)
+{
+    char line[256];
+    double counted;
+    check_next_case();
+    if (n->buses && write_network(n, steps, &counted))
+        CHECK(passes("sim", stalls, line), "%s through buses: %s", n->cell, line);
 }
 
 static const struct network spread[] = {
@@ -297,11 +308,15 @@ int main(int count, char *words[])
     check_proven();
     if (!find(strcmp(simulator, "icarus") ? "verilator" : "iverilog"))
         check_skip("exported hardware in a simulator, which is not here (iverilog, verilator)");
-    else if (!all)
-        for (size_t i = 0; i < sizeof spread / sizeof *spread; i++) check_network(&spread[i], 24, false);
     else {
-        check_all();
-        check_large();
+        for (size_t i = 0; i < sizeof spread / sizeof *spread; i++) {
+            check_network(&spread[i], all ? 24 : 15, false);
+            check_buses(&spread[i], all ? 24 : 3, all ? STALLS : "+stall=40 +resets=2 +seed=5");
+        }
+        if (all) {
+            check_all();
+            check_large();
+        }
     }
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0, "'%s' failed", command);

@@ -428,14 +428,14 @@ module unroll_core #(
   reg [VB-1:0] v_read;
   wire signed [15:0] a_t, b_t, c_t, b_s, c_s, st_q, vec;
   localparam GOES = RB + TB + STA + XA + 4;       // where a result goes: group ends, x, state, temporary
-  reg [GOES-1:0] goes4, goes5, goes6, goes7, goes8, goes9, goes10, goes11, goes12, goes13, goes14, goes15;
+  reg [GOES-1:0] goes4, goes5, goes6, goes7, goes8, goes9, goes10, goes11, goes12, goes13, goes14, goes15, goes16;
   reg [WW-1:0] w4, w5;
   reg zero4;
   reg [15:0] result;
-  wire t_we = goes15[0], st_we = goes15[1], h_we = goes15[2];
-  wire [STA-1:0] st_wa = goes15[4 +: STA];
-  wire [XA-1:0] h_wa = goes15[4+STA +: XA];
-  wire [RB+TB-1:0] t_wa = goes15[4+STA+XA +: RB+TB];
+  wire t_we = goes16[0], st_we = goes16[1], h_we = goes16[2];
+  wire [STA-1:0] st_wa = goes16[4 +: STA];
+  wire [XA-1:0] h_wa = goes16[4+STA +: XA];
+  wire [RB+TB-1:0] t_wa = goes16[4+STA+XA +: RB+TB];
   unroll_ram #(.W(16), .A(SLOTS_A)) fields_b(.clk(clk), .ra(b_slot), .q(b_s), .we(rv9), .wa(slot9), .d(field));
   unroll_ram #(.W(16), .A(SLOTS_A)) fields_c(.clk(clk), .ra(c_slot), .q(c_s), .we(rv9), .wa(slot9), .d(field));
   unroll_ram #(.W(16), .A(RB+TB)) temps_a(.clk(clk), .ra(a_temp), .q(a_t), .we(t_we), .wa(t_wa), .d(result));
@@ -461,24 +461,25 @@ module unroll_core #(
   reg signed [32+LEFT:0] st10;
   reg signed [31:0] p8, c8, s9;
   reg [2+1+2+OUB+3-1:0] m6, m7, m8, m9, m10;      // left, out shift, limit, minus, kind
-  reg [3:0] m11, m12, m13, m14;
-  reg signed [15:0] c7, c8k, c9, c10, c11, c12, fn9, r12, r13, r14;
+  reg [3:0] m11, m12, m13, m14, m15;
+  reg signed [15:0] c7, c8k, c9, c10, c11, c12, fn9, r12, r13, r14, r15;
   reg signed [31+LEFT:0] r11;
   reg [14:0] magnitude10;
-  reg sign10, sign11, sign12, sign13, sign14;
+  reg sign10, sign11, sign12, sign13, sign14, sign15;
   reg [20:0] argument11;
-  reg [11:0] part12;
+  reg [11:0] part12, part13;
   wire [26:0] table12;
-  reg [16:0] low13, half14;
-  reg [22:0] product13;
+  reg [26:0] table13;
+  reg [16:0] low14, half15;
+  reg [22:0] product14;
   unroll_rom #(.W(27), .D(512), .A(9), .FILE(F_TABLE)) table_(.clk(clk), .a(argument11[20:12]), .q(table12));
   // Of h = 2^17 (sigmoid |x| - 1/2): tanh is +-((h + 1) >> 1), sigmoid 2^14 +- ((h + 2) >> 2); with ~h for -h - 1 both are
   // one sum.
-  wire is_tanh14 = m14[1:0] == TANH;
-  wire signed [17:0] sum14 = ({1'b0, half14} ^ {18{sign14}}) + (is_tanh14 ? 18'd1 : 18'd65538);
-  wire most14 = half14[16] || &half14[15:1];
-  wire [15:0] function14 = is_tanh14 ? (half14[16] || &half14[15:0] ? {sign14, {14{!sign14}}, 1'b1} : sum14[16:1])
-    : most14 && !sign14 ? 16'd32767 : sum14[17:2];
+  wire is_tanh15 = m15[1:0] == TANH;
+  wire signed [17:0] sum15 = ({1'b0, half15} ^ {18{sign15}}) + (is_tanh15 ? 18'd1 : 18'd65538);
+  wire most15 = half15[16] || &half15[15:1];
+  wire [15:0] function15 = is_tanh15 ? (half15[16] || &half15[15:0] ? {sign15, {14{!sign15}}, 1'b1} : sum15[16:1])
+    : most15 && !sign15 ? 16'd32767 : sum15[17:2];
   wire signed [15:0] limited12 = m12[2] ? (r12 < c12 ? r12 : c12) : m12[3] ? (r12 > c12 ? r12 : c12) : r12;
   reg [PB-1:0] ps6;
   reg [CB-1:0] cs6;
@@ -569,22 +570,29 @@ module unroll_core #(
     c12 <= c11;
     m12 <= m11;
     goes12 <= goes11;
-    // 13: a line between two points of the table
+    // 13: a register after the memory: with the multiplier it would be the slowest path of all
     r13 <= USES_LIMITS ? limited12 : r12;
-    low13 <= {1'b0, table12[15:0]};
-    product13 <= table12[26:16] * part12;
+    table13 <= table12;
+    part13 <= part12;
     sign13 <= sign12;
     m13 <= m12;
     goes13 <= goes12;
-    // 14
+    // 14: a line between two points of the table
     r14 <= r13;
-    half14 <= low13 + product13[22:12] + product13[11];
+    low14 <= {1'b0, table13[15:0]};
+    product14 <= table13[26:16] * part13;
     sign14 <= sign13;
     m14 <= m13;
     goes14 <= goes13;
     // 15
-    result <= m14[1:0] == 0 ? r14 : function14;
+    r15 <= r14;
+    half15 <= low14 + product14[22:12] + product14[11];
+    sign15 <= sign14;
+    m15 <= m14;
     goes15 <= goes14;
+    // 16
+    result <= m15[1:0] == 0 ? r15 : function15;
+    goes16 <= goes15;
     if (reset) begin
       vw2 <= 0;
       vw3 <= 0;
@@ -600,6 +608,7 @@ module unroll_core #(
       goes13[3:0] <= 0;
       goes14[3:0] <= 0;
       goes15[3:0] <= 0;
+      goes16[3:0] <= 0;
     end
   end
 
@@ -656,7 +665,7 @@ module unroll_core #(
     assign xi_data = x_data;
   end endgenerate
   always @(posedge clk) begin
-    done <= goes15[3];
+    done <= goes16[3];
     x_we <= h_we | (xin && !(TOKENS != 0 && !EMBEDS));
     x_wa <= h_we ? h_wa : (writing ? BANK[XA-1:0] : {XA{1'b0}}) + xw;
     x_wd <= narrowed(h_we ? result : xi_data);
@@ -685,12 +694,12 @@ module unroll_core #(
   end
 
   wire made = rv6 && head6;
-  reg signed [31:0] best;
-  reg [15:0] index, best_index;
-  reg some;
-  // In two halves, side by side: one carry of 32 bits is slow.
-  wire above = v6[31:16] == best[31:16] ? v6[15:0] > best[15:0] : $signed(v6[31:16]) > $signed(best[31:16]);
-  wire better = !some || above;
+  // The class: of each number it is found beside the one before whether it is above that and above the best, which may
+  // become that one in this clock; the next clock chooses between the two, so that no compare stands before an enable.
+  reg signed [31:0] best, v7;
+  reg [15:0] index, index7, best_index;
+  reg some, made7, last_made7, first7, above_best7, above_v7, replaced;
+  wire better = first7 || (replaced ? above_v7 : above_best7);
   reg chosen_class;                               // best_index is of all
   wire y_taken;
   wire [QA:0] reserved = !(ends && c_head) ? 0 : CLASS ? c_ends : c_rows + 1'b1;
@@ -699,19 +708,28 @@ module unroll_core #(
     .taken(y_taken));
   always @(posedge clk) begin
     y_free <= y_free - reserved + y_taken;
-    chosen_class <= made && last6;
+    made7 <= made;
+    last_made7 <= last6;
+    first7 <= !some;
+    v7 <= v6;
+    index7 <= index;
+    above_best7 <= v6 > best;
+    above_v7 <= v6 > v7;
+    replaced <= made7 && better;
+    chosen_class <= made7 && last_made7;
     if (made) begin
       index <= last6 ? 16'd0 : index + 1'b1;
       some <= !last6;
-      if (better) begin
-        best <= v6;
-        best_index <= index;
-      end
+    end
+    if (made7 && better) begin
+      best <= v7;
+      best_index <= index7;
     end
     if (reset) begin
       y_free <= (1 << QA) - 1;
       index <= 0;
       some <= 0;
+      made7 <= 0;
       chosen_class <= 0;
     end
   end
