@@ -39,4 +39,8 @@ $(PEERS)/peer_cudnn: bench/peer_cudnn.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(PEER_FLAGS) $< -ldl -o $@
 
+# What integers cost a classifier: $B/accuracy MODEL TRAINING-SET TEST-SET (docs/fpga.md).
+$B/accuracy: bench/accuracy.c $B/libunroll.a
+	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
+
 .PHONY: bench-peers gpu-bench
