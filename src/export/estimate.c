@@ -9,11 +9,11 @@ const char *const core_names[CORES] = {
 };
 
 /* Instructions of a multiply-accumulate, of ending a sum, of a pointwise operation, of a function, of a float
- * that becomes an integer or was one: tools/fit_cortex.py, from the counts of twelve models in QEMU (gcc 12
+ * that becomes an integer or was one: tools/fit_cortex.py, from the counts of seventeen models in QEMU (gcc 12
  * -O2). The fit has no number below zero; what it could not tell from the others is 0. On models that were
- * not fitted the sums are 0.92 to 1.12 of the counts, on one of softmax, softplus and elu, whose divisions
- * and logarithms cost more than the kinds here say, 0.68 to 1.13. Floats on an M0+ are functions of the
- * compiler's library. */
+ * not fitted the sums are 0.97 to 1.10 of the counts, on one of softmax, softplus and elu, and on minLSTM in
+ * integers, whose divisions and logarithms cost more than the kinds here say, 0.63 to 1.03. Floats on an M0+ are
+ * functions of the compiler's library. */
 struct price {
     double product, row, operation, function, conversion;
 };
@@ -21,8 +21,8 @@ struct price {
 enum set { ARMV7EM, ARMV6M, SETS };
 
 static const struct price prices[2][SETS] = {
-    {[ARMV7EM] = {2.58, 23.4, 0, 18.8, 0}, [ARMV6M] = {511, 0, 0, 5940, 0}},
-    {[ARMV7EM] = {2.37, 42.4, 4.88, 23.6, 47.7}, [ARMV6M] = {5.32, 108, 0, 23.2, 287}}};
+    {[ARMV7EM] = {2.57, 20, 4.08, 22.4, 0}, [ARMV6M] = {519, 0, 0, 5650, 0}},
+    {[ARMV7EM] = {2.28, 34.8, 7.93, 32.7, 73.4}, [ARMV6M] = {5.19, 94.6, 8.38, 40.1, 328}}};
 
 /* Cycles of an instruction, in floats and in integers: assumed, no board was measured. On an M4F a VFMA takes
  * 3, a VLDR 2 and a VDIV, of which a function has one, 14; an M7 begins two instructions at a time. Wait states of

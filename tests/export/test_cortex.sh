@@ -51,7 +51,8 @@ number() { sed 's/.*"'"$1"'":\([0-9]*\).*/\1/' "$2/cost.json"; }
 
 # estimate CORE MODEL INSTRUCTIONS: the cycles that were printed, by the assumed cycles of an instruction
 # (src/export/estimate.c), against the count. One price is for all operations and one for all functions: the
-# network of softmax and softplus, whose divisions and logarithms cost more, has wider bounds.
+# network of softmax and softplus and the minLSTM in integers (cell 6), whose divisions and logarithms cost more, have
+# wider bounds.
 estimate() {
     local counts="" bounds="0.85 1.15" cycles=1.4 key
     case $1-$2 in
@@ -60,7 +61,7 @@ estimate() {
     Cortex-M7-*fp32)  cycles=1.05 ;;
     Cortex-M7-*int8)  cycles=0.75 ;;
     esac
-    [[ ${2##*/} != network_* ]] || bounds="0.6 1.2"
+    [[ ${2##*/} != network_* && ${2##*/} != cell_6_int8 ]] || bounds="0.6 1.2"
     if awk -v e="$(number "$1" "$2")" -v n="$3" -v c=$cycles -v b="$bounds" -v what="${2##*/} $1" \
         'BEGIN { split(b, at, " "); r = n ? e / c / n : 0
                  printf "%-34s %9d instructions a step, estimated %.2f of them\n", what, n, r
