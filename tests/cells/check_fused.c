@@ -38,7 +38,8 @@ struct numbers {
 
 static struct numbers random_numbers;
 static float operand[3][ROWS * DEEPEST], bytes[3][ROWS * (DEEPEST / 4 + 2)], bias[2][FIELDS * WIDEST];
-static float dense[2][FIELDS * WIDEST * DEEPEST], tiled[2][TILED];
+static float dense[2][FIELDS * WIDEST * DEEPEST];
+static _Alignas(64) float tiled[2][TILED];
 static _Alignas(64) char left[3][ROWS * (DEEPEST + BF16X3_K) / 32 * BF16X3_PARTS * LEFT_PART];
 static const struct cpu_isa *of_tiles; /* whose steps tiles multiply */
 static uint32_t list[ROWS];

@@ -57,7 +57,8 @@ ends() {
     left=$(ls -A /dev/shm | grep -vxF "$memory" | grep -E 'vader|unroll-launch'; ls -d unroll-launch.* 2>/dev/null)
     check "$what: nothing is left in memory or /tmp: $left" test -z "$left"
 }
-same() { check "$what: the weights are those of an undisturbed run" cmp straight/model.safetensors "$1/model.safetensors"; }
+same() {      # RUN [UNDISTURBED]
+    check "$what: the weights are those of an undisturbed run" cmp "${2:-straight}/model.safetensors" "$1/model.safetensors"; }
 
 # ---- many kills ----------------------------------------------------------------------------
 
@@ -159,7 +160,9 @@ check "$what: it gives up and says why" says '3 starts in a row lost a rank'
 
 what="slots come and go"
 echo "localhost slots=1" >hosts
-launch_with="--hosts hosts" launch moves 1:4 --steps $steps
+many=8000       # steps: one rank alone takes a second, and the launcher looks at the hosts twice a second
+"$unroll" "${train[@]}" --steps $many --out longer >log 2>&1
+launch_with="--hosts hosts" launch moves 1:4 --steps $many
 until_saved moves
 echo "localhost slots=3" >hosts.new && mv hosts.new hosts
 check "$what: ranks are added" until_said moves 'launch: start 2 with 3 ranks, from the newest checkpoint'
@@ -169,7 +172,7 @@ check "$what: one is lost" until_said moves 'launch: start 3 with 2 ranks'
 until_said moves '2 ranks train again'
 echo "localhost slots=4" >hosts.new && mv hosts.new hosts; kill -KILL "$(rank_of 1 moves)"   # both at once
 ends moves 0
-same moves
+same moves longer
 
 # ---- the launcher is told to end, or killed ------------------------------------------------
 

@@ -395,6 +395,7 @@ static void end_wave(struct wave *w)
 static void run_wave(struct wave *w, const unsigned *order, unsigned clusters)
 {
     begin_wave(w, order, clusters);
+    saw_before(&begin_order); /* also the blocks of this wave */
     running = here;
     begun = 0;
     go_on(pick());
@@ -452,7 +453,6 @@ const char *fake_run(const struct fake_kernel *k, const struct fake_launch *l)
     random_state = (seed * 0x9e3779b97f4a7c15 ^ ++launches * 0xbf58476d1ce4e5b9) | 1;
     unsigned rounding = floats_as_on_gpu();
     temperament = seed ? (unsigned)draw(8) % 4 : 0;
-    saw_before(&begin_order);
     clock_begin();
     catch_signals(true);
     run_grid();
