@@ -2,6 +2,7 @@
  * cells_avx512.c's. The build gives the flags. */
 #include "cells/cell.h"
 #include "cells/v/v_avx512.h"
+#define TILE_PARTS 3
 #include "cells/v/v_tiles.h"
 #define FUSED_TILES_ALONE 1
 #define CELL_FUSED_ALONE

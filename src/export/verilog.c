@@ -38,6 +38,9 @@ static const char *const wishbone_text[] = {
 static const char *const spi_text[] = {
 #include "spi.inc"
     NULL};
+static const char *const bench_bus_text[] = {
+#include "bench_bus.inc"
+    NULL};
 static const char *const bench_axis_text[] = {
 #include "bench_axis.inc"
     NULL};
@@ -85,6 +88,7 @@ static const struct {
              {"%s_wishbone.v", wishbone_text},
              {"%s_spi.v", spi_text},
              {"bench.v", bench_text},
+             {"bench_bus.v", bench_bus_text},
              {"bench_axis.v", bench_axis_text},
              {"bench_wishbone.v", bench_wishbone_text},
              {"bench_spi.v", bench_spi_text},

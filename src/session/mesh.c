@@ -197,7 +197,7 @@ static struct slice slice_of(const struct plan *p, const struct buffer *b)
     return slice;
 }
 
-/* Of a worker's ranks that hold the same the first speaks. Which layers a rank has shows in what it uses. */
+/* Of a worker's ranks that hold the same the first is the owner. Which layers a rank has shows in what it uses. */
 static bool is_owner(const struct plan *p, const struct buffer *b, int worker)
 {
     for (int m = 0; m < M_N; m++)

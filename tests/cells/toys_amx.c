@@ -1,6 +1,7 @@
 /* The tests' cells for AVX-512 with AMX: steps with weights as bf16x3 splits. */
 #include "toys.h"
 #include "cells/v/v_avx512.h"
+#define TILE_PARTS 3
 #include "cells/v/v_tiles.h"
 #define FUSED_TILES_ALONE 1
 #define CELL_FUSED_ALONE

@@ -91,7 +91,7 @@ static bool passes(const char *what, const char *arguments, char line[256])
 
 #define STALLS "+stall=128 +resets=3 +seed=5"
 
-static void check_network(const struct network *n, int steps, bool speaks)
+static void check_network(const struct network *n, int steps, bool by_bus)
 {
     static const char *const ways[] = {"", STALLS, "+load +stall=30"};
     char line[256];
@@ -100,13 +100,13 @@ static void check_network(const struct network *n, int steps, bool speaks)
     if (!write_network(n, steps, &counted))
         return;
     for (int i = 0; i < (strcmp(n->store, "rom") ? 3 : 2); i++) {
-        CHECK(passes(speaks ? "sim" : "sim-core", ways[i], line), "%s %d x %d, %d -> %d, %d lanes of %d bits, %s: %s",
+        CHECK(passes(by_bus ? "sim" : "sim-core", ways[i], line), "%s %d x %d, %d -> %d, %d lanes of %d bits, %s: %s",
               n->cell, n->layers, n->hidden, n->input, n->output, n->lanes, n->operand_bits, ways[i], line);
         if (i || sscanf(line, "PASS: %*d steps, %lf", &clocks) != 1)
             continue;
         CHECK(fabs(counted / clocks - 1) < 0.15, "%s %d x %d: counted %.1f clocks a step, simulated %.1f", n->cell,
               n->layers, n->hidden, counted, clocks);
-        if (speaks)
+        if (by_bus)
             printf("%s %d x %d, %d -> %d, %d lanes of %d bits: %s, counted %.0f\n", n->cell, n->layers, n->hidden,
                    n->input, n->output, n->lanes, n->operand_bits, line, counted);
     }

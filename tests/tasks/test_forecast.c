@@ -1,31 +1,10 @@
 /* The task forecast: seasons and times that are found; windows, scales and metrics against numbers worked out by hand;
  * a toy that learns; answers in units with times that go on; a stream that gives what predict gives; what is refused.
  */
-#include <stdlib.h>
-
-#include "base/memory.h"
+#include "tasks/forecast_run.h"
 #include "tasks/quantiles.h"
-#include "tasks/made_series.h"
-#include "tasks/schema.h"
-#include "tasks/task_table.h"
-#include "tasks/windows.h"
 
 static struct made made, other; /* too large for the stack */
-
-static const double hour = 3600, day = 86400, begin_2020 = 1577836800;
-
-static const double pi = 3.14159265358979323846;
-
-/* A day in hours, with noise. */
-static void make_days(struct made *to, size_t steps, double noise)
-{
-    uint64_t state = 7;
-    made_begin(to, steps);
-    made_times(to, begin_2020, hour);
-    float *load = made_numbers(to, "load");
-    for (size_t i = 0; i < steps; i++)
-        load[i] = (float)(50 + 10 * sin(2 * pi * (double)i / 24) + noise * made_noise(&state));
-}
 
 /* ---- seasons and times ---- */
 
@@ -107,58 +86,7 @@ static void check_times(void)
     MUST(series_interval(&made.data, &interval)); /* one gap */
 }
 
-/* ---- a model of a data set ---- */
-
-struct run {
-    unroll_model *model;
-    struct task_request request;
-    unroll_task_defaults defaults;
-};
-
-static struct run run_new(struct made *from, const char *options, const char *loss, int64_t validation)
-{
-    struct run run = {.defaults = unroll_task_defaults_default()};
-    unroll_spec spec = unroll_spec_auto();
-    spec.hidden = 8;
-    spec.loss = loss;
-    MUST(unroll_task_network("forecast", options, &from->data, &spec, &run.defaults));
-    MUST(unroll_model_new(&spec, 1, &run.model));
-    run.request = (struct task_request){.data = &from->data,
-                                        .validation.count = validation,
-                                        .rows = 4,
-                                        .seed = 1,
-                                        .ranks = 1,
-                                        .options = options,
-                                        .model = run.model};
-    MUST(schema_fit(run.model, &task_forecast, &run.request));
-    return run;
-}
-
-static struct part *open_part(const struct run *run, enum part_of which)
-{
-    struct part *part = NULL;
-    if (!MUST(task_forecast.open(&run->request, which, &part)) || part == NULL)
-        abort();
-    return part;
-}
-
 /* ---- windows, metrics ---- */
-
-static struct task_batch new_batch(const struct part *part)
-{
-    const struct windows *w = (const struct windows *)part;
-    size_t entries = (size_t)part->shape->steps * (size_t)part->shape->rows;
-    return (struct task_batch){.inputs = allocate_zeroed(entries * (size_t)recipe_inputs(&w->recipe), sizeof(float)),
-                               .values = allocate_zeroed(entries * (size_t)w->recipe.horizon, sizeof(float)),
-                               .lengths = allocate_zeroed((size_t)part->shape->rows, sizeof(int32_t))};
-}
-
-static void free_batch(struct task_batch *batch)
-{
-    release(batch->inputs);
-    release(batch->values);
-    release(batch->lengths);
-}
 
 /* Steps of 2 with horizon 2 and no season in 1 2 3 .. 20, of which the last 6 are validated on: scale and level by
  * hand. */
@@ -392,25 +320,6 @@ static void forget(struct taken *taken)
     for (int i = 0; i < taken->count; i++) json_decref(taken->answer[i]);
 }
 
-/* Two stores, one a hundred times as large, one of them without its last 30 rows, whose names are in the data: an
- * answer each, in its units, with times that go on. */
-static void make_stores(struct made *to, size_t steps)
-{
-    static const char *names[] = {"small", "large"};
-    make_days(to, 2 * steps, 1);
-    struct column *store = made_column(to, "store", COLUMN_CATEGORY);
-    store->vocabulary = names, store->vocabulary_size = 2;
-    to->data.group = to->data.columns - 1;
-    to->data.sequences = 2;
-    to->begin[1] = steps, to->begin[2] = 2 * steps;
-    for (size_t i = 0; i < 2 * steps; i++) {
-        bool large = i >= steps;
-        to->id[i] = large;
-        to->number[1][i] *= large ? 100 : 1;
-        to->time[i] = begin_2020 + hour * (double)(i % steps);
-    }
-}
-
 static void check_answers(void)
 {
     static struct taken taken;
@@ -462,122 +371,6 @@ static void check_missing(void)
     CHECK(model->input == 2 * 24 + 2, "inputs with masks: %d", model->input);
     CHECK(e.metric[0].value < 0.2, "mse %g", e.metric[0].value);
     unroll_model_free(model);
-}
-
-/* ---- in units ---- */
-
-/* What a step of a stream reads: the numbers of the period, where one is missing the last that came; masks; the other
- * columns, of those known ahead the horizon, too. */
-static void write_frame(const struct recipe *recipe, const struct window *window, size_t step, float *level, float *to)
-{
-    const size_t begin = recipe->data->begin[window->sequence] + step, patch = (size_t)recipe->patch;
-    const struct channel *channel = &recipe->channel[window->target].in;
-    for (size_t k = 0; k < patch; k++) {
-        float number = channel_at(channel, window->sequence, begin + k);
-        to[k] = number;
-        if (recipe->masks)
-            to[patch + k] = isnan(number);
-        if (!isnan(number))
-            *level = number;
-    }
-    for (size_t k = 0; k < patch; k++) to[k] = isnan(to[k]) ? *level : to[k];
-    to += recipe->masks ? 2 * patch : patch;
-    for (int c = recipe->targets; c < recipe->targets + recipe->past + recipe->known; c++)
-        for (size_t k = 0; k < patch + (size_t)(c < recipe->targets + recipe->past ? 0 : recipe->horizon); k++)
-            *to++ = channel_at(&recipe->channel[c].in, window->sequence, begin + k);
-}
-
-/* A stream of a model in units against results z [steps, rows, results] of one window. */
-static void compare_units(const struct run *run, const struct windows *w, const struct window *window, const float *z)
-{
-    const struct recipe *recipe = &w->recipe;
-    const struct scale *scale = recipe_scale(recipe, window->sequence, window->target);
-    const double level = recipe_level(recipe, window);
-    unroll_stream_config config = unroll_stream_default();
-    size_t bytes = unroll_stream_bytes(run->model, &config), results = (size_t)unroll_model_outputs(run->model);
-    void *memory = allocate(bytes);
-    float *answer = allocate_zeroed(results, sizeof *answer), *frame = allocate_zeroed(4096, sizeof *frame), last = 0;
-    unroll_stream *stream;
-    MUST(unroll_stream_init(memory, bytes, run->model, &config, &stream));
-    CHECK(run->model->input == recipe_inputs(recipe) - 2, "a step reads %d numbers", run->model->input);
-    for (int t = window->steps; t > 0; t--) {
-        write_frame(recipe, window, window->origin - (size_t)t * (size_t)recipe->patch, &last, frame);
-        MUST(unroll_stream_step(stream, frame, answer));
-    }
-    double off = 0;
-    for (size_t k = 0; k < results; k++)
-        off = fmax(off, fabs(((double)answer[k] - scale->mean) / scale->deviation - ((double)z[k] + level)));
-    CHECK(off < 2e-5, "a stream in units is off by %g deviations", off);
-    release(frame);
-    release(answer);
-    release(memory);
-}
-
-/* The window that is answered of a sequence and target, by a session and by a stream in units. */
-static void check_in_units(struct made *from, const char *options, const char *loss, const char *series,
-                           size_t sequence, int target)
-{
-    struct run run = run_new(from, options, loss, 0);
-    struct part *part = open_part(&run, PART_PREDICTED);
-    struct windows *w = (struct windows *)part;
-    struct task_batch arrays = new_batch(part);
-    unroll_session_config config = unroll_session_default();
-    unroll_session *session;
-    struct window window = {0};
-    int row = 0;
-    config.mode = UNROLL_INFER;
-    config.steps = part->shape->steps;
-    config.rows = part->shape->rows;
-    config.lengths = config.machine.threads = 1;
-    MUST(unroll_session_new(run.model, &config, &session));
-    size_t count = unroll_count(session, "z"), results = (size_t)unroll_model_outputs(run.model);
-    float *z = allocate_zeroed(count, sizeof *z);
-    part->fill(part, 0, 0, &arrays);
-    unroll_batch batch = {.size = sizeof batch, .inputs = arrays.inputs, .lengths = arrays.lengths};
-    MUST(unroll_forward(session, &batch));
-    MUST(unroll_read(session, "z", z, count));
-    CHECK_REFUSED(unroll_model_in_units(run.model, series), UNROLL_USAGE, "the model has sessions");
-    unroll_session_free(session);
-    while (windows_at(w, 0, 0, row, &window) && (window.sequence != sequence || window.target != target)) row++;
-    MUST(unroll_model_in_units(run.model, series));
-    CHECK(unroll_model_schema(run.model) == NULL, "it only streams from then on");
-    compare_units(&run, w, &window,
-                  z + ((size_t)(window.steps - 1) * (size_t)part->shape->rows + (size_t)row) * results);
-    release(z);
-    free_batch(&arrays);
-    part_free(part);
-    unroll_model_free(run.model);
-}
-
-static void check_units(void)
-{
-    make_stores(&made, 300);
-    check_in_units(&made, "horizon=3,season=24", "quantile:0.2,0.5,0.8", "large", 1, 0);
-    float *heat = made_numbers(&made, "heat"), *plan = made_numbers(&made, "plan");
-    for (size_t i = 0; i < 600; i++) heat[i] = 900 + (float)(i % 31), plan[i] = (float)(i % 7);
-    for (size_t i = 290; i < 300; i++) made.number[1][i] = heat[i] = NAN;
-    for (size_t i = 590; i < 600; i++) made.number[1][i] = heat[i] = NAN;
-    check_in_units(&made, "horizon=3,season=24,target=load,known=plan", "mse", "small", 0, 0);
-    check_in_units(&made, "horizon=3,season=24,target=load;heat,known=plan", "huber", "small:heat", 0, 1);
-    make_days(&made, 600, 2);
-    for (size_t i = 0; i < 600; i += 5) made.number[1][i] = NAN;
-    check_in_units(&made, "horizon=6", "mse", NULL, 0, 0);
-}
-
-static void check_units_refused(void)
-{
-    make_stores(&made, 300);
-    struct run run = run_new(&made, "horizon=3,season=24", "mse", 0);
-    CHECK_REFUSED(unroll_model_in_units(run.model, NULL), UNROLL_USAGE,
-                  "the model forecasts 2 series, each in a scale of its own, and a stream is one of them; fix: "
-                  "`series`, such as 'large'");
-    CHECK_REFUSED(unroll_model_in_units(run.model, "huge"), UNROLL_USAGE,
-                  "the model forecasts no series 'huge'; fix: one of its 2, 'large'");
-    unroll_model_free(run.model);
-    run = run_new(&made, "horizon=3,season=24", "gaussian", 0);
-    CHECK_REFUSED(unroll_model_in_units(run.model, "small"), UNROLL_UNSUPPORTED,
-                  "the spread that the loss 'gaussian' learns is no linear result");
-    unroll_model_free(run.model);
 }
 
 /* ---- details ---- */
@@ -700,8 +493,6 @@ int main(void)
     check_known();
     check_answers();
     check_missing();
-    check_units();
-    check_units_refused();
     check_details();
     check_options_of_fitted();
     check_refusals();

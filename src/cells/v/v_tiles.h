@@ -21,8 +21,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#ifndef TILE_PARTS /* bf16 of each float: 3 or 1 */
-#define TILE_PARTS 3
+#ifndef TILE_PARTS
+#error "define TILE_PARTS, the bf16 of each float: 3 or 1"
 #endif
 enum { LEFT_ROW = TILE_PARTS * LEFT_PART, RIGHT_BYTES = TILE_PARTS * RIGHT_PART };
 

@@ -5,42 +5,8 @@
 `timescale 1ns/1ps
 `default_nettype none
 module bench;
-  localparam STEPS = `STEPS, X = `X, Y = `Y, WORDS = `LOADED;
-  reg clk = 0, rst = 1;
-  always #5 clk = !clk;
-  reg [16:0] x [0:STEPS*X-1];
-  reg [31:0] y [0:STEPS*Y-1];
-  reg [15:0] weights [0:WORDS-1];
-  integer stall = 0, resets = 0, seed = 1, turn, sent, got, cut, quiet = 0, i;
-  initial begin
-    $readmemh(`X_FILE, x);
-    $readmemh(`Y_FILE, y);
-    if (WORDS > 1) $readmemh(`LOAD_FILE, weights);
-    if ($value$plusargs("stall=%d", stall)) ;
-    if ($value$plusargs("resets=%d", resets)) ;
-    if ($value$plusargs("seed=%d", seed)) ;
-  end
-  always @(posedge clk) begin
-    quiet <= quiet + 1;
-    if (quiet > 1000000) begin
-      $display("FAIL: nothing came for %0d clocks at step %0d", quiet, got / Y);
-      $fatal;
-    end
-  end
-  // Inputs change at the falling edge: what is agreed then, the next rising edge does.
-  function integer dice(input integer n); dice = $unsigned($random(seed)) % n; endfunction
-  task clocks(input integer n); repeat (n) @(negedge clk); endtask
-  task idle; if (dice(256) < stall) clocks(1 + dice(9)); endtask
-  task check(input [31:0] word, input last);
-    begin
-      quiet = 0;
-      if (word !== y[got] || last !== (got % Y == Y - 1)) begin
-        $display("FAIL: step %0d, y[%0d] is %0d, not %0d", got / Y, got % Y, $signed(word), $signed(y[got]));
-        $fatal;
-      end
-      got = got + 1;
-    end
-  endtask
+`define BUS "SPI"
+`include "bench_bus.v"
   reg cs_n = 1, sck = 0, mosi = 0;
   reg [7:0] status, in, in3, in2, in1;
   wire miso, x_room, y_there;
@@ -124,25 +90,5 @@ module bench;
       end
     end
   endtask
-  // Each turn but the last ends with a reset somewhere within it. Weights that can be loaded
-  // are, first wrong ones; resets leave them.
-  initial begin
-    clocks(2);
-    for (turn = 0; turn <= resets; turn = turn + 1) begin
-      rst = 1;
-      clocks(1 + dice(4));
-      rst = 0;
-      sent = 0;
-      got = 0;
-      cut = turn < resets ? 1 + dice(STEPS * Y - 1) : STEPS * Y;
-      if (WORDS > 1 && turn == 0) begin
-        load_all(16'hffff);
-        load_all(16'h0000);
-      end
-      run;
-    end
-    $display("PASS: %0d steps through SPI, %0d resets", STEPS, resets);
-    $finish;
-  end
 endmodule
 `default_nettype wire
