@@ -100,7 +100,9 @@ NVCC      ?= $(if $(CUDA),$(or $(shell command -v nvcc 2>/dev/null),$(if $(filte
 GPU_CODES ?= $(if $(NVCC),$(patsubst 90,90a,$(filter 80 90 100,$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null)))))
 GPU_OLDEST = $(if $(findstring /persistent_,$1),90,80)
 gencode    = -gencode=arch=compute_$1,code=$2_$1
-NVCCFLAGS  = -std=c++17 -O3 -lineinfo -Xfatbin -compress-all -Iinclude -Isrc $(call gencode,$(call GPU_OLDEST,$@),compute) \
+# Drivers of CUDA 13, which its images want anyway, unpack what older ones don't know: a fifth smaller.
+compress   = $(if $(shell $(NVCC) --version 2>/dev/null | grep -E 'release (1[3-9]|[2-9][0-9])\.'),--compress-mode=size)
+NVCCFLAGS  = -std=c++17 -O3 -lineinfo -Xfatbin -compress-all $(compress) -Iinclude -Isrc $(call gencode,$(call GPU_OLDEST,$@),compute) \
     $(foreach i,$(if $(filter 90,$(call GPU_OLDEST,$@)),$(filter-out 80,$(GPU_CODES)),$(GPU_CODES)),$(call gencode,$i,sm))
 IMAGES     = $(if $(NVCC),$(patsubst src/device/cuda/%.cu,$(if $(filter build/%,$B),build,$B)/cuda/%.fatbin,$(wildcard src/device/cuda/*.cu)))
 

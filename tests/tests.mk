@@ -41,7 +41,7 @@ OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
 TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/cases/test_curve $T/device/test_opencl $T/device/test_opencl_header $(FAKE_OPENCL) $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
-TEST_BINARIES += $(if $(CUDA_PROGRAMS),$T/device/test_cuda)
+TEST_BINARIES += $(if $(CUDA_PROGRAMS),$T/device/test_cuda $B/bundled/unroll $B/peers/peer_cudnn)
 $B/tests/%.o: FLAGS += -Itests -I.
 
 define TEST_RULE
@@ -170,6 +170,7 @@ lines:
 	    echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B tests/device/check_cuda_device.sh $B'; \
 	    echo 'long 100 tests/device/with_fake_cuda.sh $B tests/device/test_gpu_ranks.sh $B'; \
+    echo '300 tests/device/test_bundle.sh $B'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
 	@echo '30 python3 tests/device/check_sass.py'
@@ -240,8 +241,23 @@ gpu-check-tiny: all $T/cases/test_device $T/cases/test_curve $T/session/test_ran
 
 # What a bare machine with a GPU needs, in one folder: checks, benchmark, run.sh. Wants nvcc; GPU_CODES=90 makes less of it.
 gpu-bundle:
-	@$(MAKE) -s --no-print-directory -j$$(nproc) CUDA=1 all $T/cases/test_device $T/cases/test_curve $T/session/test_ranks $(PEERS)/peer_cudnn
+	@$(MAKE) -s --no-print-directory -j$$(nproc) CUDA=1 $B/bundled/unroll $(PEERS)/peer_cudnn
 	@tools/gpu_bundle.sh $B $B/gpu-bundle
+
+# One program that is several (tools/gpu_bundle.c): of each all names are its own but that of its main.
+BUNDLED = unroll test_device test_curve test_ranks
+$B/bundled/unroll.o: $(CLI)
+$B/bundled/test_device.o: $T/cases/test_device.o $(OF_cases/test_device:%=$T/%.o)
+$B/bundled/test_curve.o: $T/cases/test_curve.o
+$B/bundled/test_ranks.o: $T/session/test_ranks.o
+$(BUNDLED:%=$B/bundled/%.o):
+	@mkdir -p $(@D)
+	ld -r $^ -o $@
+	objcopy --redefine-sym main=main_$(basename $(@F)) $@
+	objcopy --keep-global-symbol=main_$(basename $(@F)) $@
+$B/bundled/unroll: $B/tools/gpu_bundle.o $(BUNDLED:%=$B/bundled/%.o) $B/libunroll.a
+	$(CC) $(CFLAGS) $^ $(BUNDLED_LIBS) -o $@
+BUNDLED_LIBS = $(if $(JANSSON)$(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),$(LIBS:-ljansson=-l:libjansson.a),$(LIBS))
 
 # The product of meshes and pairs of options, over threads and over processes.
 meshes: all $T/session/test_ranks $T/comm/test_sums

@@ -1,19 +1,21 @@
 #!/bin/sh
-# A folder for a bare machine with a GPU, which has a driver and perhaps PyTorch, but neither make nor libraries: stripped
-# programs with their kernels, the checks and the benchmark, and run.sh, which does all of it. At most 40 MB. Run from the
-# top folder, after a build with kernels (make gpu-bundle). Usage: gpu_bundle.sh BUILD FOLDER
+# A folder for a bare machine with a GPU, which has a driver and perhaps PyTorch, but neither make nor libraries: one
+# stripped program with the kernels that is also the test programs, the checks and the benchmark, and run.sh, which does
+# all of it. At most 40 MB. Run from the top folder (make gpu-bundle). Usage: gpu_bundle.sh BUILD FOLDER
 build=$1 to=$2
 most=40
-programs="unroll tests/cases/test_device tests/cases/test_curve tests/session/test_ranks peers/peer_cudnn"
-rm -rf "$to" && mkdir -p "$to/lib" "$to/docs" "$to/bench" "$to/tests/device" || exit 1
-for program in $programs; do
-    mkdir -p "$to/build/$(dirname "$program")"
-    strip -o "$to/build/$program" "$build/$program" || exit 1
+rm -rf "$to" && mkdir -p "$to/build/tests/cases" "$to/build/tests/session" "$to/build/peers" "$to/docs" "$to/bench" \
+    "$to/tests/device" || exit 1
+strip -o "$to/build/unroll" "$build/bundled/unroll" && strip -o "$to/build/peers/peer_cudnn" "$build/peers/peer_cudnn" || exit 1
+for program in tests/cases/test_device tests/cases/test_curve tests/session/test_ranks; do
+    printf '#!/bin/sh\nexec "${0%%%s}unroll" %s "$@"\n' "$program" "$program" >"$to/build/$program"
+    chmod +x "$to/build/$program" || exit 1
 done
-cp -L "$(ldd "$build/unroll" | sed -nE 's/.*libjansson[^ ]* => ([^ ]+).*/\1/p')" "$to/lib" 2>/dev/null
+jansson=$(ldd "$to/build/unroll" | sed -nE 's/.*libjansson[^ ]* => ([^ ]+).*/\1/p') # linked in, where there is an archive
+test -z "$jansson" || { mkdir -p "$to/lib" && cp -L "$jansson" "$to/lib"; } || exit 1
 cp -r tests/cases "$to/tests/" && rm -f "$to"/tests/cases/*.[ch] "$to"/tests/cases/*.sh
 cp tests/device/gpu_check.sh "$to/tests/device/"
-cp bench/gpu.py bench/run.py bench/peer.py bench/peer_torch_cuda.py bench/regimes-gpu.txt "$to/bench/"
+cp bench/gpu.py bench/run.py bench/regimes.py bench/peer.py bench/peer_torch_cuda.py bench/regimes-gpu.txt "$to/bench/"
 cp README.md "$to/" && cp docs/plan.md "$to/docs/" && cp tools/gpu_bundle_run.sh "$to/run.sh" || exit 1
 size=$(du -sm "$to" | cut -f1)
 echo "$to: $size MB"
