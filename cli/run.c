@@ -347,6 +347,13 @@ unroll_status run_create(struct run *run, const struct settings *settings)
     return write_settings(run, settings);
 }
 
+unroll_status run_save_shard(const struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress)
+{
+    char path[PATH_MAX];
+    run_checkpoint(run, progress->step, path);
+    return unroll_snapshot_write_shard(snapshot, path);
+}
+
 unroll_status run_save(struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress, int64_t keep)
 {
     char path[PATH_MAX];

@@ -71,6 +71,8 @@ unroll_status run_report(struct run *run, const struct report *report);
 /* Writes a checkpoint, and removes those that are neither among the `keep` newest nor the best. Prints nothing: the
  * library knows what went wrong. */
 unroll_status run_save(struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress, int64_t keep);
+/* Of a checkpoint in shards what this rank writes; run_save follows when all have. */
+unroll_status run_save_shard(const struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress);
 /* Refuses a run whose best weights, with which it may end, are damaged. */
 unroll_status run_check_best(const struct run *run, const unroll_progress *newest);
 /* The best checkpoint is the one that the trainer knows as such, if it is there. */

@@ -18,6 +18,14 @@ static void weights_of_checkpoint(const struct run *run, int64_t step, char path
     run_path(run, name, path);
 }
 
+/* One file, or shards with an index in its place. */
+static bool is_model(const char *path)
+{
+    char index[PATH_MAX + 16];
+    snprintf(index, sizeof index, "%s.index.json", path);
+    return exists(path) || exists(index);
+}
+
 /* ---- what is whole ---- */
 
 /* Says what is damaged. UNROLL_DATA: it is. */
@@ -114,10 +122,10 @@ unroll_status run_save_model(const struct run *run, const unroll_model *model)
     unroll_model *loaded = NULL;
     unroll_status status = UNROLL_OK;
     run_path(run, RUN_MODEL, path);
-    if (run->best >= 0 && run->best != run->newest) {
-        weights_of_checkpoint(run, run->best, best);
+    weights_of_checkpoint(run, run->best >= 0 ? run->best : run->newest, best);
+    bool is_split = run->newest >= 0 && !exists(best) && is_model(best); /* no rank has all */
+    if (is_split || (run->best >= 0 && run->best != run->newest))
         status = unroll_model_load(best, &loaded);
-    }
     if (status == UNROLL_OK)
         status = unroll_model_save(loaded ? loaded : model, path);
     unroll_model_free(loaded);
@@ -180,7 +188,7 @@ static unroll_status weights_of_run(const struct run *run, const char *which, ch
     if (newest.step >= 0)
         return choose_weights(run, which, &newest, file);
     run_path(run, RUN_MODEL, file);
-    if (exists(file)) {
+    if (is_model(file)) {
         if (damaged > 0)
             say_always("taken instead: '%s'", file);
         return UNROLL_OK;

@@ -21,12 +21,13 @@ static void *write_checkpoint(void *argument)
 {
     struct saver *saver = argument;
     bool may_write = member_lease();
-    saver->status =
-        may_write ? run_save(&saver->run, saver->snapshot, &saver->progress, saver->keep) : UNROLL_COMMUNICATION;
+    saver->status = !may_write        ? UNROLL_COMMUNICATION
+                    : saver->is_shard ? run_save_shard(&saver->run, saver->snapshot, &saver->progress)
+                                      : run_save(&saver->run, saver->snapshot, &saver->progress, saver->keep);
     if (saver->status != UNROLL_OK)
         snprintf(saver->error, sizeof saver->error, "%s",
                  may_write ? as_options(unroll_last_error()) : MEMBER_NO_LEASE);
-    saver->cost = thread_seconds();
+    saver->cost += thread_seconds();
     atomic_store(&saver->is_done, true);
     return NULL;
 }
@@ -42,15 +43,8 @@ static int start_thread(struct saver *saver)
     return error;
 }
 
-void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress,
-                 int64_t keep)
+static void begin(struct saver *saver)
 {
-    if (saver->status != UNROLL_OK)
-        return;
-    saver->run = *run;
-    saver->snapshot = snapshot;
-    saver->progress = *progress;
-    saver->keep = keep;
     atomic_store(&saver->is_done, false);
     int error = start_thread(saver);
     saver->is_writing = error == 0;
@@ -61,16 +55,41 @@ void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *sn
                                  strerror(error));
 }
 
+void saver_start(struct saver *saver, const struct run *run, unroll_snapshot *snapshot, const unroll_progress *progress,
+                 int64_t keep)
+{
+    if (saver->status != UNROLL_OK)
+        return;
+    saver->run = *run;
+    saver->snapshot = snapshot;
+    saver->progress = *progress;
+    saver->keep = keep;
+    saver->is_shard = unroll_snapshot_shards(snapshot) > 0;
+    saver->cost = 0;
+    saver->has_shard = false;
+    if (saver->is_shard || !run->watches)
+        begin(saver);
+}
+
+void saver_finish(struct saver *saver)
+{
+    if (saver->status != UNROLL_OK)
+        return;
+    saver->is_shard = saver->has_shard = false;
+    begin(saver);
+}
+
 unroll_status saver_wait(struct saver *saver, struct run *run)
 {
     if (!saver->is_writing)
         return saver->status;
     pthread_join(saver->thread, NULL);
     saver->is_writing = false;
-    if (saver->status == UNROLL_OK) {
+    saver->has_shard = saver->is_shard && saver->status == UNROLL_OK;
+    if (saver->status == UNROLL_OK && !saver->is_shard) {
         run->newest = saver->run.newest;
         run->best = saver->run.best;
-    } else if (saver->status != UNROLL_DIVERGED) {
+    } else if (saver->status != UNROLL_OK && saver->status != UNROLL_DIVERGED) {
         complain(saver->status, "%s", saver->error);
     }
     return saver->status;

@@ -129,6 +129,17 @@ static bool is_save_due(struct loop *loop)
     return since > interval;
 }
 
+/* The first rank that could not save says why. */
+static unroll_status saving_failed(const struct loop *loop, unroll_status mine)
+{
+    unroll_comm *comm = loop->t->ranks.comm;
+    if (mine == UNROLL_DIVERGED && !ranks_lead(&loop->t->ranks))
+        complain(mine, "%s", loop->saver.error);
+    if (mine != UNROLL_OK && !ranks_lead(&loop->t->ranks))
+        console_unmute(unroll_comm_rank(comm));
+    return unroll_comm_agree(comm, mine);
+}
+
 /* Before each step, and within validations: the time, signals that any rank got, and what became of checkpoints, which
  * rank 0 writes, become the same on all; now and then what each did. */
 static unroll_status look_around(struct loop *loop)
@@ -138,10 +149,14 @@ static unroll_status look_around(struct loop *loop)
         member_leaves();
     if (member_saves())
         save_signal = SIGUSR1;
-    unroll_status saved = leads ? saver_look(&loop->saver, &loop->t->run) : UNROLL_OK;
-    double seen[] = {
-        leads ? loop_seconds(loop) : 0,          stop_signal != 0 || member_stops(), save_signal != 0, saved,
-        leads ? (double)loop->t->run.newest : 0, leads && is_save_due(loop)};
+    unroll_status saved = saver_look(&loop->saver, &loop->t->run);
+    double seen[] = {leads ? loop_seconds(loop) : 0,
+                     stop_signal != 0 || member_stops(),
+                     save_signal != 0,
+                     saved != UNROLL_OK,
+                     leads ? (double)loop->t->run.newest : 0,
+                     leads && is_save_due(loop),
+                     loop->shards && !loop->saver.has_shard && loop->saver.is_shard};
     TRY(sum_of_ranks(loop, seen, sizeof seen / sizeof *seen));
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
@@ -150,7 +165,13 @@ static unroll_status look_around(struct loop *loop)
     loop->auto_save.is_due = seen[5] > 0;
     member_stands(loop->progress.step, loop->t->run.newest);
     if (seen[3] > 0)
-        return (unroll_status)seen[3];
+        return saving_failed(loop, saved);
+    if (loop->shards && seen[6] == 0 && !loop->finishes) {
+        loop->finishes = true;
+        if (leads)
+            saver_finish(&loop->saver);
+    }
+    loop->shards = loop->shards && loop->t->run.newest != loop->saved;
     return loop->agreed - loop->gathered >= metrics_seconds ? gather_times(loop) : UNROLL_OK;
 }
 
@@ -158,6 +179,10 @@ static unroll_status look_around(struct loop *loop)
 static unroll_status settle(struct loop *loop)
 {
     saver_wait(&loop->saver, &loop->t->run);
+    TRY(look_around(loop));
+    if (!loop->shards)
+        return UNROLL_OK;
+    saver_wait(&loop->saver, &loop->t->run); /* rank 0 finishes it */
     return look_around(loop);
 }
 
@@ -193,10 +218,12 @@ static unroll_status save(struct loop *loop)
     unroll_snapshot *snapshot;
     TRY(verify(loop));
     double begin = seconds_now();
+    TRY(loop->shards ? settle(loop) : UNROLL_OK);
     saver_wait(&loop->saver, run);
     TRY(complain_later(unroll_trainer_snapshot(loop->t->trainer, &snapshot)));
-    if (!run->watches)
-        saver_start(&loop->saver, run, snapshot, &loop->progress, integer_of(loop->t->settings, OPTION_KEEP));
+    saver_start(&loop->saver, run, snapshot, &loop->progress, integer_of(loop->t->settings, OPTION_KEEP));
+    loop->shards = unroll_snapshot_shards(snapshot) > 0;
+    loop->finishes = false;
     loop->saved = loop->progress.step;
     loop->auto_save.is_due = false;
     loop->auto_save.waited = seconds_now() - begin;

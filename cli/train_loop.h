@@ -22,6 +22,8 @@ struct loop {
     struct saver saver;          /* of rank 0 */
     int64_t verified;            /* the step at which replicas were compared; -1: none */
     int64_t saved;               /* the step of the newest save, which may still be under way; -1: none */
+    bool finishes;               /* all ranks have theirs, and rank 0 writes the rest */
+    bool shards;                 /* it has shards, and is not finished; likewise on all ranks */
     bool stops, saves;           /* a signal asks for it; all ranks think alike */
     struct {
         double at, waited; /* seconds of the run at the newest save, and for how long training waited for it */

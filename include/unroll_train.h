@@ -523,14 +523,19 @@ UNROLL_API const char *unroll_trainer_details(const unroll_trainer *trainer);
 /* A mean loss of the validation in the task's metrics, those that follow from it. */
 UNROLL_API void unroll_trainer_describe(const unroll_trainer *trainer, double loss, unroll_evaluation *described);
 
-/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor); a kill leaves the old
- * or the new. Loading makes the next step the same, bit for bit: network, data and settings must be those that were
- * saved. Damaged files are not loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
+/* A checkpoint directory: model.safetensors, optim.safetensors (states, counters, data cursor); of ranks that have
+ * different weights (a layer or hidden cut) shards with indexes in their place, each written by a rank that has some of
+ * it, and read by those that need it, whose number may be another. A kill leaves the old or the new. Loading makes the
+ * next step the same, bit for bit: network, data and settings must be those that were saved. Damaged files are not
+ * loaded (UNROLL_DATA), NaN and infinite weights not saved (UNROLL_DIVERGED). */
 UNROLL_API unroll_status unroll_trainer_save(unroll_trainer *trainer, const char *directory);
 /* Saving beside training: a copy of what a checkpoint holds, good until the next one or the end of the trainer; and the
- * writing of it, which any thread of rank 0 may do, one at a time: it asks nobody. */
+ * writing of it, which any thread of rank 0 may do, one at a time: it asks nobody. Where there are shards all ranks
+ * write their own first, any thread of them; when all have, rank 0 writes the rest, with which it is whole. */
 typedef struct unroll_snapshot unroll_snapshot;
 UNROLL_API unroll_status unroll_trainer_snapshot(unroll_trainer *trainer, unroll_snapshot **snapshot);
+UNROLL_API int unroll_snapshot_shards(const unroll_snapshot *snapshot); /* 0: none */
+UNROLL_API unroll_status unroll_snapshot_write_shard(unroll_snapshot *snapshot, const char *directory);
 UNROLL_API unroll_status unroll_snapshot_write(unroll_snapshot *snapshot, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
 /* Compares what replicas of the batch hold, weights and states of the optimizer, to the bit. Collective. *rank: the

@@ -1,12 +1,14 @@
 /* Model files: safetensors with PyTorch's names; the network and the vocabulary as JSON in the
  * metadata. No time stamp: the same weights give the same bytes. Files of version 1: model_file_1.c. */
 #include "file/model_file.h"
+#include "base/file.h"
 #include "base/finite.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "file/safetensors.h"
+#include "file/file_table.h"
 #include "losses/loss.h"
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,22 +118,25 @@ static unroll_status to_text(json_t *json, char **text)
     return status;
 }
 
-static unroll_status write_tensors(struct unroll_model *m, const char *path, const struct metadata *metadata,
-                                   int metadata_count)
+static unroll_status write_tensors(struct unroll_model *m, const char *path, const bool *own,
+                                   const struct metadata *metadata, int metadata_count)
 {
     struct tensor_view *tensor;
+    int count = 0;
     TRY(ALLOCATE(tensor, (size_t)m->parameters, "to write a model"));
     for (int i = 0; i < m->parameters; i++) {
         unroll_parameter q;
         unroll_model_parameter(m, i, &q);
-        tensor[i] = (struct tensor_view){.name = q.name,
-                                         .dtype = DTYPE_F32,
-                                         .rank = q.rank,
-                                         .data = q.data,
-                                         .shape = {(uint64_t)q.shape[0], (uint64_t)q.shape[1]},
-                                         .bytes = m->parameter[i].count * sizeof(float)};
+        if (own && !own[i])
+            continue;
+        tensor[count++] = (struct tensor_view){.name = q.name,
+                                               .dtype = DTYPE_F32,
+                                               .rank = q.rank,
+                                               .data = q.data,
+                                               .shape = {(uint64_t)q.shape[0], (uint64_t)q.shape[1]},
+                                               .bytes = m->parameter[i].count * sizeof(float)};
     }
-    unroll_status status = safetensors_write(path, tensor, m->parameters, metadata, metadata_count);
+    unroll_status status = safetensors_write(path, tensor, count, metadata, metadata_count);
     release(tensor);
     return status;
 }
@@ -182,7 +187,7 @@ bool networks_differ(const char *was, const char *is, struct network_difference 
 
 /* What a file says beside the weights; the texts are released with the model's file. */
 struct description {
-    struct metadata metadata[8];
+    struct metadata metadata[9];
     int count;
     char *network, *symbols, *signature;
 };
@@ -216,9 +221,11 @@ static unroll_status describe_model(const struct unroll_model *m, struct descrip
 }
 
 /* What could not be loaded is not written. */
-static unroll_status check_weights(const struct unroll_model *m, const char *path)
+static unroll_status check_weights(const struct unroll_model *m, const char *path, const bool *own)
 {
     for (int i = 0; i < m->parameters; i++) {
+        if (own && !own[i])
+            continue;
         const struct parameter *q = &m->parameter[i];
         size_t k = first_not_finite(m->values + q->first, q->count);
         if (k < q->count)
@@ -228,18 +235,30 @@ static unroll_status check_weights(const struct unroll_model *m, const char *pat
     return UNROLL_OK;
 }
 
-unroll_status unroll_model_save(const unroll_model *model, const char *path)
+/* own: NULL: all parameters. */
+static unroll_status save(struct unroll_model *m, const char *path, const bool *own, const char *id)
 {
-    struct unroll_model *m = (struct unroll_model *)model; /* only looked at */
     struct description d = {.count = 0};
-    TRY(check_weights(m, path));
+    TRY(check_weights(m, path, own));
     unroll_status status = describe_model(m, &d);
+    if (id)
+        describe_as(&d, SHARD_ID_KEY, id);
     if (status == UNROLL_OK)
-        status = write_tensors(m, path, d.metadata, d.count);
+        status = write_tensors(m, path, own, d.metadata, d.count);
     release(d.signature);
     release(d.symbols);
     release(d.network);
     return status;
+}
+
+unroll_status unroll_model_save(const unroll_model *model, const char *path)
+{
+    return save((struct unroll_model *)model, path, NULL, NULL); /* only looked at */
+}
+
+unroll_status model_save_shard(const struct unroll_model *m, const char *path, const bool *own, const char *id)
+{
+    return save((struct unroll_model *)m, path, own, id);
 }
 
 /* ---- reading --------------------------------------------------------------------------- */
@@ -463,11 +482,11 @@ static unroll_status read_signature(const struct safetensors *file, const char *
     return status;
 }
 
-static unroll_status read_parameter(const struct safetensors *file, const char *path, struct unroll_model *m, int i)
+static unroll_status read_parameter(const struct tensor_set *set, const char *path, struct unroll_model *m, int i)
 {
     unroll_parameter q;
     unroll_model_parameter(m, i, &q);
-    const struct tensor_view *tensor = safetensors_find(file, q.name);
+    const struct tensor_view *tensor = tensor_set_find(set, q.name);
     if (!tensor)
         return fail(UNROLL_DATA, "'%s' has no tensor '%s', which its network asks for", path, q.name);
     if (tensor->dtype != DTYPE_F32)
@@ -483,16 +502,46 @@ static unroll_status read_parameter(const struct safetensors *file, const char *
     return UNROLL_OK;
 }
 
-static unroll_status fill_from(const struct safetensors *file, const char *path, struct unroll_model *m)
+/* What every shard says, beside what its own tensors are. */
+static unroll_status check_shards(const struct tensor_set *set, const char *path, const char *id)
 {
+    static const char *const same[] = {"format", "format_version", "network", SHARD_ID_KEY};
+    const char *first = safetensors_metadata(set->file[0], SHARD_ID_KEY);
+    for (int f = 0; f < set->files; f++) {
+        TRY(safetensors_must_have_checksum(set->file[f], path));
+        for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+            const char *a = safetensors_metadata(set->file[0], same[i]),
+                       *b = safetensors_metadata(set->file[f], same[i]);
+            if (!a || !b || strcmp(a, b))
+                return fail(UNROLL_DATA,
+                            "'%s': its shards are of several moments, or of several models; fix: take all "
+                            "from one copy",
+                            path);
+        }
+    }
+    if (id && strcmp(id, first))
+        return fail(UNROLL_DATA,
+                    "'%s' and its shards are of another checkpoint than the file beside them; fix: take all "
+                    "from one copy",
+                    path);
+    return UNROLL_OK;
+}
+
+/* Where not all is wanted what is missing is of a shard that was not opened. */
+static unroll_status fill_from(const struct tensor_set *set, const char *path, tensor_wanted *wanted, void *arg,
+                               struct unroll_model *m)
+{
+    const struct safetensors *file = set->file[0];
     TRY(read_symbols(file, path, m));
     TRY(read_symbol_kind(file, path, m));
     read_task(file, m);
     TRY(read_schema(file, path, m));
     TRY(read_signature(file, path, m));
-    for (int i = 0; i < m->parameters; i++) TRY(read_parameter(file, path, m, i));
-    for (int i = 0; i < safetensors_count(file); i++) {
-        const char *name = safetensors_at(file, i)->name;
+    for (int i = 0; i < m->parameters; i++)
+        if (!wanted || wanted(arg, m->parameter[i].name))
+            TRY(read_parameter(set, path, m, i));
+    for (int i = 0; i < set->count; i++) {
+        const char *name = set->tensor[i]->name;
         int k = 0;
         while (k < m->parameters && strcmp(m->parameter[k].name, name)) k++;
         if (k == m->parameters)
@@ -510,19 +559,38 @@ static unroll_status say_fix(unroll_status status)
                 unroll_last_error());
 }
 
-unroll_status unroll_model_load(const char *path, unroll_model **model)
+static unroll_status load(const char *path, tensor_wanted *wanted, void *arg, const char *id, unroll_model **model)
 {
-    struct safetensors *file = NULL;
+    struct tensor_set set;
     struct unroll_model *m = NULL;
-    unroll_status status = safetensors_open(path, &file);
+    unroll_status status = tensor_set_open_some(path, wanted, arg, &set);
+    if (status == UNROLL_OK && set.files == 0)
+        status = fail(UNROLL_DATA, "'%s' names no shards", path);
     if (status == UNROLL_OK)
-        status = new_from_metadata(file, path, &m);
+        status = new_from_metadata(set.file[0], path, &m);
+    if (status == UNROLL_OK && path_ends_in(path, INDEX_ENDING))
+        status = check_shards(&set, path, id);
     if (status == UNROLL_OK)
-        status = fill_from(file, path, m);
-    safetensors_close(file);
+        status = fill_from(&set, path, wanted, arg, m);
+    tensor_set_close(&set);
     if (status == UNROLL_OK)
         *model = m;
     else
         unroll_model_free(m);
     return say_fix(status);
+}
+
+unroll_status model_load_shards(const char *index, tensor_wanted *wanted, void *arg, const char *id,
+                                struct unroll_model **m)
+{
+    return load(index, wanted, arg, id, m);
+}
+
+/* Shards stand where one file would. */
+unroll_status unroll_model_load(const char *path, unroll_model **model)
+{
+    char index[PATH_MAX];
+    bool is_split = !file_exists(path) && snprintf(index, sizeof index, "%s" INDEX_ENDING, path) < (int)sizeof index &&
+                    file_exists(index);
+    return load(is_split ? index : path, NULL, NULL, NULL, model);
 }

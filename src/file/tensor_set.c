@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "file/file_table.h"
@@ -66,8 +67,16 @@ static int find_name(const char *const *names, int count, const char *name)
     return i;
 }
 
+struct wish {
+    tensor_wanted *wanted; /* NULL: all */
+    void *arg;
+};
+
+static bool is_first(void *arg, const char *name) { return !strcmp(arg, name); }
+
 /* Opens each shard once, in the order of its first tensor; names[] are their names. */
-static unroll_status open_shards(const char *index, json_t *map, const char **names, struct tensor_set *set)
+static unroll_status open_shards(const char *index, json_t *map, const struct wish *wish, const char **names,
+                                 struct tensor_set *set)
 {
     const char *tensor;
     json_t *value;
@@ -76,7 +85,7 @@ static unroll_status open_shards(const char *index, json_t *map, const char **na
         const char *name = json_string_value(value);
         if (!name || !is_plain_name(name))
             return fail(UNROLL_DATA, "'%s': tensor '%.160s' does not lie in a file beside the index", index, tensor);
-        if (find_name(names, set->files, name) < set->files)
+        if ((wish->wanted && !wish->wanted(wish->arg, tensor)) || find_name(names, set->files, name) < set->files)
             continue;
         if (set->files == SHARDS_MAX)
             return fail(UNROLL_UNSUPPORTED, "'%s' has more than %d shards", index, SHARDS_MAX);
@@ -93,7 +102,7 @@ static unroll_status check_map(const char *index, json_t *map, const char *const
     json_object_foreach(map, tensor, value)
     {
         int f = find_name(names, set->files, json_string_value(value));
-        if (!safetensors_find(set->file[f], tensor))
+        if (f < set->files && !safetensors_find(set->file[f], tensor))
             return fail(UNROLL_DATA, "'%s': tensor '%.160s' is not in '%s', where the index puts it", index, tensor,
                         names[f]);
     }
@@ -105,7 +114,7 @@ static unroll_status check_map(const char *index, json_t *map, const char *const
     return UNROLL_OK;
 }
 
-static unroll_status read_index(const char *index, json_t *json, struct tensor_set *set)
+static unroll_status read_index(const char *index, json_t *json, const struct wish *wish, struct tensor_set *set)
 {
     static const char *const known[] = {"metadata", "weight_map", NULL};
     json_t *map;
@@ -114,19 +123,22 @@ static unroll_status read_index(const char *index, json_t *json, struct tensor_s
     TRY(json_field_object(json, index, "weight_map", &map));
     const char **names = allocate_zeroed(SHARDS_MAX, sizeof *names);
     set->file = allocate_zeroed(SHARDS_MAX, sizeof(struct safetensors *));
-    unroll_status status = names && set->file ? open_shards(index, map, names, set)
+    unroll_status status = names && set->file ? open_shards(index, map, wish, names, set)
                                               : fail(UNROLL_RESOURCE, "no memory for the shards of '%s'", index);
+    if (status == UNROLL_OK && set->files == 0)
+        status = open_shards(index, map, &(struct wish){is_first, (void *)json_object_iter_key(json_object_iter(map))},
+                             names, set);
     if (status == UNROLL_OK)
         status = check_map(index, map, names, set);
     release(names);
     return status;
 }
 
-static unroll_status open_index(const char *path, struct tensor_set *set)
+static unroll_status open_index(const char *path, const struct wish *wish, struct tensor_set *set)
 {
     json_t *json;
     TRY(read_json_file(path, LARGEST_INDEX, &json));
-    unroll_status status = read_index(path, json, set);
+    unroll_status status = read_index(path, json, wish, set);
     json_decref(json);
     return status;
 }
@@ -143,8 +155,14 @@ static unroll_status open_one(const char *path, struct tensor_set *set)
 
 unroll_status tensor_set_open(const char *path, struct tensor_set *set)
 {
+    return tensor_set_open_some(path, NULL, NULL, set);
+}
+
+unroll_status tensor_set_open_some(const char *path, tensor_wanted *wanted, void *arg, struct tensor_set *set)
+{
+    const struct wish wish = {wanted, arg};
     *set = (struct tensor_set){.count = 0};
-    unroll_status status = path_ends_in(path, ".json") ? open_index(path, set) : open_one(path, set);
+    unroll_status status = path_ends_in(path, ".json") ? open_index(path, &wish, set) : open_one(path, set);
     if (status == UNROLL_OK)
         status = list_tensors(path, set);
     if (status != UNROLL_OK)
@@ -171,4 +189,21 @@ const struct tensor_view *tensor_set_find(const struct tensor_set *set, const ch
 const char *tensor_set_metadata(const struct tensor_set *set, const char *key)
 {
     return set->files == 1 ? safetensors_metadata(set->file[0], key) : NULL;
+}
+
+unroll_status tensor_set_write_index(const char *path, const char *const *tensor, const char *const *shard, int count,
+                                     uint64_t bytes)
+{
+    json_t *map = json_object(), *index = NULL;
+    char *text = NULL;
+    bool good = map != NULL;
+    for (int i = 0; good && i < count; i++) good = json_object_set_new(map, tensor[i], json_string(shard[i])) == 0;
+    index = json_pack("{s{sI} so}", "metadata", "total_size", (json_int_t)bytes, "weight_map", map);
+    unroll_status status =
+        good && index ? format_json(index, &text) : fail(UNROLL_RESOURCE, "no memory to write '%s'", path);
+    json_decref(index);
+    if (status == UNROLL_OK)
+        status = write_file_atomically(path, &(struct piece){text, strlen(text)}, 1);
+    release(text);
+    return status;
 }

@@ -261,37 +261,47 @@ static unroll_status take_shard(unroll_session *s, const struct buffer *b, int r
     return status;
 }
 
-static unroll_status give_shard(unroll_session *s, const struct buffer *b, const float *own, struct slice *slice,
-                                float *whole)
+static unroll_status give_shard(unroll_session *s, const struct buffer *b, int to, const float *own,
+                                struct slice *slice, float *whole)
 {
+    unroll_comm *comm = s->config.machine.comm;
     float *shard = NULL;
     unroll_status status = UNROLL_OK;
     if (slice->here)
         status = read_shard(s, b, own, &shard);
-    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) == 0 && slice->here)
+    if (status == UNROLL_OK && comm_rank(comm) == to && slice->here)
         move_slice(b, slice, shard, whole, true);
-    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) > 0)
-        status = comm_send(s->config.machine.comm, 0, TAG_SLICE, slice, sizeof *slice);
-    if (status == UNROLL_OK && comm_rank(s->config.machine.comm) > 0 && slice->here)
-        status = comm_send(s->config.machine.comm, 0, TAG_SHARD, shard, slice_size(slice) * sizeof *shard);
+    if (status == UNROLL_OK && comm_rank(comm) != to)
+        status = comm_send(comm, to, TAG_SLICE, slice, sizeof *slice);
+    if (status == UNROLL_OK && comm_rank(comm) != to && slice->here)
+        status = comm_send(comm, to, TAG_SHARD, shard, slice_size(slice) * sizeof *shard);
     release(shard);
     return status;
 }
 
-unroll_status mesh_gather_worker(unroll_session *s, const struct buffer *b, int worker, const float *own, float *whole)
+unroll_status mesh_gather_worker(unroll_session *s, const struct buffer *b, int worker, int to, const float *own,
+                                 float *whole)
 {
+    const bool takes = comm_rank(s->config.machine.comm) == to;
     struct slice slice = slice_of(s->plan, b);
     slice.here = slice.here && is_owner(s->plan, b, worker);
-    memset(whole, 0, mesh_count(b) * sizeof *whole);
-    TRY(give_shard(s, b, own, &slice, whole));
-    for (int rank = 1; comm_rank(s->config.machine.comm) == 0 && rank < comm_ranks(s->config.machine.comm); rank++)
-        TRY(take_shard(s, b, rank, whole));
+    if (takes)
+        memset(whole, 0, mesh_count(b) * sizeof *whole);
+    TRY(give_shard(s, b, to, own, &slice, whole));
+    for (int rank = 0; takes && rank < comm_ranks(s->config.machine.comm); rank++)
+        if (rank != to)
+            TRY(take_shard(s, b, rank, whole));
     return UNROLL_OK;
+}
+
+bool mesh_holds(const unroll_session *s, const struct buffer *b)
+{
+    return !is_one_of_many(s) || slice_of(s->plan, b).here;
 }
 
 unroll_status mesh_gather(unroll_session *s, const struct buffer *b, float *whole)
 {
-    TRY(mesh_gather_worker(s, b, 0, NULL, whole));
+    TRY(mesh_gather_worker(s, b, 0, 0, NULL, whole));
     return comm_broadcast(s->config.machine.comm, TAG_WHOLE, whole, mesh_count(b) * sizeof *whole);
 }
 

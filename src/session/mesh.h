@@ -27,8 +27,11 @@ uint64_t mesh_fingerprint(const struct unroll_model *, const struct plan_config 
  * zeros where nobody has anything. */
 size_t mesh_count(const struct buffer *);
 unroll_status mesh_gather(unroll_session *, const struct buffer *, float *whole);
-/* The same of one worker, and of `own` instead of what the device has (NULL: of that): rank 0 gets it. */
-unroll_status mesh_gather_worker(unroll_session *, const struct buffer *, int worker, const float *own, float *whole);
+/* The same of one worker, and of `own` instead of what the device has (NULL: of that): the rank `to` gets it. */
+unroll_status mesh_gather_worker(unroll_session *, const struct buffer *, int worker, int to, const float *own,
+                                 float *whole);
+/* Does this rank compute with some of it? */
+bool mesh_holds(const unroll_session *, const struct buffer *);
 /* This rank's share from the whole. No messages. */
 void mesh_share(const unroll_session *, const struct buffer *, const float *whole, float *share);
 unroll_status mesh_scatter(unroll_session *, const struct buffer *, const float *whole);

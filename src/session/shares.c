@@ -1,6 +1,7 @@
 /* The share of a rank in the parameters, between a vector of floats and the device. No message but those that put a
  * whole parameter together. */
 #include "session/shares.h"
+#include "base/memory.h"
 #include "session/mesh.h"
 
 bool plan_share(const struct plan *p, int index, struct share *share, size_t *all)
@@ -65,7 +66,7 @@ unroll_status session_gather_share(unroll_session *s, int parameter, int worker,
     const struct buffer *b = weights_of(s, parameter, &first);
     if (!b) /* this rank has none of it */
         b = &s->plan->buffer[plan_find_buffer(s->plan, s->model->parameter[parameter].name)];
-    return mesh_gather_worker(s, b, worker, vector + first, whole);
+    return mesh_gather_worker(s, b, worker, 0, vector + first, whole);
 }
 
 void session_take_share(const unroll_session *s, int parameter, const float *whole, float *vector)
@@ -78,7 +79,58 @@ void session_take_share(const unroll_session *s, int parameter, const float *who
 
 unroll_status session_read_worker(unroll_session *s, const char *name, int worker, float *whole)
 {
-    return mesh_gather_worker(s, &s->plan->buffer[plan_find_buffer(s->plan, name)], worker, NULL, whole);
+    return mesh_gather_worker(s, &s->plan->buffer[plan_find_buffer(s->plan, name)], worker, 0, NULL, whole);
+}
+
+unroll_status session_gather_to(unroll_session *s, const char *name, int rank, float *whole)
+{
+    return mesh_gather_worker(s, &s->plan->buffer[plan_find_buffer(s->plan, name)], 0, rank, NULL, whole);
+}
+
+bool session_holds(const unroll_session *s, int parameter)
+{
+    return mesh_holds(s, &s->plan->buffer[plan_find_buffer(s->plan, s->model->parameter[parameter].name)]);
+}
+
+bool session_is_split(const unroll_session *s)
+{
+    const struct plan_config *c = &s->plan->config;
+    return is_one_of_many(s) && c->workers == 1 && c->mesh[M_LAYER] * c->mesh[M_HIDDEN] > 1;
+}
+
+/* The first stage that holds it; marks: of each parameter a number for each stage, 0: that one does not. */
+static int stage_of(const double *marks, int stages)
+{
+    int stage = 0;
+    while (stage < stages - 1 && !(marks[stage] > 0)) stage++;
+    return stage;
+}
+
+/* Those of a stage, and their replicas, take its parameters in turn. */
+static void share_out(const struct plan_config *c, const double *marks, int parameters, int *owner)
+{
+    const int stages = c->mesh[M_LAYER], hidden = c->mesh[M_HIDDEN], members = c->mesh[M_BATCH] * hidden;
+    for (int stage = 0; stage < stages; stage++)
+        for (int i = 0, turn = 0; i < parameters; i++)
+            if (stage_of(marks + i * stages, stages) == stage) {
+                owner[i] = (turn / hidden * stages + stage) * hidden + turn % hidden;
+                turn = (turn + 1) % members;
+            }
+}
+
+unroll_status session_owners(unroll_session *s, int *owner)
+{
+    const struct plan_config *c = &s->plan->config;
+    const int parameters = s->model->parameters, stages = c->mesh[M_LAYER];
+    double *marks = allocate_zeroed((size_t)parameters * (size_t)stages, sizeof *marks);
+    unroll_status status = marks ? UNROLL_OK : fail(UNROLL_RESOURCE, "no memory for %d stages", stages);
+    TRY(unroll_comm_agree(s->config.machine.comm, status));
+    if (c->at[M_BATCH] == 0 && c->at[M_HIDDEN] == 0)
+        for (int i = 0; i < parameters; i++) marks[i * stages + c->at[M_LAYER]] = session_holds(s, i);
+    status = unroll_comm_sum(s->config.machine.comm, marks, parameters * stages);
+    share_out(c, marks, parameters, owner);
+    release(marks);
+    return status;
 }
 
 void session_exchange_gradients(unroll_session *s, between_sum_and_update *between, void *arg)

@@ -29,6 +29,13 @@ unroll_status session_gather_share(unroll_session *, int parameter, int worker, 
 void session_take_share(const unroll_session *, int parameter, const float *whole, float *vector);
 /* An array by its name, of a worker: rank 0 gets it. Collective. */
 unroll_status session_read_worker(unroll_session *, const char *name, int worker, float *whole);
+/* An array by its name, put together at one rank. Collective. */
+unroll_status session_gather_to(unroll_session *, const char *name, int rank, float *whole);
+/* Have ranks different weights? Then a checkpoint has a shard of each: owner[parameter] is the rank that writes it, one
+ * of those that hold it. Collective. session_holds: this rank computes with some of the parameter. */
+bool session_is_split(const unroll_session *);
+unroll_status session_owners(unroll_session *, int *owner);
+bool session_holds(const unroll_session *, int parameter);
 /* Who changes gradients between their sums and the update; NULL: nobody. It may change these, too: the sums of losses
  * and weights [2], and of each parameter the sum of squares of its gradients. */
 typedef unroll_status between_sum_and_update(void *arg, unroll_session *, double *sums[2], double *norms);

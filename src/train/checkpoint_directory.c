@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,11 +40,13 @@ static unroll_status trim(const char *directory, char name[PATH_MAX])
     return UNROLL_OK;
 }
 
-static unroll_status name_places(const char *directory, struct checkpoint_places *places)
+static unroll_status name_places(const char *directory, const char *word, struct checkpoint_places *places)
 {
+    char process[24];
+    snprintf(process, sizeof process, "%ld", (long)getpid());
     TRY(trim(directory, places->final));
     if (snprintf(places->aside, PATH_MAX, "%s.old", places->final) >= PATH_MAX ||
-        snprintf(places->unfinished, PATH_MAX, "%s.tmp.%ld", places->final, (long)getpid()) >= PATH_MAX)
+        snprintf(places->unfinished, PATH_MAX, "%s.tmp.%s", places->final, word ? word : process) >= PATH_MAX)
         return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
     const char *slash = strrchr(places->final, '/');
     int length = slash == NULL ? 1 : slash == places->final ? 1 : (int)(slash - places->final);
@@ -53,10 +56,23 @@ static unroll_status name_places(const char *directory, struct checkpoint_places
 
 /* ---- what is there already ---- */
 
+static bool is_of_checkpoint(const char *name)
+{
+#define FIVE "[0-9][0-9][0-9][0-9][0-9]"
+    static const char *const files[] = {MODEL_FILE,
+                                        OPTIMIZER_FILE,
+                                        MODEL_FILE ".index.json",
+                                        OPTIMIZER_FILE ".index.json",
+                                        "model-" FIVE "-of-" FIVE ".safetensors",
+                                        "optim-" FIVE "-of-" FIVE ".safetensors"};
+    size_t i = 0;
+    while (i < sizeof files / sizeof *files && fnmatch(files[i], name, 0) != 0) i++;
+    return i < sizeof files / sizeof *files;
+}
+
 static bool belongs_to_checkpoint(const char *name)
 {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, MODEL_FILE) == 0 ||
-           strcmp(name, OPTIMIZER_FILE) == 0;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || is_of_checkpoint(name);
 }
 
 /* Nothing of that name, or a directory with the files of a checkpoint and no others. */
@@ -89,14 +105,22 @@ static bool remove_file(const char *directory, const char *file)
 
 static bool remove_checkpoint(const char *path)
 {
-    return remove_file(path, MODEL_FILE) && remove_file(path, OPTIMIZER_FILE) && (rmdir(path) == 0 || errno == ENOENT);
+    struct dirent *entry;
+    bool removed = true;
+    DIR *directory = opendir(path);
+    if (directory == NULL)
+        return errno == ENOENT;
+    while (removed && (entry = readdir(directory)) != NULL)
+        removed = !is_of_checkpoint(entry->d_name) || remove_file(path, entry->d_name);
+    closedir(directory);
+    return removed && (rmdir(path) == 0 || errno == ENOENT);
 }
 
 /* ---- the exchange ---- */
 
-unroll_status checkpoint_begin(const char *directory, struct checkpoint_places *places)
+unroll_status checkpoint_begin(const char *directory, const char *word, struct checkpoint_places *places)
 {
-    TRY(name_places(directory, places));
+    TRY(name_places(directory, word, places));
     TRY(check_replaceable(places->final));
     TRY(check_replaceable(places->aside));
     return make_directories(places->unfinished);
@@ -128,7 +152,7 @@ unroll_status checkpoint_commit(const struct checkpoint_places *places)
 unroll_status checkpoint_find(const char *directory, char found[PATH_MAX])
 {
     struct checkpoint_places places;
-    TRY(name_places(directory, &places));
+    TRY(name_places(directory, NULL, &places));
     if (file_exists(places.final))
         strcpy(found, places.final);
     else if (file_exists(places.aside))

@@ -1,5 +1,5 @@
-/* A directory of two files that appears whole or not at all, whenever the process or the machine stops.
- * Knows the names of the files, not what is in them. */
+/* A directory of two files, or of shards and their indexes, that appears whole or not at all, whenever the process or
+ * the machine stops. Knows the names of the files, not what is in them. */
 #ifndef TRAIN_CHECKPOINT_DIRECTORY_H
 #define TRAIN_CHECKPOINT_DIRECTORY_H
 #include <limits.h>
@@ -12,13 +12,13 @@
 struct checkpoint_places {
     char final[PATH_MAX];      /* DIR */
     char aside[PATH_MAX];      /* DIR.old: what was there before, for the moment of the exchange */
-    char unfinished[PATH_MAX]; /* DIR.tmp.PID */
+    char unfinished[PATH_MAX]; /* DIR.tmp.PID, or another word that several processes know */
     char parent[PATH_MAX];
 };
 
 /* Makes the directory `unfinished`, into which the caller then writes both files, each synced. Refuses
- * to take the place of anything that is not a checkpoint. */
-unroll_status checkpoint_begin(const char *directory, struct checkpoint_places *places);
+ * to take the place of anything that is not a checkpoint. word: NULL: the number of this process. */
+unroll_status checkpoint_begin(const char *directory, const char *word, struct checkpoint_places *places);
 /* Puts the files in place of those that were there; or gives up and removes the unfinished ones. */
 unroll_status checkpoint_commit(const struct checkpoint_places *places);
 void checkpoint_abandon(const struct checkpoint_places *places);

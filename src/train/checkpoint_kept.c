@@ -74,9 +74,11 @@ static unroll_status list_buffers(const unroll_trainer *trainer, int layers, boo
     const struct exchange *e = trainer->exchange;
     for (int i = 0; i < parameters; i++) {
         TRY(unroll_model_parameter(trainer->model, i, &parameter));
-        for (int state = 0; list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state); state++)
+        for (int state = 0; list_buffer(kept, trainer->session, "%s.opt%d", parameter.name, state); state++) {
+            kept->from[kept->count - 1].parameter = i;
             if (e && e->policy->diverges)
                 list_copies(kept, own_alone ? 1 : e->size);
+        }
     }
     TRY(list_exchange(trainer, own_alone, kept));
     for (int layer = 0; layer < layers; layer++) {

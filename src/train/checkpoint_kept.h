@@ -13,9 +13,10 @@ struct kept {
     char (*name)[BUFFER_NAME_SIZE]; /* [count] */
     size_t *size;                   /* [count] numbers, of all copies */
     struct kept_from {
-        int vector, parameter; /* of the exchange; -1: of the session */
-        int copies, kind;      /* kind: of kept_vector */
-    } *from;                   /* [count] */
+        int vector;       /* of the exchange; -1: of the session */
+        int parameter;    /* -1: of none */
+        int copies, kind; /* kind: of kept_vector */
+    } *from;              /* [count] */
     size_t total;
     float *numbers; /* [total] one buffer after the other */
 };

@@ -31,7 +31,7 @@ if ! command -v mpirun.openmpi >/dev/null; then
 fi
 run=(timeout -k 5 60 mpirun.openmpi --oversubscribe)
 ranks() { "${run[@]}" -n "$1" "$unroll" "${train[@]}" "${@:2}" >log 2>&1; }
-same() { cmp "$1/model.safetensors" "$2/model.safetensors" && cmp "$1/ckpt/$3/optim.safetensors" "$2/ckpt/$3/optim.safetensors"; }
+same() { cmp "$1/model.safetensors" "$2/model.safetensors" && python3 "$root/tests/mpi/same_checkpoint.py" "$1/ckpt/$3" "$2/ckpt/$3"; }
 
 # ---- sums ----------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
  * test_trainer's. */
 #include "check.h"
 #include "comm/transport.h"
+#include "file/model_file.h"
 #include "session/session.h"
 #include "train/trainer.h"
 #include "unroll_advanced.h"
@@ -25,7 +26,8 @@ struct leg {
     const char *from, *to;
     double last_rate; /* of the last rank alone; 0, NULL: as the others have */
     const char *last_schedule, *last_from;
-    bool flips; /* one bit of rank `wrong`, after the training */
+    bool copies; /* saves what it has loaded */
+    bool flips;  /* one bit of rank `wrong`, after the training */
     int wrong;
 };
 
@@ -78,14 +80,20 @@ static unroll_train_config config_of(const struct rank *r)
 
 static unroll_status save(unroll_model *m, unroll_trainer *t, struct rank *r)
 {
-    unroll_status status = unroll_trainer_save(t, r->leg->to); /* which brings the weights together */
+    char path[96];
+    unroll_model *whole = NULL; /* a rank has its own weights alone */
+    unroll_status status = unroll_trainer_save(t, r->leg->to);
     unroll_parameter p;
+    snprintf(path, sizeof path, "%s/model.safetensors", r->leg->to);
+    if (status == UNROLL_OK)
+        status = unroll_model_load(path, &whole);
     for (int i = 0; status == UNROLL_OK && i < unroll_model_parameters(m); i++) {
-        unroll_model_parameter(m, i, &p);
+        unroll_model_parameter(whole, i, &p);
         size_t n = (size_t)p.shape[0] * (p.rank > 1 ? (size_t)p.shape[1] : 1);
         memcpy(r->weights + r->count, p.data, n * sizeof *p.data);
         r->count += n;
     }
+    unroll_model_free(whole);
     return status;
 }
 
@@ -127,7 +135,7 @@ static unroll_status train(unroll_model *m, struct rank *r)
     while (status == UNROLL_OK && r->progress.step < r->leg->until) status = unroll_trainer_step(t, &r->progress);
     if (status == UNROLL_OK)
         status = compare(t, r);
-    if (status == UNROLL_OK)
+    if (status == UNROLL_OK && !r->leg->copies)
         status = unroll_trainer_validate(t, &found);
     if (status == UNROLL_OK)
         status = save(m, t, r);
@@ -248,9 +256,18 @@ static void check_flips(void)
     }
 }
 
-static void check_same_files(const char *left, const char *right, const unroll_split *mesh)
+/* Of ranks with different weights there are shards; one process writes what it reads of them as one file. */
+static void check_same_files(const char *left, const char *right, const unroll_split *mesh, bool bidirectional)
 {
-    char command[160];
+    char command[160], whole[64], index[96];
+    const bool is_split = mesh->layer * mesh->hidden > 1;
+    snprintf(index, sizeof index, "%s/model.safetensors.index.json", right);
+    CHECK((access(index, F_OK) == 0) == is_split, "%dx%dx%d ranks: shards or not", mesh->batch, mesh->layer,
+          mesh->hidden);
+    snprintf(whole, sizeof whole, "%s/whole", folder);
+    if (is_split && run_leg(&(struct leg){
+                        .bidirectional = bidirectional, .mesh = {1, 1, 1}, .from = right, .to = whole, .copies = true}))
+        right = whole;
     snprintf(command, sizeof command, "diff -r %s %s", left, right);
     CHECK(system(command) == 0, "a checkpoint of %dx%dx%d ranks has other bytes", mesh->batch, mesh->layer,
           mesh->hidden);
@@ -280,8 +297,53 @@ static void check_network(bool bidirectional)
                       !memcmp(whole.weights, rank[0].weights, whole.count * sizeof *whole.weights),
                   "%d directions, 4 ranks and then %dx%dx%d: other bits than without a stop", 1 + bidirectional,
                   m->batch, m->layer, m->hidden);
-        check_same_files(straight, end, m);
+        check_same_files(straight, end, m, bidirectional);
     }
+}
+
+static bool wants_one(void *arg, const char *name) { return !strcmp(arg, name); }
+
+/* Shards that are damaged, gone or of two moments are refused by name, and a rank opens no shard that it needs not. */
+static void check_shards(void)
+{
+    static const struct {
+        const char *command, *words;
+    } of[] = {{"rm %1$s/model-00002-of-00002.safetensors", "shards/model-00002-of-00002.safetensors'"},
+              {"rm %1$s/optim-00001-of-00002.safetensors", "shards/optim-00001-of-00002.safetensors'"},
+              {"printf X | dd of=%1$s/optim-00002-of-00002.safetensors bs=1 seek=3000 conv=notrunc 2>/dev/null",
+               "shards/optim-00002-of-00002.safetensors' is damaged"},
+              {"cp %2$s/model-00002-of-00002.safetensors %1$s", "shards are of several moments"},
+              {"cp %2$s/optim-00001-of-00002.safetensors %1$s", "of another checkpoint"},
+              {"cp %2$s/optim.safetensors %1$s", "of another checkpoint"},
+              {"rm %1$s/model.safetensors.index.json", "model.safetensors.index.json'"}};
+    const unroll_split two = {1, 2, 1};
+    unroll_progress progress = {.size = sizeof progress};
+    unroll_model *m;
+    char whole[64], other[64], hurt[64], index[96], command[512];
+    snprintf(whole, sizeof whole, "%s/two", folder);
+    snprintf(other, sizeof other, "%s/other", folder);
+    snprintf(hurt, sizeof hurt, "%s/shards", folder);
+    if (!run_leg(&(struct leg){.mesh = two, .until = 1, .to = whole}) ||
+        !run_leg(&(struct leg){.mesh = two, .until = 2, .to = other}))
+        return;
+    CHECK(unroll_checkpoint_check(whole, &progress) == UNROLL_OK && progress.step == 1, "%s", unroll_last_error());
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        int length = snprintf(command, sizeof command, "rm -rf %s; cp -r %s %s; ", hurt, whole, hurt);
+        snprintf(command + length, sizeof command - (size_t)length, of[i].command, hurt, other);
+        CHECK(system(command) == 0, "%s", command);
+        unroll_status status = unroll_checkpoint_check(hurt, &progress);
+        CHECK(status != UNROLL_OK && strstr(unroll_last_error(), of[i].words), "%s: status %d, %s", of[i].command,
+              (int)status, unroll_last_error());
+    }
+    snprintf(index, sizeof index, "%s/model.safetensors.index.json", hurt);
+    snprintf(command, sizeof command, "rm -rf %s; cp -r %s %s; rm %s/model-00002-of-00002.safetensors", hurt, whole,
+             hurt, hurt);
+    CHECK(system(command) == 0, "%s", command);
+    unroll_status status = model_load_shards(index, wants_one, "rnn.weight_ih_l0", NULL, &m);
+    CHECK(status == UNROLL_OK, "a rank that needs the first shard alone: %s", unroll_last_error());
+    if (status == UNROLL_OK)
+        unroll_model_free(m);
+    CHECK(model_load_shards(index, wants_one, "head.weight", NULL, &m) != UNROLL_OK, "a shard that is needed is gone");
 }
 
 static void write_text(const char *path)
@@ -303,6 +365,7 @@ int main(void)
         check_network(false);
         check_unlike();
         check_flips();
+        check_shards();
         check_network(true);
         unroll_data_free(text);
     }

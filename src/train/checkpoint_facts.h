@@ -1,0 +1,35 @@
+/* The metadata of a checkpoint: keys and values. Not its files: checkpoint.c. */
+#ifndef TRAIN_CHECKPOINT_FACTS_H
+#define TRAIN_CHECKPOINT_FACTS_H
+#include "file/safetensors.h"
+#include "train/trainer.h"
+
+enum { KEY_SIZE = 32, VALUE_SIZE = 64, MAX_FIELDS = 64 };
+
+struct facts {
+    int count;
+    char key[MAX_FIELDS][KEY_SIZE], value[MAX_FIELDS][VALUE_SIZE];
+};
+
+__attribute__((format(printf, 3, 4))) void add_field(struct facts *, const char *key, const char *format, ...);
+
+/* All counters, of the trainer and of its session. */
+struct saved_state {
+    struct trainer_state trainer;
+    int64_t forwards, updates;
+    double scale; /* of losses, and updates since it changed; 0: this training has none */
+    int64_t scale_updates;
+    int64_t policy[POLICY_INTEGERS]; /* what the exchange between workers counts; 0: there is none */
+};
+
+/* What must be the same when training goes on, what may be another if that is asked for, and what has changed since it
+ * began. */
+void describe_identity(const unroll_trainer *, struct facts *);
+void describe_rates(const unroll_trainer *, struct facts *);
+void describe_state(const struct saved_state *, struct facts *);
+
+unroll_status check_identity(const unroll_trainer *, const struct safetensors *, const char *path);
+unroll_status refuse_identity(const char *path, const char *key, const char *was, const char *is);
+unroll_status read_state(const struct safetensors *, const char *path, struct saved_state *);
+
+#endif
