@@ -175,10 +175,10 @@ static void test_speed(void)
     double best = 1;
     for (int i = 0; i < SIZE; i++) bytes[i] = (char)(32 + i * 7 % 95);
     for (int i = 0; i < 5; i++) {
-        clock_gettime(CLOCK_MONOTONIC, &start);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
         if (!MUST(parse(bytes, SIZE, "t", NULL, 0, &text)))
             break;
-        clock_gettime(CLOCK_MONOTONIC, &end);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
         double seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
         best = seconds < best ? seconds : best;
         unroll_data_free(text);
