@@ -217,8 +217,10 @@ OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .sco
        .doc = "c99 with --dtype int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
               "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
 
-OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "8", RANGE(1, 64), .group = "Format", .scope = CALL,
-       .commands = IN(EXPORT), .doc = "verilog: products at a time")
+OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .group = "Format", .scope = CALL,
+       .commands = IN(EXPORT),
+       .doc = "verilog: products at a time; 0: as many as are of use in 95 % of the clocks (90 % "
+              "below 64 units) and as the target's chip has DSPs for")
 OPTION(OPERAND, "operand", CHOICE, .argument = "BITS", .choices = "8 16", .fallback = "8", .group = "Format",
        .scope = CALL, .commands = IN(EXPORT), .unit = "bits", .doc = "verilog: of what weights multiply")
 OPTION(TARGET, "target", TEXT, .argument = "NAME", .group = "Task", .of_task = true, .commands = IN(TRAIN) | IN(EXPORT),

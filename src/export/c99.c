@@ -67,16 +67,38 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
     return UNROLL_OK;
 }
 
+/* What is exported: of integers their reference owns the program. */
+struct exported {
+    struct program *program;
+    struct unroll_integer *reference;
+    struct integer_cost cost; /* 0 steps: there is no calibration */
+};
+
+static unroll_status make_integers(const struct unroll_model *model, const struct calibration *c, struct exported *e)
+{
+    TRY(program_new_integer(model, c, OPERAND_BITS, &e->program));
+    TRY(integer_new(e->program, &e->reference));
+    return c ? integer_cost(e->reference, e->program, c, &e->cost) : UNROLL_OK;
+}
+
 static unroll_status make_program(const struct unroll_model *model, const unroll_export_config *config, bool is_integer,
-                                  struct program **program)
+                                  struct exported *e)
 {
     struct calibration_file file;
     if (!is_integer)
-        return program_new(model, false, program);
+        return program_new(model, false, &e->program);
     TRY(calibration_open(config->calibration, model, &file));
-    unroll_status status = program_new_integer(model, config->calibration ? &file.c : NULL, OPERAND_BITS, program);
+    unroll_status status = make_integers(model, config->calibration ? &file.c : NULL, e);
     calibration_close(&file);
     return status;
+}
+
+static void free_exported(struct exported *e)
+{
+    if (e->reference)
+        unroll_integer_free(e->reference);
+    else
+        program_free(e->program);
 }
 
 /* ---- the source ------------------------------------------------------------------------ */
@@ -145,8 +167,9 @@ static unroll_status write_both(const char *directory, const char *prefix, const
 
 /* ---- the report ------------------------------------------------------------------------ */
 
-static void report_json(const struct program *p, const unroll_export_config *config, const char *prefix)
+static void report_json(const struct exported *exported, const unroll_export_config *config, const char *prefix)
 {
+    const struct program *p = exported->program;
     const struct estimate e = program_estimate(p);
     json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "prefix", prefix, "dtype",
                           p->is_integer ? "int8" : "fp32", "weight_bytes", (json_int_t)e.weights, "table_bytes",
@@ -158,6 +181,8 @@ static void report_json(const struct program *p, const unroll_export_config *con
     for (int core = 0; core < CORES; core++)
         json_object_set_new(cycles, core_names[core], json_integer((json_int_t)e.cycles[core]));
     json_object_set_new(o, "cycles", cycles);
+    if (exported->cost.steps)
+        json_object_set_new(o, "cost", integer_cost_as_json(&exported->cost));
     char *text = json_dumps(o, JSON_COMPACT);
     if (text && config->report)
         config->report(config->arg, text);
@@ -165,11 +190,12 @@ static void report_json(const struct program *p, const unroll_export_config *con
     json_decref(o);
 }
 
-static void report(const struct program *p, const unroll_export_config *config, const char *prefix)
+static void report(const struct exported *exported, const unroll_export_config *config, const char *prefix)
 {
+    const struct program *p = exported->program;
     const struct estimate e = program_estimate(p);
     if (config->json) {
-        report_json(p, config, prefix);
+        report_json(exported, config, prefix);
         return;
     }
     report_export(config, "flash: %llu bytes of weights, %llu of tables, about %llu of code",
@@ -180,9 +206,15 @@ static void report(const struct program *p, const unroll_export_config *config, 
                   (unsigned long long)e.products, (unsigned long long)e.operations, (unsigned long long)e.functions);
     for (int core = 0; core < CORES; core++)
         report_export(config, "       about %.3g cycles on a %s", e.cycles[core], core_names[core]);
-    if (p->is_integer && !config->calibration)
-        report_export(config,
-                      "formats were chosen from noise; inputs like those to come are better: `calibration` x.npy");
+    if (!p->is_integer)
+        return;
+    char line[256];
+    tell_integer_cost(&exported->cost, line);
+    report_export(config, "%s",
+                  exported->cost.steps
+                      ? line
+                      : "formats were chosen from noise; inputs like those to come are better: `calibration` "
+                        "x.npy");
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */
@@ -207,15 +239,16 @@ static unroll_status print_both(const struct program *program, const char *prefi
 static unroll_status export_c99(const unroll_model *model, const char *path, const unroll_export_config *config)
 {
     const char *prefix = config->prefix && *config->prefix ? config->prefix : "unroll_model";
-    struct program *program;
+    struct exported e = {0};
     bool is_integer;
     TRY(check_prefix(prefix));
     TRY(check_config(model, config, &is_integer));
-    TRY(make_program(model, config, is_integer, &program));
-    unroll_status status = print_both(program, prefix, path);
+    unroll_status status = make_program(model, config, is_integer, &e);
     if (status == UNROLL_OK)
-        report(program, config, prefix);
-    program_free(program);
+        status = print_both(e.program, prefix, path);
+    if (status == UNROLL_OK)
+        report(&e, config, prefix);
+    free_exported(&e);
     return status;
 }
 

@@ -29,6 +29,8 @@ struct source {
     uint32_t length;
     int gates, gate[MAX_GATES], act[MAX_GATES]; /* the product that makes it */
     uint32_t row[MAX_GATES];                    /* of its matrix, of the first unit */
+    uint32_t unit_count;                        /* of a segment */
+    int segments;
 };
 
 enum operand_from { FROM_SLOT, FROM_TEMP, FROM_STATE, FROM_WEIGHTS, FROM_IMMEDIATE, FROM_ONE, FROM_ZERO };
@@ -63,7 +65,7 @@ struct stage {
     int format[MAX_GATES];     /* of FORMATS */
     struct source source[MAX_SOURCES];
     int sources;
-    uint32_t unit_count; /* of a group */
+    uint32_t unit_count; /* of a group: what a segment of the last source ends */
     int groups, first_group, slot;
     struct word word[MAX_OPERATIONS];
     int words, interval, base, temps;
@@ -105,6 +107,7 @@ struct hardware {
     struct row *row;
     struct group *group;
     int segments, rows, groups;
+    int early;                                                     /* segments of x that stand in the early list */
     int first_segment[LISTS], first_row[LISTS], first_word[LISTS]; /* of weights */
     uint8_t *weights;                                              /* [words][lanes] */
     size_t weight_words;
@@ -121,8 +124,8 @@ struct hardware {
         writer[8 * MODEL_LAYERS_MAX];
 };
 
-/* Of an integer program. Lanes that multiply at a time; is_class: the index of the largest result, not the results.
- * UNROLL_UNSUPPORTED with a sentence for what the core has no form of. The program outlives it. */
+/* Of an integer program. Lanes that multiply at a time, at least 1; is_class: the index of the largest result, not the
+ * results. UNROLL_UNSUPPORTED with a sentence for what the core has no form of. The program outlives it. */
 unroll_status hardware_new(struct program *, int lanes, bool is_class, struct hardware **);
 void hardware_free(struct hardware *); /* NULL is allowed */
 
@@ -130,11 +133,17 @@ void hardware_free(struct hardware *); /* NULL is allowed */
  * x to the last of y where nothing else is under way (hardware_clocks.c). */
 unroll_status hardware_clocks(const struct hardware *, double *step, double *busy, double *latency);
 
+/* As many lanes, of at most `most`, as are still of use: of the products that all of them could make in a step 95 % are
+ * made, of networks with fewer than 64 units 90 %; if that is true of no number, the one of which most is used. */
+unroll_status hardware_choose_lanes(struct program *, bool is_class, int most, int *lanes);
+
 /* ---- for hardware_*.c ---- */
 unroll_status shift_index(struct shift_list *, int shift, int *index);
 unroll_status hardware_stages(struct hardware *);   /* hardware_stages.c: from acts; memories */
 unroll_status hardware_words(struct hardware *);    /* hardware_words.c: the pointwise part */
-unroll_status hardware_segments(struct hardware *); /* hardware_segments.c: segments, rows, weights */
+unroll_status hardware_segments(struct hardware *); /* hardware_segments.c: segments, rows, weights; of h->early */
+int hardware_x_segments(const struct hardware *);
+unroll_status hardware_choose_early(struct hardware *); /* hardware_choice.c: calls the one above */
 
 /* Bits that hold 0 .. most, at least 1. */
 static inline int bits_of(uint64_t most)

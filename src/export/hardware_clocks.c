@@ -38,14 +38,13 @@ static void run_group(struct clocks *c, int group, int64_t made, int64_t *done)
 {
     const struct group *g = &c->h->group[group];
     const struct stage *s = &c->h->stage[g->stage];
-    int64_t begin = later(made, c->unit + s->interval);
+    int64_t begin = later(made + s->interval / 2, c->unit + s->interval); /* half: on average until a round begins */
     if (g->stage != c->stage) {
         const struct stage *before = &c->h->stage[c->stage];
         const int rounds = 1 << bits_of((uint64_t)(last_word(before) / before->interval));
         begin =
             later(made + before->interval / 2 + s->interval, c->unit + (rounds + 1) * before->interval + s->interval);
-    } else
-        begin += s->interval / 2; /* on average until a round begins */
+    }
     c->stage = g->stage;
     c->unit = begin + (int64_t)(g->units - 1) * s->interval;
     *done = c->unit + last_word(s) + TO_LEAD;

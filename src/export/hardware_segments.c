@@ -11,14 +11,13 @@ struct maker {
     struct hardware *h;
     bool counts;
     size_t words;
-    int early_left; /* segments that may still be early */
     int all_groups; /* of a step; known when they are filled */
 };
 
 static int lanes_of(const struct stage *s, const struct source *from, int group)
 {
-    const uint32_t first = (uint32_t)group * s->unit_count, left = s->units - first;
-    return from->gates * (int)(left < s->unit_count ? left : s->unit_count);
+    const uint32_t first = (uint32_t)group * from->unit_count, left = s->units - first;
+    return from->gates * (int)(left < from->unit_count ? left : from->unit_count);
 }
 
 /* Which of its sources gives a gate its first and its last part. */
@@ -38,7 +37,7 @@ static unroll_status fill_row(struct hardware *h, const struct stage *s, int sou
 {
     const struct source *from = &s->source[source];
     const int units = lanes_of(s, from, group) / from->gates, k = lane / units, gate = from->gate[k];
-    const uint32_t unit = (uint32_t)group * s->unit_count + (uint32_t)(lane % units);
+    const uint32_t unit = (uint32_t)group * from->unit_count + (uint32_t)(lane % units);
     const struct act *a = &h->program->act[from->act[k]];
     const uint32_t at = from->row[k] - a->row + unit; /* of the act */
     int first, last;
@@ -51,7 +50,7 @@ static unroll_status fill_row(struct hardware *h, const struct stage *s, int sou
                       .is_final = source == last && !s->is_head,
                       .is_head = source == last && s->is_head};
     const bool ends = source == s->sources - 1 && lane + 1 == lanes_of(s, from, group);
-    r->is_last = ends && (!s->is_head || group + 1 == s->groups);
+    r->is_last = ends && (!s->is_head || group + 1 == from->segments);
     return shift_index(&h->row_shifts, a->shift, &r->shift);
 }
 
@@ -64,7 +63,7 @@ static void fill_weights(struct maker *m, const struct stage *s, const struct so
     for (int lane = 0; lane < lanes && !m->counts; lane++) {
         const int k = lane / units;
         const struct matrix *w = &h->program->matrix[h->program->act[from->act[k]].matrix];
-        const size_t row = from->row[k] + (size_t)group * s->unit_count + (size_t)(lane % units);
+        const size_t row = from->row[k] + (size_t)group * from->unit_count + (size_t)(lane % units);
         for (size_t i = 0; i < words && i < w->width; i++)
             h->weights[(m->words + i) * (size_t)h->lanes + (size_t)lane] = (uint8_t)w->q[row * w->width + i];
     }
@@ -81,7 +80,7 @@ static void fill_segment(const struct maker *m, enum list list, const struct sta
     *g = (struct segment){.list = list,
                           .stage = (int)(s - h->stage),
                           .source = source,
-                          .first = (uint32_t)group * s->unit_count,
+                          .first = (uint32_t)group * from->unit_count,
                           .length = from->length,
                           .rows = (uint32_t)lanes_of(s, from, group),
                           .waits_x = is_x,
@@ -95,7 +94,8 @@ static void fill_segment(const struct maker *m, enum list list, const struct sta
         g->odd = swaps ? base : base + size;
     }
     g->units = writer ? writer->unit_count : 0;
-    g->need = is_x ? s->first_group + group - m->all_groups
+    const int last = (int)((g->first + g->rows / (uint32_t)from->gates - 1) / s->unit_count); /* whose slots it fills */
+    g->need = is_x ? s->first_group + last - m->all_groups
                    : writer->first_group - (is_old || list == LIST_HEAD ? m->all_groups : 0);
 }
 
@@ -123,59 +123,58 @@ static unroll_status add_segment(struct maker *m, enum list list, struct stage *
     return UNROLL_OK;
 }
 
-static int x_segments(const struct hardware *h)
+int hardware_x_segments(const struct hardware *h)
 {
     int count = 0;
     for (int i = 0; i < h->stages; i++)
         for (int k = 0; k < h->stage[i].sources; k++)
-            count += h->stage[i].source[k].kind == SOURCE_X ? h->stage[i].groups : 0;
+            count += h->stage[i].source[k].kind == SOURCE_X ? h->stage[i].source[k].segments : 0;
     return count;
 }
 
-/* All groups of a source, then those of the next: what is made last is read last. */
-static unroll_status add_list(struct maker *m, enum list list)
+/* A stage's segments in one list: all of a source, then those of the next, so that what is made last is read last.
+ * Where not all x are early, those of the same units stand side by side instead, the last source's behind the others.
+ */
+struct walk {
+    struct maker *m;
+    enum list list;
+    int skipped; /* segments of x that stand in the early list */
+};
+
+static unroll_status visit_segment(struct walk *w, struct stage *s, int source, int segment)
 {
-    struct hardware *h = m->h;
-    int skipped = list == LIST_LATE ? m->early_left : 0, taken = 0;
-    h->first_segment[list] = h->segments;
-    h->first_row[list] = h->rows;
-    h->first_word[list] = (int)m->words;
-    for (int i = 0; i < h->stages; i++) {
-        struct stage *s = &h->stage[i];
-        if (s->is_head != (list == LIST_HEAD))
-            continue;
-        /* Where all x are not early, a group's segments stand side by side. */
-        const bool mixes = list == LIST_LATE && s->sources && s->source[0].kind == SOURCE_X && skipped < s->groups;
-        for (int n = 0; n < s->sources * s->groups; n++) {
-            const int k = mixes ? n % s->sources : n / s->groups, g = mixes ? n / s->sources : n % s->groups;
-            const bool is_x = s->source[k].kind == SOURCE_X;
-            if (list == LIST_EARLY ? !is_x || taken++ >= m->early_left : list == LIST_LATE && is_x && skipped-- > 0)
-                continue;
-            TRY(add_segment(m, list, s, k, g));
-        }
-    }
+    const bool is_x = s->source[source].kind == SOURCE_X;
+    if (w->list == LIST_EARLY ? !is_x || w->skipped-- <= 0 : w->list == LIST_LATE && is_x && w->skipped-- > 0)
+        return UNROLL_OK;
+    return add_segment(w->m, w->list, s, source, segment);
+}
+
+static unroll_status visit_stage(struct walk *w, struct stage *s)
+{
+    const bool mixes = w->list == LIST_LATE && s->source[0].kind == SOURCE_X && w->skipped < s->source[0].segments;
+    for (int k = 0; k < s->sources && !mixes; k++)
+        for (int g = 0; g < s->source[k].segments; g++) TRY(visit_segment(w, s, k, g));
+    int done[MAX_SOURCES] = {0};
+    for (int g = 0; g < s->groups && mixes; g++)
+        for (int k = 0; k < s->sources; k++) /* all that group g needs */
+            for (; done[k] < s->source[k].segments &&
+                   (uint32_t)done[k] * s->source[k].unit_count < (uint32_t)(g + 1) * s->unit_count;
+                 done[k]++)
+                TRY(visit_segment(w, s, k, done[k]));
     return UNROLL_OK;
 }
 
-/* How many segments of x are early: all; where nothing else is read all but one, which is called late, so that the head
- * of the step before runs between; where they are shorter than their sums take to leave the lanes only as many as the
- * last units of a step take, and the others run beside longer ones. */
-static int early_segments(const struct hardware *h)
+static unroll_status add_list(struct maker *m, enum list list)
 {
-    enum { CLOCKS = 80 };
-    const int all = x_segments(h);
-    int others = 0, rows = 0;
+    struct hardware *h = m->h;
+    struct walk w = {.m = m, .list = list, .skipped = h->early};
+    h->first_segment[list] = h->segments;
+    h->first_row[list] = h->rows;
+    h->first_word[list] = (int)m->words;
     for (int i = 0; i < h->stages; i++)
-        for (int k = 0; k < h->stage[i].sources && !h->stage[i].is_head; k++) {
-            const struct source *s = &h->stage[i].source[k];
-            others += s->kind != SOURCE_X;
-            if (s->kind == SOURCE_X && (int)s->length < lanes_of(&h->stage[i], s, 0))
-                rows = lanes_of(&h->stage[i], s, 0);
-        }
-    if (!others)
-        return all > 1 ? all - 1 : 1;
-    const int enough = rows ? (CLOCKS + rows - 1) / rows : all;
-    return enough < all ? enough : all;
+        if (h->stage[i].is_head == (list == LIST_HEAD) && h->stage[i].sources)
+            TRY(visit_stage(&w, &h->stage[i]));
+    return UNROLL_OK;
 }
 
 static unroll_status add_lists(struct maker *m)
@@ -183,7 +182,6 @@ static unroll_status add_lists(struct maker *m)
     struct hardware *h = m->h;
     h->segments = h->rows = h->groups = 0;
     m->words = 0;
-    m->early_left = early_segments(h);
     TRY(add_list(m, LIST_EARLY));
     TRY(add_list(m, LIST_HEAD));
     return add_list(m, LIST_LATE);
@@ -230,8 +228,23 @@ static void measure(struct hardware *h)
     h->bias_bits = bits_of((uint64_t)bias) + 1;
 }
 
+static void forget(struct hardware *h)
+{
+    release(h->segment);
+    release(h->row);
+    release(h->group);
+    release(h->weights);
+    h->segment = NULL;
+    h->row = NULL;
+    h->group = NULL;
+    h->weights = NULL;
+    h->macs = 0;
+    h->row_shifts.count = 0;
+}
+
 unroll_status hardware_segments(struct hardware *h)
 {
+    forget(h);
     struct maker m = {.h = h, .counts = true};
     TRY(add_lists(&m));
     if (m.words > 1u << 24)
@@ -272,7 +285,7 @@ static unroll_status make(struct hardware *h)
     TRY(ALLOCATE(h->vectors, numbers ? numbers : 1, "for the vectors of cells"));
     TRY(hardware_stages(h));
     TRY(hardware_words(h));
-    return hardware_segments(h);
+    return hardware_choose_early(h);
 }
 
 unroll_status hardware_new(struct program *program, int lanes, bool is_class, struct hardware **hardware)
@@ -294,10 +307,7 @@ unroll_status hardware_new(struct program *program, int lanes, bool is_class, st
 void hardware_free(struct hardware *h)
 {
     if (h) {
-        release(h->segment);
-        release(h->row);
-        release(h->group);
-        release(h->weights);
+        forget(h);
         release(h->vectors);
     }
     release(h);

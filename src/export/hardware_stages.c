@@ -110,7 +110,7 @@ static void order_sources(const struct hardware *h, struct stage *s)
 
 static unroll_status find_sources(struct hardware *h, struct stage *s)
 {
-    int most = 1;
+    int most = 1, units = 1;
     for (int g = 0; g < s->gates; g++)
         for (int i = 0; i < s->act; i++)
             if (makes(&h->program->act[i], s->sums[g], s->first[g], s->units))
@@ -125,8 +125,14 @@ static unroll_status find_sources(struct hardware *h, struct stage *s)
     if (most > h->lanes)
         return fail(UNROLL_USAGE, "lanes = %d: a unit of layer %d has %d sums at a time; fix: at least %d lanes",
                     h->lanes, h->program->act[s->act].layer, most, most);
-    s->unit_count = (uint32_t)(h->lanes / most) < s->units ? (uint32_t)(h->lanes / most) : s->units;
-    s->groups = (int)((s->units + s->unit_count - 1) / s->unit_count);
+    for (int i = 0; i < s->sources; i++) {
+        struct source *from = &s->source[i];
+        units = h->lanes / from->gates;
+        from->unit_count = (uint32_t)units < s->units ? (uint32_t)units : s->units;
+        from->segments = (int)((s->units + from->unit_count - 1) / from->unit_count);
+        s->unit_count = from->unit_count;
+        s->groups = from->segments;
+    }
     return UNROLL_OK;
 }
 

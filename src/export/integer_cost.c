@@ -94,12 +94,28 @@ unroll_status integer_cost(struct unroll_integer *integer, const struct program 
     return status;
 }
 
+/* Between the powers of results and noise; 0 if there are no results, 999 if there is no noise. */
+static double decibels_of(const struct integer_cost *c)
+{
+    return c->power <= 0 ? 0 : c->noise <= 0 ? 999 : 10 * log10(c->power / c->noise);
+}
+
+json_t *integer_cost_as_json(const struct integer_cost *c)
+{
+    json_t *o = json_pack("{s:I, s:f, s:f}", "steps", (json_int_t)c->steps, "decibels", decibels_of(c), "same_largest",
+                          (double)c->same / (double)c->steps);
+    if (c->targets) {
+        json_object_set_new(o, "loss", json_real(c->nats / (double)c->targets));
+        json_object_set_new(o, "loss_of_integers", json_real(c->nats_of_integers / (double)c->targets));
+    }
+    return o;
+}
+
 void tell_integer_cost(const struct integer_cost *c, char line[static 256])
 {
-    const double decibels = c->noise > 0 && c->power > 0 ? 10 * log10(c->power / c->noise) : INFINITY;
     int at =
         snprintf(line, 256, "cost:    beside floats over the calibration's %zu steps: noise %.1f dB below the results",
-                 c->steps, decibels);
+                 c->steps, decibels_of(c));
     if (c->outputs > 1)
         at += snprintf(line + at, 256 - (size_t)at, ", the largest is the same in %.2f %%",
                        100 * (double)c->same / (double)c->steps);

@@ -3,6 +3,7 @@
 #ifndef EXPORT_INTEGERS_H
 #define EXPORT_INTEGERS_H
 #include "export/program.h"
+#include <jansson.h>
 
 /* Inputs of which magnitudes are learned: [steps, rows, width] and tokens [steps, rows, columns], NULL where the model
  * reads none of them; each row from zero states. */
@@ -53,6 +54,7 @@ struct integer_cost {
 unroll_status integer_cost(struct unroll_integer *, const struct program *, const struct calibration *,
                            struct integer_cost *);
 void tell_integer_cost(const struct integer_cost *, char line[static 256]);
+json_t *integer_cost_as_json(const struct integer_cost *); /* of at least 1 step; the caller owns it */
 
 /* value 2^fraction rounded half up, within 16 bits. */
 int32_t quantize_number(double value, int fraction);

@@ -97,7 +97,12 @@ static const struct {
              {"prove.mk", prove_text},
              {"asic.mk", asic_text}};
 
-enum { MEMORIES = sizeof memories / sizeof *memories, TARGETS = sizeof targets / sizeof *targets, VECTOR_STEPS = 64 };
+enum {
+    MEMORIES = sizeof memories / sizeof *memories,
+    TARGETS = sizeof targets / sizeof *targets,
+    VECTOR_STEPS = 64,
+    SPRAM_LANES = 8
+};
 
 /* ---- what is asked for ----------------------------------------------------------------- */
 
@@ -134,7 +139,7 @@ static unroll_status check_store(const struct verilog *v)
         return UNROLL_OK;
     if (strcmp(v->target, "ice40"))
         return fail(UNROLL_USAGE, "only the target ice40 has SPRAM; fix: `target` ice40, or `store` ram");
-    if (v->h->lanes > 8 || v->h->weight_words > 16384)
+    if (v->h->lanes > SPRAM_LANES || v->h->weight_words > 16384)
         return fail(
             UNROLL_UNSUPPORTED,
             "the SPRAM of an iCE40 has room for 16384 words of 8 lanes, the model takes %zu of %d; fix: `lanes` "
@@ -251,12 +256,8 @@ static unroll_status write_folder(struct folder *f, const struct verilog *v)
 unroll_status verilog_write(const struct verilog *v)
 {
     struct folder *f;
-    struct verilog_report report;
-    struct verilog counted = *v;
-    TRY(verilog_count(v, &report));
-    counted.report = &report;
     TRY(ALLOCATE(f, 1, "for the files of the hardware"));
-    unroll_status status = fill(f, &counted);
+    unroll_status status = fill(f, v);
     if (status == UNROLL_OK)
         status = write_folder(f, v);
     else
@@ -274,16 +275,18 @@ static unroll_status export_hardware(struct program *p, struct verilog *v, const
 {
     struct hardware *h;
     struct verilog_report report;
-    TRY(hardware_new(p, config->lanes, config->head && !strcmp(config->head, "class"), &h));
+    const bool is_class = config->head && !strcmp(config->head, "class"), in_spram = !strcmp(v->store, "spram");
+    int lanes = config->lanes, most = verilog_most_lanes(p, v->target);
+    if (!lanes)
+        TRY(hardware_choose_lanes(p, is_class, in_spram && most > SPRAM_LANES ? SPRAM_LANES : most, &lanes));
+    TRY(hardware_new(p, lanes, is_class, &h));
     v->h = h;
+    v->report = &report;
     unroll_status status = check_store(v);
     if (status == UNROLL_OK)
-        status = verilog_write(v);
-    if (status == UNROLL_OK)
         status = verilog_count(v, &report);
-    v->report = &report;
-    if (status == UNROLL_OK && v->calibration)
-        status = integer_cost(v->reference, p, v->calibration, &report.cost);
+    if (status == UNROLL_OK)
+        status = verilog_write(v);
     if (status == UNROLL_OK)
         tell_verilog_report(v, config);
     hardware_free(h);
@@ -305,8 +308,8 @@ static unroll_status export_verilog(const unroll_model *model, const char *path,
     TRY(choose("head", config->head, heads, 2, &head));
     if (config->operand_bits != 8 && config->operand_bits != 16)
         return fail(UNROLL_USAGE, "operand_bits = %d; fix: choose one of 8, 16", config->operand_bits);
-    if (config->lanes < 1 || config->lanes > 64)
-        return fail(UNROLL_USAGE, "lanes = %d; fix: 1 to 64", config->lanes);
+    if (config->lanes < 0 || config->lanes > 64)
+        return fail(UNROLL_USAGE, "lanes = %d; fix: 1 to 64, or 0 to have them chosen", config->lanes);
     TRY(calibration_open(config->calibration, model, &file));
     v.calibration = file.c.steps ? &file.c : NULL;
     unroll_status status = program_new_integer(model, config->calibration ? &file.c : NULL, config->operand_bits, &p);

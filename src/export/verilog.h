@@ -17,7 +17,7 @@ struct verilog {
     struct unroll_integer *reference;
     const struct calibration *calibration; /* of its inputs the test's vectors are made; NULL: of noise */
     int steps;                             /* of the test's vectors */
-    struct verilog_report *report;         /* counted before it is printed */
+    struct verilog_report *report;         /* by verilog_count, before it is printed */
 };
 
 /* A table as a file of hexadecimal words: words of `bits` bits, which `word` gives as fields. */
@@ -57,10 +57,12 @@ struct verilog_report {
     struct integer_cost cost;     /* of the calibration; 0 steps: there was none */
 };
 unroll_status verilog_count(const struct verilog *, struct verilog_report *);
+/* Lanes that the target's chip has DSPs for beside the others of the core. */
+int verilog_most_lanes(const struct program *, const char *target);
 void print_verilog_report(FILE *, const struct verilog *); /* report.json */
 void tell_verilog_report(const struct verilog *, const unroll_export_config *);
 
-/* Writes DIRECTORY/PREFIX.v and all that it needs. */
+/* Writes DIRECTORY/PREFIX.v and all that it needs; counted before (report). */
 unroll_status verilog_write(const struct verilog *);
 
 #endif

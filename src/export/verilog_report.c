@@ -11,12 +11,12 @@
 static const struct target {
     const char *name, *chip;
     double megahertz;
-    int block_bits, block_words, narrowest;
-} targets[] = {{"generic", "none", 100, 36, 512, 9},
-               {"ice40", "UP5K", 40, 16, 256, 2},
-               {"ecp5", "ECP5", 90, 36, 512, 9},
-               {"gowin", "GW2A", 80, 36, 512, 9},
-               {"xilinx", "7 series", 150, 36, 512, 9}};
+    int block_bits, block_words, narrowest, dsps;
+} targets[] = {{"generic", "none", 100, 36, 512, 9, 64},
+               {"ice40", "UP5K", 40, 16, 256, 2, 8},
+               {"ecp5", "ECP5-45", 90, 36, 512, 9, 72},
+               {"gowin", "GW2A-18", 80, 36, 512, 9, 48},
+               {"xilinx", "XC7A35T", 150, 36, 512, 9, 90}};
 
 /* Joules of an 8-bit product and sum, and of a bit that is read from a memory of some kilobytes: Horowitz, "Computing's
  * energy problem", ISSCC 2014, 45 nm. Wires, clocks and what FPGAs add are not in them: assumed, to compare networks.
@@ -24,10 +24,10 @@ static const struct target {
 #define PICOJOULES_OF_PRODUCT  0.23
 #define PICOJOULES_OF_READ_BIT 0.15625 /* 10 pJ for 64 bits of 8 KB */
 
-static const struct target *target_of(const struct verilog *v)
+static const struct target *target_of(const char *name)
 {
     const struct target *t = targets;
-    while (strcmp(t->name, v->target)) t++;
+    while (strcmp(t->name, name)) t++;
     return t;
 }
 
@@ -49,10 +49,17 @@ static int dsps_of(const struct hardware *h)
     return h->lanes + (h->accumulator_bits + 15) / 16 * ((h->multiplier_bits + 15) / 16) + 2;
 }
 
+int verilog_most_lanes(const struct program *p, const char *target)
+{
+    enum { FEWEST = 4, MOST = 64 }; /* FEWEST: the sums of a unit, where the DSPs don't suffice at all */
+    const int others = p->operand_bits == 8 ? 4 : 8, most = target_of(target)->dsps - others;
+    return most < FEWEST ? FEWEST : most > MOST ? MOST : most;
+}
+
 unroll_status verilog_count(const struct verilog *v, struct verilog_report *r)
 {
     struct verilog_memory memory[VERILOG_MEMORIES];
-    const struct target *t = target_of(v);
+    const struct target *t = target_of(v->target);
     const int memories = verilog_memories(v, memory);
     *r = (struct verilog_report){.macs = v->h->macs, .dsps = dsps_of(v->h), .megahertz = t->megahertz};
     TRY(hardware_clocks(v->h, &r->clocks, &r->busy, &r->latency));
@@ -63,7 +70,7 @@ unroll_status verilog_count(const struct verilog *v, struct verilog_report *r)
     }
     r->nanojoules = 1e-3 * ((double)r->macs * PICOJOULES_OF_PRODUCT * v->h->program->operand_bits / 8 +
                             r->busy * v->h->lanes * 8 * PICOJOULES_OF_READ_BIT);
-    return UNROLL_OK;
+    return v->calibration ? integer_cost(v->reference, v->h->program, v->calibration, &r->cost) : UNROLL_OK;
 }
 
 static json_t *report_of(const struct verilog *v)
@@ -77,14 +84,17 @@ static json_t *report_of(const struct verilog *v)
     for (int i = 0; i < memories; i++)
         json_object_set_new(list, memory[i].name,
                             json_pack("{s:I, s:i}", "words", (json_int_t)memory[i].words, "bits", memory[i].bits));
-    return json_pack(
-        "{s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:i, s:I, s:i, s:i, s:i, s:o, s:{s:f, s:f, s:f}}", "module",
-        v->prefix, "target", v->target, "store", v->store, "lanes", v->h->lanes, "operand_bits",
-        v->h->program->operand_bits, "macs", (json_int_t)r->macs, "clocks", r->clocks, "lane_use", r->busy / r->clocks,
-        "mac_use", (double)r->macs / (r->clocks * v->h->lanes), "latency_clocks", r->latency, "dsps", r->dsps,
-        "memory_bits", (json_int_t)r->memory_bits, "block_rams", r->blocks, "x_fraction", x, "y_fraction", y,
-        "memories", list, "assumed", "megahertz", r->megahertz, "latency_microseconds", r->latency / r->megahertz,
-        "nanojoules", r->nanojoules);
+    json_t *o =
+        json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:i, s:I, s:i, s:i, s:i, s:o, s:{s:f, s:f, s:f}}",
+                  "module", v->prefix, "target", v->target, "store", v->store, "lanes", v->h->lanes, "operand_bits",
+                  v->h->program->operand_bits, "macs", (json_int_t)r->macs, "clocks", r->clocks, "lane_use",
+                  r->busy / r->clocks, "mac_use", (double)r->macs / (r->clocks * v->h->lanes), "latency_clocks",
+                  r->latency, "dsps", r->dsps, "memory_bits", (json_int_t)r->memory_bits, "block_rams", r->blocks,
+                  "x_fraction", x, "y_fraction", y, "memories", list, "assumed", "megahertz", r->megahertz,
+                  "latency_microseconds", r->latency / r->megahertz, "nanojoules", r->nanojoules);
+    if (r->cost.steps)
+        json_object_set_new(o, "cost", integer_cost_as_json(&r->cost));
+    return o;
 }
 
 void print_verilog_report(FILE *file, const struct verilog *v)

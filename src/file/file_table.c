@@ -133,7 +133,7 @@ unroll_import_config unroll_import_default(void)
 unroll_export_config unroll_export_default(void)
 {
     return (unroll_export_config){
-        .size = sizeof(unroll_export_config), .steps = 64, .rows = 1, .lanes = 8, .operand_bits = 8};
+        .size = sizeof(unroll_export_config), .steps = 64, .rows = 1, .lanes = 0, .operand_bits = 8};
 }
 
 /* What a caller may wish for, and does or not. */

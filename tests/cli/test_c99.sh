@@ -46,6 +46,15 @@ assert o["multiply_accumulates"] > 0 and o["weight_bytes"] > o["multiply_accumul
 else
     skipped=$((skipped + 1))
 fi
+# tokens of 0 .. 3, [20], as an .npy
+{
+    printf '\223NUMPY\001\000\166\000%-117s\n' "{'descr': '<i4', 'fortran_order': False, 'shape': (20,), }"
+    for i in $(seq 5); do printf '\000\000\000\000\001\000\000\000\002\000\000\000\003\000\000\000'; done
+} >tokens.npy
+"$binary" export run --to c99 --dtype int8 -o c --calibrate tokens.npy >out 2>err
+holds "what integers cost" grep -qE '^cost: .* 20 steps: noise [0-9.]+ dB .* loss [0-9.]+, not [0-9.]+ nats$' out
+"$binary" export run --to c99 --dtype int8 -o c --calibrate tokens.npy --json >out 2>err
+holds "what integers cost, as JSON" grep -q '"loss_of_integers"' out
 holds "the header has the prefix" \
     grep -q 'void small_step(struct small \*s, int32_t token, float \*y);' c/small.h
 holds "the header has the tokens" grep -q 'small_symbol\[SMALL_SYMBOLS\]' c/small.h

@@ -2,6 +2,7 @@
 #   make sim                                compares with the reference's vectors: PASS, of the core and of each bus
 #   make sim ARGS='+stall=128 +resets=4'    with random stalls and resets (bench.v); sim-core, sim-axis.. : one of them
 #   make sim SIM=verilator                  in Verilator; otherwise in Icarus Verilog where it is here
+#   make sim-gates                          the core as gates: synthesised for TARGET (generic, ice40), in Icarus Verilog
 #   make counts                             what TARGET needs of its parts, by yosys: counts.txt
 #   make place                              placed and routed by nextpnr (ice40, ecp5); Fmax: place.log
 #   make bitstream                          NAME.bin of ice40, NAME.bit of ecp5
@@ -34,6 +35,19 @@ bench-verilator-%: $(SOURCES) FORCE
 	@verilator --binary -O3 -Wno-fatal -Wno-lint -Wno-style --Mdir obj_$* --top-module bench -o ../$@ bench_$(NAME).vh \
 	    $(if $(filter core,$*),bench.v $(CORE),bench_$*.v $(SOURCES)) $(MODELS) >verilator-$*.log 2>&1 || \
 	    { tail -n 20 verilator-$*.log; exit 1; }
+
+# ---- gates: the core alone, as yosys made it of TARGET's parts, with the models of these parts that yosys has ----
+PARTS_ice40 = $(dir $(shell command -v $(YOSYS)))../share/yosys/ice40/cells_sim.v
+GATES = read_verilog -defer $(CORE); hierarchy -top $(NAME); $(SYNTHESIS_$(TARGET)) -top $(NAME)
+gates.v: $(CORE)
+	@$(if $(filter generic ice40,$(TARGET)),,echo 'yosys has no models of all parts of $(TARGET); fix: the target generic or ice40'; exit 1)
+	@$(call need,$(YOSYS))
+	@$(YOSYS) -q -l gates.log -p "$(GATES); write_verilog -noattr $@" >/dev/null 2>&1 || { tail -n 5 gates.log; exit 1; }
+bench-icarus-gates: gates.v FORCE
+	@$(call need,iverilog)
+	@iverilog -g2012 -DNO_ICE40_DEFAULT_ASSIGNMENTS -s bench -o $@ bench_$(NAME).vh bench.v gates.v $(PARTS_$(TARGET))
+sim-gates: bench-icarus-gates
+	@./$< $(ARGS) >sim-gates.log; cat sim-gates.log; grep -q ^PASS sim-gates.log
 
 # ---- chips: DEVICE, PACKAGE and MHZ of the board; the defaults are an iCEBreaker or UPduino, and an ECP5-45 of grade 6 ----
 DEVICE_ice40 = up5k
@@ -83,7 +97,7 @@ bitstream: place.$(TARGET)
 include $(wildcard asic.mk prove.mk)
 
 clean:
-	rm -rf bench-icarus-* bench-verilator-* obj_* *.log synth.json counts.txt place.ice40 place.ecp5 asic_* formal_*
+	rm -rf bench-icarus-* bench-verilator-* obj_* *.log synth.json gates.v counts.txt place.ice40 place.ecp5 asic_* formal_*
 FORCE:
 .PRECIOUS: bench-icarus-% bench-verilator-%
 .PHONY: sim counts place bitstream clean FORCE
