@@ -456,8 +456,8 @@ unroll_status cmd_train(struct settings *settings)
     if (t.ranks.comm && status == UNROLL_COMMUNICATION)
         run_close(&t.run); /* what was reported is kept whatever happens now */
     member_close(status);
+    unroll_trainer_free(t.trainer); /* which may be waiting for messages */
     ranks_close(&t.ranks, status, t.is_training && !is_common(&t.ranks, status));
-    unroll_trainer_free(t.trainer);
     unroll_model_free(t.model);
     unroll_data_free(t.test_file);
     unroll_data_free(t.validation_file);

@@ -7,7 +7,7 @@
 #include "commands.h"
 #include "options.h"
 
-enum { WIDTH = 80, DOC_COLUMN = 26, NOTE_LONGEST = 512 };
+enum { WIDTH = 80, DOC_COLUMN = 26, NOTE_LONGEST = 1536 };
 
 static const struct {
     unroll_status status;

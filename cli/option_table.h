@@ -247,9 +247,9 @@ OPTION(
 OPTION(SYNC, "sync", TEXT, .argument = "POLICY", .fallback = "every", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN), .doc = sync_doc)
 OPTION(ARRIVALS, "arrivals", TEXT, .argument = "PATH", .scope = CALL, .group = "Machine", .commands = IN(TRAIN),
-       .doc = "with --sync gossip: writes what came when to PATH.RANK")
+       .doc = "with --sync gossip or server:S: writes what came when to PATH.RANK")
 OPTION(REPLAY, "replay", TEXT, .argument = "PATH", .scope = CALL, .group = "Machine", .commands = IN(TRAIN),
-       .doc = "with --sync gossip: all comes as PATH.RANK say, to the same bits")
+       .doc = "with --sync gossip or server:S: all comes as PATH.RANK say, to the same bits")
 OPTION(COMPRESS, "compress", TEXT, .argument = "HOW", .fallback = "none", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN), .doc = compress_doc)
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",

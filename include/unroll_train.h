@@ -458,7 +458,7 @@ typedef struct unroll_train_config {
                               whose values one rank alone reads */
     const char *compress;  /* how: a name of unroll_compressor_name with its argument, "topk:0.01"; what codes lack is
                               added to the next ones. "none" or NULL: as it is */
-    const char *arrivals;  /* of "gossip": what came when is written to PATH.RANK; NULL: nowhere */
+    const char *arrivals;  /* of "gossip", "server:S": what came when is written to PATH.RANK; NULL: nowhere */
     const char *replay;    /* such a PATH: it comes in that order again, to the same bits; NULL: as it comes */
     int prefetch; /* batches that a thread fills ahead, 1: some; UNROLL_AUTO: if that takes a noticeable part of the
                      time; 0: none. No bit depends on it. */

@@ -108,6 +108,22 @@ static void note_time(struct unroll_comm *comm, bool under_way)
     comm->began = under_way ? now : 0;
 }
 
+void comm_serve(struct unroll_comm *comm, comm_service *service, void *arg)
+{
+    comm->service = service;
+    comm->service_arg = arg;
+}
+
+static unroll_status serve(struct unroll_comm *comm)
+{
+    if (!comm->service || comm->serves)
+        return UNROLL_OK;
+    comm->serves = true;
+    unroll_status status = comm->service(comm->service_arg);
+    comm->serves = false;
+    return status;
+}
+
 unroll_status comm_progress(struct unroll_comm *comm)
 {
     bool under_way = false;
@@ -116,8 +132,10 @@ unroll_status comm_progress(struct unroll_comm *comm)
             TRY(go_on(comm, c));
         under_way |= !c->done;
     }
-    if (comm)
+    if (comm) {
         note_time(comm, under_way);
+        TRY(serve(comm));
+    }
     return comm && comm->transport->push ? comm->transport->push(comm, &comm->more) : UNROLL_OK;
 }
 
@@ -130,7 +148,7 @@ void comm_poll_now(void)
 {
     const double often = 200e-6;
     struct unroll_comm *comm = comm_of_thread;
-    if ((!(comm->began > 0) && !comm->more) || comm->failed != UNROLL_OK)
+    if ((!(comm->began > 0) && !comm->more && !comm->service) || comm->failed != UNROLL_OK)
         return;
     double now = clock_seconds();
     if (now - comm->polled < often)

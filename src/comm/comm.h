@@ -103,6 +103,10 @@ unroll_status comm_sum_begin(struct unroll_comm *, const struct sum *);
 unroll_status comm_sum_end(struct unroll_comm *, const struct sum *);
 unroll_status comm_progress(struct unroll_comm *);
 
+/* What a rank does for others meanwhile: called where sums go on. It may not wait. NULL: nothing. */
+typedef unroll_status comm_service(void *arg);
+void comm_serve(struct unroll_comm *, comm_service *, void *arg);
+
 /* Seconds so far in which sums were under way or a message was waited for; and of them those in which this rank did
  * nothing but wait: exposed. Bytes so far that this rank gave to its transport as messages; what native sums send is
  * not known. */

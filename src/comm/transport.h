@@ -62,9 +62,12 @@ struct unroll_comm {
     unsigned process;                   /* that opened it (base/process.h) */
     double timeout;                     /* seconds */
     struct collective *active, *unused; /* sums under way, oldest first; and those to use again */
-    bool more;                          /* to push */
-    double polled;                      /* when comm_poll last looked, in seconds */
-    unroll_status failed;               /* what a poll met: told by the next wait, in these words */
+    comm_service *service;              /* NULL: none */
+    void *service_arg;
+    bool serves;          /* it is being called */
+    bool more;            /* to push */
+    double polled;        /* when comm_poll last looked, in seconds */
+    unroll_status failed; /* what a poll met: told by the next wait, in these words */
     char words[512];
     struct ping ping;
     struct comm_totals totals;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 struct json_t;
+struct outside_update; /* optim/optim.h */
 
 struct device_options {
     const char *which;        /* what follows "NAME:" in the name of the device, or NULL */
@@ -62,6 +63,9 @@ struct device {
     /* Bytes [first, first + bytes) of any buffer. */
     unroll_status (*read)(void *executable, const char *buffer, uint64_t first, uint64_t bytes, void *to);
     unroll_status (*write)(void *executable, const char *buffer, uint64_t first, uint64_t bytes, const void *from);
+
+    /* In the caller's thread, with the bits of the plan's updates. NULL: of numbers in plans alone. */
+    void (*update)(void *executable, const struct outside_update *);
 
     uint64_t (*memory_estimate)(const struct plan *, int threads); /* memory that an executable will take, within 2% */
     uint64_t (*bytes)(const void *executable);                     /* memory of its own, without the store's */

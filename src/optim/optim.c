@@ -26,6 +26,16 @@ bool optimizer_is_compiled(int index) { return index < optimizers.built_in; }
 
 unroll_status optimizer_add(const struct optimizer *optimizer) { return table_add(&optimizers, optimizer); }
 
+double optimizer_scale(const double *squares, size_t parameters, double weight, double clip)
+{
+    double sum = 0;
+    for (size_t i = 0; i < parameters; i++) sum += squares[i];
+    if (!isfinite(sum) || !isfinite(weight) || weight == 0)
+        return 0;
+    double length = sqrt(sum) / weight;
+    return clip > 0 && length > clip ? clip / length / weight : 1 / weight;
+}
+
 static const struct optimizer *named(const char *name)
 {
     return optimizer_at(table_find(&optimizers, name ? name : ""));

@@ -42,6 +42,20 @@ unroll_status optimizer_find(const char *name, int *index);
 bool optimizer_is_compiled(int index);                 /* not added */
 unroll_status optimizer_add(const struct optimizer *); /* for tests: one more, before there are sessions */
 
+/* What a sum of gradients, whose squares are summed by parameter, is multiplied with: 1 / weight, less if the norm of
+ * all is above the clip. 0: there is nothing to learn from, because nothing was counted or a gradient is not finite. */
+double optimizer_scale(const double *squares, size_t parameters, double weight, double clip);
+
+/* A step of numbers that lie outside of a plan: w and the states from the gradients g, multiplied with `scale`, which
+ * are left zero. All [count], of the element type of the plan. */
+struct outside_update {
+    int optimizer;
+    const double *number; /* what make_numbers made */
+    double scale;
+    void *w, *g, *const *state;
+    size_t count;
+};
+
 /* The step, of "w", "g", the states and the numbers by name. */
 void record_optimizer(int optimizer, struct record *);
 extern const char *const optimizer_state_names[OPTIMIZER_STATES_MAX]; /* "s0", .. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const words[] = {"sent", "came", "jump"};
+static const char *const words[] = {"sent", "came", "jump", "answer"};
 
 unroll_status arrivals_open(struct arrivals *a, const char *path, int rank, bool replays)
 {
@@ -47,18 +47,18 @@ bool arrival_read(const char *line, struct arrival *n)
     if (number_integer(&line, NULL, 0, INT64_MAX, &n->step) != NUMBER_OK || *line++ != ' ')
         return false;
     word = strcspn(line, " ");
-    for (n->kind = 0; n->kind < 3; n->kind++)
+    for (n->kind = 0; n->kind < ARRIVAL_KINDS; n->kind++)
         if (strlen(words[n->kind]) == word && !memcmp(words[n->kind], line, word))
             break;
     line += word;
-    if (n->kind == 3 || *line++ != ' ' || number_integer(&line, NULL, 0, INT32_MAX, &other) != NUMBER_OK ||
+    if (n->kind == ARRIVAL_KINDS || *line++ != ' ' || number_integer(&line, NULL, 0, INT32_MAX, &other) != NUMBER_OK ||
         *line++ != ' ' || number_integer(&line, NULL, 0, INT64_MAX, &n->theirs) != NUMBER_OK)
         return false;
     n->other = (int)other;
     return *line == '\n' && line[1] == '\0';
 }
 
-bool arrivals_take(struct arrivals *a, int64_t step, struct arrival *n, unroll_status *status)
+bool arrivals_look(struct arrivals *a, int64_t step, struct arrival *n, unroll_status *status)
 {
     char line[128];
     *status = UNROLL_OK;
@@ -74,6 +74,12 @@ bool arrivals_take(struct arrivals *a, int64_t step, struct arrival *n, unroll_s
     if (a->next.step > step)
         return false;
     *n = a->next;
-    a->has_next = false;
     return true;
+}
+
+bool arrivals_take(struct arrivals *a, int64_t step, struct arrival *n, unroll_status *status)
+{
+    const bool has = arrivals_look(a, step, n, status);
+    a->has_next &= !has;
+    return has;
 }

@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum arrival_kind { ARRIVAL_SENT, ARRIVAL_CAME, ARRIVAL_JUMP };
+enum arrival_kind { ARRIVAL_SENT, ARRIVAL_CAME, ARRIVAL_JUMP, ARRIVAL_ANSWER, ARRIVAL_KINDS };
 
-/* At the step of this worker; `other` sent or gets it; theirs: its step. JUMP: to step `theirs`. */
+/* At the step of this worker, or at whatever its policy counts, which never falls; `other` sent or gets it; theirs: its
+ * step. JUMP: to step `theirs`. */
 struct arrival {
     int64_t step, theirs;
     int kind, other;
@@ -27,7 +28,8 @@ unroll_status arrivals_open(struct arrivals *, const char *path, int rank, bool 
 bool arrival_read(const char *line, struct arrival *);
 void arrivals_close(struct arrivals *);
 unroll_status arrivals_note(struct arrivals *, const struct arrival *);
-/* Of a replay the next of this step; false: there is none left. */
+/* Of a replay the next up to this step; false: there is none left. A look leaves it there. */
+bool arrivals_look(struct arrivals *, int64_t step, struct arrival *, unroll_status *);
 bool arrivals_take(struct arrivals *, int64_t step, struct arrival *, unroll_status *);
 
 #endif

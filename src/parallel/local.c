@@ -3,6 +3,7 @@
  * learned meanwhile is added to the outer step's weights. local:auto chooses H by how much the changes of the workers
  * differ. No gradient is exchanged here. */
 #include "base/dtype.h"
+#include "base/key_value.h"
 #include "base/number.h"
 #include "parallel/policy.h"
 #include <stdio.h>
@@ -14,6 +15,12 @@ enum { ANCHOR = 1, VELOCITY, CHANGE, START };
  * what was summed behind the changes. */
 enum { INTERVAL, BEGAN, PENDING, SQUARES };
 enum { MOST = 1 << 20, MOST_AUTO = 256 };
+
+static const struct key keys[] = {
+    {"rate", NULL, 1e-6, 10.5, 0, offsetof(struct sync_options, rate), "of the outer step, 1"},
+    {"momentum", NULL, 0, 0.999, 0, offsetof(struct sync_options, momentum), "of the outer step, Nesterov's, 0"},
+    {"delay", NULL, 0, 1 << 20, 0, offsetof(struct sync_options, delay), "updates that an exchange may take, H / 2"},
+    {NULL}};
 
 static unroll_status read(const char *argument, struct sync_options *options)
 {
@@ -36,13 +43,16 @@ static unroll_status open(struct exchange *e)
 }
 
 /* e->own holds the weights, which all workers have alike. */
-static void begin(struct exchange *e, int64_t step)
+static unroll_status begin(struct exchange *e, int64_t step, bool anew)
 {
+    if (!anew)
+        return UNROLL_OK;
     memcpy(e->kept[ANCHOR].numbers, e->own, e->count * sizeof *e->own);
     memset(e->kept[VELOCITY].numbers, 0, e->count * sizeof *e->own);
     e->integer[INTERVAL] = e->options.interval > 0 ? (int64_t)e->options.interval : 1;
     e->integer[BEGAN] = step;
     e->integer[PENDING] = 0;
+    return UNROLL_OK;
 }
 
 /* The group's sum of changes begins; behind them the square of this worker's, for auto. */
@@ -129,16 +139,18 @@ static unroll_status after(struct exchange *e, int64_t step)
 /* Where a sum has just ended: before its end other messages would wait behind it. */
 static bool met(const struct exchange *e, int64_t step) { return step == e->joined; }
 
-static double bytes(const struct sync_options *options, int workers, size_t count, double *every)
+static double bytes(const struct sync_options *options, const struct plan *plan, double *every)
 {
     *every = options->interval > 0 ? options->interval : 1;
-    return sum_bytes(workers, count + 1);
+    return sum_bytes(plan->config.workers, plan_numbers(plan) + 1);
 }
 
 const struct policy policy_local = {
     .name = "local",
     .about = "each worker updates by itself; every H updates an outer step by the mean change of all",
     .argument = "H",
+    .keys = keys,
+    .codes = true,
     .diverges = true,
     .read = read,
     .open = open,

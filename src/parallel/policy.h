@@ -7,7 +7,7 @@
 #include "session/shares.h"
 #include "unroll_train.h"
 
-enum { POLICY_VECTORS = 8, POLICY_INTEGERS = 4, TAG_POLICY = TAG_CONTROL | 1 << 8 };
+enum { POLICY_VECTORS = 8, POLICY_INTEGERS = 5, TAG_POLICY = TAG_CONTROL | 1 << 8 };
 
 /* What a policy keeps from update to update, of as many numbers as the rank has weights. */
 struct kept_vector {
@@ -20,12 +20,16 @@ struct kept_vector {
     float *numbers;
 };
 
+enum { BOUND_NONE = -1 };
+
 /* What --sync says. */
 struct sync_options {
     double interval;       /* updates between two exchanges; 0: the policy chooses */
     double rate, momentum; /* of the outer step */
     double delay;          /* updates that an exchange may take; -1: half of the interval */
     bool pairs;            /* gossip: with anybody, in the place of a ring */
+    bool asynchronous;     /* what happens depends on the clock: workers wait for nobody, or not for all */
+    int64_t bound;         /* server: updates that may lack in the weights of a step; BOUND_NONE: any */
 };
 
 struct codes;
@@ -37,7 +41,7 @@ struct exchange {
     int rank[RANKS_MAX], size, place; /* the group */
     struct share *share;
     int shares;
-    size_t count; /* numbers of a vector */
+    size_t count, rows; /* numbers of a vector; rows of its matrices */
     struct kept_vector kept[POLICY_VECTORS];
     int vectors;
     int64_t integer[POLICY_INTEGERS]; /* what the policy counts, the same on all workers; kept in checkpoints */
@@ -56,19 +60,21 @@ struct exchange {
 
 struct policy {
     const char *name, *about;
-    const char *argument; /* behind a colon, for help: "H"; NULL: it takes none */
-    bool diverges;        /* workers have weights of their own between exchanges */
-    bool asynchronous;    /* they wait for nobody: what happens depends on the clock */
+    const char *argument;   /* behind a colon, for help: "H"; NULL: it takes none */
+    const struct key *keys; /* its options of struct sync_options; NULL: none */
+    bool diverges;          /* workers have weights and optimizers of their own between exchanges */
+    bool codes;             /* what it sends may be compressed */
     unroll_status (*read)(const char *argument, struct sync_options *); /* NULL: no argument */
     unroll_status (*open)(struct exchange *);                           /* its vectors; NULL: none */
     void (*close)(struct exchange *);                                   /* its state; NULL: none */
     between_sum_and_update *between;                                    /* of an exchange; NULL: nothing */
     unroll_status (*after)(struct exchange *, int64_t step);            /* that was done; NULL: nothing */
     bool (*met)(const struct exchange *, int64_t step);                 /* do workers wait for each other? NULL: yes */
-    unroll_status (*settle)(struct exchange *);     /* what is under way ends, before a checkpoint; NULL: nothing is */
-    void (*begin)(struct exchange *, int64_t step); /* anew, from weights that all have alike; NULL: nothing */
-    double (*bytes)(const struct sync_options *, int workers, size_t count, double *every); /* of a rank, each so many
-                                                                                              updates */
+    unroll_status (*settle)(struct exchange *); /* what is under way ends, before a checkpoint; NULL: nothing is */
+    /* From weights that all have alike; anew, or with integers that a checkpoint kept; NULL: nothing. */
+    unroll_status (*begin)(struct exchange *, int64_t step, bool anew);
+    double (*bytes)(const struct sync_options *, const struct plan *, double *every); /* of a rank, each so many
+                                                                                         updates */
 };
 
 const struct policy *policy_at(int index); /* NULL after the last */
@@ -101,8 +107,14 @@ unroll_status exchange_keep(struct exchange *, const char *name, int kind, float
 /* Sums over the group, in place, of a vector and the number behind it; compressed, if that was asked for. */
 unroll_status exchange_sum_begin(struct exchange *, float *vector);
 unroll_status exchange_sum_end(struct exchange *, float *vector);
-double sum_bytes(int workers, size_t count); /* that a rank sends at most */
+double sum_bytes(int workers, size_t count); /* of floats, that a rank sends at most */
+size_t plan_numbers(const struct plan *);    /* of a vector */
 
-extern const struct policy policy_every, policy_local, policy_gossip;
+/* Squares of the rows of a vector of gradients, [rows] of all its matrices, each as the plan's norms have them; and
+ * their sums by parameter. From and to: rows. */
+void exchange_square_rows(const struct exchange *, const float *gradients, size_t from, size_t to, double *squares);
+void exchange_sum_squares(const struct exchange *, const double *squares, double *norms);
+
+extern const struct policy policy_every, policy_local, policy_server, policy_gossip;
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct policy *const table[] = {&policy_every, &policy_local, &policy_gossip};
+static const struct policy *const table[] = {&policy_every, &policy_local, &policy_server, &policy_gossip};
 
 const struct policy *policy_at(int index)
 {
@@ -24,12 +24,6 @@ bool policy_is_plans(const struct policy *policy, const char *compress)
 {
     return policy == &policy_every && (!compress || !strcmp(compress, "none"));
 }
-
-static const struct key keys[] = {
-    {"rate", NULL, 1e-6, 10.5, 0, offsetof(struct sync_options, rate), "of the outer step, 1"},
-    {"momentum", NULL, 0, 0.999, 0, offsetof(struct sync_options, momentum), "of the outer step, Nesterov's, 0"},
-    {"delay", NULL, 0, 1 << 20, 0, offsetof(struct sync_options, delay), "updates that an exchange may take, H / 2"},
-    {NULL}};
 
 static const char *name_of_sync(int index) { return unroll_sync_name(index, NULL); }
 
@@ -61,9 +55,9 @@ unroll_status policy_read(const char *text, const struct policy **policy, struct
         TRY((*policy)->read(argument, options));
     if (!text[rest])
         return UNROLL_OK;
-    if (*policy == &policy_every)
+    if (!(*policy)->keys)
         return fail(UNROLL_USAGE, "sync = '%.60s': %s has no options; fix: leave them out", text, (*policy)->name);
-    return key_values_read(text + rest + 1, "sync", keys, options);
+    return key_values_read(text + rest + 1, "sync", (*policy)->keys, options);
 }
 
 /* ---- what is sent ------------------------------------------------------------------------- */
@@ -78,11 +72,7 @@ struct count {
 static void count_bytes(const struct plan *plan, void *arg)
 {
     struct count *count = arg;
-    struct share share;
-    size_t numbers;
-    int shares = 0;
-    while (plan_share(plan, shares, &share, &numbers)) shares++;
-    count->bytes = count->policy->bytes(count->options, plan->config.workers, numbers, &count->every);
+    count->bytes = count->policy->bytes(count->options, plan, &count->every);
     if (count->compressor)
         count->bytes = codes_bytes(count->compressor, count->level, plan);
 }

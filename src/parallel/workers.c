@@ -27,7 +27,10 @@ static unroll_status find_shares(struct exchange *e)
     struct share share;
     while (plan_share(p, e->shares, &share, &e->count)) e->shares++;
     TRY(ALLOCATE(e->share, (size_t)e->shares, "for what workers exchange"));
-    for (int i = 0; i < e->shares; i++) plan_share(p, i, &e->share[i], NULL);
+    for (int i = 0; i < e->shares; i++) {
+        plan_share(p, i, &e->share[i], NULL);
+        e->rows += e->share[i].rows;
+    }
     return UNROLL_OK;
 }
 
@@ -42,7 +45,7 @@ static unroll_status check_between(const struct exchange *e, const struct plan *
                      UNROLL_UNSUPPORTED,
                      "sync %s with compress %s adds whole gradients, and the split cuts them; fix: `split` batch alone, "
                      "or sync local:H",
-                     e->policy->name, compress)
+                     e->policy->name, compress ? compress : "none")
                : UNROLL_OK;
 }
 
@@ -54,13 +57,15 @@ static unroll_status open_exchange(struct exchange *e, const char *sync, const c
     TRY(policy_read(sync, &e->policy, &e->options));
     TRY(compressor_read(compress, &compressor, &level));
     TRY(check_between(e, p, compress));
-    if (e->policy->asynchronous && compressor)
-        return fail(UNROLL_UNSUPPORTED, "sync %s sends weights, and compress %s is of changes; fix: leave it out",
+    if (compressor && !e->policy->codes)
+        return fail(UNROLL_UNSUPPORTED,
+                    "sync %s sends weights, and compress %s is of gradients and changes; fix: leave it out, or sync "
+                    "every or local:H",
                     e->policy->name, compress);
-    if (!e->policy->asynchronous && (e->arrivals || e->replay))
+    if (!e->options.asynchronous && (e->arrivals || e->replay))
         return fail(UNROLL_USAGE, "sync %s does not depend on what arrives when: leave out `arrivals` and `replay`",
                     e->policy->name);
-    if (e->policy->asynchronous && plan_ranks(p) > p->config.workers)
+    if (e->options.asynchronous && plan_ranks(p) > p->config.workers)
         return fail(UNROLL_UNSUPPORTED, "sync %s: the ranks of a worker must hear the same; fix: leave out `split`",
                     e->policy->name);
     if (p->config.real != DTYPE_F32)
@@ -160,6 +165,15 @@ unroll_status exchange_sum_end(struct exchange *e, float *vector)
     return UNROLL_OK;
 }
 
+size_t plan_numbers(const struct plan *plan)
+{
+    struct share share;
+    size_t numbers;
+    int shares = 0;
+    while (plan_share(plan, shares, &share, &numbers)) shares++;
+    return numbers;
+}
+
 double sum_bytes(int workers, size_t count)
 {
     double most = 0;
@@ -173,6 +187,39 @@ double sum_bytes(int workers, size_t count)
         most = numbers > most ? numbers : most;
     }
     return most * sizeof(float);
+}
+
+/* ---- norms -------------------------------------------------------------------------------- */
+
+enum { LANES = 16 };
+
+/* As the norms of a plan (device/cpu/elementwise.h): 16 sums by column modulo 16, then a tree. */
+static double squares_of_row(const float *x, size_t n)
+{
+    double lane[LANES] = {0};
+    for (size_t i = 0; i < n; i++) lane[i % LANES] += (double)x[i] * (double)x[i];
+    for (size_t distance = LANES / 2; distance > 0; distance /= 2)
+        for (size_t l = 0; l < distance; l++) lane[l] += lane[l + distance];
+    return lane[0];
+}
+
+void exchange_square_rows(const struct exchange *e, const float *gradients, size_t from, size_t to, double *squares)
+{
+    size_t row = 0;
+    for (int i = 0; i < e->shares; row += e->share[i++].rows) {
+        const struct share *s = &e->share[i];
+        for (size_t r = from > row ? from - row : 0; r < s->rows && row + r < to; r++)
+            squares[row + r] = squares_of_row(gradients + s->first + r * s->columns, s->columns);
+    }
+}
+
+void exchange_sum_squares(const struct exchange *e, const double *squares, double *norms)
+{
+    for (int i = 0; i < e->shares; i++) {
+        double total = 0;
+        for (size_t row = 0; row < e->share[i].rows; row++) total += *squares++;
+        norms[e->share[i].parameter] = total;
+    }
 }
 
 /* ---- the mean of all workers ---------------------------------------------------------------- */
@@ -190,21 +237,23 @@ unroll_status exchange_resume(struct exchange *e, int64_t step, const int64_t in
 {
     if (!e)
         return UNROLL_OK;
+    e->step = step;
     if (integer) {
         memcpy(e->integer, integer, sizeof e->integer);
-        return e->policy->diverges ? session_write_shares(e->session, SHARE_WEIGHTS, e->own) : UNROLL_OK;
+        TRY(e->policy->diverges ? session_write_shares(e->session, SHARE_WEIGHTS, e->own) : UNROLL_OK);
+        return e->policy->begin ? e->policy->begin(e, step, false) : UNROLL_OK;
     }
     TRY(session_read_shares(e->session, SHARE_WEIGHTS, e->own));
-    if (e->policy->begin)
-        e->policy->begin(e, step);
-    return UNROLL_OK;
+    return e->policy->begin ? e->policy->begin(e, step, true) : UNROLL_OK;
 }
 
 unroll_status exchange_enter_mean(struct exchange *e)
 {
-    if (!e || !e->policy->diverges)
+    if (!e)
         return UNROLL_OK;
     TRY(e->policy->settle ? e->policy->settle(e) : UNROLL_OK);
+    if (!e->policy->diverges)
+        return UNROLL_OK;
     TRY(session_read_shares(e->session, SHARE_WEIGHTS, e->own));
     memcpy(e->mean, e->own, e->count * sizeof *e->mean);
     TRY(sum_begin(e, e->mean, e->count));

@@ -1,4 +1,5 @@
 /* Running a session: its parts, whole steps, and the losses and norms that they leave. */
+#include "base/processor.h"
 #include "base/status.h"
 #include "optim/optim.h"
 #include "session/locate.h"
@@ -214,15 +215,18 @@ static unroll_status check_training(unroll_session *s, const unroll_hyperparamet
 static void take_back_rates(unroll_session *s) { ((double *)session_host(s, "rates"))[RATE_STEP]--; }
 
 /* An update before which somebody exchanges gradients. */
-static unroll_status run_in_turns(unroll_session *s, enum phase first)
+static unroll_status run_in_turns(unroll_session *s, enum phase first, const unroll_hyperparameters *rates)
 {
-    double *sums[2], *norms;
+    struct turn turn = {.rates = rates, .update = (int64_t)((double *)session_host(s, "rates"))[RATE_STEP]};
     TRY(session_run(s, first, PHASE_SUM));
-    TRY(look_at(s, "loss_sum", &sums[0]));
-    TRY(look_at(s, "weight_sum", &sums[1]));
-    TRY(look_at(s, "norms", &norms));
-    TRY(s->between(s->between_arg, s, sums, norms));
-    return session_run(s, PHASE_UPDATE, PHASE_UPDATE);
+    TRY(look_at(s, "loss_sum", &turn.sums[0]));
+    TRY(look_at(s, "weight_sum", &turn.sums[1]));
+    TRY(look_at(s, "norms", &turn.norms));
+    const uint64_t mode = cpu_flush_denormals(); /* as where the plan adds */
+    unroll_status status = s->between(s->between_arg, s, &turn);
+    cpu_restore_float_mode(mode);
+    TRY(status);
+    return turn.updated ? UNROLL_OK : session_run(s, PHASE_UPDATE, PHASE_UPDATE);
 }
 
 /* The phases from first to the update. A whole step, of so much weight, may go on while nobody wants its result
@@ -232,7 +236,7 @@ static unroll_status run_update(unroll_session *s, enum phase first, double weig
 {
     double *weight_sum;
     give_rates(s, rates);
-    unroll_status status = s->between ? run_in_turns(s, first) : session_run(s, first, PHASE_UPDATE);
+    unroll_status status = s->between ? run_in_turns(s, first, rates) : session_run(s, first, PHASE_UPDATE);
     if (status != UNROLL_OK) {
         take_back_rates(s);
         return status;

@@ -2,6 +2,8 @@
  * whole parameter together. */
 #include "session/shares.h"
 #include "base/memory.h"
+#include "base/status.h"
+#include "optim/optim.h"
 #include "session/mesh.h"
 
 bool plan_share(const struct plan *p, int index, struct share *share, size_t *all)
@@ -13,7 +15,7 @@ bool plan_share(const struct plan *p, int index, struct share *share, size_t *al
         const struct buffer *b = &p->buffer[p->op[i].view[UPDATE_W].buffer];
         size_t count = 1, columns = b->size[b->rank - 1];
         for (int k = 0; k < b->rank; k++) count *= b->size[k];
-        *share = (struct share){b, &p->buffer[p->op[i].view[UPDATE_GRAD].buffer], first, count / columns, columns};
+        *share = (struct share){i, b->parameter, first, count / columns, columns};
         first += count;
         if (index-- == 0)
             return true;
@@ -23,6 +25,11 @@ bool plan_share(const struct plan *p, int index, struct share *share, size_t *al
     return false;
 }
 
+static const struct buffer *buffer_of(const struct plan *p, const struct share *share, enum share_of of)
+{
+    return &p->buffer[p->op[share->op].view[of].buffer];
+}
+
 const struct plan *session_plan(const unroll_session *s) { return s->plan; }
 
 unroll_status session_read_shares(unroll_session *s, enum share_of of, float *vector)
@@ -30,7 +37,7 @@ unroll_status session_read_shares(unroll_session *s, enum share_of of, float *ve
     struct share share;
     TRY(session_check(s));
     for (int i = 0; plan_share(s->plan, i, &share, NULL); i++) {
-        const struct buffer *b = of == SHARE_WEIGHTS ? share.weights : share.gradient;
+        const struct buffer *b = buffer_of(s->plan, &share, of);
         TRY(s->device->read(s->executable, b->name, 0, share.rows * share.columns * sizeof *vector,
                             vector + share.first));
     }
@@ -42,7 +49,7 @@ unroll_status session_write_shares(unroll_session *s, enum share_of of, const fl
     struct share share;
     TRY(session_check(s));
     for (int i = 0; plan_share(s->plan, i, &share, NULL); i++) {
-        const struct buffer *b = of == SHARE_WEIGHTS ? share.weights : share.gradient;
+        const struct buffer *b = buffer_of(s->plan, &share, of);
         TRY(s->device->write(s->executable, b->name, 0, share.rows * share.columns * sizeof *vector,
                              vector + share.first));
     }
@@ -53,9 +60,9 @@ static const struct buffer *weights_of(const unroll_session *s, int parameter, s
 {
     struct share share;
     for (int i = 0; plan_share(s->plan, i, &share, NULL); i++)
-        if (share.weights->parameter == parameter) {
+        if (share.parameter == parameter) {
             *first = share.first;
-            return share.weights;
+            return buffer_of(s->plan, &share, SHARE_WEIGHTS);
         }
     return NULL;
 }
@@ -137,4 +144,29 @@ void session_exchange_gradients(unroll_session *s, between_sum_and_update *betwe
 {
     s->between = between;
     s->between_arg = arg;
+}
+
+double session_gradient_scale(const unroll_session *s, const struct turn *turn)
+{
+    return optimizer_scale(turn->norms, (size_t)s->model->parameters, *turn->sums[1], turn->rates->clip);
+}
+
+int session_optimizer_states(const unroll_session *s) { return optimizer_at(s->plan->config.optimizer)->states; }
+
+unroll_status session_update_outside(unroll_session *s, const unroll_hyperparameters *rates, double part,
+                                     int64_t update, double scale, float *w, float *g, float *const *state,
+                                     size_t count)
+{
+    const int optimizer = s->plan->config.optimizer;
+    double number[OPTIMIZER_NUMBERS_MAX] = {0};
+    struct outside_update u = {
+        .optimizer = optimizer, .number = number, .scale = scale, .w = w, .g = g, .count = count};
+    void *states[OPTIMIZER_STATES_MAX] = {NULL};
+    for (int k = 0; k < optimizer_at(optimizer)->states; k++) states[k] = state[k];
+    u.state = states;
+    if (!s->device->update || s->plan->config.real != DTYPE_F32)
+        return fail(UNROLL_UNSUPPORTED, "%s updates in fp32 no weights but its own; fix: device cpu", s->device->name);
+    optimizer_at(optimizer)->make_numbers(rates->learning_rate * part, (double)update, rates->hyperparameter, number);
+    s->device->update(s->executable, &u);
+    return UNROLL_OK;
 }

@@ -7,11 +7,12 @@
 
 /* One parameter's part of the vector: a matrix; a bias has one row. */
 struct share {
-    const struct buffer *weights, *gradient;
+    int op, parameter;           /* its update in the plan; its number in the model */
     size_t first, rows, columns; /* numbers before it in the vector */
 };
 
-enum share_of { SHARE_WEIGHTS, SHARE_GRADIENTS };
+/* Views of an update; the k-th state of the optimizer is SHARE_STATE + k. */
+enum share_of { SHARE_WEIGHTS = UPDATE_W, SHARE_GRADIENTS = UPDATE_GRAD, SHARE_STATE = UPDATE_STATE };
 
 /* False: there is no such share; `all`, if not NULL, is then the numbers of the whole vector. */
 bool plan_share(const struct plan *, int index, struct share *, size_t *all);
@@ -36,9 +37,25 @@ unroll_status session_gather_to(unroll_session *, const char *name, int rank, fl
 bool session_is_split(const unroll_session *);
 unroll_status session_owners(unroll_session *, int *owner);
 bool session_holds(const unroll_session *, int parameter);
-/* Who changes gradients between their sums and the update; NULL: nobody. It may change these, too: the sums of losses
- * and weights [2], and of each parameter the sum of squares of its gradients. */
-typedef unroll_status between_sum_and_update(void *arg, unroll_session *, double *sums[2], double *norms);
+/* What stands between the sums of gradients and the update. */
+struct turn {
+    double *sums[2]; /* of losses and of weights; may be changed, as the gradients */
+    double *norms;   /* of each parameter the sum of squares of its gradients; likewise */
+    const unroll_hyperparameters *rates;
+    int64_t update; /* its number, from 1 */
+    bool updated;   /* set: the weights are new, and the gradients zero; the plan makes no update */
+};
+/* Who exchanges gradients there; NULL: nobody. */
+typedef unroll_status between_sum_and_update(void *arg, unroll_session *, struct turn *);
 void session_exchange_gradients(unroll_session *, between_sum_and_update *, void *arg);
+/* The optimizer's step, the update-th, of numbers [count] that are not the session's: a part of the weights, or of what
+ * goes for them. The learning rate is multiplied with `part`, the gradients, which are left zero, with `scale`. In the
+ * caller's thread, with the bits of the session's own updates. */
+unroll_status session_update_outside(unroll_session *, const unroll_hyperparameters *, double part, int64_t update,
+                                     double scale, float *w, float *g, float *const *state, size_t count);
+/* What the update multiplies these gradients with: 1 / weight, less if their norm is above the clip; 0: nothing is to
+ * be learned from them. */
+double session_gradient_scale(const unroll_session *, const struct turn *);
+int session_optimizer_states(const unroll_session *);
 
 #endif

@@ -73,8 +73,10 @@ static unroll_status check_workers(const unroll_train_config *config)
             "sync = %s, compress = %s say what workers tell each other, and there is one; fix: `workers` 2 or more",
             policy->name, way);
     if (m->workers <= 1 && ((config->arrivals && *config->arrivals) || (config->replay && *config->replay)))
-        return fail(UNROLL_USAGE,
-                    "arrivals and replay are of workers that gossip; fix: `workers` 2 or more, `sync` gossip");
+        return fail(
+            UNROLL_USAGE,
+            "arrivals and replay are of workers that do not wait for all; fix: `workers` 2 or more, `sync` gossip or "
+            "server:S");
     if (m->workers > 1 && m->device && strcmp(m->device, "cpu"))
         return fail(UNROLL_UNSUPPORTED, "workers = %d on %s: workers have the cpu; fix: device cpu, or split batch=%d",
                     m->workers, m->device, m->workers);

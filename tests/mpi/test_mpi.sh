@@ -181,6 +181,20 @@ ranks 2 "${gossip[@]}" --steps 28 --out gossip3
 "${run[@]}" -n 2 "$unroll" train --resume gossip3 --workers 2 --sync gossip --steps 40 >log 2>&1
 check "and go on" test $? = 0
 
+# A server whose pieces answer as gradients come; and one that waits for all, which has the bits of sums in a tree.
+server=(--workers 2 --sync server:2 --steps 40 --validate-every 20)
+ranks 2 "${server[@]}" --save-every 6 --arrivals came --out server
+check "two workers with a server" test $? = 0
+ranks 2 "${server[@]}" --save-every 6 --replay came --out server2
+check "have the same bits where what came comes again" cmp server/model.safetensors server2/model.safetensors
+ranks 3 --steps 8 --workers 3 --sync server:0 --out server3
+check "three with one that waits for all" test $? = 0
+ranks 3 --steps 8 --workers 3 --sync every --sum tree --out server4
+check "have the bits of sums" cmp server3/model.safetensors server4/model.safetensors
+cp -r server3 server5
+"${run[@]}" -n 2 "$unroll" train --resume server5 --workers 2 --sync server:any --steps 20 >log 2>&1
+check "and go on without" test $? = 0
+
 # ---- sequences of unequal length -----------------------------------------------------------
 
 check "the example compiles" ${CC:-cc} -I"$root/include" "$root/examples/ragged.c" "$(dirname "$unroll")/libunroll.a" -ljansson -lm \

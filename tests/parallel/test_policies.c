@@ -1,6 +1,8 @@
 /* Workers that are meshes of their own and meet between updates: with SGD and H = 1 they are one process within
  * rounding, the same run has the same bits, a run that was resumed too, also in the middle of an exchange; checkpoints
- * are the workers' mean, and others go on from it. Compression is test_compress's. */
+ * are the workers' mean, and others go on from it. A server is the sum, or within its bound. Compression is
+ * test_compress's. */
+#include "parallel/arrivals.h"
 #include "workers.h"
 #include <math.h>
 
@@ -75,11 +77,42 @@ static void check_others(void)
     const char *why;
     unroll_status status = leg_refused(&leg, &why);
     CHECK(status == UNROLL_UNSUPPORTED && strstr(why, "leave out"), "gossip of meshes: %s", why);
+    leg = (struct leg){.sync = "server:1", .workers = 2, .mesh = {2, 1, 1}, .until = 1};
+    status = leg_refused(&leg, &why);
+    CHECK(status == UNROLL_UNSUPPORTED && strstr(why, "leave out"), "server:1 of meshes: %s", why);
+    leg = (struct leg){.sync = "server:0", .workers = 2, .mesh = {1, 2, 1}, .until = 1};
+    status = leg_refused(&leg, &why);
+    CHECK(status == UNROLL_UNSUPPORTED && strstr(why, "batch alone"), "server:0 of layers: %s", why);
+    leg = (struct leg){.sync = "server:0", .workers = 2, .compress = "half", .until = 1};
+    status = leg_refused(&leg, &why);
+    CHECK(status == UNROLL_UNSUPPORTED && strstr(why, "leave it out"), "server:0 compressed: %s", why);
     leg = (struct leg){.until = 4, .to = place("alone", path)};
     leg_weights("alone", &leg, one);
     leg = (struct leg){.sync = "local:2", .workers = 2, .until = 4, .from = path};
     leg_weights("two go on from one", &leg, two);
     CHECK(!memcmp(one, two, count * sizeof *one), "two workers do not begin from the weights of one");
+}
+
+/* A server that waits for all gradients makes the updates of their sum. */
+static void check_server_is_sum(void)
+{
+    static const char *const optimizers[] = {NULL, "sgd", "momentum"};
+    for (int workers = 2; workers <= 5; workers++)
+        for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {
+            struct leg leg = {.sync = "every",
+                              .workers = workers,
+                              .until = 6,
+                              .optimizer = optimizers[i],
+                              .clip = workers % 2 ? 0.2 : 1e6,
+                              .embed = 6,
+                              .sum = "tree",
+                              .dropout = 0.2f};
+            size_t count = leg_weights("every", &leg, one);
+            leg.sync = "server:0";
+            leg_weights("server:0", &leg, two);
+            CHECK(!memcmp(one, two, count * sizeof *one), "server:0 of %d workers differs from sums by %g", workers,
+                  leg_difference(one, two, count));
+        }
 }
 
 static int fastest_steps(int workers)
@@ -90,7 +123,7 @@ static int fastest_steps(int workers)
 }
 
 /* Nobody waits for a slow worker but where all meet, and what came when can be made again. */
-static void check_gossip(const char *sync, int workers, bool silent)
+static void check_asynchronous(const char *sync, int workers, bool silent, bool waits)
 {
     char path[128];
     struct leg leg = {.sync = sync,
@@ -104,7 +137,7 @@ static void check_gossip(const char *sync, int workers, bool silent)
     size_t count = leg_weights(sync, &leg, one);
     const double validation = leg_rank[0].validation;
     const int slow = leg_rank[workers - 1].steps, fastest = fastest_steps(workers);
-    CHECK(fastest > 2 * slow, "%s: %d and %d steps", sync, fastest, slow);
+    CHECK(waits ? fastest == slow : fastest > 2 * slow, "%s: %d and %d steps", sync, fastest, slow);
     leg.arrivals = NULL;
     leg.replay = path;
     leg.slow = 0;
@@ -116,6 +149,89 @@ static void check_gossip(const char *sync, int workers, bool silent)
         CHECK(leg_rank[workers - 1].steps == slow, "%s: %d steps, replayed %d", sync, slow,
               leg_rank[workers - 1].steps);
     }
+}
+
+/* How many updates a worker was ahead of another when its gradients came, by the files of arrivals. */
+static int64_t farthest(const char *path, int workers)
+{
+    int64_t most = 0;
+    for (int rank = 0; rank < workers; rank++) {
+        int64_t clock[WORKERS_RANKS] = {0};
+        char file[160], line[128];
+        struct arrival a;
+        snprintf(file, sizeof file, "%s.%d", path, rank);
+        FILE *f = fopen(file, "re");
+        CHECK(f != NULL, "%s can't be read", file);
+        while (f && fgets(line, sizeof line, f)) {
+            CHECK(arrival_read(line, &a), "%s: '%s'", file, line);
+            if (a.kind == ARRIVAL_CAME || (a.kind == ARRIVAL_SENT && a.other == rank))
+                clock[a.other] = a.theirs;
+            for (int i = 0; i < workers; i++)
+                most = clock[a.other] - clock[i] > most ? clock[a.other] - clock[i] : most;
+        }
+        CHECK(f && fclose(f) == 0, "%s", file);
+    }
+    return most;
+}
+
+/* No worker begins a step before the others have made all but S of those before it: with the step itself it is S + 1
+ * ahead. Without a bound one is. */
+static void check_bound(void)
+{
+    static const struct {
+        const char *sync;
+        int64_t bound;
+    } cases[] = {{"server:1", 1}, {"server:3", 3}, {"server:any", 1 << 20}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[128];
+        struct leg leg = {
+            .sync = cases[i].sync, .workers = 3, .until = 30, .arrivals = place("bound", path), .slow = 8};
+        leg_weights(cases[i].sync, &leg, one);
+        const int64_t ahead = farthest(path, leg.workers);
+        CHECK(ahead <= cases[i].bound + 1, "%s: a worker was %lld updates ahead", cases[i].sync, (long long)ahead);
+        CHECK(i < 2 ? ahead > 1 : ahead > 4, "%s: nobody was ahead: %lld", cases[i].sync, (long long)ahead);
+    }
+}
+
+/* Gradients that come one after the other lead where their sum leads. */
+static void check_server_learns(void)
+{
+    struct leg leg = {.sync = "every", .workers = 3, .until = 80};
+    leg_weights("every", &leg, one);
+    const double whole = leg_rank[0].validation;
+    static const char *const ways[] = {"server:1", "server:1,rate=2"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        leg.sync = ways[i];
+        leg_weights(ways[i], &leg, two);
+        CHECK(leg_rank[0].validation < whole * 1.3, "%s: %g, sums %g", ways[i], leg_rank[0].validation, whole);
+    }
+}
+
+/* What a server keeps is what one process keeps: others go on from it, and it from theirs. */
+static void check_server_others(void)
+{
+    char path[128];
+    struct leg leg = {.sync = "server:2", .workers = 3, .until = 6, .to = place("pieces", path)};
+    size_t count = leg_weights("pieces", &leg, one);
+    static const struct {
+        const char *sync;
+        int workers;
+    } cases[] = {{NULL, 1}, {"every", 2}, {"server:0", 2}, {"server:any", 4}, {"local:3", 2}, {"server:2", 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leg = (struct leg){.sync = cases[i].sync, .workers = cases[i].workers, .until = 6, .from = path};
+        leg_weights("others", &leg, two);
+        CHECK(!memcmp(one, two, count * sizeof *one), "%d workers, %s, begin elsewhere", leg.workers, leg.sync);
+        leg.until = 12;
+        leg_weights("others go on", &leg, two);
+        CHECK(leg_difference(one, two, count) > 1e-5, "%d workers, %s, do not go on", leg.workers, leg.sync);
+    }
+    leg = (struct leg){.sync = "every", .workers = 2, .until = 4, .to = path, .sum = "tree"};
+    leg_weights("every", &leg, one);
+    leg = (struct leg){.sync = "every", .workers = 2, .until = 9, .from = path, .sum = "tree"};
+    leg_weights("every goes on", &leg, one);
+    leg.sync = "server:0";
+    leg_weights("server:0 goes on", &leg, two);
+    CHECK(!memcmp(one, two, count * sizeof *one), "server:0 goes on elsewhere than every");
 }
 
 /* Files of arrivals that are none, or not of this run: refused. All ranks read the same, so that none waits for one
@@ -151,16 +267,16 @@ static void check_arrivals(void)
     CHECK(status == UNROLL_USAGE && strstr(why, "leave out"), "replay of local: %d %s", status, why);
     leg = (struct leg){.until = 1, .arrivals = "x"};
     status = leg_refused(&leg, &why);
-    CHECK(status == UNROLL_USAGE && strstr(why, "that gossip"), "arrivals of one: %d %s", status, why);
+    CHECK(status == UNROLL_USAGE && strstr(why, "do not wait for all"), "arrivals of one: %d %s", status, why);
     leg = (struct leg){.sync = "gossip", .workers = 2, .until = 1, .arrivals = "x", .replay = "x"};
     status = leg_refused(&leg, &why);
     CHECK(status == UNROLL_USAGE && strstr(why, "leave out"), "arrivals of a replay: %d %s", status, why);
 }
 
 /* What the plan says is sent. */
-static void check_bytes(void)
+static void check_bytes(const char *sync, int interval)
 {
-    struct leg leg = {.sync = "local:4,delay=0", .workers = 3, .until = 8};
+    struct leg leg = {.sync = sync, .workers = 3, .until = 8};
     unroll_plan_config config = unroll_plan_default();
     unroll_spec spec = leg_spec(&leg);
     double bytes, every, most = 0;
@@ -171,7 +287,8 @@ static void check_bytes(void)
     MUST(unroll_sync_bytes(&config, leg.sync, NULL, &bytes, &every));
     leg_weights("bytes", &leg, one);
     for (int i = 0; i < leg.workers; i++) most = leg_rank[i].sent > most ? (double)leg_rank[i].sent : most;
-    CHECK(every == 4 && most == 2 * bytes, "%g bytes every %g updates are planned, %g sent", bytes, every, most);
+    CHECK(every == interval && most == 8 / interval * bytes, "%s: %g bytes every %g updates are planned, %g sent", sync,
+          bytes, every, most);
 }
 
 static void check_refusals(void)
@@ -190,6 +307,10 @@ static void check_refusals(void)
                  {"every,rate=1", 2, "has no options"},
                  {"local:4", 1, "there is one"},
                  {"gossip:all", 2, "gossip:pairs"},
+                 {"gossip,rate=1", 2, "has no options"},
+                 {"server", 2, "server:4"},
+                 {"server:-1", 2, "server:4"},
+                 {"server:3,momentum=0.5", 2, "rate"},
                  {"local:4,momentum=1", 2, "momentum"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *why;
@@ -210,13 +331,24 @@ int main(void)
     check_resume("local:auto", 3, (unroll_split){1, 1, 1});
     check_resume("local:4", 2, (unroll_split){2, 1, 1});
     check_resume("local:3", 2, (unroll_split){1, 2, 2});
-    check_gossip("gossip", 2, false);
-    check_gossip("gossip", 3, false);
-    check_gossip("gossip", 3, true);
-    check_gossip("gossip:pairs", 4, false);
+    check_server_is_sum();
+    check_resume("server:0", 3, (unroll_split){1, 1, 1});
+    check_resume("server:0", 2, (unroll_split){2, 1, 1});
+    check_asynchronous("gossip", 2, false, false);
+    check_asynchronous("gossip", 3, false, false);
+    check_asynchronous("gossip", 3, true, false);
+    check_asynchronous("gossip:pairs", 4, false, false);
+    check_asynchronous("server:any", 2, false, false);
+    check_asynchronous("server:any", 4, true, false);
+    check_asynchronous("server:2", 3, false, true);
+    check_asynchronous("server:1", 2, true, true);
     check_arrivals();
     check_others();
-    check_bytes();
+    check_bytes("local:4,delay=0", 4);
+    check_bytes("server:0", 1);
+    check_bound();
+    check_server_learns();
+    check_server_others();
     check_refusals();
     unroll_data_free(legs_text);
     snprintf(command, sizeof command, "rm -rf %s", folder);

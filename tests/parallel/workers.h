@@ -22,7 +22,7 @@ struct leg {
     float dropout;
     int embed, slow; /* slow: the last rank waits so many ms in each step */
     double clip;     /* 0: 1 */
-    const char *compress;
+    const char *compress, *sum;
     const char *arrivals, *replay;
     int meet;    /* all workers meet at these steps; 0: at the end alone */
     bool silent; /* there they wait for each other, and do not validate */
@@ -88,6 +88,7 @@ static unroll_train_config leg_config(const struct leg_rank *r)
     c.machine.comm = r->comm;
     c.machine.split = leg->mesh;
     c.machine.workers = leg->workers;
+    c.machine.sum = leg->sum;
     c.sync = leg->sync;
     c.compress = leg->compress;
     c.arrivals = leg->arrivals;

@@ -144,6 +144,13 @@ static unroll_status cpu_run(void *executable, enum phase first, enum phase last
     return UNROLL_OK;
 }
 
+static void cpu_update(void *executable, const struct outside_update *update)
+{
+    uint64_t mode = cpu_flush_denormals();
+    of(executable)->isa->update_outside(update);
+    cpu_restore_float_mode(mode);
+}
+
 static uint64_t cpu_memory_estimate(const struct plan *plan, int threads)
 {
     return executable_memory_estimate(plan, threads ? threads : cpu_count());
@@ -178,6 +185,7 @@ const struct device device_cpu = {.name = "cpu",
                                   .host = cpu_host,
                                   .read = cpu_read,
                                   .write = cpu_write,
+                                  .update = cpu_update,
                                   .memory_estimate = cpu_memory_estimate,
                                   .bytes = cpu_bytes,
                                   .isa = cpu_isa_of,

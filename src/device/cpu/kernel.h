@@ -174,6 +174,8 @@ struct product_bf16x3 {
 /* An instruction set: what its kernels and the drivers of the larger kernels are made of.
  * cpu_scalar and cpu_double are the reference; the others overlay its entries, and must give
  * the same bits as cpu_scalar. */
+struct outside_update; /* optim/optim.h */
+
 struct cpu_isa {
     const char *name;
     enum isa isa;
@@ -185,7 +187,8 @@ struct cpu_isa {
     /* A row of weights into its words, `row` words apart: of bf16 or int8. Not in double. */
     void (*pack_lowp)(enum dtype dtype, void *word, size_t row, const float *weights, size_t k);
     void (*activate)(const struct activation *, const void *x, void *y, size_t n); /* a row; x may be y */
-    uint64_t (*peak)(uint64_t rounds, void *sink);                                 /* see peak.h */
+    void (*update_outside)(const struct outside_update *);
+    uint64_t (*peak)(uint64_t rounds, void *sink); /* see peak.h */
     /* Of an ISA whose products may multiply bf16x3 splits, or floats rounded to bf16: in how many parts; else 0, NULL.
      */
     int parts;

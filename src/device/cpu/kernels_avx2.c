@@ -14,6 +14,7 @@ const struct cpu_isa cpu_avx2 = {.name = "avx2",
                                  .cells = cells_avx2,
                                  .product = product,
                                  .peak = peak,
+                                 .update_outside = update_outside,
                                  .activate = activate,
                                  LOWP,
                                  .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

@@ -16,6 +16,7 @@ const struct cpu_isa cpu_avx512 = {.name = "avx512",
                                    .cells = cells_avx512,
                                    .product = product,
                                    .peak = peak,
+                                   .update_outside = update_outside,
                                    .activate = activate,
                                    LOWP,
                                    .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

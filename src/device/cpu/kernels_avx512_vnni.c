@@ -20,6 +20,7 @@ const struct cpu_isa cpu_avx512_vnni = {.name = "avx512_vnni",
                                         .int8_words = cells_avx512_vnni,
                                         .product = product_avx512,
                                         .peak = peak,
+                                        .update_outside = update_outside,
                                         .activate = activate,
                                         LOWP,
                                         .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

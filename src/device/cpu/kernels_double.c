@@ -13,5 +13,6 @@ const struct cpu_isa cpu_double = {.name = "double",
                                    .cells = cells_f64,
                                    .product = product,
                                    .peak = peak,
+                                   .update_outside = update_outside,
                                    .activate = activate,
                                    .kernel = {KERNELS, [OP_RNN] = kernel_rnn_f64, [OP_RNN_BACK] = kernel_rnn_back_f64}};

@@ -14,6 +14,7 @@ const struct cpu_isa cpu_neon = {.name = "neon",
                                  .cells = cells_neon,
                                  .product = product,
                                  .peak = peak,
+                                 .update_outside = update_outside,
                                  .activate = activate,
                                  LOWP,
                                  .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

@@ -16,7 +16,7 @@ typedef float real;
     {                                                                                   \
         .name = #set, .isa = of_isa, .real = DTYPE_F32, .cells = cells_avx512,          \
         .int8_words = cells_avx512_vnni, .product = product_avx512,                     \
-        .peak = peak_of_tiles, .activate = activate, .parts = TILE_PARTS,               \
+        .peak = peak_of_tiles, .activate = activate, .parts = TILE_PARTS, .update_outside = update_outside, \
         .left_rows = left_rows, .product_bf16x3 = product_bf16x3,                       \
         .tiled_cells = cells_##set, LOWP, .kernel = {                                   \
             KERNELS,                                                                    \

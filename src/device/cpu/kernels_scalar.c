@@ -15,6 +15,7 @@ const struct cpu_isa cpu_scalar = {.name = "scalar",
                                    .cells = cells_scalar,
                                    .product = product,
                                    .peak = peak,
+                                   .update_outside = update_outside,
                                    .activate = activate,
                                    LOWP,
                                    .kernel = {KERNELS, [OP_RNN] = kernel_rnn, [OP_RNN_BACK] = kernel_rnn_back}};

@@ -13,21 +13,6 @@ static update_row *const update_rows[] = {
 #undef OPTIMIZER_ROW
 };
 
-/* What a sum of gradients is multiplied with: 1 / weight, less if the norm of all is above the clip.
- * 0: there is nothing to learn from, because nothing was counted or a gradient is not finite. */
-static double gradient_scale(const struct call *call)
-{
-    const struct tensor *norm = &call->view[UPDATE_NORM];
-    const double *squares = norm->at, weight = *(const double *)call->view[UPDATE_WEIGHT].at;
-    const double clip = ((const double *)call->view[UPDATE_RUN].at)[RATE_CLIP];
-    double sum = 0;
-    for (uint32_t i = 0; i < norm->count[0]; i++) sum += squares[i];
-    if (!isfinite(sum) || !isfinite(weight) || weight == 0)
-        return 0;
-    double length = sqrt(sum) / weight;
-    return clip > 0 && length > clip ? clip / length / weight : 1 / weight;
-}
-
 /* Of one that was added the numbers stay in double. */
 static void update_any(int choice, const double *made, const V *number, real scale, real *w, real *g,
                        real *const *state, size_t n)
@@ -39,16 +24,32 @@ static void update_any(int choice, const double *made, const V *number, real sca
         _Generic((real)0, float: added->row_f32, double: added->row_f64)(made, scale, w, g, state, n);
 }
 
+static void spread_numbers(const double *made, V number[OPTIMIZER_NUMBERS_MAX])
+{
+    for (int i = 0; i < OPTIMIZER_NUMBERS_MAX; i++) number[i] = v_const((v_element)made[i]);
+}
+
+static void update_outside(const struct outside_update *u)
+{
+    V number[OPTIMIZER_NUMBERS_MAX];
+    real *state[OPTIMIZER_STATES_MAX] = {NULL};
+    for (int k = 0; k < optimizer_at(u->optimizer)->states; k++) state[k] = u->state[k];
+    spread_numbers(u->number, number);
+    update_any(u->optimizer, u->number, number, (real)u->scale, u->w, u->g, state, u->count);
+}
+
 static unroll_status kernel_update(const struct call *call, int me, int team, struct work *work)
 {
     const struct tensor *w = &call->view[UPDATE_W], *g = &call->view[UPDATE_GRAD];
     const double *made = (const double *)call->view[UPDATE_RUN].at + RATE_NUMBERS;
     const int states = optimizer_at(call->choice)->states;
+    const struct tensor *norm = &call->view[UPDATE_NORM];
     V number[OPTIMIZER_NUMBERS_MAX];
-    const double scale = gradient_scale(call);
+    const double scale = optimizer_scale(norm->at, norm->count[0], *(const double *)call->view[UPDATE_WEIGHT].at,
+                                         ((const double *)call->view[UPDATE_RUN].at)[RATE_CLIP]);
     const struct portion part = my_portion(tensor_rows(w), tensor_width(w), 16, me, team);
     const size_t column = part.column.first, n = part.column.end - column;
-    for (int i = 0; i < OPTIMIZER_NUMBERS_MAX; i++) number[i] = v_const((v_element)made[i]);
+    spread_numbers(made, number);
     for (size_t row = part.row.first; row < part.row.end; row++, comm_poll()) {
         real *state[OPTIMIZER_STATES_MAX] = {NULL};
         for (int k = 0; k < states; k++) state[k] = (real *)tensor_row(&call->view[UPDATE_STATE + k], row) + column;
