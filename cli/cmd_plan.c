@@ -5,6 +5,7 @@
 #include "console.h"
 #include "network.h"
 #include "options.h"
+#include "plan_auto.h"
 #include "ranks.h"
 #include "unroll_advanced.h"
 
@@ -45,10 +46,14 @@ unroll_status cmd_plan(struct settings *settings)
     config.rows = (int)integer_of(settings, OPTION_BATCH);
     config.optimizer = text_of(settings, OPTION_OPTIMIZER);
     config.topology = text_of(settings, OPTION_TOPOLOGY);
-    TRY(read_split(text_of(settings, OPTION_SPLIT), &ranks.split));
+    TRY(plan_auto_check(settings));
+    if (!is_on(settings, OPTION_AUTO))
+        TRY(read_split(text_of(settings, OPTION_SPLIT), &ranks.split));
     ranks.workers = (int)integer_of(settings, OPTION_WORKERS);
     config.machine = machine_of(settings, &ranks);
     config.spec = &spec;
+    if (is_on(settings, OPTION_AUTO))
+        return plan_auto_print(settings, &config);
     const char *sync = text_of(settings, OPTION_SYNC), *compress = text_of(settings, OPTION_COMPRESS);
     if (ranks.workers > 1 && strcmp(sync, "every") == 0 && strcmp(compress, "none") == 0) { /* as a training does it */
         config.machine.split.batch *= ranks.workers;

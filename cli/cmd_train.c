@@ -10,6 +10,7 @@
 #include "data.h"
 #include "member.h"
 #include "network.h"
+#include "plan_auto.h"
 #include "train.h"
 #include "unroll_advanced.h"
 
@@ -379,6 +380,8 @@ static unroll_status follow_lead(struct training *t)
 static unroll_status prepare(struct training *t)
 {
     TRY(ranks_together(&t->ranks, prepare_alone(t)));
+    if (split_is_auto(t->settings))
+        TRY(ranks_together(&t->ranks, split_choose(t->settings, t->model, &t->ranks)));
     TRY(make_trainer(t));
     TRY(derive_end(t));
     if (t->ranks.comm)

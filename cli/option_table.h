@@ -239,7 +239,7 @@ OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", 
        .scope = CALL, .commands = IN(PLAN), .doc = "mode of the session the plan is made for")
 OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
        .doc = "parallelism: batch=2,layer=2,hidden=2 or some of these (data, pipeline, tensor parallel), for as "
-              "many ranks as mpirun starts")
+              "many ranks as mpirun starts; auto: what is best for them on the cluster of --network")
 OPTION(
     WORKERS, "workers", INTEGER, .argument = "N", .unit = "workers", .fallback = "1", RANGE(1, 1024),
     .group = "Machine", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
@@ -258,6 +258,21 @@ OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "
               "in the fastest order")
 OPTION(SUM, "sum", CHOICE, .argument = "ALGORITHM", .choices = sum_names, .fallback = "auto", .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN), .doc = sum_doc)
+OPTION(AUTO, "auto", FLAG, .fallback = "false", .group = "Planner", .scope = CALL, .commands = IN(PLAN),
+       .doc =
+           "how a training is best divided among --hosts of the cluster of --network, and why: workers, mesh, chunks, "
+           "sums, and, where --sync and --compress are not given, these; priced from plans, nothing runs")
+OPTION(
+    NETWORK, "network", PATH, .argument = "FILE", .group = "Planner", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
+    .doc = "a cluster as JSON: how fast a rank is, latency and bandwidth level by level, watts, price; for --auto, and "
+           "for --split auto, which takes the best way for the ranks that were started")
+OPTION(GOAL, "goal", CHOICE, .argument = "WHAT", .choices = "time energy memory money", .fallback = "time",
+       .group = "Planner", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
+       .doc = "what the planner makes least of: of an update the time, the energy, the money; the memory of a rank")
+OPTION(SLOWER, "slower", NUMBER, .argument = "X", .fallback = "0.01", RANGE(0, 1), .group = "Planner", .scope = CALL,
+       .commands = IN(PLAN),
+       .doc = "with --goal energy: clocks of ranks that others wait for anyway are lowered as long as a step takes at "
+              "most this part longer; 0: they are not")
 OPTION(TIMEOUT, "timeout", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN), .doc = "how long a rank waits for another before the run fails")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
@@ -328,9 +343,11 @@ OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32
 /* ---- ranks that come and go ---- */
 OPTION(RANKS, "ranks", TEXT, .argument = "MIN:MAX", .group = "Ranks", .scope = LINE, .commands = IN(LAUNCH),
        .doc = "how many ranks: as many as there are slots, at least MIN, at most MAX; N: as many as that")
-OPTION(HOSTS, "hosts", PATH, .argument = "FILE", .derived = "this machine", .group = "Ranks", .scope = LINE,
-       .commands = IN(LAUNCH),
-       .doc = "a host a line, NAME slots=N; the file is read again when it changes, and the training moves")
+OPTION(HOSTS, "hosts", PATH, .argument = "HOSTS", .derived = "this machine", .group = "Ranks", .scope = LINE,
+       .commands = IN(LAUNCH) | IN(PLAN),
+       .doc =
+           "launch: a file, a host a line, NAME slots=N, which is read again when it changes, and the training moves; "
+           "plan --auto: how many there are at most")
 OPTION(SILENCE, "silence", SECONDS, .argument = "TIME", .fallback = "10s", RANGE(0.5, 3600), .group = "Ranks",
        .scope = LINE, .commands = IN(LAUNCH), .doc = "a rank that was not heard for so long is lost")
 OPTION(CONTROL, "control", TEXT, .argument = "WHERE", .derived = "this launcher", .group = "Ranks", .scope = LINE,

@@ -28,6 +28,12 @@ static unroll_status read_cut(const char *cut, unroll_split *split, bool seen[AX
     int length = (int)strcspn(cut, "=");
     int64_t ranks;
 
+    if (memchr(cut, ':', (size_t)length))
+        return complain(
+            UNROLL_UNSUPPORTED,
+            "--split: '%.40s' would cut one layer by itself, and a plan cuts all layers alike along batch and "
+            "hidden; fix: cut the axis for all of them, or give the head a stage of its own with layer=N",
+            cut);
     if (cut[length] != '=' || number_whole_integer(cut + length + 1, 1, RANKS_MAX, &ranks) != NUMBER_OK)
         return complain(UNROLL_USAGE,
                         "--split: '%.40s' is not AXIS=RANKS; fix: write for example "
@@ -154,10 +160,15 @@ static unroll_status find_lead(const struct ranks *ranks)
     return UNROLL_OK;
 }
 
+bool split_is_auto(const struct settings *s)
+{
+    return is_given(s, OPTION_SPLIT) && strcmp(text_of(s, OPTION_SPLIT), "auto") == 0;
+}
+
 unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
 {
     const char *sync = text_of(s, OPTION_SYNC);
-    unroll_status status = read_split(text_of(s, OPTION_SPLIT), &ranks->split);
+    unroll_status status = split_is_auto(s) ? UNROLL_OK : read_split(text_of(s, OPTION_SPLIT), &ranks->split);
     ranks->workers = (int)integer_of(s, OPTION_WORKERS);
     ranks->apart = ranks->workers > 1 && strcmp(sync, "every") != 0;
     bool is_many = unroll_comm_launched() > 1;
@@ -175,7 +186,7 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
     if (is_many && s->of[OPTION_SAMPLE_EVERY].source > SOURCE_RUN && number_of(s, OPTION_SAMPLE_EVERY) > 0)
         return complain(UNROLL_UNSUPPORTED, "--sample-every: none of several ranks has the whole model before a "
                                             "checkpoint; fix: leave it out, and sample the run afterwards");
-    return check_count(ranks, s);
+    return split_is_auto(s) ? UNROLL_OK : check_count(ranks, s);
 }
 
 unroll_status ranks_together(const struct ranks *ranks, unroll_status mine)

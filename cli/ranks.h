@@ -13,6 +13,7 @@ struct ranks { /* all 0: this process is alone */
 
 /* "batch=2,layer=2": each axis at most once. NULL: nothing is cut. */
 unroll_status read_split(const char *text, unroll_split *split);
+bool split_is_auto(const struct settings *settings); /* to be chosen when the network is known: plan_auto.h */
 /* Where and how to run, of the options that the command has. */
 unroll_machine machine_of(const struct settings *settings, const struct ranks *ranks);
 

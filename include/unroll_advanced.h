@@ -104,6 +104,38 @@ UNROLL_API unroll_status unroll_plan_print(const unroll_model *model, const unro
 UNROLL_API unroll_status unroll_sync_bytes(const unroll_plan_config *config, const char *sync, const char *compress,
                                            double *bytes, double *every);
 
+/* ---- the planner: how a training is best divided among the ranks of a cluster ------------- */
+
+typedef struct unroll_planner_config {
+    size_t size;                    /* sizeof(unroll_planner_config) */
+    const unroll_plan_config *plan; /* of one process: split, workers, chunks and sum of its machine are what is chosen;
+                                       a sum that is not NULL or "auto" is taken as it is */
+    const char *network;            /* the file of the cluster (docs/formats.md) */
+    int hosts;                      /* at most so many; 0: so many ranks, no fewer: */
+    int ranks;
+    const char *goal;            /* "time", "energy", "memory" or "money" */
+    const char *sync, *compress; /* as in unroll_train_config; NULL: chosen, too */
+    double longer; /* clocks are lowered where a step then takes at most so many times as long; 0: they are not */
+} unroll_planner_config;
+
+/* A way, and what an update costs: modelled from the file. */
+typedef struct unroll_choice {
+    size_t size; /* begin with { .size = sizeof(unroll_choice) } */
+    unroll_split split;
+    int workers, chunks, ranks;
+    char sum[24], sync[48], compress[24];
+    double seconds, joules, money; /* of an update; 0: the file does not say */
+    double memory, sent;           /* bytes: of the fullest rank; that it sends in an update */
+    double busy;                   /* of the ranks' time the part in which they compute */
+    double saved, slower;          /* by lower clocks: part of the joules; of the seconds more */
+} unroll_choice;
+
+UNROLL_API unroll_planner_config unroll_planner_default(void);
+/* The best way first, at most `count` of them (*found); the sentence says why the first is. model NULL: of
+ * config->plan->spec. Refused where no way fits. The same file, model and configuration give the same on all ranks. */
+UNROLL_API unroll_status unroll_planner_choose(const unroll_model *model, const unroll_planner_config *config,
+                                               unroll_choice *choice, int count, int *found, char *why, size_t size);
+
 typedef struct unroll_difference {
     size_t size;     /* begin with { .size = sizeof(unroll_difference) } */
     double absolute; /* the largest between a number of the reference and ours */

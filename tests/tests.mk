@@ -6,7 +6,7 @@ T := $B/tests
 # Each NAME is tests/NAME.c and the files that OF_NAME adds, linked with the library.
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
-    cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy \
+    cells/check_printed plan/test_plan plan/test_polls plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_refusals session/test_fork session/test_ranks \
     losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
@@ -17,7 +17,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FAKE_CUDA_PROGRAMS := $(if $(CUDA_PROGRAMS),device/test_fake_cuda)
-FUZZERS = readers json safetensors npy text state frames import compiled launch arrivals
+FUZZERS = readers json safetensors npy text state frames import compiled launch arrivals cluster
 
 TOYS := $(filter-out $(OTHER_ISAS),$(wildcard tests/cells/toys_*.c))
 OF_cells/check_gradient = cells/toys_f64
@@ -95,7 +95,7 @@ FUZZ_RUNS ?= 20000
 PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team train/test_feed comm/test_comm comm/test_sums plan/test_polls plan/test_mesh device/test_executable session/test_ranks
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
-          plan/test_plan plan/test_mesh plan/test_execution plan/test_toy \
+          plan/test_plan plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors losses/test_losses model/test_initial train/test_class_weights \
           data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_checkpoint train/test_corruption train/test_sample stream/test_stream export/test_integers export/test_verilog
@@ -277,6 +277,7 @@ FUZZED_frames = cli/frames.c
 FUZZED_launch = cli/launch_text.c
 FUZZED_arrivals = src/parallel/arrivals.c
 FUZZED_state  = src/stream/state.c
+FUZZED_cluster = src/plan/cluster.c
 fuzz: $B/libunroll.a
 	@tools/install.sh clang libclang-rt-14-dev
 	@$(foreach f,$(FUZZERS),mkdir -p $B/fuzz/$f && \

@@ -83,6 +83,16 @@ unroll_status policy_read(const char *text, const struct policy **, struct sync_
 /* Is all added by the plan alone? */
 bool policy_is_plans(const struct policy *, const char *compress);
 
+/* What a rank of such a plan's workers sends between updates, at most: bytes, each so many updates; delay: as in
+ * sync_options; numbers: that it has. Of what the plan itself sends 0. */
+struct sync_cost {
+    const struct policy *policy;
+    double bytes, every, delay;
+    bool asynchronous;
+    size_t numbers;
+};
+unroll_status sync_bytes_of(const struct plan *, const char *sync, const char *compress, struct sync_cost *);
+
 /* ---- an exchange, for the trainer --------------------------------------------------------- */
 
 /* Collective, as all that sends. session: of a worker's mesh, with the comm of all. */

@@ -62,32 +62,54 @@ unroll_status policy_read(const char *text, const struct policy **policy, struct
 
 /* ---- what is sent ------------------------------------------------------------------------- */
 
-struct count {
-    const struct policy *policy;
-    const struct sync_options *options;
+/* What a policy says of the plan of a rank. */
+unroll_status sync_bytes_of(const struct plan *plan, const char *sync, const char *compress, struct sync_cost *cost)
+{
     const struct compressor *compressor;
-    double level, bytes, every;
+    const struct policy *policy;
+    struct sync_options options;
+    struct share share;
+    double level;
+    int shares = 0;
+    TRY(policy_read(sync, &policy, &options));
+    TRY(compressor_read(compress, &compressor, &level));
+    *cost =
+        (struct sync_cost){.policy = policy, .every = 1, .delay = options.delay, .asynchronous = options.asynchronous};
+    if (policy_is_plans(policy, compress) || plan->config.workers < 2)
+        return UNROLL_OK;
+    while (plan_share(plan, shares, &share, &cost->numbers)) shares++;
+    cost->bytes = policy->bytes(&options, plan, &cost->every);
+    if (compressor)
+        cost->bytes = codes_bytes(compressor, level, plan);
+    return UNROLL_OK;
+}
+
+struct asked {
+    const char *sync, *compress;
+    struct sync_cost cost;
+    unroll_status status;
 };
 
 static void count_bytes(const struct plan *plan, void *arg)
 {
-    struct count *count = arg;
-    count->bytes = count->policy->bytes(count->options, plan, &count->every);
-    if (count->compressor)
-        count->bytes = codes_bytes(count->compressor, count->level, plan);
+    struct asked *asked = arg;
+    asked->status = sync_bytes_of(plan, asked->sync, asked->compress, &asked->cost);
 }
 
 unroll_status unroll_sync_bytes(const unroll_plan_config *config, const char *sync, const char *compress, double *bytes,
                                 double *every)
 {
+    struct asked asked = {.sync = sync, .compress = compress, .cost.every = 1, .status = UNROLL_OK};
+    const struct compressor *compressor;
+    const struct policy *policy;
     struct sync_options options;
-    struct count count = {.options = &options, .every = 1};
+    double level;
     CHECK_BEGUN(config, unroll_plan_config, "unroll_plan_default()");
-    TRY(policy_read(sync, &count.policy, &options));
-    TRY(compressor_read(compress, &count.compressor, &count.level));
-    if (!policy_is_plans(count.policy, compress) && config->machine.workers > 1)
-        TRY(session_show_plan(config, count_bytes, &count));
-    *bytes = count.bytes;
-    *every = count.every;
-    return UNROLL_OK;
+    TRY(policy_read(sync, &policy, &options));
+    TRY(compressor_read(compress, &compressor, &level));
+    if (!policy_is_plans(policy, compress) && config->machine.workers > 1)
+        TRY(session_show_plan(config, count_bytes, &asked));
+    *bytes = asked.cost.bytes;
+    *every = asked.cost.every;
+    return asked.status;
 }

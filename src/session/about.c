@@ -213,3 +213,33 @@ unroll_status session_show_plan(const unroll_plan_config *c, plan_visitor *visit
     unroll_model_free(outline);
     return status;
 }
+
+static unroll_status show_stages_of(const struct unroll_model *model, const unroll_plan_config *c,
+                                    stages_visitor *visit, void *arg)
+{
+    struct plan *plan[DEPTHS] = {NULL};
+    struct plan_config p;
+    struct target target;
+    TRY(config_of(model, c, &target, &p));
+    const int stages = p.mesh[M_LAYER];
+    unroll_status status = stages <= DEPTHS ? UNROLL_OK : fail(UNROLL_USAGE, "%d stages are too many", stages);
+    for (int i = 0; i < stages && status == UNROLL_OK; i++) {
+        p.at[M_LAYER] = i;
+        status = plan_new(model, &p, &plan[i]);
+    }
+    if (status == UNROLL_OK)
+        status = visit(plan, stages, arg);
+    for (int i = 0; i < stages && i < DEPTHS; i++) plan_free(plan[i]);
+    return status;
+}
+
+unroll_status session_show_stages(const struct unroll_model *model, const unroll_plan_config *c, stages_visitor *visit,
+                                  void *arg)
+{
+    struct unroll_model *outline = NULL;
+    if (!model)
+        TRY(outline_of(c->spec, &outline));
+    unroll_status status = show_stages_of(model ? model : outline, c, visit, arg);
+    unroll_model_free(outline);
+    return status;
+}

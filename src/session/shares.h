@@ -21,6 +21,11 @@ const struct plan *session_plan(const unroll_session *);
 /* The plan of rank 0 of a configuration with a spec, for as long as somebody looks at it. */
 typedef void plan_visitor(const struct plan *, void *arg);
 unroll_status session_show_plan(const unroll_plan_config *, plan_visitor *, void *arg);
+/* Those of the stages of a layer cut, of the ranks that are first along batch and hidden. model NULL: of the spec. A
+ * visitor may change how sums go (config.sum). */
+typedef unroll_status stages_visitor(struct plan *const *plans, int stages, void *arg);
+unroll_status session_show_stages(const struct unroll_model *model, const unroll_plan_config *, stages_visitor *,
+                                  void *arg);
 unroll_status session_read_shares(unroll_session *, enum share_of, float *vector);
 /* Of weights the packed copies are made anew. */
 unroll_status session_write_shares(unroll_session *, enum share_of, const float *vector);

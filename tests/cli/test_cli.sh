@@ -167,6 +167,14 @@ refuses "help of an unknown command" 2 help sampel
 refuses "split of nothing" 2 plan --split two
 refuses "split of an unknown axis" 2 plan --split width=2
 refuses "split of an axis twice" 2 plan --split batch=2,layer=2,batch=3
+refuses "split of a layer by itself" 4 plan --split head:hidden=4,batch=4
+refuses "a planner without a cluster" 2 plan --auto --hosts 4
+refuses "a cluster without a planner" 2 plan --network net.json
+refuses "a planner whose cut is given" 2 plan --auto --hosts 4 --network net.json --split batch=2
+refuses "a planner of no hosts" 2 plan --auto --hosts none --network net.json
+refuses "a planner of a cluster that is not there" 3 plan --auto --hosts 4 --network nowhere.json
+printf '{"name":"a","levels":[]}' > net.json
+refuses "a planner of half a cluster" 3 plan --auto --hosts 4 --network net.json
 refuses "a batch of fewer shards than ranks" 4 plan --split batch=8 --exact 4
 refuses "more shards than rows" 2 plan --batch 32 --exact 40
 refuses "checkpoints nowhere" 2 plan --checkpoint-time often
@@ -306,6 +314,11 @@ UNROLL_CUDA_DRIVER=/nowhere unroll plan --device cuda --precision bf16 --hidden 
 holds "plan --device cuda" grep -q 'rnn_back g.l0 .* a grid: 1 x .* blocks, each of ' output
 UNROLL_CUDA_DRIVER=/nowhere unroll plan --device cuda --cell mingru --json > output
 holds "plan --device cuda --json" grep -q '"gpu":"an H200 that is not here",.*"way":"walk"' output
+printf '{"name":"a","rank":{"gflops":100,"recurrent_gflops":50,"memory_bandwidth":1e10},"levels":[{"name":"net","latency":1e-6,"bandwidth":1e10}]}' > net.json
+unroll plan --auto --hosts 4 --network net.json --hidden 64 --bptt 16 --sync every --compress none > output
+holds "plan --auto" grep -q '^best for time: batch=.*computes* for' output
+unroll plan --auto --hosts 4 --network net.json --hidden 64 --bptt 16 --goal memory --json > output
+holds "plan --auto --json" grep -q '"goal":"memory".*"ways":\[{"' output
 unroll plan --hidden 16 --checkpoint-time auto > output
 holds "plan --checkpoint-time" grep -q '^checkpoints: 8 segments; STEP takes .*, without checkpoints ' output
 holds "one direction keeps nothing" grep -q '^kept for all steps: nothing$' output

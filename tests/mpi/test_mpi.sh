@@ -107,6 +107,11 @@ ranks 4 --steps 8 --split batch=2,hidden=2 --chunk 4 --val 0 --out many
 check "batch=2,hidden=2 trains" test $? = 0
 check "and sends what the plan says" awk -v sent="$(sent)" -v planned="$(planned --split batch=2,hidden=2 --chunk 4)" \
     'BEGIN { print sent, 8 * planned; exit !(planned > 0 && sent >= 8 * planned && sent < 8 * (planned + 2000)) }'
+rm -rf many
+printf '{"name":"a","rank":{"gflops":50,"recurrent_gflops":30,"memory_bandwidth":1e10},"levels":[{"name":"a","latency":1e-6,"bandwidth":1e10}]}' >net.json
+ranks 2 --steps 4 --split auto --network net.json --out many
+check "the planner chooses a cut for 2 ranks" test $? = 0
+check "and says which" grep -q '^--split auto: .*=2.* (modelled)' log
 if command -v mpirun.mpich >/dev/null; then
     rm -rf many
     timeout -k 5 60 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 8 --exact 4 --split batch=2 --out many >log 2>&1

@@ -1,0 +1,316 @@
+/* Enumerates workers x mesh x chunks x sums x compression x policy and prices each. A mesh is lowered once for each
+ * number of chunks; sums and policies change no plan. */
+#include "planner/planner.h"
+#include "base/memory.h"
+#include "parallel/policy.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is tried where nobody says what it should be. */
+static const char *const syncs[] = {"every", "local:8", "local:32", "server:4", "gossip", NULL};
+static const char *const compressions[] = {"none", "half", "lowrank:4", NULL};
+static const int chunk_counts[] = {0, 4, 8, 16, 32};
+enum { CHUNK_COUNTS = sizeof chunk_counts / sizeof *chunk_counts };
+
+struct search {
+    const struct unroll_model *model;
+    const unroll_planner_config *config;
+    struct cluster cluster;
+    struct prices prices;
+    unroll_plan_config plan; /* of the way at hand */
+    struct ways *ways;
+    enum goal goal;
+    int layers; /* that can be stages */
+};
+
+unroll_planner_config unroll_planner_default(void)
+{
+    return (unroll_planner_config){.size = sizeof(unroll_planner_config), .hosts = 1, .goal = "time"};
+}
+
+/* ---- between updates ------------------------------------------------------------------- */
+
+/* Reading and writing all numbers for each code, and the products of a low rank. */
+static double codec_seconds(const struct search *s, const struct sync_cost *cost, const char *compress)
+{
+    int rank = 0;
+    if (!strcmp(compress, "none"))
+        return 0;
+    (void)sscanf(compress, "lowrank:%d", &rank);
+    double codes = 1 + s->plan.machine.workers, numbers = (double)cost->numbers;
+    return codes * 8 * numbers / s->cluster.memory_bandwidth + codes * 4 * rank * numbers / (1e9 * s->cluster.gflops);
+}
+
+/* Ranks of a host that exchange something at once share what leads out of it. */
+static double exchange_seconds(const struct search *s, const struct sync_cost *cost, const char *compress)
+{
+    const struct cluster *c = &s->cluster;
+    const unroll_machine *m = &s->plan.machine;
+    const int mesh = m->split.batch * m->split.layer * m->split.hidden, ranks = m->workers * mesh;
+    const int level = cluster_level_between(c, 0, ranks - mesh), below = level ? c->level[level - 1].ranks : 1;
+    const int together = ranks < below ? ranks : below;
+    double rounds = strcmp(compress, "none") ? m->workers - 1 : cost->asynchronous ? 1 : 2 * ceil(log2(m->workers));
+    return rounds * c->level[level].latency + cost->bytes * together / c->level[level].bandwidth;
+}
+
+static struct between price_between(const struct search *s, const struct sync_cost *cost, const char *compress,
+                                    double step)
+{
+    struct between b = {0};
+    if (cost->bytes <= 0)
+        return b;
+    double all = exchange_seconds(s, cost, compress);
+    double delay = cost->delay < 0 ? floor(cost->every / 2) : cost->delay;
+    double hidden = cost->asynchronous ? INFINITY : cost->policy->diverges ? delay * step : 0;
+    b.waits = fmax(0, all - hidden) / cost->every;
+    b.computes = (codec_seconds(s, cost, compress) + cost->bytes / s->cluster.message_bandwidth) / cost->every;
+    b.sent = cost->bytes / cost->every;
+    return b;
+}
+
+/* ---- one way --------------------------------------------------------------------------- */
+
+static unroll_status add_way(struct search *s, const unroll_choice *way)
+{
+    struct ways *w = s->ways;
+    unroll_choice *all = plan_grown(w->way, w->ways, &w->room, sizeof *all);
+    if (!all)
+        return UNROLL_RESOURCE;
+    w->way = all;
+    all[w->ways++] = *way;
+    return UNROLL_OK;
+}
+
+/* Of a mesh whose step is known: what this policy makes of it. */
+static unroll_status add_policy(struct search *s, struct plan *const *plans, const struct mesh_time *t,
+                                const struct mesh_time *plain, const char *sync, const char *compress)
+{
+    const unroll_machine *m = &s->plan.machine;
+    const struct cluster *c = &s->cluster;
+    struct sync_cost cost = {.every = 1};
+    for (int i = 0; i < t->stages; i++) {
+        struct sync_cost of_stage;
+        if (sync_bytes_of(plans[i], sync, compress, &of_stage) != UNROLL_OK) {
+            s->ways->refused++;
+            return UNROLL_OK;
+        }
+        cost = i == 0 || of_stage.bytes > cost.bytes ? of_stage : cost;
+    }
+    struct between b = price_between(s, &cost, compress, t->seconds);
+    const int mesh = m->split.batch * m->split.layer * m->split.hidden, ranks = mesh * m->workers;
+    const double watts = c->clocks ? c->clock[0].watts : 0;
+    unroll_choice way = {.size = sizeof way,
+                         .split = m->split,
+                         .workers = m->workers,
+                         .chunks = m->chunks,
+                         .ranks = ranks,
+                         .seconds = t->seconds + b.waits + b.computes};
+    snprintf(way.sum, sizeof way.sum, "%s", m->sum);
+    snprintf(way.sync, sizeof way.sync, "%s", sync);
+    snprintf(way.compress, sizeof way.compress, "%s", compress);
+    double between = (b.waits * c->waiting_watts + b.computes * watts) * ranks, busy = 0;
+    double plain_joules = mesh_joules(plain, c, ranks / t->stages) + between;
+    way.joules = mesh_joules(t, c, ranks / t->stages) + between;
+    way.saved = plain_joules > 0 ? 1 - way.joules / plain_joules : 0;
+    way.slower = way.seconds / (plain->seconds + b.waits + b.computes) - 1;
+    way.money = c->price * ceil((double)ranks / c->ranks_per_host) * way.seconds / 3600;
+    for (int i = 0; i < t->stages; i++) {
+        way.memory = fmax(way.memory, t->stage[i].memory);
+        way.sent = fmax(way.sent, t->stage[i].sent + b.sent);
+        for (int k = 0; k < MESH_CLOCKS; k++) busy += t->stage[i].busy[k] / t->stages;
+    }
+    way.memory += 3 * 4 * (double)(cost.bytes > 0 ? cost.numbers : 0); /* anchor, velocity or residual, and the sum */
+    way.busy = (busy + b.computes) / way.seconds;
+    return way.memory <= c->memory ? add_way(s, &way) : UNROLL_OK;
+}
+
+/* Is it for this number of workers? One mesh has no policy; several that add up in each step would be one mesh. */
+static bool is_policy(const struct search *s, const char *sync, const char *compress)
+{
+    const unroll_machine *m = &s->plan.machine;
+    const bool is_plain = !strcmp(sync, "every") && !strcmp(compress, "none");
+    if (m->workers == 1)
+        return is_plain;
+    if (!strcmp(sync, "every") && m->split.layer * m->split.hidden > 1)
+        return false; /* what is added in each update is whole */
+    const bool is_alone = m->split.batch == 1 && m->split.layer == 1 && m->split.hidden == 1;
+    const bool wants_one = !strncmp(sync, "gossip", 6) || !strncmp(sync, "server", 6); /* rank a worker, uncompressed */
+    return !is_plain && (!wants_one || (is_alone && !strcmp(compress, "none")));
+}
+
+static unroll_status add_policies(struct search *s, struct plan *const *plans, int stages)
+{
+    const unroll_planner_config *c = s->config;
+    const char *const one_sync[] = {c->sync, NULL}, *const one_compression[] = {c->compress, NULL};
+    const char *const *sync = c->sync ? one_sync : syncs;
+    const char *const *compressed = c->compress ? one_compression : compressions;
+    const int of_stage = s->plan.machine.workers * s->plan.machine.split.batch * s->plan.machine.split.hidden;
+    struct mesh_time time = {0}, plain = {0};
+    TRY(mesh_seconds(plans, stages, &s->prices, &plain));
+    time = plain;
+    if (c->longer > 1 && s->cluster.clocks > 1)
+        TRY(mesh_lower_clocks(plans, stages, &s->prices, c->longer, of_stage, &time));
+    for (; *sync; sync++)
+        for (const char *const *compress = compressed; *compress; compress++)
+            if (is_policy(s, *sync, *compress))
+                TRY(add_policy(s, plans, &time, &plain, *sync, *compress));
+    return UNROLL_OK;
+}
+
+static bool has_policy(const struct search *s)
+{
+    const char *const *sync = syncs, *const *compress = compressions;
+    if (s->config->sync && s->config->compress)
+        return is_policy(s, s->config->sync, s->config->compress);
+    if (s->config->sync || s->config->compress)
+        return true;
+    return is_policy(s, *sync, *compress) || s->plan.machine.workers > 1;
+}
+
+/* ---- one mesh -------------------------------------------------------------------------- */
+
+/* The sums that a plan can be given: all of ours, where nobody asked for one. */
+static unroll_status add_sums(struct plan *const *plans, int stages, void *arg)
+{
+    struct search *s = arg;
+    const char *asked = s->config->plan->machine.sum;
+    const bool is_free = !asked || !strcmp(asked, "auto");
+    for (int i = 0; algorithm_name(i); i++) {
+        if (is_free ? i == COMM_NATIVE : strcmp(asked, algorithm_name(i)) != 0)
+            continue;
+        if (is_free && i != COMM_AUTO && (s->plan.machine.split.batch == 1 || s->plan.machine.exact))
+            continue;
+        s->plan.machine.sum = algorithm_name(i);
+        for (int k = 0; k < stages; k++) plans[k]->config.sum = i;
+        TRY(add_policies(s, plans, stages));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status add_mesh(struct search *s, int workers, unroll_split split)
+{
+    s->plan.machine.split = split;
+    s->plan.machine.workers = workers;
+    if (!has_policy(s))
+        return UNROLL_OK;
+    for (int i = 0; i < (split.layer > 1 ? CHUNK_COUNTS : 1); i++) {
+        s->plan.machine.chunks = split.layer > 1 ? chunk_counts[i] : s->config->plan->machine.chunks;
+        s->plan.machine.sum = s->config->plan->machine.sum;
+        if (s->plan.machine.chunks > s->plan.steps)
+            continue;
+        unroll_status status = session_show_stages(s->model, &s->plan, add_sums, s);
+        if (status == UNROLL_RESOURCE)
+            return status;
+        s->ways->refused += status != UNROLL_OK; /* a cut that this network does not allow */
+    }
+    return UNROLL_OK;
+}
+
+/* ---- all ------------------------------------------------------------------------------- */
+
+/* Few large ones, or one of each rank. */
+static bool is_count_of_workers(int workers, int ranks)
+{
+    return workers == ranks || workers == ranks / 2 || (workers <= 16 && ranks % workers == 0);
+}
+
+static unroll_status add_ranks(struct search *s, int ranks)
+{
+    const int units_max = ranks < 64 ? ranks : 64; /* a step's exchange among more would be all it does */
+    for (int workers = 1; workers <= ranks; workers++) {
+        if (!is_count_of_workers(workers, ranks) || ranks % workers || workers > s->plan.rows)
+            continue;
+        for (int layer = 1; layer <= s->layers && layer <= ranks / workers; layer++)
+            for (int hidden = 1; hidden <= units_max; hidden++) {
+                const int mesh = ranks / workers;
+                if (mesh % (layer * hidden) || workers * (mesh / (layer * hidden)) > s->plan.rows)
+                    continue;
+                TRY(add_mesh(s, workers,
+                             (unroll_split){.batch = mesh / (layer * hidden), .layer = layer, .hidden = hidden}));
+            }
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status search_all(struct search *s)
+{
+    const unroll_planner_config *c = s->config;
+    int most = c->hosts ? c->hosts * s->cluster.ranks_per_host : c->ranks;
+    if (most < 1 || most > RANKS_MAX)
+        return fail(UNROLL_USAGE, "%d hosts of %d ranks: 1 to %d ranks are possible", c->hosts,
+                    s->cluster.ranks_per_host, RANKS_MAX);
+    double best = INFINITY, least;
+    for (int ranks = most; ranks >= 1 && (ranks == most || c->hosts); ranks /= 2, best = least) { /* while it helps */
+        TRY(add_ranks(s, ranks));
+        least = ways_least(s->ways, s->goal);
+        if (least >= best)
+            break;
+    }
+    if (s->ways->ways)
+        return UNROLL_OK;
+    return fail(
+        UNROLL_UNSUPPORTED,
+        "no way to divide this training among %d ranks fits into their memory of %.3g bytes (%d cuts were refused "
+        "otherwise); fix: more ranks, fewer rows, or another network file",
+        most, s->cluster.memory, s->ways->refused);
+}
+
+static unroll_status check(const unroll_planner_config *c, struct cluster *cluster, enum goal *goal)
+{
+    const struct policy *policy;
+    struct sync_options options;
+    CHECK_BEGUN(c, unroll_planner_config, "unroll_planner_default()");
+    if (!c->network)
+        return fail(UNROLL_USAGE, "the planner must know the network; fix: name its file (`network`)");
+    TRY(goal_find(c->goal, goal));
+    TRY(cluster_read(c->network, cluster));
+    if (c->sync)
+        TRY(policy_read(c->sync, &policy, &options));
+    if (*goal == GOAL_ENERGY && !cluster->clocks)
+        return fail(UNROLL_USAGE, "%s has no \"clocks\", whose watts say what a rank draws; fix: add them", c->network);
+    if (*goal == GOAL_MONEY && !(cluster->price > 0))
+        return fail(UNROLL_USAGE, "%s has no \"price\" of a host for an hour; fix: add it", c->network);
+    return UNROLL_OK;
+}
+
+/* A model's layers and its head: of a spec more are refused by the plan. */
+static int stages_max(const struct unroll_model *model, const unroll_spec *spec)
+{
+    int layers = model ? unroll_model_layers(model) : spec->layers + 1;
+    return layers < 1 ? 1 : layers < DEPTHS ? layers : DEPTHS;
+}
+
+/* Of each mesh the best way is shown. */
+static bool has_mesh(const unroll_choice *choice, int count, const unroll_choice *way)
+{
+    for (int i = 0; i < count; i++)
+        if (choice[i].workers == way->workers && !memcmp(&choice[i].split, &way->split, sizeof way->split))
+            return true;
+    return false;
+}
+
+unroll_status unroll_planner_choose(const unroll_model *model, const unroll_planner_config *config,
+                                    unroll_choice *choice, int count, int *found, char *why, size_t size)
+{
+    enum goal goal;
+    struct ways ways = {0};
+    struct search s = {.model = model, .config = config, .ways = &ways};
+    *found = 0;
+    TRY(check(config, &s.cluster, &goal));
+    s.prices.cluster = &s.cluster;
+    s.plan = *config->plan;
+    s.plan.machine.comm = NULL;
+    s.goal = goal;
+    s.layers = stages_max(model, config->plan->spec);
+    unroll_status status = search_all(&s);
+    if (status == UNROLL_OK) {
+        ways_sort(&ways, goal);
+        choice_explain(&ways, goal, why, size);
+        for (int i = 0; i < ways.ways && *found < count; i++)
+            if (!has_mesh(choice, *found, &ways.way[i]))
+                choice[(*found)++] = ways.way[i];
+    }
+    release(ways.way);
+    return status;
+}

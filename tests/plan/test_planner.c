@@ -1,0 +1,235 @@
+/* The planner and what it stands on: files of clusters and their errors, prices of sums against arithmetic by hand,
+ * steps of meshes against orders that must hold, the way that is chosen for each goal. No rank runs. */
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "check.h"
+#include "plan/price.h"
+#include "session/shares.h"
+#include "temporary.h"
+#include "unroll_advanced.h"
+
+#define RANK   "\"rank\":{\"gflops\":100,\"recurrent_gflops\":50,\"memory_bandwidth\":1e10}"
+#define LEVEL  "\"levels\":[{\"name\":\"net\",\"latency\":1e-5,\"bandwidth\":1e9}]"
+#define CLOCKS "\"clocks\":[{\"speed\":1,\"watts\":100},{\"speed\":0.5,\"watts\":30}]"
+
+static unroll_status parse(const char *text, struct cluster *c)
+{
+    return cluster_parse(text, strlen(text), "net.json", c);
+}
+
+static void test_file(void)
+{
+    struct cluster c;
+    MUST(parse("{\"name\":\"a\"," RANK "," LEVEL "}", &c));
+    CHECK(c.gflops == 100 && c.ranks_per_host == 1 && c.levels == 1 && c.clocks == 0, "%g %d", c.gflops, c.levels);
+    CHECK(isinf(c.memory) && isinf(c.message_bandwidth), "%g", c.memory);
+    MUST(parse("{\"name\":\"a\",\"ranks_per_host\":4," RANK "," CLOCKS ",\"levels\":[{\"name\":\"host\",\"ranks\":4,"
+               "\"latency\":1e-6,\"bandwidth\":1e10},{\"name\":\"net\",\"latency\":1e-5,\"bandwidth\":1e9}]}",
+               &c));
+    CHECK(cluster_level_between(&c, 0, 3) == 0 && cluster_level_between(&c, 3, 4) == 1, "levels of ranks");
+    static const struct {
+        const char *text, *part;
+    } bad[] = {
+        {"", "net.json"},
+        {"[]", "net.json"},
+        {"{\"name\":\"a\"," RANK "}", "levels"},
+        {"{\"name\":\"a\"," LEVEL "}", "rank"},
+        {"{\"name\":\"a\"," RANK ",\"levels\":[]}", "not 1 to"},
+        {"{\"name\":\"a\"," RANK ",\"levels\":[1]}", "is no object"},
+        {"{\"name\":\"a\",\"speed\":1," RANK "," LEVEL "}", "speed"},
+        {"{\"name\":\"\"," RANK "," LEVEL "}", "1 to 31 bytes"},
+        {"{\"name\":\"a\",\"rank\":{\"gflops\":0,\"recurrent_gflops\":50,\"memory_bandwidth\":1e10}," LEVEL "}",
+         "outside"},
+        {"{\"name\":\"a\",\"rank\":{\"recurrent_gflops\":50,\"memory_bandwidth\":1e10}," LEVEL "}", "gflops"},
+        {"{\"name\":\"a\",\"ranks_per_host\":0," RANK "," LEVEL "}", "ranks_per_host"},
+        {"{\"name\":\"a\"," RANK ",\"levels\":[{\"name\":\"net\",\"latency\":-1,\"bandwidth\":1e9}]}", "latency"},
+        {"{\"name\":\"a\"," RANK
+         ",\"levels\":[{\"name\":\"b\",\"latency\":0,\"bandwidth\":1e9},{\"name\":\"c\",\"latency\":0,"
+         "\"bandwidth\":1e9}]}",
+         "ranks"},
+        {"{\"name\":\"a\"," RANK
+         ",\"levels\":[{\"name\":\"b\",\"ranks\":4,\"latency\":0,\"bandwidth\":1e9},{\"name\":\"c\","
+         "\"ranks\":6,\"latency\":0,\"bandwidth\":1e9},{\"name\":\"d\",\"latency\":0,\"bandwidth\":1e9}]}",
+         "no multiple"},
+        {"{\"name\":\"a\"," RANK "," LEVEL ",\"clocks\":[{\"speed\":0.9,\"watts\":1}]}", "begin with 1"},
+        {"{\"name\":\"a\"," RANK "," LEVEL ",\"clocks\":[{\"speed\":1,\"watts\":1},{\"speed\":1,\"watts\":1}]}",
+         "fall"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        check_next_case();
+        CHECK_REFUSED(parse(bad[i].text, &c), UNROLL_DATA, bad[i].part);
+    }
+}
+
+/* n numbers among size ranks over links of 1 GB/s and 10 us, by hand. */
+static void test_sums(void)
+{
+    struct cluster c;
+    int ranks[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    MUST(parse("{\"name\":\"a\"," RANK "," LEVEL "}", &c));
+    const double n = 1 << 20, all = 4 * n / 1e9, latency = 1e-5;
+    const struct {
+        enum algorithm algorithm;
+        double rounds, shares;
+    } cases[] = {{COMM_TREE, 6, 6},
+                 {COMM_HALVING_DOUBLING, 6, 2 * 7.0 / 8},
+                 {COMM_RING, 14, 14.0 / 8},
+                 {COMM_GATHER_BROADCAST, 14, 14}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sum sum = {.ranks = ranks, .size = 8, .count = 1 << 20, .algorithm = cases[i].algorithm, .shards = 1};
+        double expected = cases[i].rounds * latency + cases[i].shares * all, got = sum_seconds(&sum, &c, 1);
+        check_next_case();
+        CHECK(fabs(got / expected - 1) < 1e-9, "%s: %g, not %g", algorithm_name((int)cases[i].algorithm), got,
+              expected);
+    }
+    /* two hosts of four ranks: the four that cross share the network, neighbours do not */
+    MUST(parse("{\"name\":\"a\",\"ranks_per_host\":4," RANK ",\"levels\":[{\"name\":\"host\",\"ranks\":4,\"latency\":0,"
+               "\"bandwidth\":1e12},{\"name\":\"net\",\"latency\":0,\"bandwidth\":1e9}]}",
+               &c));
+    struct sum sum = {.ranks = ranks, .size = 8, .count = 1 << 20, .algorithm = COMM_HALVING_DOUBLING, .shards = 1};
+    double got = sum_seconds(&sum, &c, 1), expected = 2 * (all / 8) * 4;
+    CHECK(fabs(got / expected - 1) < 0.02, "%g, not %g", got, expected);
+    sum.algorithm = COMM_RING; /* one crosses at a time */
+    CHECK(fabs(sum_seconds(&sum, &c, 1) / (14 * all / 8) - 1) < 0.02, "%g", sum_seconds(&sum, &c, 1));
+}
+
+static unroll_spec spec_of(int layers, int hidden)
+{
+    unroll_spec spec = unroll_spec_default();
+    spec.cell = "lstm", spec.layers = layers, spec.hidden = hidden, spec.tokens = 1;
+    spec.input = spec.output = 32, spec.loss = "xent";
+    return spec;
+}
+
+struct timed {
+    struct cluster cluster;
+    struct mesh_time time;
+};
+
+static unroll_status time_plans(struct plan *const *plans, int stages, void *arg)
+{
+    struct timed *timed = arg;
+    struct prices prices = {.cluster = &timed->cluster};
+    return mesh_seconds(plans, stages, &prices, &timed->time);
+}
+
+static double seconds_of(int batch, int layer, int hidden, int chunks, double bandwidth, double *waits)
+{
+    unroll_spec spec = spec_of(2, 64);
+    unroll_plan_config config = unroll_plan_default();
+    struct timed timed = {0};
+    MUST(parse("{\"name\":\"a\"," RANK "," LEVEL "}", &timed.cluster));
+    timed.cluster.level[0].bandwidth = bandwidth;
+    config.steps = 32, config.rows = 32, config.spec = &spec;
+    config.machine.threads = 1, config.machine.isa = "scalar";
+    config.machine.split = (unroll_split){batch, layer, hidden};
+    config.machine.chunks = chunks;
+    MUST(session_show_stages(NULL, &config, time_plans, &timed));
+    *waits = 0;
+    for (int i = 0; i < timed.time.stages; i++) *waits = fmax(*waits, timed.time.stage[i].waits);
+    return timed.time.seconds;
+}
+
+static void test_meshes(void)
+{
+    double none, fast, slow, whole, few, many;
+    double one = seconds_of(1, 1, 1, 1, 1e9, &none);
+    CHECK(one > 0 && none == 0, "one rank waits %g of %g s", none, one);
+    double two = seconds_of(2, 1, 1, 1, 1e12, &fast), crawling = seconds_of(2, 1, 1, 1, 1e6, &slow);
+    CHECK(two < one && two > one / 2, "%g of two ranks, %g of one", two, one);
+    CHECK(crawling > two && slow > 100 * fast, "waits %g and %g", slow, fast);
+    double plain = seconds_of(1, 2, 1, 1, 1e12, &whole), chunked = seconds_of(1, 2, 1, 8, 1e12, &few);
+    CHECK(chunked < plain && few < whole, "chunks: %g and %g s", chunked, plain);
+    double hidden = seconds_of(1, 1, 2, 1, 1e9, &many);
+    CHECK(hidden > 0 && many > 32 * 1e-5, "a step of a hidden cut takes a latency: %g", many);
+}
+
+static const char *write_cluster(const char *text)
+{
+    const char *path = inside("net.json");
+    write_text(path, text);
+    return path;
+}
+
+static unroll_choice choose(const char *network, const char *goal, int hosts, const char *sync, int *found)
+{
+    unroll_spec spec = spec_of(3, 128);
+    unroll_plan_config config = unroll_plan_default();
+    unroll_planner_config planner = unroll_planner_default();
+    unroll_choice way[4] = {{0}};
+    char why[512] = "";
+    config.steps = 32, config.rows = 64, config.spec = &spec;
+    config.machine.threads = 1, config.machine.isa = "scalar";
+    planner.plan = &config, planner.network = network, planner.goal = goal, planner.hosts = hosts;
+    planner.sync = sync, planner.compress = sync ? "none" : NULL;
+    planner.longer = strcmp(goal, "energy") ? 0 : 1.01;
+    MUST(unroll_planner_choose(NULL, &planner, way, 4, found, why, sizeof why));
+    CHECK(strstr(why, "compute"), "'%s' says why", why);
+    return way[0];
+}
+
+static void test_choices(void)
+{
+    int found;
+    const char *fast = write_cluster("{\"name\":\"a\",\"price\":1," RANK "," CLOCKS ",\"levels\":[{\"name\":\"net\","
+                                     "\"latency\":1e-6,\"bandwidth\":1e11}]}");
+    unroll_choice w = choose(fast, "time", 4, "every", &found);
+    CHECK(found > 1 && w.ranks == 4 && w.split.layer == 1, "%d ranks, layer=%d", w.ranks, w.split.layer);
+    double time = w.seconds, joules = w.joules, memory = choose(fast, "time", 1, "every", &found).memory;
+    w = choose(fast, "memory", 4, "every", &found);
+    CHECK(w.memory < 0.7 * memory && w.ranks == 4, "%g bytes, not below %g", w.memory, memory);
+    w = choose(fast, "energy", 4, "every", &found);
+    CHECK(w.joules < joules && w.joules > 0, "%g J, not below %g", w.joules, joules);
+    w = choose(fast, "money", 4, "every", &found);
+    CHECK(w.money > 0 && w.seconds >= time, "%g", w.money);
+    const char *slow = write_cluster("{\"name\":\"a\"," RANK ",\"levels\":[{\"name\":\"net\",\"latency\":1e-2,"
+                                     "\"bandwidth\":1e6}]}");
+    w = choose(slow, "time", 4, "every", &found);
+    CHECK(w.ranks < 4, "on a slow network %d ranks are taken", w.ranks);
+    w = choose(slow, "time", 4, NULL, &found);
+    CHECK(w.workers == 4 && strcmp(w.sync, "every"), "workers=%d, %s", w.workers, w.sync);
+}
+
+static void test_refusals(void)
+{
+    unroll_spec spec = spec_of(1, 8);
+    unroll_plan_config config = unroll_plan_default();
+    unroll_planner_config planner = unroll_planner_default();
+    unroll_choice way;
+    char why[64];
+    int found;
+    config.spec = &spec, planner.plan = &config;
+#define CHOOSE() unroll_planner_choose(NULL, &planner, &way, 1, &found, why, sizeof why)
+    CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "must know the network");
+    planner.network = "/nowhere/net.json";
+    CHECK(CHOOSE() != UNROLL_OK, "a file that is not there");
+    planner.network = write_cluster("{\"name\":\"a\"," RANK "," LEVEL "}");
+    planner.goal = "beauty";
+    CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "time, energy");
+    planner.goal = "energy";
+    CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "clocks");
+    planner.goal = "money";
+    CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "price");
+    planner.goal = "time", planner.hosts = 4096;
+    CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "1 to 1024 ranks");
+    planner.hosts = 1, planner.sync = "never";
+    CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "never");
+    planner.sync = NULL;
+    planner.network = write_cluster("{\"name\":\"a\",\"rank\":{\"gflops\":1,\"recurrent_gflops\":1,"
+                                    "\"memory_bandwidth\":1e9,\"memory\":10}," LEVEL "}");
+    CHECK_REFUSED(CHOOSE(), UNROLL_UNSUPPORTED, "fits into");
+}
+
+int main(void)
+{
+    CHECK(mkdtemp(folder), "%s", folder);
+    test_file();
+    test_sums();
+    test_meshes();
+    test_choices();
+    test_refusals();
+    unlink(inside("net.json"));
+    rmdir(folder);
+    return check_finish("test_planner");
+}
