@@ -25,7 +25,7 @@ struct meeting {
 struct step {
     int op, meeting;
     bool comes, waits, begins; /* begins: a sum */
-    double before, flops;      /* of what it computes before, and does itself */
+    double before, flops;      /* of what it computes before, and does itself; by its rate, if there are rates */
 };
 
 struct queue {
@@ -59,8 +59,6 @@ struct walk {
     int *table;
     int slots; /* [slots] meetings by name, + 1; 0: free */
 };
-
-static bool communicates(const struct op *op) { return op->group >= 0 || op->peer >= 0; }
 
 /* ---- plans ----------------------------------------------------------------------------- */
 
@@ -125,10 +123,10 @@ static bool is_same_message(const struct op *a, const struct op *b)
 static unroll_status check_tags(const struct plan *p)
 {
     for (int i = 0; i < p->ops; i++)
-        for (int k = i + 1; communicates(&p->op[i]) && k < p->ops; k++) {
+        for (int k = i + 1; op_communicates(&p->op[i]) && k < p->ops; k++) {
             const struct op *a = &p->op[i], *b = &p->op[k];
             char one[96], other[96];
-            if (a->tag != b->tag || !communicates(b) || is_same_message(a, b) || !shard_channel(p, a, b))
+            if (a->tag != b->tag || !op_communicates(b) || is_same_message(a, b) || !shard_channel(p, a, b))
                 continue;
             return fail(UNROLL_COMMUNICATION,
                         "rank %d has one tag (%u) for '%s' and '%s': their messages could be taken for each other",
@@ -271,13 +269,14 @@ static unroll_status add_step(struct walk *w, const struct plan *p, int index, d
     queue->step = all;
     bool rendezvous = p->config.traits.rendezvous, begins = op->kind == OP_SUM_BEGIN;
     bool computes = op->kind != OP_SUM_END && (op->peer < 0 || rendezvous);
-    all[queue->steps++] = (struct step){.op = index,
-                                        .meeting = found,
-                                        .before = before,
-                                        .flops = computes ? op->flops : 0,
-                                        .comes = op->kind != OP_SUM_END && (rendezvous || op->kind != OP_RECV),
-                                        .waits = rendezvous || (op->kind != OP_SEND && !begins),
-                                        .begins = begins};
+    all[queue->steps++] =
+        (struct step){.op = index,
+                      .meeting = found,
+                      .before = before,
+                      .flops = computes ? op->flops / (p->config.rate ? p->config.rate[plan_rank(p)] : 1) : 0,
+                      .comes = op->kind != OP_SUM_END && (rendezvous || op->kind != OP_RECV),
+                      .waits = rendezvous || (op->kind != OP_SEND && !begins),
+                      .begins = begins};
     return UNROLL_OK;
 }
 
@@ -298,12 +297,14 @@ static unroll_status find_groups(struct walk *w, const struct plan *p)
 
 static unroll_status add_plan(struct walk *w, const struct plan *p)
 {
+    const double rate = p->config.rate ? p->config.rate[plan_rank(p)] : 1;
     double before = 0;
     TRY(find_groups(w, p));
     for (int i = 0; i < p->ops; i++) {
-        w->work += p->op[i].flops;
-        if (!communicates(&p->op[i])) {
-            before += p->op[i].flops;
+        const double seconds = p->op[i].flops / rate;
+        w->work += seconds;
+        if (!op_communicates(&p->op[i])) {
+            before += seconds;
             continue;
         }
         TRY(add_step(w, p, i, before));

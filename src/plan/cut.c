@@ -3,6 +3,7 @@
  * derived later (adjoint.c), so a strategy is written here once and nowhere else. */
 #include "plan/plan.h"
 #include "base/memory.h"
+#include "plan/rates.h"
 #include <float.h>
 #include <string.h>
 
@@ -63,6 +64,12 @@ static void own_shard(const struct plan *p, enum axis axis, enum mesh m, uint32_
 {
     int n = p->config.mesh[m], at = p->config.at[m];
     uint32_t shards = p->config.shards;
+    if (axis == AX_B && shards == 1 && p->config.rate) {
+        double rate[RANKS_MAX];
+        for (int i = 0; i < n; i++) rate[i] = rate_along(&p->config, m, i);
+        rates_divide(size, n, at, rate, first, count);
+        return;
+    }
     if (axis != AX_B || shards == 1) {
         shard_range(size, n, at, 1, first, count);
         return;
@@ -130,8 +137,9 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
 
 /* ---- layers ---------------------------------------------------------------------------- */
 
-/* Contiguous stages with the least largest cost. The embedding goes with the first layer; the head
- * counts as a layer of its own. Done on the whole list, so that all ranks agree. */
+/* Contiguous stages of which the slowest is as fast as can be: FLOPs by the rate of the stage's slowest rank. The
+ * embedding goes with the first layer; the head counts as a layer of its own. Done on the whole list, so that all ranks
+ * agree. */
 unroll_status pass_partition(struct plan *p)
 {
     int stages = p->config.mesh[M_LAYER];
@@ -148,12 +156,13 @@ unroll_status pass_partition(struct plan *p)
         double (*flops)(const struct plan *, const struct op *) = kind_info(op->kind)->flops;
         cost[op->depth ? op->depth : 1] += flops ? flops(p, op) : 0;
     }
-    for (int n = 0; n <= stages; n++)
+    for (int n = 0; n <= stages; n++) {
+        const double rate = n ? rate_along(&p->config, M_LAYER, n - 1) : 1;
         for (int end = 0; end <= last; end++) {
             double *now = best[n % 2], *before = best[(n + 1) % 2], tail = 0;
             now[end] = n == 0 && end == 0 ? 0 : DBL_MAX;
             for (int begin = end; n > 0 && begin > 0; begin--) {
-                tail += cost[begin];
+                tail += cost[begin] / rate;
                 double worst = before[begin - 1] > tail ? before[begin - 1] : tail;
                 if (worst < now[end]) {
                     now[end] = worst;
@@ -161,6 +170,7 @@ unroll_status pass_partition(struct plan *p)
                 }
             }
         }
+    }
     for (int n = stages, end = last; n > 0; end = cut[end][n] - 1, n--)
         for (int depth = cut[end][n]; depth <= end; depth++) p->stage_of[depth] = n - 1;
     p->stage_of[0] = 0;

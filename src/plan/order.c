@@ -85,9 +85,8 @@ static void gather_phases(struct plan *p, struct op *room)
 /* All communication of a rank is on queue 0, in list order; layers and directions go round. */
 static int queue_of(const struct plan *p, const struct op *op)
 {
-    bool communicates = op->group >= 0 || op->peer >= 0;
     int n = model_looks_ahead(p->model) ? 2 * op->depth + op->direction : op->depth;
-    return communicates ? 0 : n % p->config.queues;
+    return op_communicates(op) ? 0 : n % p->config.queues;
 }
 
 /* Worth it where a team has too few rows to divide and would meet in every step instead. A large head would be

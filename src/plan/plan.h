@@ -145,6 +145,9 @@ struct op {
     double flops, bytes;  /* by the standard count; each view once, twice if updated */
 };
 
+/* With other ranks. */
+static inline bool op_communicates(const struct op *op) { return op->group >= 0 || op->peer >= 0; }
+
 struct group {
     int size;
     int rank[RANKS_MAX];
@@ -182,6 +185,8 @@ struct plan_config {
     uint32_t T, B;               /* capacity of the whole batch */
     int mesh[M_N], at[M_N];      /* sizes, and this rank's coordinate */
     int workers;                 /* consecutive parts of the batch axis that add no gradients of each other */
+    const double *rate;          /* [ranks] how fast each is, by which rows and layers are divided (rates.h); NULL: all
+                                    alike. The plan's maker keeps it */
     int chunks, queues;          /* chunks 0: the plan chooses (pass_fit_cache) */
     struct device_traits traits; /* of the device that it is made for */
     int threads;                 /* that may divide a step, each with its caches; 0: one. No bits depend on it */
@@ -291,8 +296,8 @@ unroll_status pass_check(const struct plan *);
  * meet neither. The error names both ends. */
 unroll_status check_mesh(struct plan *const *plans, int ranks);
 unroll_status check_mesh_of(const struct unroll_model *, const struct plan_config *); /* which has no plans at once */
-/* The part of the ranks' time in which they wait for each other, if all do equally many FLOPs a second and messages
- * take no time. */
+/* The part of the ranks' time in which they wait for each other, if all do as many FLOPs a second as their rates say
+ * (without: equally many) and messages take no time. */
 unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
 bool fuse_input_wanted(const struct plan *, const struct parameter *); /* do steps multiply their x by it themselves? */

@@ -98,10 +98,8 @@ unroll_status plan_print_mesh(FILE *file, struct plan *const *plans, int ranks)
                 s.messages, s.message_bytes / 1e3, s.sums, s.sum_bytes / 1e3, s.meetings, s.meeting_bytes / 1e3,
                 s.memory / 1e6);
     }
-    fprintf(file,
-            "bubble: %.1f%% of the ranks' time is waiting for each other, if all compute equally fast and "
-            "messages take no time\n",
-            100 * bubble);
+    fprintf(file, "bubble: %.1f%% of the ranks' time is waiting for each other, if %s and messages take no time\n",
+            100 * bubble, c->rate ? "they are as fast as measured" : "all compute equally fast");
     return UNROLL_OK;
 }
 

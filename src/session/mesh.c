@@ -158,6 +158,8 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
     uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), c->mesh, sizeof c->mesh);
     for (int i = 0; i < model->parameters; i++) hash = hash_number(hash, model->parameter[i].count);
     for (int i = 0; i < model->layers; i++) hash = hash_layer(hash, model, i);
+    for (int i = 0; c->rate && i < c->mesh[M_BATCH] * c->mesh[M_LAYER] * c->mesh[M_HIDDEN]; i++)
+        hash = hash_bytes(hash, &c->rate[i], sizeof c->rate[i]);
     hash = hash_bytes(hash, &c->label_smoothing, sizeof c->label_smoothing);
     hash = hash_bytes(hash, &c->time_tolerance, sizeof c->time_tolerance);
     return hash_text(hash, model->loss.text);
