@@ -82,12 +82,12 @@ void gpu_store_free(void *store)
 }
 
 /* The GPU of the first executable is that of all. */
-static unroll_status use_gpu(struct gpu_store *s, const struct device_options *options)
+static unroll_status use_gpu(struct gpu_store *s, const struct device_options *options, bool staged)
 {
     struct gpu *gpu = s->gpu;
     const char *which = options->which;
     char number[16];
-    if (!which && options->comm) {
+    if (!which && options->comm && !staged) {
         TRY(s->driver->ranks->choose(options->comm, number, sizeof number));
         which = number;
     }
@@ -139,7 +139,7 @@ static unroll_status check_ranks(const struct gpu_executable *in, const struct d
     if (!options->comm)
         return fail(UNROLL_USAGE, "a plan for %d ranks runs on several processes, and this one is alone",
                     plan_ranks(in->plan));
-    return in->driver->ranks->check(in->plan);
+    return in->recorder.staged ? UNROLL_OK : in->driver->ranks->check(in->plan); /* staged_new checks */
 }
 
 static unroll_status check_plan(const struct gpu_executable *in, const struct device_options *options)
@@ -323,6 +323,7 @@ void gpu_executable_free(void *executable)
         in->driver->products_free(in->recorder.products);
         in->driver->leave(in->gpu);
     }
+    staged_free(in->staged);
     release(in->newer);
     release(in->ended);
     release(in);
@@ -338,6 +339,8 @@ static void name_isa(struct gpu_executable *in)
                                               : " persistent");
 }
 
+static const struct staged_calls staged_calls = {gpu_run_range, gpu_read, gpu_write};
+
 static unroll_status fill_executable(struct gpu_executable *in, const struct device_options *options)
 {
     TRY(check_plan(in, options));
@@ -350,6 +353,8 @@ static unroll_status fill_executable(struct gpu_executable *in, const struct dev
     gpu_begin_values(in);
     TRY(prepare(in));
     name_isa(in);
+    if (in->recorder.staged)
+        return staged_new(in->plan, options->comm, &staged_calls, in, &in->staged);
     return in->store->ranks ? UNROLL_OK : make_graphs(in); /* of several ranks when all are here */
 }
 
@@ -379,6 +384,8 @@ int gpu_threads(const void *executable)
 unroll_status gpu_join(void *executable)
 {
     struct gpu_executable *in = executable;
+    if (in->staged)
+        return UNROLL_OK;
     TRY(in->driver->enter(in->gpu));
     unroll_status status = meet(in);
     in->driver->leave(in->gpu);
@@ -389,11 +396,9 @@ unroll_status gpu_executable_new(const struct plan *plan, void *store, const str
                                  void **executable)
 {
     struct gpu_store *s = store;
-    if (options->comm && !s->driver->ranks)
-        return fail(UNROLL_UNSUPPORTED,
-                    "devices of this kind exchange nothing with other ranks; fix: one process, or run on the cpu");
-    TRY(use_gpu(s, options));
-    if (options->comm && !s->ranks)
+    const bool staged = options->comm && (options->staged || !s->driver->ranks);
+    TRY(use_gpu(s, options, staged));
+    if (options->comm && !staged && !s->ranks)
         TRY(s->driver->ranks->make(options->comm, &s->ranks));
     struct gpu_executable *in;
     TRY(ALLOCATE(in, 1, "for an executable of a plan"));
@@ -402,7 +407,7 @@ unroll_status gpu_executable_new(const struct plan *plan, void *store, const str
     in->store = s;
     in->gpu = s->gpu;
     in->queues = plan->config.queues;
-    in->recorder = (struct recorder){.driver = s->driver, .plan = plan, .gpu = s->gpu};
+    in->recorder = (struct recorder){.driver = s->driver, .plan = plan, .gpu = s->gpu, .staged = staged};
     unroll_status status = in->driver->enter(in->gpu);
     if (status == UNROLL_OK) {
         status = fill_executable(in, options);

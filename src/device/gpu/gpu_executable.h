@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "device/gpu/gpu_launch.h"
 #include "device/gpu/gpu_ranks.h"
+#include "device/staged.h"
 
 /* PARAM, OPT and GRAD of a model, for all its executables, which run one after the other on one stream. */
 struct gpu_store {
@@ -50,6 +51,7 @@ struct gpu_executable {
     bool captures;               /* what is launched now goes into a graph */
     struct gpu_profile *profile; /* of each operation; NULL: not asked for */
     bool waiting;                /* something was launched that nobody waited for */
+    struct staged *staged; /* the host exchanges messages with other ranks; NULL: the driver does, or there are none */
     char isa[40];
 };
 
@@ -68,12 +70,14 @@ int gpu_threads(const void *executable);
 void gpu_begin_values(struct gpu_executable *);
 /* Of several ranks, after all have made their executable: finds the others, then captures. */
 unroll_status gpu_join(void *executable);
-/* All operations of a phase, in order, over queues. */
+/* All operations of a phase, in order, over queues; of those only that stand in [first, end) of the list. */
 unroll_status gpu_walk(struct gpu_executable *, enum phase, enum walk);
+unroll_status gpu_walk_range(struct gpu_executable *, enum phase, int first, int end, enum walk);
 unroll_status gpu_wait(void *executable);
 /* Prepares what exchanges something, which does so once. */
 unroll_status gpu_greet(struct gpu_executable *);
 unroll_status gpu_run(void *executable, enum phase first, enum phase last);
+unroll_status gpu_run_range(void *executable, enum phase, int first, int end); /* of staged ones */
 void *gpu_host(void *executable, const char *buffer);
 unroll_status gpu_read(void *executable, const char *buffer, uint64_t first, uint64_t bytes, void *to);
 unroll_status gpu_write(void *executable, const char *buffer, uint64_t first, uint64_t bytes, const void *from);

@@ -62,6 +62,7 @@ struct recorder {
     struct packed packed[PACKED_MAX]; /* of drivers with panels */
     int packs;
     struct gpu_comm *device_comm; /* with other ranks; NULL: there are none, or measuring */
+    bool staged;                  /* the host does what is exchanged: no kernels of it */
     uint64_t launches;
     int recurrences, persistent; /* prepared: all, and those that take one launch */
 };

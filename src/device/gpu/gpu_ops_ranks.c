@@ -12,8 +12,6 @@ struct stretch {
 
 static int index_of(const struct recorder *w, const struct op *op) { return (int)(op - w->plan->op); }
 
-bool op_communicates(const struct op *op) { return op->group >= 0 || op->peer >= 0; }
-
 /* ---- order -------------------------------------------------------------------------------- */
 
 /* Whoever waits on the host sees what is exchanged. */

@@ -13,6 +13,4 @@ struct gpu_comm {
     volatile uint32_t *under_way; /* in memory of the host: 1 + the operation that exchanges now, or 0 */
 };
 
-bool op_communicates(const struct op *);
-
 #endif

@@ -60,6 +60,8 @@ static unroll_status run_op(struct recorder *w, int index)
     struct gpu_call call;
     w->scratch_used = 0;
     w->packs = 0;
+    if (w->staged && op_communicates(op))
+        return UNROLL_OK;
     if (op->kind == OP_NORM)
         return has_kind(w->plan, OP_NORM, index + 1, w->plan->ops) ? UNROLL_OK : gpu_norms(w);
     if (op->kind == OP_UPDATE)
@@ -162,19 +164,34 @@ static unroll_status walk_op(struct gpu_executable *in, enum phase phase, int in
     return launches && in->ended[index] ? in->driver->event_record(in->ended[index], w->stream) : UNROLL_OK;
 }
 
-unroll_status gpu_walk(struct gpu_executable *in, enum phase phase, enum walk walk)
+static void forget_kept(struct gpu_executable *in)
+{
+    for (int i = 0; i < in->queues; i++) in->kept[i].buffer = -1;
+}
+
+unroll_status gpu_walk_range(struct gpu_executable *in, enum phase phase, int first, int end, enum walk walk)
 {
     const unsigned used = queues_used(in, phase);
     const bool launches = walk == LAUNCH;
     in->recorder.walk = walk;
-    for (int i = 0; i < in->queues; i++) in->kept[i].buffer = -1;
+    forget_kept(in);
     if (launches)
         TRY(fork_queues(in, used));
-    int i, end;
-    for (range_of_phase(in->plan, phase, &i, &end); i < end; i++)
-        if (is_in_phase(&in->plan->op[i], phase))
-            TRY(walk_op(in, phase, i, launches));
+    for (int i = first; i < end; i++) {
+        if (!is_in_phase(&in->plan->op[i], phase))
+            continue;
+        if (in->recorder.staged && op_communicates(&in->plan->op[i]))
+            forget_kept(in); /* as in a walk of the range behind it */
+        TRY(walk_op(in, phase, i, launches));
+    }
     return launches ? join_queues(in, used) : UNROLL_OK;
+}
+
+unroll_status gpu_walk(struct gpu_executable *in, enum phase phase, enum walk walk)
+{
+    int first, end;
+    range_of_phase(in->plan, phase, &first, &end);
+    return gpu_walk_range(in, phase, first, end, walk);
 }
 
 unroll_status gpu_greet(struct gpu_executable *in)
@@ -248,11 +265,10 @@ static unroll_status to_host(struct gpu_executable *in, const struct range *r)
     return in->driver->stream_wait(in->stream[0], "copying from the GPU");
 }
 
-/* Before a phase: what it touches and the host has changed. After: what it wrote is newer on the device. */
-static unroll_status move_buffers(struct gpu_executable *in, enum phase phase, bool before)
+/* Before operations: what they touch and the host has changed. After: what they wrote is newer on the device. */
+static unroll_status move_buffers(struct gpu_executable *in, enum phase phase, int first, int end, bool before)
 {
-    int i, end;
-    for (range_of_phase(in->plan, phase, &i, &end); i < end; i++)
+    for (int i = first; i < end; i++)
         for (int k = 0; is_in_phase(&in->plan->op[i], phase) && k < in->plan->op[i].views; k++) {
             const struct view *v = &in->plan->op[i].view[k];
             if (v->buffer < 0 || !is_mirrored(&in->plan->buffer[v->buffer]))
@@ -270,16 +286,40 @@ static unroll_status move_buffers(struct gpu_executable *in, enum phase phase, b
 
 static unroll_status run_phase(struct gpu_executable *in, enum phase phase)
 {
+    int first, end;
     if (!in->launches[phase])
         return UNROLL_OK;
-    TRY(move_buffers(in, phase, true));
+    range_of_phase(in->plan, phase, &first, &end);
+    TRY(move_buffers(in, phase, first, end, true));
     in->waiting = true;
     if (in->graph[phase])
         TRY(in->driver->graph_launch(in->graph[phase], in->stream[0]));
     else
         TRY(gpu_walk(in, phase, LAUNCH));
     gpu_count(0, in->graph[phase] != NULL, in->graph[phase] == NULL);
-    return move_buffers(in, phase, false);
+    return move_buffers(in, phase, first, end, false);
+}
+
+unroll_status gpu_run_range(void *executable, enum phase phase, int first, int end)
+{
+    struct gpu_executable *in = executable;
+    TRY(settle(in));
+    TRY(move_buffers(in, phase, first, end, true));
+    in->waiting = true;
+    TRY(gpu_walk_range(in, phase, first, end, LAUNCH));
+    return move_buffers(in, phase, first, end, false);
+}
+
+static unroll_status run_list(struct gpu_executable *in, enum phase first, enum phase last)
+{
+    if (in->staged)
+        return staged_run(in->staged, first, last);
+    for (int phase = first; phase <= (int)last; phase++) {
+        const bool both = phase == PHASE_BACKWARD && last >= PHASE_SUM && plan_overlaps(in->plan);
+        TRY(run_phase(in, (enum phase)(both ? PHASE_BACKWARD_SUM : phase)));
+        phase += both;
+    }
+    return UNROLL_OK;
 }
 
 /* Sets the sums of losses aside, and adds them in the end. */
@@ -302,11 +342,7 @@ static unroll_status run_phases(struct gpu_executable *in, enum phase first, enu
     TRY(settle(in));
     if (whole)
         TRY(launch_step(in, true));
-    for (int phase = first; phase <= (int)last; phase++) {
-        const bool both = phase == PHASE_BACKWARD && last >= PHASE_SUM && plan_overlaps(in->plan);
-        TRY(run_phase(in, (enum phase)(both ? PHASE_BACKWARD_SUM : phase)));
-        phase += both;
-    }
+    TRY(run_list(in, first, last));
     if (whole)
         TRY(launch_step(in, false));
     if (!whole || in->profile)
