@@ -247,6 +247,7 @@ enum { UNROLL_PIECE_STEPS = 64 }; /* that a piece of time has at least */
 typedef struct unroll_machine {
     size_t size;           /* sizeof(unroll_machine) */
     const char *device;    /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
+                              "cpu,opencl": docs/devices.md;
                               NULL: the one that the model's sessions are on, else the cpu */
     const char *isa;       /* a name of unroll_isa_name; NULL: the best this machine has */
     const char *precision; /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;

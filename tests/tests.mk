@@ -7,7 +7,7 @@ T := $B/tests
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_rates plan/test_polls plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_several device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_refusals session/test_fork session/test_ranks \
     losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
     train/test_examples train/test_tasks \
@@ -35,12 +35,13 @@ OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_d
 OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
 OF_cases/test_device    = cases/case
+OF_cases/test_several   = cases/case
 OF_cases/test_ahead     = cases/case
 OF_device/test_opencl   = cases/case
 OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_ahead $T/cases/test_curve $T/device/test_opencl $T/device/test_opencl_header $(FAKE_OPENCL) $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_several $T/cases/test_ahead $T/cases/test_curve $T/device/test_opencl $T/device/test_opencl_header $(FAKE_OPENCL) $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 TEST_BINARIES += $(if $(CUDA_PROGRAMS),$T/device/test_cuda $B/bundled/unroll $B/peers/peer_cudnn)
 $B/tests/%.o: FLAGS += -Itests -I.
 
@@ -48,7 +49,7 @@ define TEST_RULE
 $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 	$$(CC) $$(CFLAGS) $$(SANITIZE) $$(filter %.o %.a,$$^) $$(LIBS) -o $$@
 endef
-$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_ahead cases/test_curve device/test_opencl device/test_opencl_header,$(eval $(call TEST_RULE,$p)))
+$(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_several cases/test_ahead cases/test_curve device/test_opencl device/test_opencl_header,$(eval $(call TEST_RULE,$p)))
 $(eval $(call TEST_RULE,device/test_cuda))
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_dot oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
@@ -93,10 +94,10 @@ RUN_cells/check_printed = $T/printed.mlir
 FUZZ_RUNS ?= 20000
 
 PLAIN   = $(TEST_PROGRAMS)
-THREADS = base/test_team train/test_feed comm/test_comm comm/test_sums plan/test_polls plan/test_mesh device/test_executable session/test_ranks
+THREADS = base/test_team device/test_several train/test_feed comm/test_comm comm/test_sums plan/test_polls plan/test_mesh device/test_executable session/test_ranks
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
-          device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_refusals session/test_fork session/test_ranks \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_several device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors losses/test_losses model/test_initial train/test_class_weights \
           data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_checkpoint train/test_corruption train/test_sample stream/test_stream export/test_integers export/test_verilog
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
@@ -155,6 +156,7 @@ lines:
 	@echo '100 $T/cases/test_weights tests/cases/wide.txt'
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
+	@echo '60 $T/cases/test_several cpu,cpu tests/cases/cases.txt'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
 	@$(foreach u,2 3 8,echo '60 env UNROLL_XLA_UNROLL=$u $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/short.txt';)
 	@echo '60 $T/cases/test_ahead xla:$T/device/fake_plugin.so tests/cases/cases.txt v5e:2x2'

@@ -25,6 +25,8 @@ int comm_local_rank(const struct unroll_comm *);
 
 /* All ranks of a world inside this process: comm[r] is for rank r's threads. */
 unroll_status comm_threads_new(int ranks, double timeout_seconds, struct unroll_comm **comm);
+/* Rank of `comm` has failed: waits of the others for it, and for whom else, fail from now on. */
+void comm_threads_end(struct unroll_comm *comm);
 void comm_threads_free(struct unroll_comm **comm, int ranks);
 
 int comm_rank(const struct unroll_comm *);

@@ -24,6 +24,7 @@ struct rank_threads {
     pthread_mutex_t lock;
     pthread_cond_t arrival;
     uint64_t arrivals, seen; /* so far; and when the rank last looked in vain */
+    int ended;               /* 1 + the first rank that failed; 0: none */
     struct message *arrived, *free;
 };
 
@@ -110,8 +111,11 @@ static unroll_status threads_test(struct unroll_comm *comm, struct request *r, b
         m->next = mailbox->free;
         mailbox->free = m;
     }
+    const int ended = m ? 0 : mailbox->ended;
     pthread_mutex_unlock(&mailbox->lock);
     *done = m != NULL;
+    if (ended)
+        return fail(UNROLL_COMMUNICATION, "rank %d has failed", ended - 1);
     if (m && arrived != r->bytes)
         return fail(UNROLL_COMMUNICATION,
                     "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the ranks run different plans",
@@ -201,6 +205,19 @@ unroll_status comm_threads_new(int ranks, double timeout_seconds, struct unroll_
         return fail(UNROLL_RESOURCE, "no memory for the mailboxes of %d ranks", ranks);
     for (int i = 0; i < ranks; i++) comm[i] = &world[i]->comm;
     return UNROLL_OK;
+}
+
+void comm_threads_end(struct unroll_comm *comm)
+{
+    struct rank_threads **world = ((struct rank_threads *)comm)->world;
+    for (int i = 0; i < comm->ranks; i++) {
+        pthread_mutex_lock(&world[i]->lock);
+        if (!world[i]->ended)
+            world[i]->ended = 1 + comm->rank;
+        world[i]->arrivals++;
+        pthread_cond_broadcast(&world[i]->arrival);
+        pthread_mutex_unlock(&world[i]->lock);
+    }
 }
 
 void comm_threads_free(struct unroll_comm **comm, int ranks)

@@ -1,5 +1,5 @@
 /* The devices. A new one is one folder and one word here. */
-#include "device/device.h"
+#include "device/device_list.h"
 #include "base/table.h"
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #define DEVICE_DECLARE(name) extern const struct device device_##name;
 #define DEVICE_ROW(name)     &device_##name,
 DEVICES(DEVICE_DECLARE)
+extern const struct device device_several; /* lists of these: "cpu,opencl" */
 
 static const void *const rows[] = {DEVICES(DEVICE_ROW)};
 static struct table devices = TABLE("device", rows);
@@ -22,6 +23,11 @@ const struct device *device_find(const char *name, const char **which)
     char own[32];
     if (!strcmp(name, "tpu")) /* a short name */
         name = "xla:tpu";
+    if (is_device_list(name) || !strcmp(name, device_several.name)) { /* which is no device to choose alone */
+        if (which)
+            *which = is_device_list(name) ? name : NULL;
+        return &device_several;
+    }
     size_t length = strcspn(name, ":");
     snprintf(own, sizeof own, "%.*s", (int)length, name);
     if (which)

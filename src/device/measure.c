@@ -62,6 +62,7 @@ unroll_status device_rate(const struct device *device, const struct device_optio
     struct plan *plan;
     for (int m = 0; m < M_N; m++) c.mesh[m] = 1, c.at[m] = 0, alone.mesh[m] = 0;
     c.rate = NULL;
+    c.traits_of = NULL;
     c.workers = 1;
     c.T = c.T < MEASURED_STEPS ? c.T : MEASURED_STEPS;
     c.chunks = c.pieces = 1;

@@ -70,7 +70,7 @@ static unroll_status plan_at(const struct walk *w, int rank, struct plan **made,
     *plan = w->plans ? w->plans[rank] : NULL;
     if (*plan)
         return UNROLL_OK;
-    mesh_coordinate(c.mesh, rank, c.at);
+    plan_config_at(&c, rank);
     TRY(plan_new(w->model, &c, made));
     *plan = *made;
     return UNROLL_OK;

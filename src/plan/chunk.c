@@ -149,7 +149,7 @@ void pass_fit_cache(struct plan *p)
     for (int i = 0; i < p->model->layers; i++) max = fmax(max, bytes_of_sums(p, &p->model->layer[i]));
     uint32_t acc_blocks = (c->T + p->block_steps - 1) / p->block_steps;
     bool wanted = plan_exceeds_cache(p, max) && c->mode >= MODE_TRAIN && !c->checkpoint && c->mesh[M_LAYER] == 1 &&
-                  c->mesh[M_HIDDEN] == 1;
+                  c->mesh[M_HIDDEN] == 1 && !c->traits_of;
     double chunks = wanted ? ceil(max / c->traits.near) : 1;
     p->config.chunks = chunks < acc_blocks ? (int)chunks : (int)acc_blocks;
 }

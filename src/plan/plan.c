@@ -144,6 +144,13 @@ void mesh_coordinate(const int mesh[M_N], int rank, int at[M_N])
     for (int m = M_N; m-- > 0; rank /= mesh[m]) at[m] = rank % mesh[m];
 }
 
+void plan_config_at(struct plan_config *c, int rank)
+{
+    mesh_coordinate(c->mesh, rank, c->at);
+    if (c->traits_of)
+        c->traits = c->traits_of[rank];
+}
+
 int plan_batch_ranks(const struct plan *p) { return p->config.mesh[M_BATCH] / p->config.workers; }
 
 int plan_group(struct plan *p, unsigned mesh_axes)
@@ -400,11 +407,45 @@ static unroll_status check_config(const struct plan_config *c)
     return UNROLL_OK;
 }
 
+static unroll_status begin_plan(const struct unroll_model *model, const struct plan_config *config, struct plan **plan)
+{
+    struct plan *p;
+    TRY(ALLOCATE(p, 1, "for a plan"));
+    p->model = model;
+    p->config = *config;
+    /* A plan has at most 64 chunks and every chunk is whole accumulation blocks, so 64 blocks let time be cut
+     * in every allowed way without changing the order of any sum. */
+    p->rows = config->B;
+    p->block_steps = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
+    if (config->traits.operands)
+        config->traits.operands->begin(p);
+    *plan = p;
+    return UNROLL_OK;
+}
+
+/* Lists for devices of several kinds differ, and so do their prices: all take the stages of the first rank's. */
+static unroll_status partition_as_first(struct plan *p)
+{
+    struct plan_config first = p->config;
+    struct plan *like;
+    if (!p->config.traits_of || p->config.mesh[M_LAYER] == 1)
+        return pass_partition(p);
+    first.traits = p->config.traits_of[0];
+    first.traits_of = NULL;
+    TRY(begin_plan(p->model, &first, &like));
+    unroll_status status = pass_lower(like);
+    if (status == UNROLL_OK)
+        status = pass_partition(like);
+    memcpy(p->stage_of, like->stage_of, sizeof p->stage_of);
+    plan_free(like);
+    return status;
+}
+
 static unroll_status run_passes(struct plan *p)
 {
     TRY(pass_pieces(p));
     TRY(pass_lower(p));
-    TRY(pass_partition(p));
+    TRY(partition_as_first(p));
     TRY(pass_cut_axis(p, AX_B, M_BATCH));
     TRY(pass_cut_axis(p, AX_U, M_HIDDEN));
     TRY(pass_cut_axis(p, AX_T, M_TIME));
@@ -428,15 +469,7 @@ unroll_status plan_new(const struct unroll_model *model, const struct plan_confi
 {
     TRY(check_config(config));
     struct plan *p;
-    TRY(ALLOCATE(p, 1, "for a plan"));
-    p->model = model;
-    p->config = *config;
-    /* A plan has at most 64 chunks and every chunk is whole accumulation blocks, so 64 blocks let time be cut
-     * in every allowed way without changing the order of any sum. */
-    p->rows = config->B;
-    p->block_steps = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
-    if (config->traits.operands)
-        config->traits.operands->begin(p);
+    TRY(begin_plan(model, config, &p));
     unroll_status status = run_passes(p);
     if (status != UNROLL_OK) {
         plan_free(p);

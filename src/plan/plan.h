@@ -179,35 +179,36 @@ enum precision {
 
 struct plan_config {
     enum plan_mode mode;
-    enum dtype real;             /* DTYPE_F32, or DTYPE_F64 on the reference kernels */
-    enum precision precision;    /* of a device that does it (device.h) */
-    enum dtype weights;          /* of packed copies, of plans without gradients: DTYPE_BF16, DTYPE_I8; F32: real */
-    uint32_t T, B;               /* capacity of the whole batch */
-    int mesh[M_N], at[M_N];      /* sizes, and this rank's coordinate */
-    int workers;                 /* consecutive parts of the batch axis that add no gradients of each other */
-    const double *rate;          /* [ranks] how fast each is, by which rows and layers are divided (rates.h); NULL: all
-                                    alike. The plan's maker keeps it */
-    int chunks, queues;          /* chunks 0: the plan chooses (pass_fit_cache) */
-    struct device_traits traits; /* of the device that it is made for */
-    int threads;                 /* that may divide a step, each with its caches; 0: one. No bits depend on it */
-    uint32_t checkpoint;         /* steps of a segment of time whose forward is done again; 0: none */
-    int pieces;                  /* of time, as rows (pieces.c); PIECES_AUTO: the plan chooses */
-    float time_tolerance;        /* of states that enter them, by max(1, |state|); 0: the same bits */
-    uint32_t shards;             /* virtual shards of the batch in the sum contract */
-    bool exact;                  /* a hidden cut keeps the order of sums over units: it gathers what they add */
-    bool lengths, resets;        /* rows may end early; rows may start anew */
-    bool results;                /* of an evaluation: the host reads what the last layer gives */
-    bool stateful;               /* the states that leave are the next run's initial states */
-    bool updates;                /* a module has an update as a training has */
-    bool input_gradient;         /* of float inputs */
-    bool streaming;              /* a step at a time, to the end of a stream: plan_streaming */
-    bool no_dropout;             /* a module that evaluates: gradients, no masks */
-    float label_smoothing;       /* of plans that train with a loss of classes: 0 <= it < 1 .. */
-    bool class_weights;          /* .. which have a weight each */
-    int optimizer_states;        /* arrays that the optimizer keeps for each parameter */
-    int optimizer;               /* index in the optimizer table */
-    int sum;                     /* how buckets are summed: enum algorithm */
-    uint32_t bucket;             /* bytes of gradients that are worth a sum over ranks of their own */
+    enum dtype real;          /* DTYPE_F32, or DTYPE_F64 on the reference kernels */
+    enum precision precision; /* of a device that does it (device.h) */
+    enum dtype weights;       /* of packed copies, of plans without gradients: DTYPE_BF16, DTYPE_I8; F32: real */
+    uint32_t T, B;            /* capacity of the whole batch */
+    int mesh[M_N], at[M_N];   /* sizes, and this rank's coordinate */
+    int workers;              /* consecutive parts of the batch axis that add no gradients of each other */
+    const double *rate;       /* [ranks] how fast each is, by which rows and layers are divided (rates.h); NULL: all
+                                 alike. The plan's maker keeps it */
+    const struct device_traits *traits_of; /* [ranks] where they have devices of several kinds (plan_config_at); NULL */
+    int chunks, queues;                    /* chunks 0: the plan chooses (pass_fit_cache) */
+    struct device_traits traits;           /* of the device that it is made for */
+    int threads;           /* that may divide a step, each with its caches; 0: one. No bits depend on it */
+    uint32_t checkpoint;   /* steps of a segment of time whose forward is done again; 0: none */
+    int pieces;            /* of time, as rows (pieces.c); PIECES_AUTO: the plan chooses */
+    float time_tolerance;  /* of states that enter them, by max(1, |state|); 0: the same bits */
+    uint32_t shards;       /* virtual shards of the batch in the sum contract */
+    bool exact;            /* a hidden cut keeps the order of sums over units: it gathers what they add */
+    bool lengths, resets;  /* rows may end early; rows may start anew */
+    bool results;          /* of an evaluation: the host reads what the last layer gives */
+    bool stateful;         /* the states that leave are the next run's initial states */
+    bool updates;          /* a module has an update as a training has */
+    bool input_gradient;   /* of float inputs */
+    bool streaming;        /* a step at a time, to the end of a stream: plan_streaming */
+    bool no_dropout;       /* a module that evaluates: gradients, no masks */
+    float label_smoothing; /* of plans that train with a loss of classes: 0 <= it < 1 .. */
+    bool class_weights;    /* .. which have a weight each */
+    int optimizer_states;  /* arrays that the optimizer keeps for each parameter */
+    int optimizer;         /* index in the optimizer table */
+    int sum;               /* how buckets are summed: enum algorithm */
+    uint32_t bucket;       /* bytes of gradients that are worth a sum over ranks of their own */
 };
 
 struct plan {
@@ -336,7 +337,8 @@ int plan_batch_ranks(const struct plan *);
 /* The ranks that differ from this one along the axes of a mask (1 << M_...), this one included: of its worker. */
 int plan_group(struct plan *, unsigned mesh_axes);
 void mesh_coordinate(const int mesh[M_N], int rank, int at[M_N]); /* the last axis counts fastest */
-int plan_add_group(struct plan *, const struct group *);          /* index; equal groups are one */
+void plan_config_at(struct plan_config *, int rank);     /* of the mesh: its coordinate and its device's traits */
+int plan_add_group(struct plan *, const struct group *); /* index; equal groups are one */
 /* The groups of all operations of these kinds (1 << OP_..) that exchange something, of a message its two ends: each
  * once, in the one order in which all ranks come to them. The caller releases them. */
 unroll_status plan_meetings(const struct plan *, uint32_t kinds, struct group **groups, int *count);

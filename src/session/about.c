@@ -1,8 +1,9 @@
 /* What the library is and has: its version, its ISAs, the plan of a model as text. */
+#include "base/memory.h"
 #include "base/processor.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
-#include "device/device.h"
+#include "device/device_list.h"
 #include "optim/optim.h"
 #include "plan/print.h"
 #include "session/mesh.h"
@@ -53,6 +54,7 @@ unroll_plan_config unroll_plan_default(void)
 struct target {
     const struct device *device;
     const char *which, *topology; /* topology NULL: the plan itself is printed */
+    struct device_traits *traits; /* of each rank's device; NULL: all are of one kind */
 };
 
 static unroll_status print_json(FILE *file, const struct target *target, const struct plan *plan,
@@ -153,22 +155,31 @@ static unroll_session_config session_of_plan(const unroll_plan_config *c)
 static unroll_status config_of(const struct unroll_model *model, const unroll_plan_config *c, struct target *target,
                                struct plan_config *p)
 {
-    const unroll_session_config asked = session_of_plan(c);
+    unroll_session_config asked = session_of_plan(c);
+    TRY(mesh_default_cut(&asked.machine));
     TRY(session_plan_config(&asked, 0, p));
     TRY(find_target(c, target));
     TRY(device_precision(target->device, c->machine.precision, &p->precision));
     if (target->topology)
         p->queues = 1;
     session_suit_device(target->device, c->machine.isa, c->machine.threads, model, p);
+    if (!is_device_list(c->machine.device))
+        return UNROLL_OK;
+    TRY(mesh_traits(&c->machine, p->mesh, &target->traits));
+    p->traits_of = target->traits;
+    plan_config_at(p, 0);
     return UNROLL_OK;
 }
 
 static unroll_status print_plan_of(const struct unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
 {
     struct plan_config p;
-    struct target target;
-    TRY(config_of(model, c, &target, &p));
-    return print_mesh(model, &p, &target, file, json);
+    struct target target = {.device = NULL};
+    unroll_status status = config_of(model, c, &target, &p);
+    if (status == UNROLL_OK)
+        status = print_mesh(model, &p, &target, file, json);
+    release(target.traits);
+    return status;
 }
 
 static unroll_status outline_of(const unroll_spec *spec, struct unroll_model **outline)
@@ -196,10 +207,13 @@ static unroll_status show_plan_of(const struct unroll_model *model, const unroll
                                   void *arg)
 {
     struct plan_config p;
-    struct target target;
+    struct target target = {.device = NULL};
     struct plan *plan;
-    TRY(config_of(model, c, &target, &p));
-    TRY(plan_new(model, &p, &plan));
+    unroll_status status = config_of(model, c, &target, &p);
+    if (status == UNROLL_OK)
+        status = plan_new(model, &p, &plan);
+    release(target.traits);
+    TRY(status);
     visit(plan, arg);
     plan_free(plan);
     return UNROLL_OK;

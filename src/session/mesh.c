@@ -2,6 +2,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "comm/comm.h"
+#include "device/device_list.h"
 #include "session/weights.h"
 #include <string.h>
 
@@ -79,13 +80,33 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
     return UNROLL_OK;
 }
 
+unroll_status mesh_default_cut(unroll_machine *m)
+{
+    const unroll_split *cut = &m->split;
+    struct entries e;
+    if (!is_device_list(m->device) || cut->batch > 1 || cut->layer > 1 || cut->hidden > 1 || m->workers > 1)
+        return UNROLL_OK;
+    TRY(entries_read(m->device, &e));
+    m->split.layer = e.count;
+    return UNROLL_OK;
+}
+
+unroll_status mesh_traits(const unroll_machine *m, const int mesh[M_N], struct device_traits **traits)
+{
+    const int ranks = mesh[M_BATCH] * mesh[M_LAYER] * mesh[M_HIDDEN];
+    struct entries e;
+    TRY(entries_read(m->device, &e));
+    TRY(entries_check(&e, ranks));
+    return entries_traits(&e, m->isa, ranks, traits);
+}
+
 unroll_status mesh_plans(const struct unroll_model *model, struct plan_config c, struct plan *plans[RANKS_MAX],
                          int *ranks)
 {
     *ranks = 1;
     for (int m = 0; m < M_N; m++) *ranks *= c.mesh[m];
     for (int rank = 0; rank < *ranks; rank++) { /* the first is refused if they are too many */
-        mesh_coordinate(c.mesh, rank, c.at);
+        plan_config_at(&c, rank);
         TRY(plan_new(model, &c, &plans[rank]));
     }
     return check_mesh(plans, *ranks);
@@ -127,6 +148,13 @@ static uint64_t hash_layer(uint64_t hash, const struct unroll_model *model, int 
     return hash_text(hash_text(hash_text(hash_text(hash, l.kind), l.activations), l.activation), l.pool);
 }
 
+/* Of a device what others must know of it. */
+static uint64_t hash_traits(uint64_t hash, const struct device_traits *t)
+{
+    const uint64_t numbers[] = {t->operands != NULL, t->splits, t->rounds, t->rendezvous};
+    return hash_bytes(hash, numbers, sizeof numbers);
+}
+
 uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_config *c)
 {
     const uint64_t numbers[] = {c->mode,
@@ -140,10 +168,6 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                 (uint64_t)c->pieces,
                                 c->shards,
                                 c->exact,
-                                c->traits.operands != NULL,
-                                c->traits.splits,
-                                c->traits.rounds,
-                                c->traits.rendezvous,
                                 c->precision,
                                 (uint64_t)c->sum,
                                 c->lengths,
@@ -156,10 +180,14 @@ uint64_t mesh_fingerprint(const struct unroll_model *model, const struct plan_co
                                 (uint64_t)model->layers,
                                 (uint64_t)model->parameters};
     uint64_t hash = hash_bytes(hash_bytes(HASH_BEGIN, numbers, sizeof numbers), c->mesh, sizeof c->mesh);
+    if (!c->traits_of)
+        hash = hash_traits(hash, &c->traits);
     for (int i = 0; i < model->parameters; i++) hash = hash_number(hash, model->parameter[i].count);
     for (int i = 0; i < model->layers; i++) hash = hash_layer(hash, model, i);
     for (int i = 0; c->rate && i < c->mesh[M_BATCH] * c->mesh[M_LAYER] * c->mesh[M_HIDDEN]; i++)
         hash = hash_bytes(hash, &c->rate[i], sizeof c->rate[i]);
+    for (int i = 0; c->traits_of && i < c->mesh[M_BATCH] * c->mesh[M_LAYER] * c->mesh[M_HIDDEN]; i++)
+        hash = hash_traits(hash, &c->traits_of[i]);
     hash = hash_bytes(hash, &c->label_smoothing, sizeof c->label_smoothing);
     hash = hash_bytes(hash, &c->time_tolerance, sizeof c->time_tolerance);
     return hash_text(hash, model->loss.text);

@@ -13,6 +13,11 @@ static inline bool is_one_of_many(const unroll_session *s)
 /* The mesh and this rank's coordinate; refuses what has no meaning. ranks 0: as many as the mesh has. */
 unroll_status mesh_place(const unroll_machine *, int ranks, struct plan_config *);
 
+/* A list of devices without a cut: layers, one part for each entry. */
+unroll_status mesh_default_cut(unroll_machine *);
+/* As plans see the device of each rank, where the machine names a list. The caller releases them. */
+unroll_status mesh_traits(const unroll_machine *, const int mesh[M_N], struct device_traits **);
+
 /* Lowers the plans of all coordinates and matches their messages. plans: NULL each; mesh_free also after a failure. */
 unroll_status mesh_plans(const struct unroll_model *, struct plan_config, struct plan *plans[RANKS_MAX], int *ranks);
 void mesh_free(struct plan *plans[RANKS_MAX]);

@@ -245,6 +245,7 @@ static unroll_status plan_session(struct unroll_session *s, struct plan_config *
                     s->config.machine.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
+    TRY(mesh_default_cut(&s->config.machine));
     TRY(session_plan_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.machine.comm), plan_config));
     TRY(give_to_device(s, plan_config, options->mesh));
     TRY(device_precision(s->device, s->config.machine.precision, &plan_config->precision));

@@ -29,6 +29,7 @@ if [ "$2" = long ]; then
     count "$build/tests/device/test_opencl" tests/cases/cases.txt
     count "$build/tests/cases/test_device" opencl tests/cases/cases.txt
     count "$build/tests/cases/test_curve" opencl fp32
+    count "$build/tests/cases/test_several" cpu,opencl tests/cases/cases.txt
     for form in scalar pairs scalar,pairs; do
         UNROLL_OPENCL_FORM=$form count "$build/tests/device/test_opencl" tests/cases/short.txt
         UNROLL_OPENCL_FORM=$form count "$build/tests/cases/test_device" opencl tests/cases/short.txt
@@ -39,13 +40,16 @@ if [ "$2" = long ]; then
 fi
 count "$build/tests/device/test_opencl" tests/cases/short.txt
 count "$build/tests/cases/test_device" opencl tests/cases/short.txt
+# With the CPU beside it.
+count "$build/tests/cases/test_several" cpu,opencl tests/cases/short.txt
+count "$build/tests/cases/test_several" opencl,cpu tests/cases/tiny.txt
 
 # ---- the command ----
 
 # A key of the last line of metrics, to five digits.
 last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/p" | xargs printf '%.4g'; }
 head -c 6000 docs/plan.md >"$work/text"
-for device in cpu opencl; do
+for device in cpu opencl cpu,opencl; do
     "$unroll" train "$work/text" --cell gru --hidden 24 --layers 2 --dropout 0.2 --batch 4 --bptt 16 --steps 12 \
         --val 0.2 --seed 5 --sample-every 0 --log-interval 1 --device $device --out "$work/$device" >/dev/null \
         2>"$work/log" || cat "$work/log"
@@ -53,18 +57,24 @@ done
 for key in loss norm val_loss; do
     check test -n "$(last $key "$work/opencl")"
     check test "$(last $key "$work/cpu")" = "$(last $key "$work/opencl")"
+    check test "$(last $key "$work/cpu")" = "$(last $key "$work/cpu,opencl")"
 done
-for device in cpu opencl:0; do
+for device in cpu opencl:0 cpu,opencl; do
     "$unroll" eval "$work/cpu" "$work/text" --device $device | cut -c1-6 >"$work/eval-${device%:*}"
     "$unroll" sample "$work/opencl" --length 20 --temperature 0 --device $device >"$work/sample-${device%:*}" 2>&1
     head -c 40 "$work/text" | "$unroll" stream "$work/cpu" --device $device >"$work/stream-${device%:*}" 2>"$work/log"
 done
 check test "$(wc -l <"$work/stream-opencl")" = 40
-for what in eval sample stream; do check cmp "$work/$what-cpu" "$work/$what-opencl"; done
+for what in eval sample stream; do
+    check cmp "$work/$what-cpu" "$work/$what-opencl"
+    check cmp "$work/$what-cpu" "$work/$what-cpu,opencl"
+done
 "$unroll" train --resume "$work/opencl" --steps 14 --device cpu >/dev/null 2>"$work/log"
 check test "$(last step "$work/opencl")" = 14
 "$unroll" bench --device opencl --shape 1,4,2,8,8 --pass train --seconds 0.001 --profile >"$work/bench" 2>&1
 check grep -q 'train in fp32 on opencl' "$work/bench"
 check grep -qE '^rnn .* ms' "$work/bench"
+"$unroll" bench --device opencl,cpu --shape 2,4,2,8,8 --pass train --seconds 0.001 >"$work/bench" 2>&1
+check grep -q 'train in fp32 on opencl, ' "$work/bench"
 echo "check_opencl: $passed passed, $failed failed, 0 skipped"
 test "$failed" = 0
