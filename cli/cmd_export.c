@@ -58,6 +58,7 @@ unroll_status cmd_export(struct settings *settings)
     config.rows = integers_of(settings, OPTION_PROGRAM)[1];
     config.lanes = (int)integer_of(settings, OPTION_LANES);
     config.operand_bits = strcmp(text_of(settings, OPTION_OPERAND), "16") == 0 ? 16 : 8;
+    config.delta = is_given(settings, OPTION_DELTA) ? number_of(settings, OPTION_DELTA) : -1;
     config.target = text_of(settings, OPTION_TARGET);
     config.store = text_of(settings, OPTION_STORE);
     config.head = text_of(settings, OPTION_HEAD);

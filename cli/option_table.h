@@ -226,6 +226,11 @@ OPTION(OPERAND, "operand", CHOICE, .argument = "BITS", .choices = "8 16", .fallb
 OPTION(TARGET, "target", TEXT, .argument = "NAME", .group = "Task", .of_task = true, .commands = IN(TRAIN) | IN(EXPORT),
        .doc = "classify: the column that is learned; forecast: the columns that are forecast, A,B, or all; export to "
               "verilog: the family of chips: generic, ice40, ecp5, gowin, xilinx")
+OPTION(DELTA, "delta", NUMBER, .argument = "X", .derived = "all are made", RANGE(0, 32767), .group = "Format",
+       .scope = CALL, .commands = IN(EXPORT),
+       .doc =
+           "verilog: products skip, in no clock, the numbers that are no farther than this from what they had of them "
+           "last")
 OPTION(STORE, "store", CHOICE, .argument = "KIND", .choices = "rom ram spram", .fallback = "rom", .group = "Format",
        .scope = CALL, .commands = IN(EXPORT),
        .doc = "verilog: where weights lie: rom, ram, which can be loaded, or the spram of an iCE40")

@@ -321,6 +321,7 @@ typedef struct unroll_export_config {
     int steps, rows;         /* stablehlo: of the program, whose shapes are fixed */
     int lanes, operand_bits; /* verilog: products at a time, 0: as many as are of use; of what weights multiply: 8 or
                                 16 bits */
+    double delta;            /* verilog: products skip what moved by no more; -1: they skip nothing */
     const char *target;      /* verilog: "generic" (NULL), "ice40", "ecp5", "gowin", "xilinx" */
     const char *store;       /* verilog: of weights: "rom" (NULL), "ram", which can be loaded, "spram" of an ice40 */
     const char *head;        /* verilog: "linear" (NULL), the results; "class", the index of the largest */

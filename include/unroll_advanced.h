@@ -28,6 +28,8 @@ typedef struct unroll_calibration {
     const int32_t *tokens; /* .. [steps, rows], of columns both; each row begins with zero states */
     int steps, rows;
     int operand_bits; /* of what weights multiply: 16, as exported C has it, or 8, as hardware has it */
+    double delta; /* hardware's: a number that is no farther than this from what products had of it last stays so for
+                     them; -1: all are as they are */
 } unroll_calibration;
 
 UNROLL_API unroll_calibration unroll_calibration_default(void);

@@ -7,6 +7,7 @@
 #include "export/estimate.h"
 #include "export/integers.h"
 #include "file/file_table.h"
+#include "unroll_advanced.h"
 #include <ctype.h>
 #include <jansson.h>
 #include <limits.h>

@@ -14,6 +14,8 @@ struct unroll_integer {
     struct program *program;
     void **value;      /* [vectors] floats of the caller, int32_t of sums, int16_t of others */
     int16_t *narrowed; /* of a product's operand */
+    int16_t **held;    /* [vectors][size] what products have of vectors, where delta >= 0; 0 of others */
+    uint32_t *moved;   /* [vectors] */
     bool is_raw;       /* this step: the caller's x are integers already, y stay integers */
     int32_t token[UNROLL_INPUTS_MAX];
 };
@@ -89,16 +91,46 @@ static void run_pointwise(const struct unroll_integer *r, const struct pointwise
 /* ---- acts ------------------------------------------------------------------------------ */
 
 /* Of 16 bits the upper ones, rounded half up. */
-static const int16_t *narrow_operand(const struct unroll_integer *r, int vector)
+static int16_t narrowed(const struct unroll_integer *r, int16_t x)
+{
+    const int less = OPERAND_BITS - r->program->operand_bits, most = (1 << (r->program->operand_bits - 1)) - 1;
+    return less ? (int16_t)lesser(aligned(x, -less), most) : x;
+}
+
+int32_t operand_threshold(const struct program *p, int vector)
+{
+    const double most = p->delta * ldexp(1, p->vector[vector].fraction - (OPERAND_BITS - p->operand_bits));
+    return most >= 32767 ? 32767 : (int32_t)most;
+}
+
+/* A number that has not moved far stays as products had it. Again in the same step nothing more moves. */
+static const int16_t *hold(const struct unroll_integer *r, int vector)
 {
     const int16_t *x = r->value[vector];
-    const int less = OPERAND_BITS - r->program->operand_bits, most = (1 << (r->program->operand_bits - 1)) - 1;
-    if (!less)
-        return x;
-    for (uint32_t k = 0; k < r->program->vector[vector].size; k++)
-        r->narrowed[k] = (int16_t)lesser(aligned(x[k], -less), most);
+    const int32_t threshold = operand_threshold(r->program, vector);
+    for (uint32_t k = 0; k < r->program->vector[vector].size; k++) {
+        const int16_t now = narrowed(r, x[k]);
+        const int32_t by = (int32_t)now - r->held[vector][k];
+        if (by > threshold || -by > threshold) {
+            r->held[vector][k] = now;
+            r->moved[vector]++;
+        }
+    }
+    return r->held[vector];
+}
+
+static const int16_t *operands_of(const struct unroll_integer *r, int vector)
+{
+    if (r->program->delta >= 0)
+        return hold(r, vector);
+    if (r->program->operand_bits == OPERAND_BITS)
+        return r->value[vector];
+    const int16_t *x = r->value[vector];
+    for (uint32_t k = 0; k < r->program->vector[vector].size; k++) r->narrowed[k] = narrowed(r, x[k]);
     return r->narrowed;
 }
+
+uint32_t integer_moved(const struct unroll_integer *r, int vector) { return r->moved[vector]; }
 
 static void run_products(const struct unroll_integer *r, const struct act *a)
 {
@@ -107,8 +139,8 @@ static void run_products(const struct unroll_integer *r, const struct act *a)
     const bool known = token >= 0 && (uint32_t)token < m->width;
     int32_t *y = (int32_t *)r->value[a->to] + a->to_first;
     if (a->kind == ACT_PRODUCT) {
-        product(y, m->q + (size_t)a->row * m->width, narrow_operand(r, a->from), a->multiplier, a->bias_q,
-                (int)a->count, (int)m->width, a->adds, a->shift);
+        product(y, m->q + (size_t)a->row * m->width, operands_of(r, a->from), a->multiplier, a->bias_q, (int)a->count,
+                (int)m->width, a->adds, a->shift);
         return;
     }
     for (uint32_t i = 0; i < a->count; i++) /* of q, which has rows and no columns in memory */
@@ -190,11 +222,23 @@ static void run_act(const struct unroll_integer *r, const struct act *a)
     }
 }
 
+/* All acts, then all that products will read in the next step: so that what moved is counted of this one. */
+static void run_acts(const struct unroll_integer *r)
+{
+    const struct program *p = r->program;
+    for (int i = 0; i < p->vectors; i++) r->moved[i] = 0;
+    for (int i = 0; i < p->acts; i++) run_act(r, &p->act[i]);
+    for (int i = 0; i < p->acts && p->delta >= 0; i++)
+        if (p->act[i].kind == ACT_PRODUCT)
+            hold(r, p->act[i].from);
+}
+
 /* ---- the public functions -------------------------------------------------------------- */
 
 unroll_calibration unroll_calibration_default(void)
 {
-    return (unroll_calibration){.size = sizeof(unroll_calibration), .rows = 1, .operand_bits = OPERAND_BITS};
+    return (unroll_calibration){
+        .size = sizeof(unroll_calibration), .rows = 1, .operand_bits = OPERAND_BITS, .delta = -1};
 }
 
 /* From the public one, which may be NULL. */
@@ -218,17 +262,22 @@ unroll_status integer_new(struct program *p, unroll_integer **integer)
         bytes += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
         widest = p->vector[i].size > widest ? p->vector[i].size : widest;
     }
-    unroll_integer *r = allocate_zeroed(1, sizeof *r + (size_t)p->vectors * sizeof *r->value + bytes + 2 * widest);
+    const size_t pointers = 2 * sizeof(void *) + sizeof(uint32_t);
+    unroll_integer *r = allocate_zeroed(1, sizeof *r + (size_t)p->vectors * pointers + 2 * bytes + 2 * widest);
     if (!r)
         return fail(UNROLL_RESOURCE, "no memory for the states of an integer model");
     r->program = p;
     r->value = (void **)(r + 1);
-    char *at = (char *)(r->value + p->vectors);
+    r->held = (int16_t **)(r->value + p->vectors);
+    char *at = (char *)(r->held + p->vectors);
     for (int i = 0; i < p->vectors; i++) {
+        const size_t room = (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
         r->value[i] = at;
-        at += (p->vector[i].size * sizeof(int32_t) + 7) / 8 * 8;
+        r->held[i] = (int16_t *)(at + bytes);
+        at += room;
     }
-    r->narrowed = (int16_t *)at;
+    r->moved = (uint32_t *)(at + bytes);
+    r->narrowed = (int16_t *)(r->moved + p->vectors);
     *integer = r;
     return UNROLL_OK;
 }
@@ -243,7 +292,11 @@ unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibra
     const int bits = calibration ? calibration->operand_bits : OPERAND_BITS;
     if (bits != 8 && bits != OPERAND_BITS)
         return fail(UNROLL_USAGE, "operand_bits = %d; fix: choose one of 8, 16", bits);
+    if (calibration && !(calibration->delta < 32768))
+        return fail(UNROLL_USAGE, "delta = %g; fix: a difference of numbers, or -1", calibration->delta);
     TRY(program_new_integer(model, is_given ? &c : NULL, bits, &p));
+    if (calibration)
+        p->delta = calibration->delta;
     unroll_status status = integer_new(p, integer);
     if (status != UNROLL_OK)
         program_free(p);
@@ -268,7 +321,7 @@ static unroll_status run_step(unroll_integer *r, const int32_t *tokens, const vo
         memcpy(r->token, tokens, (size_t)p->tokens * sizeof *tokens);
     if (inputs)
         memcpy(r->value[p->input], inputs, p->vector[p->input].size * (is_raw ? sizeof(int16_t) : sizeof(float)));
-    for (int i = 0; i < p->acts; i++) run_act(r, &p->act[i]);
+    run_acts(r);
     memcpy(outputs, r->value[p->output], p->vector[p->output].size * sizeof(int32_t));
     return UNROLL_OK;
 }
@@ -300,6 +353,7 @@ void unroll_integer_reset(unroll_integer *r)
     for (int i = 0; i < r->program->vectors; i++)
         if (r->program->vector[i].place == PLACE_STATE)
             memset(r->value[i], 0, r->program->vector[i].size * sizeof(int32_t));
+    for (int i = 0; i < r->program->vectors; i++) memset(r->held[i], 0, r->program->vector[i].size * sizeof(int16_t));
 }
 
 /* ---- for tests ------------------------------------------------------------------------- */

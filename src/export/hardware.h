@@ -11,6 +11,7 @@ enum {
     MAX_SOURCES = 8,
     MAX_OPERATIONS = 48,  /* of a unit */
     MAX_SHIFTS = 32,      /* of a list: the core has a parameter of 32 bytes for each */
+    MAX_LISTS = 16,       /* with skipping: vectors that products read; 16 bits of 256 each */
     MAX_ROUNDS = 16,      /* a unit is under way for at most so many */
     OPERATION_CLOCKS = 14 /* until a word may read what another made (unroll_core.v, clocks 3 and 16) */
 };
@@ -75,7 +76,7 @@ enum list { LIST_EARLY, LIST_HEAD, LIST_LATE, LISTS };
 
 struct segment {
     enum list list;
-    int stage, source;
+    int stage, source, vector;               /* vector: of the program, as its products read it; or ABSENT_VECTOR */
     uint32_t first;                          /* unit of the stage */
     uint32_t even, odd, length, units, rows; /* units: of a group of those that wrote the vector */
     int need;
@@ -98,7 +99,7 @@ struct group {
 struct hardware {
     struct program *program; /* not owned */
     int lanes, holds;
-    bool is_class;
+    bool is_class, skips;
     int tokens, embeds; /* categories of x; numbers of a row, 0: columns are read */
     int x_width, outputs;
     struct stage stage[MAX_STAGES];
@@ -116,7 +117,10 @@ struct hardware {
     uint32_t vector_count;
     uint32_t x_words, slots, states; /* of memories */
     int words;                       /* of all pointwise programs */
-    uint64_t macs;                   /* of a step */
+    uint64_t macs;                   /* of a step; with skipping: if all moves */
+    uint32_t *moved;                 /* [moved_steps][vectors of the program] in a run; or NULL: all move */
+    int moved_steps;
+    int lists, list[MAX_LISTS]; /* with skipping: vectors, 0 that of x if there are numbers; where they are */
     int accumulator_bits, multiplier_bits, bias_bits;
     bool uses_limits;
     /* of vectors */
@@ -133,14 +137,20 @@ void hardware_free(struct hardware *); /* NULL is allowed */
  * x to the last of y where nothing else is under way (hardware_clocks.c). */
 unroll_status hardware_clocks(const struct hardware *, double *step, double *busy, double *latency);
 
+/* With skipping: what moved in the first steps of the inputs, which hardware_clocks goes by from then on. The reference
+ * begins and ends with zero states. */
+unroll_status hardware_observe(struct hardware *, struct unroll_integer *, const struct calibration *);
+
 /* As many lanes, of at most `most`, as are still of use: of the products that all of them could make in a step 95 % are
  * made, of networks with fewer than 64 units 90 %; if that is true of no number, the one of which most is used. */
 unroll_status hardware_choose_lanes(struct program *, bool is_class, int most, int *lanes);
 
 /* ---- for hardware_*.c ---- */
 unroll_status shift_index(struct shift_list *, int shift, int *index);
-unroll_status hardware_stages(struct hardware *);   /* hardware_stages.c: from acts; memories */
-unroll_status hardware_words(struct hardware *);    /* hardware_words.c: the pointwise part */
+unroll_status hardware_stages(struct hardware *); /* hardware_stages.c: from acts; memories */
+unroll_status hardware_words(struct hardware *);  /* hardware_words.c: the pointwise part */
+/* Of a vector or its origin; the hardware skips. */
+int hardware_list(const struct hardware *, int vector);
 unroll_status hardware_segments(struct hardware *); /* hardware_segments.c: segments, rows, weights; of h->early */
 int hardware_x_segments(const struct hardware *);
 unroll_status hardware_choose_early(struct hardware *); /* hardware_choice.c: calls the one above */

@@ -1,8 +1,9 @@
 /* What is chosen of hardware by counting clocks: which products of x are made before those that wait for states, and
- * how many lanes are of use. Not the counting: hardware_clocks.c. */
+ * how many lanes are of use; what of its operands moves. Not the counting: hardware_clocks.c. */
+#include "base/memory.h"
 #include "base/status.h"
 #include "export/hardware.h"
-#include <math.h>
+#include "unroll_advanced.h"
 
 /* Segments of x that run before the head and what waits for states: enough of them fill the clocks that the last units
  * of a step take; those that are shorter than their sums take to leave the lanes are better beside longer ones. Where a
@@ -60,5 +61,32 @@ unroll_status hardware_choose_lanes(struct program *p, bool is_class, int most, 
         if (use >= (units < 64 ? 0.90 : 0.95))
             break;
     }
+    return status;
+}
+
+unroll_status hardware_observe(struct hardware *h, struct unroll_integer *reference, const struct calibration *c)
+{
+    enum { MOST = 512 };
+    const struct program *p = h->program;
+    const size_t vectors = (size_t)p->vectors, width = p->input < 0 ? 0 : p->vector[p->input].size;
+    const size_t tokens = (size_t)p->tokens;
+    const int steps = c->steps * c->rows < MOST ? (int)(c->steps * c->rows) : MOST;
+    float *y;
+    release(h->moved);
+    h->moved_steps = 0;
+    TRY(ALLOCATE(h->moved, (size_t)steps * vectors, "for what moves in %d steps", steps));
+    TRY(ALLOCATE(y, (size_t)h->outputs, "for outputs"));
+    unroll_status status = UNROLL_OK;
+    for (int t = 0; t < steps && status == UNROLL_OK; t++) { /* row by row */
+        const size_t at = (size_t)t % c->steps * c->rows + (size_t)t / c->steps;
+        if ((size_t)t % c->steps == 0)
+            unroll_integer_reset(reference);
+        status = unroll_integer_step(reference, tokens ? c->tokens + at * tokens : NULL,
+                                     width ? c->frames + at * width : NULL, y);
+        for (size_t v = 0; v < vectors; v++) h->moved[(size_t)t * vectors + v] = integer_moved(reference, (int)v);
+    }
+    unroll_integer_reset(reference);
+    h->moved_steps = status == UNROLL_OK ? steps : 0;
+    release(y);
     return status;
 }

@@ -10,6 +10,8 @@ enum {
     TO_UNITS = 10, /* from a group's last row until a unit may begin */
     TO_LEAD = 19,  /* from a unit's beginning, beside the clock of its last word, until the lanes may read */
     TO_Y = 9,      /* from the head's last row until y is there */
+    TO_LIST = 4,   /* with skipping: from a number to its place in a list */
+    TO_COUNT = 2,  /* .. and from a whole list to the first product */
     MIN_ROWS = 8   /* between two segments, that rows may read what others wrote */
 };
 
@@ -47,7 +49,7 @@ static void run_group(struct clocks *c, int group, int64_t made, int64_t *done)
     }
     c->stage = g->stage;
     c->unit = begin + (int64_t)(g->units - 1) * s->interval;
-    *done = c->unit + last_word(s) + TO_LEAD;
+    *done = c->unit + last_word(s) + TO_LEAD + (c->h->skips ? TO_LIST : 0);
 }
 
 static int group_of(const struct hardware *h, int stage, uint32_t first)
@@ -65,21 +67,35 @@ static int64_t ready(const struct clocks *c, const struct segment *s, uint32_t k
     return of < 0 ? 0 : c->done[(of & 1) * groups + (need < 0 ? need + groups : need)];
 }
 
+/* Products in step t, at least one. */
+static uint32_t length_of(const struct hardware *h, const struct segment *s, int t)
+{
+    const int of = t - (s->is_zero ? 1 : 0); /* of the step that made the vector */
+    if (!h->moved || s->is_token)
+        return s->length;
+    const uint32_t moved =
+        of < 0 ? 0 : h->moved[(size_t)(of % h->moved_steps) * (size_t)h->program->vectors + (size_t)s->vector];
+    return moved ? moved : 1;
+}
+
 static void run_segment(struct clocks *c, const struct segment *s, int t)
 {
     const struct hardware *h = c->h;
     const struct stage *stage = &h->stage[s->stage];
     const int rows = s->rows < MIN_ROWS ? MIN_ROWS : (int)s->rows;
-    for (uint32_t k = 0; k < s->length; k++) {
+    const uint32_t length = length_of(h, s, t);
+    if (h->skips)
+        c->now = later(c->now, ready(c, s, 0, t)) + TO_COUNT;
+    for (uint32_t k = 0; k < length; k++) {
         c->now = later(c->now + 1, ready(c, s, k, t));
-        if (k + 1 == s->length)
+        if (k + 1 == length)
             c->now = later(c->now, c->held[h->holds == 2 ? 0 : 1]);
     }
-    c->busy += s->length;
-    const int64_t begin = later(c->now + TO_ROWS, c->rows);
+    c->busy += length;
+    const int64_t begin = later(c->now + TO_ROWS + (h->skips ? 1 : 0), c->rows);
     c->rows = begin + rows;
     c->held[0] = c->held[1];
-    c->held[1] = c->rows - TO_ROWS;
+    c->held[1] = c->rows - TO_ROWS - (h->skips ? 1 : 0);
     c->y = s->is_head ? begin + s->rows + TO_Y : c->y;
     if (s->is_head || s->source != stage->sources - 1)
         return;
@@ -96,13 +112,14 @@ static void run_list(struct clocks *c, enum list list, int t)
 
 unroll_status hardware_clocks(const struct hardware *h, double *step, double *busy, double *latency)
 {
-    enum { WARM = 4, STEPS = 16 };
+    enum { WARM = 4 };
+    const int steps = h->moved_steps > 16 + WARM ? h->moved_steps - WARM : 16;
     int64_t *done;
     TRY(ALLOCATE(done, 2 * (size_t)h->groups, "for the clocks of groups"));
     struct clocks c = {.h = h, .done = done, .unit = -1000, .stage = h->group[0].stage};
     const bool late = h->first_segment[LIST_LATE] < h->segments;
     int64_t begin = 0;
-    for (int t = 0; t < WARM + STEPS; t++) {
+    for (int t = 0; t < WARM + steps; t++) {
         if (t == 0 || late)
             run_list(&c, LIST_EARLY, t);
         if (t > 0)
@@ -115,8 +132,8 @@ unroll_status hardware_clocks(const struct hardware *h, double *step, double *bu
             c.busy = 0;
         }
     }
-    *step = (double)(c.now - begin) / STEPS;
-    *busy = (double)c.busy / STEPS;
+    *step = (double)(c.now - begin) / steps;
+    *busy = (double)c.busy / steps;
     for (int g = 0; g < 2 * h->groups; g++) done[g] = 0;
     c = (struct clocks){.h = h, .done = done, .unit = -1000, .stage = h->group[0].stage};
     run_list(&c, LIST_EARLY, 0);

@@ -80,6 +80,7 @@ static void fill_segment(const struct maker *m, enum list list, const struct sta
     *g = (struct segment){.list = list,
                           .stage = (int)(s - h->stage),
                           .source = source,
+                          .vector = from->vector == ABSENT_VECTOR ? ABSENT_VECTOR : h->program->act[from->act[0]].from,
                           .first = (uint32_t)group * from->unit_count,
                           .length = from->length,
                           .rows = (uint32_t)lanes_of(s, from, group),
@@ -97,6 +98,10 @@ static void fill_segment(const struct maker *m, enum list list, const struct sta
     const int last = (int)((g->first + g->rows / (uint32_t)from->gates - 1) / s->unit_count); /* whose slots it fills */
     g->need = is_x ? s->first_group + last - m->all_groups
                    : writer->first_group - (is_old || list == LIST_HEAD ? m->all_groups : 0);
+    if (h->skips && writer) { /* a list is read when it is whole */
+        g->need += writer->groups - 1;
+        g->units = 0;
+    }
 }
 
 static unroll_status add_segment(struct maker *m, enum list list, struct stage *s, int source, int group)
@@ -222,8 +227,9 @@ static void measure(struct hardware *h)
         bias = b > bias ? b : bias;
     }
     h->accumulator_bits = bits_of((uint64_t)sum) + 1;
-    if (h->accumulator_bits < h->program->operand_bits + 9)
-        h->accumulator_bits = h->program->operand_bits + 9;
+    const int product = h->program->operand_bits + h->skips + 9;
+    if (h->accumulator_bits < product)
+        h->accumulator_bits = product;
     h->multiplier_bits = bits_of((uint64_t)multiplier);
     h->bias_bits = bits_of((uint64_t)bias) + 1;
 }
@@ -295,6 +301,7 @@ unroll_status hardware_new(struct program *program, int lanes, bool is_class, st
     h->program = program;
     h->lanes = lanes;
     h->is_class = is_class;
+    h->skips = program->delta >= 0;
     unroll_status status = make(h);
     if (status != UNROLL_OK) {
         hardware_free(h);
@@ -309,6 +316,7 @@ void hardware_free(struct hardware *h)
     if (h) {
         forget(h);
         release(h->vectors);
+        release(h->moved);
     }
     release(h);
 }

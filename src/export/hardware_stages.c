@@ -210,22 +210,37 @@ static unroll_status list_stages(struct hardware *h)
 
 /* ---- memories -------------------------------------------------------------------------- */
 
-static void place_operand(struct hardware *h, int vector)
+static unroll_status place_operand(struct hardware *h, int vector)
 {
     if (vector == ABSENT_VECTOR || h->x_base[vector] >= 0)
-        return;
+        return UNROLL_OK;
     h->x_base[vector] = (int)h->x_words;
     h->x_words += 2 * h->program->vector[vector].size;
+    if (!h->skips)
+        return UNROLL_OK;
+    if (h->lists == MAX_LISTS || h->x_words > 65535)
+        return fail(UNROLL_UNSUPPORTED,
+                    "hardware skips products of at most %d vectors of 65535 numbers in all; fix: no `delta`",
+                    MAX_LISTS);
+    h->list[h->lists++] = vector;
+    return UNROLL_OK;
 }
 
-static void place(struct hardware *h)
+int hardware_list(const struct hardware *h, int vector)
+{
+    int i = 0;
+    while (i < h->lists && h->list[i] != vector) i++;
+    return i < h->lists ? i : 0;
+}
+
+static unroll_status place(struct hardware *h)
 {
     const struct program *p = h->program;
     for (int pass = 0; pass < 2; pass++) /* x lies at 0 */
         for (int i = 0; i < h->stages; i++)
             for (int k = 0; k < h->stage[i].sources; k++)
                 if (pass || h->stage[i].source[k].kind == SOURCE_X)
-                    place_operand(h, h->stage[i].source[k].vector);
+                    TRY(place_operand(h, h->stage[i].source[k].vector));
     for (int i = 0; i < h->stages; i++) {
         struct stage *s = &h->stage[i];
         s->slot = (int)h->slots;
@@ -240,6 +255,7 @@ static void place(struct hardware *h)
             h->states += p->vector[v].size;
         }
     }
+    return UNROLL_OK;
 }
 
 static unroll_status set_ends(struct hardware *h)
@@ -267,6 +283,6 @@ unroll_status hardware_stages(struct hardware *h)
     for (int i = 0; i < h->program->vectors; i++) h->alias[i] = h->x_base[i] = h->state_base[i] = h->writer[i] = -1;
     TRY(check_ends(h));
     TRY(list_stages(h));
-    place(h);
+    TRY(place(h));
     return set_ends(h);
 }

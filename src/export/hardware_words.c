@@ -208,7 +208,7 @@ static void goes_to(const struct hardware *h, struct word *w, int vector, uint32
         w->state = h->state_base[vector] + (int)first;
     if (h->x_base[vector] >= 0) {
         w->even = h->x_base[vector] + (int)first;
-        w->odd = w->even + (int)h->program->vector[vector].size;
+        w->odd = h->skips ? hardware_list(h, vector) : w->even + (int)h->program->vector[vector].size;
     }
 }
 

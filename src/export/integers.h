@@ -44,6 +44,12 @@ int16_t embedded_number(const struct program *, const struct act *, int token, u
 struct unroll_integer;
 unroll_status integer_new(struct program *, struct unroll_integer **);
 
+/* Differences of an operand's integers up to which it stays (program.delta). */
+int32_t operand_threshold(const struct program *, int vector);
+
+/* How many elements of a vector that products read were not as they stood the step before: of the last step. */
+uint32_t integer_moved(const struct unroll_integer *, int vector);
+
 /* What they cost over a calibration's inputs (integer_cost.c): powers of the results and of their difference from
  * floats, steps in which the largest is the same one, and of tokens the loss of the next. */
 struct integer_cost {

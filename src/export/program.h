@@ -108,6 +108,7 @@ struct program {
     bool is_integer;
     int tokens;       /* columns of a step; 0: it reads numbers alone */
     int operand_bits; /* of integers: that products read of the 16; 8: rounded, within +-127 */
+    double delta; /* an operand that is no farther than this from what products had of it last stays; < 0: none do */
     struct vector vector[8 * MODEL_LAYERS_MAX];
     struct matrix matrix[4 * MODEL_LAYERS_MAX];
     struct act act[16 * MODEL_LAYERS_MAX];

@@ -398,6 +398,7 @@ unroll_status program_new_integer(const struct unroll_model *model, const struct
     struct program *p;
     TRY(program_new(model, true, &p));
     p->operand_bits = operand_bits;
+    p->delta = -1;
     program_bound(p);
     unroll_status status = program_calibrate(p, calibration);
     if (status == UNROLL_OK)

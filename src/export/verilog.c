@@ -17,6 +17,9 @@ static const char *const core_text[] = {
 static const char *const memories_text[] = {
 #include "unroll_memories.inc"
     NULL};
+static const char *const deltas_text[] = {
+#include "unroll_deltas.inc"
+    NULL};
 static const char *const bench_text[] = {
 #include "bench.inc"
     NULL};
@@ -82,6 +85,7 @@ static const struct {
     const char *name;
     const char *const *text;
 } texts[] = {{"unroll_core.v", core_text},
+             {"unroll_deltas.v", deltas_text},
              {"unroll_memories.v", memories_text},
              {"loader.v", loader_text},
              {"%s_axis.v", axis_text},
@@ -283,6 +287,8 @@ static unroll_status export_hardware(struct program *p, struct verilog *v, const
     v->h = h;
     v->report = &report;
     unroll_status status = check_store(v);
+    if (status == UNROLL_OK && v->calibration && h->skips)
+        status = hardware_observe(h, v->reference, v->calibration);
     if (status == UNROLL_OK)
         status = verilog_count(v, &report);
     if (status == UNROLL_OK)
@@ -310,11 +316,15 @@ static unroll_status export_verilog(const unroll_model *model, const char *path,
         return fail(UNROLL_USAGE, "operand_bits = %d; fix: choose one of 8, 16", config->operand_bits);
     if (config->lanes < 0 || config->lanes > 64)
         return fail(UNROLL_USAGE, "lanes = %d; fix: 1 to 64, or 0 to have them chosen", config->lanes);
+    if (!(config->delta <= 32767))
+        return fail(UNROLL_USAGE, "delta = %g; fix: a difference of numbers, or -1", config->delta);
     TRY(calibration_open(config->calibration, model, &file));
     v.calibration = file.c.steps ? &file.c : NULL;
     unroll_status status = program_new_integer(model, config->calibration ? &file.c : NULL, config->operand_bits, &p);
     if (status == UNROLL_OK)
         status = integer_new(p, &v.reference);
+    if (status == UNROLL_OK)
+        p->delta = config->delta;
     if (status == UNROLL_OK)
         status = export_hardware(p, &v, config);
     unroll_integer_free(v.reference);

@@ -39,7 +39,7 @@ void print_verilog_bench(FILE *, const struct verilog *); /* verilog_bench.c: th
 void print_verilog_makefile(FILE *, const struct verilog *);
 unroll_status print_verilog_vectors(FILE *x, FILE *y, const struct verilog *);
 
-enum { VERILOG_MEMORIES = 20 };
+enum { VERILOG_MEMORIES = 24 };
 struct verilog_memory {
     const char *name;
     uint64_t words;

@@ -68,7 +68,8 @@ unroll_status verilog_count(const struct verilog *v, struct verilog_report *r)
         r->memory_bits += memory[i].words * (uint64_t)memory[i].bits;
         r->blocks += memory[i].words <= 32 || is_spram ? 0 : blocks_of(t, &memory[i]);
     }
-    r->nanojoules = 1e-3 * ((double)r->macs * PICOJOULES_OF_PRODUCT * v->h->program->operand_bits / 8 +
+    const double products = v->h->skips ? r->busy * v->h->lanes : (double)r->macs;
+    r->nanojoules = 1e-3 * (products * PICOJOULES_OF_PRODUCT * v->h->program->operand_bits / 8 +
                             r->busy * v->h->lanes * 8 * PICOJOULES_OF_READ_BIT);
     return v->calibration ? integer_cost(v->reference, v->h->program, v->calibration, &r->cost) : UNROLL_OK;
 }
@@ -84,6 +85,7 @@ static json_t *report_of(const struct verilog *v)
     for (int i = 0; i < memories; i++)
         json_object_set_new(list, memory[i].name,
                             json_pack("{s:I, s:i}", "words", (json_int_t)memory[i].words, "bits", memory[i].bits));
+    const struct hardware *h = v->h;
     json_t *o =
         json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:i, s:I, s:i, s:i, s:i, s:o, s:{s:f, s:f, s:f}}",
                   "module", v->prefix, "target", v->target, "store", v->store, "lanes", v->h->lanes, "operand_bits",
@@ -92,6 +94,10 @@ static json_t *report_of(const struct verilog *v)
                   r->latency, "dsps", r->dsps, "memory_bits", (json_int_t)r->memory_bits, "block_rams", r->blocks,
                   "x_fraction", x, "y_fraction", y, "memories", list, "assumed", "megahertz", r->megahertz,
                   "latency_microseconds", r->latency / r->megahertz, "nanojoules", r->nanojoules);
+    if (h->skips)
+        json_object_set_new(o, "delta",
+                            json_pack("{s:f, s:f, s:b}", "threshold", h->program->delta, "products_a_step",
+                                      r->busy * h->lanes, "counted_from_calibration", h->moved_steps > 0));
     if (r->cost.steps)
         json_object_set_new(o, "cost", integer_cost_as_json(&r->cost));
     return o;
@@ -121,6 +127,11 @@ void tell_verilog_report(const struct verilog *v, const unroll_export_config *co
                   v->h->lanes, v->h->program->operand_bits);
     report_export(config, "         about %.0f clocks; lanes busy in %.1f %% of them; %.0f from x to y", r->clocks,
                   100 * r->busy / r->clocks, r->latency);
+    if (v->h->skips)
+        report_export(config, "         products skip what moves by %g or less: clocks are those of %s",
+                      v->h->program->delta,
+                      v->h->moved_steps ? "the calibration's steps"
+                                        : "steps in which all moves; `calibration` x.npy counts what does");
     report_export(config, "         %.1f us from x to y at %.0f MHz, about %.3g nJ (assumed)",
                   r->latency / r->megahertz, r->megahertz, r->nanojoules);
     report_export(config, "takes:   %d DSPs, %llu bits of memory, about %d block RAMs (%s)", r->dsps,

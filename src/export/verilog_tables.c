@@ -8,7 +8,7 @@
 /* ---- widths ---------------------------------------------------------------------------- */
 
 struct widths {
-    int xa, ka, ua, nb, pa, sa, wa, ra, sb, fb, slots, ga, upa, rb, tb, vb, ib, sta, uo, pb, cb, ob, qa;
+    int xa, ka, ua, nb, pa, sa, wa, ra, sb, fb, slots, ga, upa, rb, tb, vb, ib, sta, uo, pb, cb, ob, qa, vi;
 };
 
 static int most(int a, int b) { return a > b ? a : b; }
@@ -40,7 +40,8 @@ static struct widths widths_of(const struct hardware *h)
                        .sta = bits_of(h->states ? h->states - 1 : 0),
                        .pb = bits_of((uint64_t)most(h->p_shifts.count, 1) - 1),
                        .cb = bits_of((uint64_t)most(h->c_shifts.count, 1) - 1),
-                       .ob = bits_of((uint64_t)most(h->out_shifts.count, 1) - 1)};
+                       .ob = bits_of((uint64_t)most(h->out_shifts.count, 1) - 1),
+                       .vi = bits_of((uint64_t)most(h->lists, 1) - 1)};
     uint32_t length = 1, units = 1, all = 1;
     int temps = 1;
     for (int i = 0; i < h->segments; i++) {
@@ -69,11 +70,13 @@ int verilog_memories(const struct verilog *v, struct verilog_memory list[VERILOG
     const struct verilog_memory all[] = {
         {"weights", h->weight_words, 8 * h->lanes},
         {"rows", (uint64_t)h->rows, h->multiplier_bits + h->bias_bits + w.sb + w.fb + w.slots + 4},
-        {"segments", (uint64_t)h->segments, 2 * w.xa + w.ka + w.ua + w.nb + w.pa + 7},
+        {"segments", (uint64_t)h->segments, 2 * w.xa + w.ka + w.ua + w.nb + w.pa + 7 + (h->skips ? w.vi : 0)},
         {"groups", (uint64_t)h->groups, 2 * w.upa + 2 * w.uo + 1},
         {"words", (uint64_t)h->words, 38 + 3 * w.ib + w.tb + w.pb + w.cb + w.ob + 2 * w.sta + 2 * w.xa + 3},
         {"sigmoid", 512, 27},
-        {"operands", UINT64_C(1) << w.xa, h->program->operand_bits},
+        {"operands", UINT64_C(1) << w.xa, h->program->operand_bits + (h->skips ? 1 + w.ka : 0)},
+        {"operands as products had them", h->skips ? UINT64_C(1) << w.xa : 0, h->program->operand_bits},
+        {"sums of the lanes", h->skips ? UINT64_C(1) << w.sa : 0, h->accumulator_bits * h->lanes},
         {"sums", slots, 32},
         {"fields", slots, 16},
         {"fields, again", slots, 16},
@@ -117,6 +120,11 @@ static void print_segments(FILE *file, const struct verilog *v)
         bits_put(&b, s->rows - 1, w.pa);
         const bool flags[] = {s->waits_x, s->is_zero, s->is_token, s->is_head, s->ends_list, s->flips, s->frees_x};
         for (size_t k = 0; k < sizeof flags; k++) bits_put(&b, flags[k], 1);
+        if (v->h->skips)
+            bits_put(&b,
+                     s->vector == ABSENT_VECTOR ? 0
+                                                : hardware_list(v->h, v->h->stage[s->stage].source[s->source].vector),
+                     w.vi);
         print_word(file, &b);
     }
 }
@@ -187,7 +195,7 @@ static void put_word(struct bits *b, const struct widths *w, const struct stage 
     bits_put(b, state ? state->at : 0, w->sta);
     bits_put(b, o->state < 0 ? 0 : o->state, w->sta);
     bits_put(b, o->even < 0 ? 0 : o->even, w->xa);
-    bits_put(b, o->odd < 0 ? 0 : o->odd, w->xa);
+    bits_put(b, o->odd < 0 ? 0 : o->odd, w->xa); /* with skipping: the list */
 }
 
 static void print_words(FILE *file, const struct verilog *v)
@@ -287,6 +295,28 @@ static int most_left(const struct shift_list *list)
     return left;
 }
 
+/* 16 bits for each list: where its banks begin, and up to which difference nothing is in it. */
+static void print_lists(FILE *file, const struct hardware *h)
+{
+    unsigned even[MAX_LISTS] = {0}, odd[MAX_LISTS] = {0}, threshold[MAX_LISTS] = {0};
+    for (int i = 0; i < h->lists; i++) {
+        even[i] = (unsigned)h->x_base[h->list[i]];
+        odd[i] = even[i] + h->program->vector[h->list[i]].size;
+        threshold[i] = (unsigned)operand_threshold(h->program, h->list[i]);
+    }
+    const struct {
+        const char *name;
+        const unsigned *value;
+    } all[] = {{"EVEN", even}, {"ODD", odd}, {"THRESHOLDS", threshold}};
+    fprintf(file, "    .DELTA(1), .LISTS(%d), .VI(%d)", h->lists, widths_of(h).vi);
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+        fprintf(file, ", .%s(256'h", all[k].name);
+        for (int i = MAX_LISTS; i-- > 0;) fprintf(file, "%04x", all[k].value[i]);
+        fputs(")", file);
+    }
+    fputs(",\n", file);
+}
+
 static void print_sizes(FILE *file, const struct verilog *v)
 {
     const struct hardware *h = v->h;
@@ -311,6 +341,8 @@ static void print_sizes(FILE *file, const struct verilog *v)
         ".QA(%d), .BANK(%d),\n",
         w.sb, w.fb, w.slots, h->groups, w.ga, h->words, w.upa, w.rb, w.tb, w.vb, w.ib, w.sta, w.uo, w.pb, w.cb, w.ob,
         h->uses_limits, most_left(&h->out_shifts), most_left(&h->formats), w.qa, second);
+    if (h->skips)
+        print_lists(file, h);
     print_shifts(file, "ROW_SHIFTS", &h->row_shifts);
     print_shifts(file, "FORMATS", &h->formats);
     print_shifts(file, "P_SHIFTS", &h->p_shifts);

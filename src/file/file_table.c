@@ -133,7 +133,7 @@ unroll_import_config unroll_import_default(void)
 unroll_export_config unroll_export_default(void)
 {
     return (unroll_export_config){
-        .size = sizeof(unroll_export_config), .steps = 64, .rows = 1, .lanes = 0, .operand_bits = 8};
+        .size = sizeof(unroll_export_config), .steps = 64, .rows = 1, .lanes = 0, .operand_bits = 8, .delta = -1};
 }
 
 /* What a caller may wish for, and does or not. */
@@ -193,7 +193,7 @@ static unroll_status check_export(const struct file_format *format, const unroll
         {TAKES_OPSET, config->opset != plain.opset, "opset"},
         {TAKES_PROGRAM, config->steps != plain.steps || config->rows != plain.rows, "steps and rows of a program"},
         {TAKES_HARDWARE,
-         config->lanes != plain.lanes || config->operand_bits != plain.operand_bits ||
+         config->lanes != plain.lanes || config->operand_bits != plain.operand_bits || config->delta != plain.delta ||
              is_other(config->target, "generic") || is_other(config->store, "rom") || is_other(config->head, "linear"),
          "lanes, operands, target, store or head of hardware"}};
     return check_wishes(format->name, EXPORT, format->export_takes, wishes, sizeof wishes / sizeof *wishes);

@@ -193,6 +193,48 @@ static void check_calibration(void)
 
 /* ---- files ----------------------------------------------------------------------------- */
 
+/* With a delta: of 0 the same bits as without; of 0.05 other results, but near ones; a reset forgets what products had.
+ */
+static void check_delta(void)
+{
+    enum { STEPS = 60, INPUT = 5, OUTPUT = 4 };
+    static const double deltas[] = {-1, 0, 0.05};
+    unroll_spec spec = unroll_spec_default();
+    unroll_calibration calibration = unroll_calibration_default();
+    unroll_integer *r[3], *none;
+    unroll_model *model;
+    float y[3][OUTPUT], again[OUTPUT], first[OUTPUT] = {0}, most = 0;
+    spec.cell = "gru";
+    spec.layers = 2;
+    spec.input = INPUT;
+    spec.hidden = 12;
+    spec.output = OUTPUT;
+    if (!MUST(unroll_model_new(&spec, 3, &model)))
+        return;
+    calibration.operand_bits = 8;
+    for (int i = 0; i < 3; i++) {
+        calibration.delta = deltas[i];
+        MUST(unroll_integer_new(model, &calibration, &r[i]));
+    }
+    for (int t = 0; t < STEPS; t++) {
+        float x[INPUT];
+        for (int k = 0; k < INPUT; k++) x[k] = sinf(0.05f * (float)(t * (k + 1)));
+        for (int i = 0; i < 3; i++) MUST(unroll_integer_step(r[i], NULL, x, y[i]));
+        CHECK(!memcmp(y[0], y[1], sizeof y[0]), "step %d: a delta of 0 changes results", t);
+        for (int k = 0; k < OUTPUT; k++) most = fmaxf(most, fabsf(y[2][k] - y[0][k]));
+        if (t == 0)
+            memcpy(first, y[2], sizeof first);
+    }
+    CHECK(most > 0 && most < 0.2f, "a delta of 0.05 moves results by %g", (double)most);
+    unroll_integer_reset(r[2]);
+    MUST(unroll_integer_step(r[2], NULL, (float[INPUT]){0}, again));
+    CHECK(!memcmp(again, first, sizeof first), "a reset leaves what products had");
+    calibration.delta = 1e9;
+    CHECK_REFUSED(unroll_integer_new(model, &calibration, &none), UNROLL_USAGE, "delta = 1e+09; fix:");
+    for (int i = 0; i < 3; i++) unroll_integer_free(r[i]);
+    unroll_model_free(model);
+}
+
 static void check_files(void)
 {
     unroll_spec spec = unroll_spec_default();
@@ -235,6 +277,7 @@ int main(void)
     } else {
         check_hard_models();
         check_calibration();
+        check_delta();
         check_files();
     }
     check_memory();

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "export/verilog.h"
 #include "model/model.h"
+#include "unroll_advanced.h"
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,7 +16,8 @@ static const char *simulator = "icarus";
 struct network {
     const char *cell;
     int layers, input, hidden, output, lanes, operand_bits;
-    bool tokens, peephole, is_class, buses; /* buses: through them too */
+    bool tokens, peephole, is_class, buses, skips; /* buses: through them too; skips: what moves by `delta` or less */
+    double delta;
     int embed;
     float clip;
     const char *store, *target; /* NULL: generic, of spram ice40 */
@@ -52,6 +54,37 @@ static unroll_model *model_of(const struct network *n)
     return model;
 }
 
+/* What moves in the test's vectors, step by step, for the clocks that are counted. */
+static bool observe_vectors(const struct verilog *v, struct hardware *h)
+{
+    char path[128];
+    const size_t vectors = (size_t)h->program->vectors;
+    const int width = h->tokens ? 1 : h->x_width;
+    int16_t x[64];
+    int32_t y[64];
+    unsigned word = 0;
+    snprintf(path, sizeof path, "%s/net_x.hex", folder);
+    FILE *file = fopen(path, "r");
+    if (!CHECK(file != NULL, "no %s", path))
+        return false;
+    h->moved = calloc((size_t)v->steps * vectors, sizeof *h->moved);
+    h->moved_steps = v->steps;
+    unroll_integer_reset(v->reference);
+    for (int t = 0; t < v->steps; t++) {
+        for (int i = 0; i < width; i++) {
+            CHECK(fscanf(file, "%x", &word) == 1, "%s ends", path);
+            x[i] = (int16_t)word;
+            if (i == 0 && word >> 16)
+                unroll_integer_reset(v->reference);
+        }
+        const int32_t token = (uint16_t)word;
+        MUST(unroll_integer_step_raw(v->reference, h->tokens ? &token : NULL, h->tokens ? NULL : x, y));
+        for (size_t k = 0; k < vectors; k++) h->moved[(size_t)t * vectors + k] = integer_moved(v->reference, (int)k);
+    }
+    fclose(file);
+    return true;
+}
+
 static bool write_network(const struct network *n, int steps, double *clocks)
 {
     struct program *p;
@@ -69,11 +102,14 @@ static bool write_network(const struct network *n, int steps, double *clocks)
         return false;
     if (MUST(program_new_integer(model, NULL, n->operand_bits, &p))) {
         MUST(integer_new(p, &v.reference));
+        p->delta = n->skips ? n->delta : -1;
         if (MUST(hardware_new(p, n->lanes, n->is_class, &h))) {
             v.h = h;
             struct verilog_report report;
             v.report = &report;
             good = MUST(verilog_count(&v, &report)) && MUST(verilog_write(&v));
+            if (good && n->skips)
+                good = observe_vectors(&v, h) && MUST(verilog_count(&v, &report));
             *clocks = report.clocks;
             hardware_free(h);
         }
@@ -187,6 +223,26 @@ static const struct network spread[] = {
      .buses = true,
      .store = "spram"},
     {.cell = "rnn", .layers = 1, .input = 1, .hidden = 1, .output = 1, .lanes = 1, .operand_bits = 8, .store = "rom"},
+    {.cell = "gru",
+     .layers = 2,
+     .input = 3,
+     .hidden = 12,
+     .output = 9,
+     .lanes = 6,
+     .operand_bits = 8,
+     .skips = true,
+     .delta = 0.2,
+     .store = "ram"},
+    {.cell = "gru-before",
+     .layers = 1,
+     .input = 1,
+     .hidden = 7,
+     .output = 2,
+     .lanes = 3,
+     .operand_bits = 16,
+     .skips = true,
+     .is_class = true,
+     .store = "rom"},
 };
 
 static void check_all(void)
@@ -204,6 +260,21 @@ static void check_all(void)
                                                 .operand_bits = bits,
                                                 .store = layers == 2 ? "ram" : "rom"},
                               64, false);
+    for (size_t c = 0; c < sizeof cells / sizeof *cells; c++)
+        for (int tokens = 0; tokens < 2; tokens++)
+            check_network(&(struct network){.cell = cells[c],
+                                            .layers = 1 + (int)c % 3,
+                                            .input = 6,
+                                            .hidden = 16,
+                                            .output = 6,
+                                            .lanes = 8,
+                                            .operand_bits = tokens ? 16 : 8,
+                                            .tokens = tokens,
+                                            .embed = c % 2 ? 4 : 0,
+                                            .skips = true,
+                                            .delta = 0.05 * (double)c,
+                                            .store = "rom"},
+                          64, false);
     for (int options = 1; options < 4; options++)
         for (int layers = 1; layers <= 3; layers++)
             check_network(&(struct network){.cell = "lstm",

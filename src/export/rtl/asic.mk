@@ -14,7 +14,7 @@ asic_net.v: $(CORE)
 	@sed -n '/^module unroll_ro*m \|^module unroll_ram /,/);/p' unroll_memories.v | sed 's/^module/(* blackbox *) module/; s/output reg/output wire/; s/);$$/); endmodule/' >asic_macros.v
 	@sed -n '/^module unroll_weights /,/);/p' unroll_weights.v | sed 's/^module/(* blackbox *) module/; s/output reg/output wire/; s/);$$/); endmodule/' >>asic_macros.v
 	@sed '/^module unroll_r[oa]m /,/^endmodule/d' unroll_memories.v >asic_parts.v
-	@$(YOSYS) -q -l asic_synth.log -p "read_verilog -defer $(NAME).v unroll_core.v asic_parts.v asic_macros.v; hierarchy -top $(NAME); \
+	@$(YOSYS) -q -l asic_synth.log -p "read_verilog -defer $(NAME).v unroll_core.v unroll_deltas.v asic_parts.v asic_macros.v; hierarchy -top $(NAME); \
 	    synth -flatten -top $(NAME); dfflibmap -liberty $(LIB); abc -D $$(echo '$(NANOSECONDS) * 1000' | bc) -constr asic_drive.txt -liberty $(LIB); \
 	    opt_clean -purge; setundef -zero; splitnets -ports; opt_clean -purge; tee -o asic_area.txt stat -liberty $(LIB); \
 	    write_verilog -noattr -noexpr -nohex asic_raw.v" >/dev/null 2>&1 || { tail -n 5 asic_synth.log; exit 1; }

@@ -9,7 +9,7 @@
 #   make asic                               gates, area, time and power in standard cells: asic.mk
 #   make formal                             the handshakes of each bus, proven by yosys for all times
 # WRAPPER: the bus that is synthesised: axis, wishbone, spi; empty: the core alone.
-CORE     = $(NAME).v unroll_core.v unroll_memories.v unroll_weights.v
+CORE     = $(NAME).v unroll_core.v unroll_deltas.v unroll_memories.v unroll_weights.v
 SOURCES  = $(CORE) loader.v $(NAME)_axis.v $(NAME)_wishbone.v $(NAME)_spi.v
 MODELS   = $(if $(filter spram,$(STORE)),spram_model.v)
 SIM     ?= $(if $(shell command -v iverilog),icarus,verilator)

@@ -8,12 +8,14 @@
 `default_nettype none
 
 // P sums at a time: the same operand times P weights. A word of each stage is one clock.
-module unroll_lanes #(parameter P = 4, OB = 8, AB = 24, HOLDS = 1) (
+module unroll_lanes #(parameter P = 4, OB = 8, AB = 24, HOLDS = 1, ADDS = 0) (
   input wire clk, input wire rst, input wire signed [OB-1:0] operand, input wire [8*P-1:0] weights,
   input wire add, input wire first, input wire last, // of the product that is made of the operand of the clock before
   input wire [15:0] count, input wire [2:0] jump,    // with `last`: rows of the segment, where they begin
-  output wire valid, output wire [2:0] valid_jump, output wire signed [AB-1:0] sum);
-  reg [AB*P-1:0] acc, hold, next;
+  output wire valid, output wire [2:0] valid_jump, output wire signed [AB-1:0] sum,
+  input wire [AB*P-1:0] from, output reg [AB*P-1:0] acc, output wire whole); // ADDS: to `from`; what it becomes
+  reg [AB*P-1:0] hold, next;
+  assign whole = last_;
   reg [15:0] left, next_left, stays;
   reg [2:0] left_jump, next_jump;
   reg full, last_;
@@ -25,7 +27,7 @@ module unroll_lanes #(parameter P = 4, OB = 8, AB = 24, HOLDS = 1) (
     wire signed [7:0] w = weights[8*i +: 8];
     always @(posedge clk) begin
       product <= operand * w;
-      if (add) acc[AB*i +: AB] <= (first ? {AB{1'b0}} : acc[AB*i +: AB]) + {{(AB-OB-8){product[OB+7]}}, product};
+      if (add) acc[AB*i +: AB] <= (first ? (ADDS ? from[AB*i +: AB] : {AB{1'b0}}) : acc[AB*i +: AB]) + {{(AB-OB-8){product[OB+7]}}, product};
     end
   end endgenerate
   // Sums leave one a clock from `hold`; with HOLDS = 2 another segment's may wait in `next`. At least 8 clocks are between
@@ -83,6 +85,8 @@ module unroll_core #(
   parameter UPD = 8, UPA = 4, RB = 3, TB = 2, VB = 1, IB = 1, STA = 4, UO = 4, // words, rounds, temporaries, vectors
   parameter PB = 1, CB = 1, OUB = 1, USES_LIMITS = 0, LEFT = 0, FIELD_LEFT = 0, // most bits that results go left
   parameter [255:0] P_SHIFTS = 0, C_SHIFTS = 0, OUT_SHIFTS = 0,
+  parameter DELTA = 0, LISTS = 1, VI = 1,              // 1: products skip what has not moved (unroll_deltas.v)
+  parameter [255:0] EVEN = 0, ODD = 0, THRESHOLDS = 0,
   parameter QA = 2, BANK = 1,                          // queue of y; where the second bank of x begins
   parameter F_WEIGHTS = "", F_SEGMENTS = "", F_ROWS = "", F_GROUPS = "", F_WORDS = "", F_VECTORS = "", F_TABLE = "",
   parameter F_EMBEDDING = "") (
@@ -115,7 +119,7 @@ module unroll_core #(
   // ==== segments ========================================================================================================
   localparam [1:0] IN_EARLY = 0, IN_HEAD = 1, IN_LATE = 2;
   localparam S_ODD = XA, S_LENGTH = 2*XA, S_UNITS = S_LENGTH + KA, S_NEED = S_UNITS + UA, S_ROWS = S_NEED + NB,
-             S_FLAGS = S_ROWS + PA, SW = S_FLAGS + 7;
+             S_FLAGS = S_ROWS + PA, S_LIST = S_FLAGS + 7, SW = S_LIST + (DELTA ? VI : 0);
   // The table is read one segment ahead: q is at `at`, s the next to run, c the one under way. What allows a product is in
   // registers: slack (are the groups done), x_ok, y_ok, room.
   reg [SA-1:0] at;
@@ -142,7 +146,16 @@ module unroll_core #(
   reg x_ok, y_ok, room;
   wire group_done;
 
-  wire go = live && !slack[NB-1] && x_ok && y_ok && (!at_end || room);
+  // With skipping a segment's length is known when its list is whole: one clock before the first product. One of nothing
+  // has one product, of zero.
+  reg counted, nothing;
+  reg [VI-1:0] c_vector;
+  reg [WA-1:0] c_words;
+  reg [SA-1:0] s_at, c_at;
+  wire [KA:0] in_list;
+  wire [KA:0] count = c_token ? {{KA{1'b0}}, 1'b1} : c_zero && starts[parity] ? {(KA+1){1'b0}} : in_list;
+  wire ready = live && !slack[NB-1] && x_ok && y_ok;
+  wire go = ready && (DELTA == 0 || counted) && (!at_end || room);
   wire ends = go && at_end, flips = ends && c_flips;
   wire take = s_known && (!live || ends);
   wire read = q_known && (!s_known || take);
@@ -167,6 +180,7 @@ module unroll_core #(
       s <= q;
       s_list <= at_list;
       s_start <= at_start;
+      s_at <= at;
       at <= next;
       at_list <= next_list;
       at_start <= q_ends;
@@ -186,6 +200,10 @@ module unroll_core #(
       at_begin <= 1;
       at_end <= s[S_LENGTH +: KA] == 0;
       unit <= 0;
+      counted <= 0;
+      if (DELTA) c_vector <= s[SW-1 -: VI];
+      c_at <= s_at;
+      c_words <= s[S_FLAGS+2] ? TOKENS + 1 : s[S_LENGTH +: KA] + 1'b1;
       slack <= flips ? slack_now - $signed(GROUPS[NB-1:0]) : slack_now;
     end else begin
       if (ends) live <= 0;
@@ -196,13 +214,19 @@ module unroll_core #(
         xk <= xk + 1'b1;
         unit <= unit == c_units ? {UA{1'b0}} : unit + 1'b1;
       end
+      if (DELTA && ready && !counted) begin
+        counted <= 1;
+        nothing <= count == 0;
+        at_end <= count <= 1;
+        left <= count == 0 ? {KA{1'b0}} : count - 1'b1;
+      end
       slack <= slack + $signed({1'b0, group_done}) - $signed({1'b0, go && unit == c_units});
     end
     x_ok <= (take ? !s[S_FLAGS] : !c_waits) || x_full_next;
     y_ok <= (take ? !s[S_FLAGS+3] : !c_head) || y_room;
     room <= ends ? HOLDS == 2 && drain <= 2 : drain <= (HOLDS == 2 ? last_rows + 16'd2 : 16'd2);
     if (take && s_start) wk <= s_list == IN_EARLY ? {WA{1'b0}} : s_list == IN_HEAD ? WHEAD[WA-1:0] : WLATE[WA-1:0];
-    else if (go) wk <= wk + (c_token ? TOKENS + 1 : 1);
+    else if (DELTA ? take : go) wk <= wk + (DELTA ? c_words : c_token ? TOKENS + 1 : 1);
     if (go && c_waits) starts[parity] <= x_starts[parity];
     parity <= parity_next;
     lead <= flips ? lead_now - $signed(GROUPS[NB-1:0]) : lead_now;
@@ -216,6 +240,8 @@ module unroll_core #(
       s_known <= 0;
       early_ran <= 0;
       live <= 0;
+      counted <= 0;
+      nothing <= 0;
       parity <= 0;
       lead <= 0;
       slack <= 0;
@@ -228,20 +254,23 @@ module unroll_core #(
   end
 
   // ==== lanes ===========================================================================================================
-  wire [OB-1:0] element;
+  wire [OW-1:0] element;
   wire [8*P-1:0] word;
   reg x_we;
   reg [XA-1:0] x_wa;
   reg [OB-1:0] x_wd;
-  unroll_ram #(.W(OB), .A(XA)) operands(.clk(clk), .ra(xk), .q(element), .we(x_we), .wa(x_wa), .d(x_wd));
-  wire [WA-1:0] weight_at = TOKENS != 0 && !EMBEDS && c_token ? wk + token[parity] : wk;
+  localparam OW = OB + DELTA;
+  wire [WA-1:0] weight_at;
+  wire [WA-1:0] weights_of = TOKENS != 0 && !EMBEDS && c_token ? wk + token[parity] : wk;
   unroll_weights #(.W(8*P), .D(WD), .A(WA), .FILE(F_WEIGHTS)) weights(.clk(clk), .a(weight_at), .q(word),
     .load(load), .w_valid(w_valid), .w_data(w_data));
-  reg v1, f1, l1, z1, t1, v2, f2, l2, v3, f3, l3;
-  reg [2:0] j1, j2, j3;
-  reg [PA-1:0] n1, n2, n3;
-  reg [OB-1:0] operand;
+  reg v1, f1, l1, z1, t1, v2, f2, l2, v3, f3, l3, v4, f4, l4;
+  reg [2:0] j1, j2, j3, j4;
+  reg [PA-1:0] n1, n2, n3, n4;
+  reg [OW-1:0] operand, operand3;
   reg [8*P-1:0] w2;
+  wire [AB*P-1:0] stored, whole;
+  wire stores;
   wire sum_valid;
   wire [2:0] sum_jump;
   wire signed [AB-1:0] sum;
@@ -249,19 +278,52 @@ module unroll_core #(
     v1 <= go;
     f1 <= at_begin;
     l1 <= ends;
-    z1 <= c_zero && starts[parity];
+    z1 <= (c_zero && starts[parity]) || (DELTA && nothing && !c_token);
     t1 <= c_token;
     n1 <= c_rows;
     j1 <= {c_start, c_list};
-    operand <= z1 ? {OB{1'b0}} : t1 ? {{(OB-1){1'b0}}, 1'b1} : element;
+    operand <= z1 ? {OW{1'b0}} : t1 ? {{(OW-1){1'b0}}, 1'b1} : element;
+    operand3 <= operand;
     w2 <= word;
     {v2, f2, l2, n2, j2} <= {v1, f1, l1, n1, j1};
     {v3, f3, l3, n3, j3} <= {v2, f2, l2, n2, j2};
-    if (reset) {v1, l1, v2, l2, v3, l3} <= 0;
+    {v4, f4, l4, n4, j4} <= {v3, f3, l3, n3, j3};
+    if (reset) {v1, l1, v2, l2, v3, l3, v4, l4} <= 0;
   end
-  unroll_lanes #(.P(P), .OB(OB), .AB(AB), .HOLDS(HOLDS)) lanes(.clk(clk), .rst(reset), .operand(operand), .weights(w2),
-    .add(v3), .first(f3), .last(l3), .count({{(16-PA){1'b0}}, n3} + 16'd1), .jump(j3),
-    .valid(sum_valid), .valid_jump(sum_jump), .sum(sum));
+  unroll_lanes #(.P(P), .OB(OW), .AB(AB), .HOLDS(HOLDS), .ADDS(DELTA)) lanes(.clk(clk), .rst(reset),
+    .operand(DELTA ? operand3 : operand), .weights(w2), .add(DELTA ? v4 : v3), .first(DELTA ? f4 : f3),
+    .last(DELTA ? l4 : l3), .count({{(16-PA){1'b0}}, DELTA ? n4 : n3} + 16'd1), .jump(DELTA ? j4 : j3),
+    .valid(sum_valid), .valid_jump(sum_jump), .sum(sum), .from(stored), .acc(whole), .whole(stores));
+  // What is read is a number, or what has moved in a list; there the sums of the step before are added to, but those of
+  // tokens and of a sequence's first step.
+  reg d_valid, d_bank, d_first, d_start;
+  reg [VI-1:0] d_id;
+  generate if (DELTA) begin : deltas
+    reg [SA-1:0] at1, at2, at3, at4, at5;
+    reg parity1, zero2, zero3, zero4;
+    reg [WA-1:0] weights1;
+    wire [OB+KA:0] entry;
+    wire [AB*P-1:0] kept;
+    assign element = entry[KA +: OW];
+    assign weight_at = weights1 + (t1 || z1 ? {KA{1'b0}} : entry[KA-1:0]);
+    assign stored = zero4 ? {(AB*P){1'b0}} : kept;
+    always @(posedge clk) begin
+      weights1 <= weights_of;
+      {at1, at2, at3, at4, at5} <= {c_at, at1, at2, at3, at4};
+      parity1 <= parity ^ c_head;
+      zero2 <= t1 || starts[parity1];
+      {zero3, zero4} <= {zero2, zero3};
+    end
+    unroll_ram #(.W(AB*P), .A(SA)) sums(.clk(clk), .ra(at3), .q(kept), .we(stores), .wa(at5), .d(whole));
+    unroll_deltas #(.OB(OB), .XA(XA), .KA(KA), .VI(VI), .LISTS(LISTS), .EVEN(EVEN), .ODD(ODD), .THRESHOLDS(THRESHOLDS))
+      moved(.clk(clk), .rst(reset), .valid(d_valid), .id(d_id), .bank(d_bank), .first(d_first), .start(d_start), .at(x_wa),
+      .d(x_wd), .ra(xk), .q(entry), .of(c_vector), .of_bank(parity ^ (c_zero | c_head)), .count(in_list));
+  end else begin : numbers
+    assign weight_at = weights_of;
+    assign in_list = 0;
+    assign stored = 0;
+    unroll_ram #(.W(OB), .A(XA)) operands(.clk(clk), .ra(xk), .q(element), .we(x_we), .wa(x_wa), .d(x_wd));
+  end endgenerate
 
   // ==== rows: (sum multiplier + half) >> shift, + bias, + what another segment gave =====================================
   // flags of a row: adds, is final, is of the head, is the last of its group
@@ -425,9 +487,10 @@ module unroll_core #(
   reg [RB+TB-1:0] a_temp, b_temp, c_temp, to3;
   reg [STA-1:0] st_read, st_write3;
   reg [XA-1:0] x_write3;
+  reg [VI+2:0] list3;                             // with skipping: which list, first of it, of a sequence's first step, bank
   reg [VB-1:0] v_read;
   wire signed [15:0] a_t, b_t, c_t, b_s, c_s, st_q, vec;
-  localparam GOES = RB + TB + STA + XA + 4;       // where a result goes: group ends, x, state, temporary
+  localparam GB = RB + TB + STA + XA + 4, GOES = GB + VI + 3; // where a result goes: group ends, x, state, temporary
   reg [GOES-1:0] goes4, goes5, goes6, goes7, goes8, goes9, goes10, goes11, goes12, goes13, goes14, goes15, goes16;
   reg [WW-1:0] w4, w5;
   reg zero4;
@@ -513,11 +576,12 @@ module unroll_core #(
     v_read <= w1[W_AI +: IB] + place;
     st_read <= w1[W_READ +: STA] + place;
     st_write3 <= w1[W_WRITE +: STA] + place;
-    x_write3 <= (u[1] ? w1[W_ODD +: XA] : w1[W_EVEN +: XA]) + place;
+    x_write3 <= (u[1] && !DELTA ? w1[W_ODD +: XA] : w1[W_EVEN +: XA]) + place;
+    list3 <= {w1[W_ODD +: VI], place == 0, u[0], u[1]};
     to3 <= {w1[W_TO +: TB], rot2};
     // 4
     w4 <= w3;
-    goes4 <= {to3, x_write3, st_write3, vw3 && w3[W_FLAGS+8] && u3[2], vw3 && w3[W_FLAGS+7], vw3 && w3[W_FLAGS+6],
+    goes4 <= {DELTA ? list3 : {(VI+3){1'b0}}, to3, x_write3, st_write3, vw3 && w3[W_FLAGS+8] && u3[2], vw3 && w3[W_FLAGS+7], vw3 && w3[W_FLAGS+6],
       vw3 && w3[W_FLAGS+5]};
     // 5
     w5 <= w4;
@@ -614,14 +678,15 @@ module unroll_core #(
 
   // ==== ends: x in, y out ===============================================================================================
   // x goes to one of two banks while the lanes read the other. Results of units have the port first.
-  reg done;
-  assign group_done = done;
+  reg done, done2, done3, done4, done5, last2, last3, last4; // a list is whole 4 clocks later than a number is there
+  assign group_done = DELTA ? done5 : done;
   reg [XA-1:0] xw;
   reg fresh, x_last;
   reg x_last_bank;
   wire xi_valid, xi_first, xi_ready;
   wire [15:0] xi_data;
-  assign xi_ready = !x_full[writing] && !(x_last && x_last_bank == writing) && !h_we;
+  assign xi_ready = !x_full[writing] && !h_we
+    && !(DELTA ? x_last || last2 || last3 || last4 : x_last && x_last_bank == writing);
   wire xin = xi_valid && xi_ready;
   wire x_complete = xin && (xw == X - 1 || (TOKENS != 0 && !EMBEDS));
   generate if (EMBEDS) begin : embeds
@@ -666,11 +731,16 @@ module unroll_core #(
   end endgenerate
   always @(posedge clk) begin
     done <= goes16[3];
+    {done2, done3, done4, done5} <= {done, done2, done3, done4};
+    {last2, last3, last4} <= {x_last, last2, last3};
+    d_valid <= h_we | (xin && !(TOKENS != 0 && !EMBEDS));
+    {d_id, d_first, d_start, d_bank} <= h_we ? goes16[GB +: VI+3]
+      : {{VI{1'b0}}, xw == 0, xw == 0 ? xi_first | fresh : x_starts[writing], writing};
     x_we <= h_we | (xin && !(TOKENS != 0 && !EMBEDS));
-    x_wa <= h_we ? h_wa : (writing ? BANK[XA-1:0] : {XA{1'b0}}) + xw;
+    x_wa <= h_we ? h_wa : (writing && !DELTA ? BANK[XA-1:0] : {XA{1'b0}}) + xw;
     x_wd <= narrowed(h_we ? result : xi_data);
     x_last <= x_complete;
-    x_last_bank <= writing;
+    if (!DELTA || x_complete) x_last_bank <= writing;
     if (xin) begin
       xw <= x_complete ? {XA{1'b0}} : xw + 1'b1;
       if (xw == 0) begin
@@ -681,10 +751,11 @@ module unroll_core #(
       if (x_complete) writing <= !writing;
     end
     if (ends && c_frees) x_full[parity] <= 0;
-    if (x_last) x_full[x_last_bank] <= 1;
+    if (DELTA ? last4 : x_last) x_full[x_last_bank] <= 1;
     if (reset) begin
-      done <= 0;
+      {done, done2, done3, done4, done5, last2, last3, last4} <= 0;
       x_we <= 0;
+      d_valid <= 0;
       x_last <= 0;
       xw <= 0;
       writing <= 0;
