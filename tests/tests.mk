@@ -157,6 +157,8 @@ lines:
 	@echo '300 $T/cases/test_cases grad tests/cases/cases.txt'
 	@echo '300 $T/cases/test_cases support tests/cases/cases.txt'
 	@echo '60 $T/cases/test_several cpu,cpu tests/cases/cases.txt'
+	@echo '60 $T/cases/test_several cpu,xla:$T/device/fake_plugin.so tests/cases/short.txt near'
+	@echo '60 $T/cases/test_several xla:$T/device/fake_plugin.so,cpu tests/cases/tiny.txt near'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/cases.txt'
 	@$(foreach u,2 3 8,echo '60 env UNROLL_XLA_UNROLL=$u $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/short.txt';)
 	@echo '60 $T/cases/test_ahead xla:$T/device/fake_plugin.so tests/cases/cases.txt v5e:2x2'

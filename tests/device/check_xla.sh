@@ -37,6 +37,8 @@ last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/
 count "$build/tests/cases/test_curve" "xla:$plugin"
 export XLA_FLAGS="--xla_backend_optimization_level=0 $XLA_FLAGS"
 count "$build/tests/cases/test_device" "xla:$plugin" "$cases"
+# Beside the CPU.
+count "$build/tests/cases/test_several" "cpu,xla:$plugin" tests/cases/tiny.txt near
 # Six of these on 2, 2, 4, 4, 4 and 8 devices.
 grep -v '^#' "$cases" | sed -n '1p;3p;5p;7p;9,10p' >"$work/cases"
 count "$build/tests/cases/test_device" "xla:$plugin" --cuts "$work/cases"

@@ -5,6 +5,7 @@
 #include "base/library.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include <stdatomic.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,9 @@ struct xla_plugin {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct xla_plugin *plugins; /* devices 0: loaded, without a client */
 static struct opened opened;
-static struct xla_counts counts;
+static struct {
+    atomic_uint_fast64_t uploads, downloads, compiled, executed, looks;
+} counts; /* by any thread */
 
 #define HEAD(type) { .size = sizeof(type) }
 
@@ -260,7 +263,14 @@ void xla_plugin_version(const struct xla_plugin *p, int *major, int *minor)
 
 void xla_count_sync(void) { counts.looks++; }
 
-struct xla_counts xla_counts(void) { return counts; }
+struct xla_counts xla_counts(void)
+{
+    return (struct xla_counts){.uploads = counts.uploads,
+                               .downloads = counts.downloads,
+                               .compiled = counts.compiled,
+                               .executed = counts.executed,
+                               .looks = counts.looks};
+}
 
 /* ---- programs -------------------------------------------------------------------------- */
 

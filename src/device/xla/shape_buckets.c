@@ -44,6 +44,8 @@ static unroll_status lower_all(struct shape_bucket *b, const struct plan *host, 
     c.T = capacity_of_steps(host, number / ROW_LEVELS);
     c.B = capacity_of_rows(host, mesh, number % ROW_LEVELS);
     c.chunks = c.T < host->config.T ? 1 : c.chunks;
+    if (plan_ranks(host) > 1) /* a rank's part already */
+        return plan_new(host->model, &c, &b->plan[0]);
     memcpy(c.mesh, mesh, sizeof c.mesh);
     for (int r = 0; r < b->mesh.devices; r++) {
         for (int m = M_N, rest = r; m-- > 0; rest /= mesh[m]) c.at[m] = rest % mesh[m];
@@ -115,6 +117,11 @@ void shape_bucket_free(struct shape_bucket *b, struct xla_plugin *plugin)
         return;
     for (int i = 0; i < PHASE_N * PHASE_N; i++)
         free_program(&b->program[i / PHASE_N][i % PHASE_N], plugin, b->mesh.devices);
+    for (struct range_program *r = b->ranges, *next; r; r = next) {
+        next = r->next;
+        free_program(&r->program, plugin, b->mesh.devices);
+        release(r);
+    }
     for (int i = 0; b->extra && b->form && b->plan[0] && i < b->plan[0]->buffers; i++) {
         location_leave(&b->extra[i], plugin);
         release(b->form[i].shard);
@@ -152,7 +159,7 @@ static unroll_status make_lists(struct shape_bucket *b, struct program *p, struc
     p->result = t->result;
     t->argument.buffer = t->result.buffer = NULL;
     TRY(ALLOCATE(p->lost.buffer, (size_t)b->plan[0]->buffers, "for an XLA program's buffers"));
-    for (int i = 0; i < b->plan[0]->buffers; i++)
+    for (int i = 0; i < b->plan[0]->buffers && !t->end; i++) /* of a range they keep their memory */
         if (b->plan[0]->buffer[i].segment == SEG_STEP && is_written_in(b->plan[0], t->first, t->last, i) &&
             !is_in(&p->result, i))
             p->lost.buffer[p->lost.count++] = i;
@@ -179,6 +186,25 @@ static const char *name_of(enum phase first, enum phase last)
     return first == last ? names[first] : first == PHASE_FORWARD && last == PHASE_UPDATE ? "step" : "parts";
 }
 
+/* From what was translated, which is freed. */
+static unroll_status make_program(struct shape_bucket *b, struct xla_plugin *plugin, struct program *p,
+                                  struct translation *t, unroll_status status)
+{
+    if (status == UNROLL_OK && t->h.size) {
+        status = xla_compile(plugin, t->h.text, t->h.size, b->mesh.devices, &p->executable);
+        if (status == UNROLL_OK)
+            status = make_lists(b, p, t);
+        if (status == UNROLL_OK)
+            status = give_own(p, plugin, b->mesh.devices, t);
+    }
+    translation_free(t);
+    if (status != UNROLL_OK)
+        free_program(p, plugin, b->mesh.devices);
+    else
+        p->made = true;
+    return status;
+}
+
 unroll_status shape_bucket_program(struct shape_bucket *b, struct xla_plugin *plugin, enum phase first, enum phase last,
                                    struct program **program)
 {
@@ -187,17 +213,23 @@ unroll_status shape_bucket_program(struct shape_bucket *b, struct xla_plugin *pl
     if (p->made)
         return UNROLL_OK;
     unroll_status status = translate_phases(b->mesh, first, last, name_of(first, last), &t);
-    if (status == UNROLL_OK && t.h.size) {
-        status = xla_compile(plugin, t.h.text, t.h.size, b->mesh.devices, &p->executable);
-        if (status == UNROLL_OK)
-            status = make_lists(b, p, &t);
-        if (status == UNROLL_OK)
-            status = give_own(p, plugin, b->mesh.devices, &t);
+    return make_program(b, plugin, p, &t, status);
+}
+
+unroll_status shape_bucket_range(struct shape_bucket *b, struct xla_plugin *plugin, enum phase phase, int from, int end,
+                                 struct program **program)
+{
+    struct range_program *r = b->ranges;
+    struct translation t;
+    while (r && (r->phase != phase || r->from != from || r->end != end)) r = r->next;
+    if (!r) {
+        TRY(ALLOCATE(r, 1, "for an XLA program"));
+        *r = (struct range_program){.next = b->ranges, .phase = phase, .from = from, .end = end};
+        b->ranges = r;
     }
-    translation_free(&t);
-    if (status != UNROLL_OK)
-        free_program(p, plugin, b->mesh.devices);
-    else
-        p->made = true;
-    return status;
+    *program = &r->program;
+    if (r->program.made)
+        return UNROLL_OK;
+    unroll_status status = translate_range(b->mesh, phase, from, end, "range", &t);
+    return make_program(b, plugin, &r->program, &t, status);
 }

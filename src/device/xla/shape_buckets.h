@@ -14,12 +14,21 @@ struct program {
     pjrt_buffer **given_back, ***given_back_rows;  /* [devices][results] */
 };
 
+/* A range of the list as one, of a rank whose messages the host sends. */
+struct range_program {
+    struct range_program *next;
+    enum phase phase;
+    int from, end;
+    struct program program;
+};
+
 struct shape_bucket {
     struct plan **plan; /* [devices] */
     struct mesh_plans mesh;
     struct form *form;                  /* [buffers] */
     struct location **location, *extra; /* [buffers]; extra: of those that the host's plan lacks */
     struct program program[PHASE_N][PHASE_N];
+    struct range_program *ranges;
 };
 
 /* How many steps and rows levels of buckets there are: each halves the capacity. */
@@ -36,5 +45,7 @@ void shape_bucket_free(struct shape_bucket *, struct xla_plugin *);
 /* Translated and compiled when it is first asked for. */
 unroll_status shape_bucket_program(struct shape_bucket *, struct xla_plugin *, enum phase first, enum phase last,
                                    struct program **program);
+unroll_status shape_bucket_range(struct shape_bucket *, struct xla_plugin *, enum phase, int from, int end,
+                                 struct program **program);
 
 #endif

@@ -99,10 +99,45 @@ static bool is_output(const struct translation *t, int buffer)
     return use >= 0;
 }
 
+static bool is_in_range(const struct translation *t, int op)
+{
+    return op >= t->from && op < t->end && is_in_phase(&t->plan->op[op], t->first);
+}
+
+/* Does the first operation of the range that touches the buffer need its content? */
+static bool is_read_first_in_range(const struct translation *t, int buffer)
+{
+    const struct plan *p = t->plan;
+    bool touched = false, read = false;
+    for (int i = t->from; i < t->end && !touched; i++)
+        for (int k = 0; is_in_range(t, i) && k < p->op[i].views; k++)
+            if (p->op[i].view[k].buffer == buffer) {
+                touched = true;
+                read = read || needs_content(p, &p->op[i].view[k]);
+            }
+    return read;
+}
+
+/* Written in the range and, of an activation, wanted outside of it. */
+static bool is_result_of_range(const struct translation *t, int buffer)
+{
+    const struct plan *p = t->plan;
+    bool written = false, wanted = p->buffer[buffer].segment != SEG_STEP;
+    for (int i = 0; i < p->ops; i++)
+        for (int k = 0; k < p->op[i].views; k++) {
+            const struct view *v = &p->op[i].view[k];
+            written = written || (v->buffer == buffer && is_in_range(t, i) && access_writes(v->access));
+            wanted = wanted || (v->buffer == buffer && !is_in_range(t, i));
+        }
+    return written && wanted;
+}
+
 /* Activations live from forward to backward; everything else outlives its part. */
 static bool is_argument(const struct translation *t, int buffer)
 {
     const struct plan *p = t->plan;
+    if (t->end)
+        return !is_ignored(p, buffer) && is_read_first_in_range(t, buffer);
     if (is_ignored(p, buffer) || is_inside(t, buffer) || !is_read_first(p, t->first, t->last, buffer) ||
         is_summand(p, t->first, t->last, buffer) || is_output(t, buffer))
         return false;
@@ -113,6 +148,8 @@ static bool is_argument(const struct translation *t, int buffer)
 static bool is_result(const struct translation *t, int buffer)
 {
     const struct plan *p = t->plan;
+    if (t->end)
+        return !is_ignored(p, buffer) && is_result_of_range(t, buffer);
     if (is_ignored(p, buffer) || is_inside(t, buffer) || !is_written_in(p, t->first, t->last, buffer))
         return false;
     return p->buffer[buffer].segment != SEG_STEP ||
@@ -204,6 +241,8 @@ unroll_status check_alike(struct mesh_plans mesh)
 {
     const struct plan *first = mesh.plan[0];
     char what[200];
+    if (mesh.devices == 1) /* whole, or the part of a rank */
+        return UNROLL_OK;
     if (first->config.mesh[M_LAYER] > 1)
         return fail(UNROLL_UNSUPPORTED,
                     "XLA devices run one program, so layers cannot be divided among them "
@@ -492,7 +531,7 @@ static unroll_status write_program(struct translation *t, const char *name)
     begin(t);
     for (int i = 0; i < t->plan->ops; i++) {
         const struct op *op = &t->plan->op[i];
-        if (!is_of(op, t->first, t->last))
+        if (t->end ? !is_in_range(t, i) : !is_of(op, t->first, t->last))
             continue;
         if (!translators[op->kind])
             return fail(UNROLL_UNSUPPORTED, "XLA programs have no %s", kind_info(op->kind)->name);
@@ -514,8 +553,7 @@ static unroll_status find_unroll(int chosen, int *factor)
     return UNROLL_OK;
 }
 
-unroll_status translate_phases(struct mesh_plans mesh, enum phase first, enum phase last, const char *name,
-                               struct translation *t)
+static unroll_status begin_translation(struct mesh_plans mesh, enum phase first, enum phase last, struct translation *t)
 {
     const struct plan *plan = mesh.plan[0];
     *t = (struct translation){.plan = plan, .mesh = mesh, .first = first, .last = last};
@@ -524,6 +562,23 @@ unroll_status translate_phases(struct mesh_plans mesh, enum phase first, enum ph
         return fail(UNROLL_UNSUPPORTED, "XLA programs have weights and sums in fp32 alone");
     TRY(find_unroll(mesh.unroll, &t->unroll));
     t->h.narrow = plan->config.precision == PRECISION_BF16;
+    return UNROLL_OK;
+}
+
+unroll_status translate_range(struct mesh_plans mesh, enum phase phase, int from, int end, const char *name,
+                              struct translation *t)
+{
+    TRY(begin_translation(mesh, phase, phase, t));
+    t->from = from;
+    t->end = end;
+    return write_program(t, name);
+}
+
+unroll_status translate_phases(struct mesh_plans mesh, enum phase first, enum phase last, const char *name,
+                               struct translation *t)
+{
+    const struct plan *plan = mesh.plan[0];
+    TRY(begin_translation(mesh, first, last, t));
     for (int i = 0; i < plan->ops; i++)
         if (is_of(&plan->op[i], first, last))
             return write_program(t, name);

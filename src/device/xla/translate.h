@@ -37,7 +37,9 @@ struct translation {
     const struct plan *plan; /* the first device's */
     struct mesh_plans mesh;
     enum phase first, last;
-    int unroll; /* steps in one turn of a loop over time */
+    int from, end; /* operations of the list; end 0: all of the phases. Of a range everything outlives it that another
+                      operation touches */
+    int unroll;    /* steps in one turn of a loop over time */
     struct hlo h;
     struct evaluation *evaluation; /* of the record at hand */
     struct value *value;           /* [buffers] what each holds now; id -1: nothing yet */
@@ -50,6 +52,8 @@ struct translation {
  * can't do are refused. The caller frees it, also after a refusal. No operations: no text. */
 unroll_status translate_phases(struct mesh_plans, enum phase first, enum phase last, const char *name,
                                struct translation *);
+/* The operations [from, end) of a phase (PHASE_BACKWARD_SUM included), of which none exchanges anything. */
+unroll_status translate_range(struct mesh_plans, enum phase, int from, int end, const char *name, struct translation *);
 void translation_free(struct translation *);
 
 /* Steps of time in one turn of a loop. On TPUs 4: a turn is fusions of some 2000 cycles, most of it waiting, and fewer

@@ -4,6 +4,7 @@
  * one. Batches of few steps or rows run in smaller programs (shape_buckets.h). */
 #include "base/memory.h"
 #include "device/device.h"
+#include "device/staged.h"
 #include "device/xla/shape_buckets.h"
 #include "device/xla/tpu.h"
 #include <stdio.h>
@@ -73,7 +74,8 @@ struct xla_executable {
     struct shape_bucket *shape_bucket[SHAPE_BUCKETS], *now; /* now: of the last forward */
     pjrt_event **done[IN_FLIGHT];                           /* [devices] each */
     int oldest;
-    bool lost; /* a program failed after it had begun: nobody knows what devices hold */
+    bool lost;             /* a program failed after it had begun: nobody knows what devices hold */
+    struct staged *staged; /* one of several ranks: the host sends its messages; NULL: alone */
     char isa[80];
 };
 
@@ -120,6 +122,7 @@ static void executable_free(void *executable)
     }
     for (int i = 0; i < SHAPE_BUCKETS; i++) shape_bucket_free(x->shape_bucket[i], x->plugin);
     for (int i = 0; x->own && i < x->plan->buffers; i++) location_leave(&x->own[i], x->plugin);
+    staged_free(x->staged);
     release(x->own);
     release(x->location);
     release(x);
@@ -132,7 +135,7 @@ static bool is_given(const struct plan *p, int buffer)
     return segment == SEG_VALUES || (segment == SEG_IO && !is_written_in(p, 0, PHASE_N - 1, buffer));
 }
 
-static unroll_status make_locations(struct xla_executable *x, struct xla_store *store)
+static unroll_status make_locations(struct xla_executable *x, struct xla_store *store, bool staged)
 {
     TRY(ALLOCATE(x->own, (size_t)x->plan->buffers, "for an XLA program's buffers"));
     TRY(ALLOCATE(x->location, (size_t)x->plan->buffers, "for an XLA program's buffers"));
@@ -144,7 +147,7 @@ static unroll_status make_locations(struct xla_executable *x, struct xla_store *
         x->location[i] = is_shared(b) ? store_location(store, b) : &x->own[i];
         if (!x->location[i])
             return fail(UNROLL_RESOURCE, "no memory for '%s'", b->name);
-        if (is_given(x->plan, i))
+        if (staged || is_given(x->plan, i)) /* messages are read and written where they lie */
             TRY(location_at_home(x->location[i]));
     }
     for (int i = 0; i < IN_FLIGHT; i++)
@@ -171,6 +174,35 @@ static unroll_status try_all_phases(struct xla_executable *x)
         unroll_status status = translate_phases(x->now->mesh, (enum phase)phase, (enum phase)phase, "part", &t);
         translation_free(&t);
         TRY(status);
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status try_range(struct xla_executable *x, enum phase phase, int from, int end)
+{
+    struct translation t;
+    bool any = false;
+    for (int i = from; i < end; i++) any = any || is_in_phase(&x->plan->op[i], phase);
+    if (!any)
+        return UNROLL_OK;
+    unroll_status status = translate_range(x->now->mesh, phase, from, end, "range", &t);
+    translation_free(&t);
+    return status;
+}
+
+/* The same of a rank whose messages the host sends. */
+static unroll_status try_ranges(struct xla_executable *x)
+{
+    TRY(want_shape_bucket(x, 0));
+    for (int phase = 0; phase < PHASE_N; phase++) {
+        int i, end, from;
+        phase_range(x->plan, (enum phase)phase, &i, &end);
+        for (from = i; i < end; i++)
+            if (is_in_phase(&x->plan->op[i], (enum phase)phase) && op_communicates(&x->plan->op[i])) {
+                TRY(try_range(x, (enum phase)phase, from, i));
+                from = i + 1;
+            }
+        TRY(try_range(x, (enum phase)phase, from, end));
     }
     return UNROLL_OK;
 }
@@ -204,7 +236,7 @@ static unroll_status read_options(struct xla_executable *x, const struct device_
     if (options->isa)
         return fail(UNROLL_UNSUPPORTED, "XLA devices have no instruction sets to choose from (isa = '%s')",
                     options->isa);
-    if (options->comm)
+    if (options->comm && !options->staged)
         return fail(UNROLL_UNSUPPORTED, "XLA devices are driven by one process, and this is one of several; fix: start "
                                         "it once, without mpirun: `split` then divides the work among its devices");
     x->devices = 1;
@@ -214,6 +246,11 @@ static unroll_status read_options(struct xla_executable *x, const struct device_
                     RANKS_MAX);
     return UNROLL_OK;
 }
+
+static unroll_status run_range(void *executable, enum phase phase, int first, int end);
+static unroll_status xla_read(void *executable, const char *buffer, uint64_t first, uint64_t bytes, void *to);
+static unroll_status xla_write(void *executable, const char *buffer, uint64_t first, uint64_t bytes, const void *from);
+static const struct staged_calls staged_calls = {run_range, xla_read, xla_write};
 
 static unroll_status xla_executable_new(const struct plan *plan, void *store, const struct device_options *options,
                                         void **executable)
@@ -225,9 +262,11 @@ static unroll_status xla_executable_new(const struct plan *plan, void *store, co
     if (status == UNROLL_OK)
         status = open_plugin(x, store, options->which);
     if (status == UNROLL_OK)
-        status = make_locations(x, store);
+        status = make_locations(x, store, options->comm != NULL);
     if (status == UNROLL_OK)
-        status = try_all_phases(x);
+        status = options->comm ? try_ranges(x) : try_all_phases(x);
+    if (status == UNROLL_OK && options->comm)
+        status = staged_new(x->plan, options->comm, &staged_calls, x, &x->staged);
     if (status != UNROLL_OK) {
         executable_free(x);
         return status;
@@ -270,7 +309,7 @@ static unroll_status take_result(struct xla_executable *x, struct program *p, in
     const struct form *form = &x->now->form[buffer];
     bool partial = form->partial && last < PHASE_SUM;
     for (int r = 0; r < x->devices; r++) made[r] = p->given_back_rows[r][i];
-    if (is_summand(x->now->plan[0], first, last, buffer))
+    if (!x->staged && is_summand(x->now->plan[0], first, last, buffer))
         return location_add(x->now->location[buffer], x->plugin, form, made, partial);
     return location_take(x->now->location[buffer], x->plugin, form, made, partial);
 }
@@ -288,14 +327,8 @@ static unroll_status take_results(struct xla_executable *x, struct program *p, e
     return status;
 }
 
-static unroll_status xla_run(void *executable, enum phase first, enum phase last)
+static unroll_status run_program(struct xla_executable *x, struct program *p, enum phase first, enum phase last)
 {
-    struct xla_executable *x = executable;
-    struct program *p;
-    TRY(check_there(x));
-    if (first == PHASE_FORWARD)
-        TRY(want_shape_bucket(x, needed_shape_bucket(x)));
-    TRY(shape_bucket_program(x->now, x->plugin, first, last, &p));
     if (!p->executable)
         return UNROLL_OK;
     TRY(await_run(x, x->oldest));
@@ -306,6 +339,27 @@ static unroll_status xla_run(void *executable, enum phase first, enum phase last
     TRY(take_results(x, p, first, last));
     for (int i = 0; i < p->lost.count; i++) location_forget(x->now->location[p->lost.buffer[i]], x->plugin);
     return UNROLL_OK;
+}
+
+static unroll_status run_range(void *executable, enum phase phase, int first, int end)
+{
+    struct xla_executable *x = executable;
+    struct program *p;
+    TRY(shape_bucket_range(x->now, x->plugin, phase, first, end, &p));
+    return run_program(x, p, phase, phase);
+}
+
+static unroll_status xla_run(void *executable, enum phase first, enum phase last)
+{
+    struct xla_executable *x = executable;
+    struct program *p;
+    TRY(check_there(x));
+    if (x->staged)
+        return staged_run(x->staged, first, last);
+    if (first == PHASE_FORWARD)
+        TRY(want_shape_bucket(x, needed_shape_bucket(x)));
+    TRY(shape_bucket_program(x->now, x->plugin, first, last, &p));
+    return run_program(x, p, first, last);
 }
 
 /* ---- looking inside -------------------------------------------------------------------- */
