@@ -92,7 +92,7 @@ class Documents(unittest.TestCase):
             "Session.step": (lambda **k: train.step("adam", **k),
                              {"inputs", "tokens", "targets", "target_values", "lengths", "reset", "sync"}),
             "Stream.__new__": (lambda **k: unroll.Stream(model, **k), set()),
-            "Trainer.__new__": (lambda **k: unroll.Trainer(model, text, **k), {"validation", "test", "class_weights", "task_options"}),
+            "Trainer.__new__": (lambda **k: unroll.Trainer(model, text, **k), {"validation", "test", "class_weights", "task_options", "timeout"}),
             ".sample": (lambda **k: unroll.sample(model, **k), set()),
             ".sample_order": (unroll.sample_order, {"lengths", "classes"}),
         }

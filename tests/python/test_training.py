@@ -3,7 +3,9 @@
 import array
 import math
 import os
+import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -228,6 +230,34 @@ class Texts(unittest.TestCase):
         self.assertEqual(list(ours), list(theirs))
         for name, array_ in ours.items():
             self.assertEqual(bytes(array_), bytes(theirs[name]), name)
+
+    def test_workers(self):
+        """A server that waits for all has the bits of sums, from Python too; alone there are no workers."""
+        with self.assertRaisesRegex(unroll.UsageError, "mpirun -n 2"):
+            unroll.Trainer(self.model(), self.text, batch=4, bptt=8, workers=2, sync="server:0")
+        if not shutil.which("mpirun.openmpi"):
+            self.skipTest("there is no Open MPI")
+        program = """import sys, unroll
+data = unroll.Dataset(sys.argv[1])
+model = unroll.Model(data, "lm", hidden=12, layers=1, seed=3)
+trainer = unroll.Trainer(model, data, batch=8, bptt=8, total_steps=9, workers=2, sync=sys.argv[2], sum="tree", timeout=100)
+while trainer.progress["step"] < 9:
+    trainer.meet_at(9)
+    trainer.step()
+trainer.save(sys.argv[3])
+print(trainer.rank, trainer.progress["met"])"""
+        made = []
+        for sync in "every", "server:0", "server:any":
+            out = os.path.join(self.folder.name, sync)
+            done = subprocess.run(
+                ["mpirun.openmpi", "--oversubscribe", "-n", "2", sys.executable, "-c", program, self.path, sync, out],
+                capture_output=True, text=True, check=False, timeout=300,
+                env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(sorted(done.stdout.split()), ["0", "1", "1", "1"])
+            with open(os.path.join(out, "model.safetensors"), "rb") as file:
+                made.append(file.read())
+        self.assertEqual(made[0], made[1])
 
     def test_metrics_and_checkpoint(self):
         trainer = unroll.Trainer(self.model(), self.text, batch=4, bptt=8, total_steps=30)

@@ -36,6 +36,7 @@ typedef struct trainer_object {
 
 static const struct field config_fields[] = {
 #define C(member, kind) FIELD(unroll_train_config, member, kind)
+#define S(axis)         { "split_" #axis, FIELD_INT, offsetof(unroll_train_config, machine.split.axis), NULL }
     C(task, FIELD_TEXT),
     C(batch, FIELD_INT),
     C(bptt, FIELD_INT),
@@ -43,6 +44,15 @@ static const struct field config_fields[] = {
     {"optimizer", FIELD_TEXT, offsetof(unroll_train_config, rates.optimizer), NULL},
     C(schedule, FIELD_TEXT),
     C(divide_by, FIELD_TEXT),
+    C(sync, FIELD_TEXT),
+    C(compress, FIELD_TEXT),
+    C(arrivals, FIELD_TEXT),
+    C(replay, FIELD_TEXT),
+    MACHINE_FIELD(unroll_train_config, workers, FIELD_INT),
+    S(batch),
+    S(layer),
+    S(hidden),
+    MACHINE_FIELD(unroll_train_config, sum, FIELD_TEXT),
     C(warmup, FIELD_LONG),
     C(total_steps, FIELD_LONG),
     C(accumulate, FIELD_INT),
@@ -55,6 +65,7 @@ static const struct field config_fields[] = {
     C(new_hyperparameters, FIELD_INT),
     MACHINE_FIELDS(unroll_train_config),
 #undef C
+#undef S
 };
 enum { CONFIG_FIELDS = sizeof config_fields / sizeof *config_fields };
 
@@ -74,6 +85,7 @@ static const struct field progress_fields[] = {
     P(waited, FIELD_DOUBLE),
     P(best_step, FIELD_LONG),
     P(since_best, FIELD_LONG),
+    P(met, FIELD_INT),
     {NULL, 0, 0, NULL},
 #undef P
 };
@@ -148,6 +160,25 @@ static bool take_all(PyObject *keywords, const model_object *m, unroll_train_con
     return take_config(keywords, config);
 }
 
+/* The ranks that mpirun started, this process among them; as long as the process lives. */
+static unroll_comm *ranks;
+
+static void close_ranks(void) { unroll_comm_close(ranks); }
+
+/* For trainers that are cut or have workers: whether they fit the ranks says the library. False with an exception. */
+static bool take_ranks(unroll_train_config *config, double timeout)
+{
+    const unroll_machine *m = &config->machine;
+    const bool alone = m->workers <= 1 && m->split.batch <= 1 && m->split.layer <= 1 && m->split.hidden <= 1;
+    if (alone || unroll_comm_launched() == 1)
+        return true;
+    if (!ranks && Py_AtExit(close_ranks))
+        return PyErr_NoMemory() != NULL;
+    unroll_status status = ranks ? UNROLL_OK : unroll_comm_open("mpi", timeout, &ranks);
+    config->machine.comm = ranks;
+    return status == UNROLL_OK || raise_status(status);
+}
+
 static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObject *model, PyObject *dataset,
                               const struct taken *taken)
 {
@@ -166,6 +197,16 @@ static PyObject *wrap_trainer(PyTypeObject *type, unroll_trainer *trainer, PyObj
     return (PyObject *)self;
 }
 
+/* Seconds that a wait for another rank may last, of the first trainer that has ranks. */
+static bool take_timeout(PyObject *keywords, double *timeout)
+{
+    PyObject *given = keyword_take(keywords, "timeout");
+    if (given)
+        *timeout = PyFloat_AsDouble(given);
+    Py_XDECREF(given);
+    return !PyErr_Occurred();
+}
+
 static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     unroll_train_config config = unroll_train_default();
@@ -173,10 +214,11 @@ static PyObject *trainer_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     unroll_status status;
     struct taken taken = {0};
     PyObject *model, *dataset, *made = NULL;
+    double timeout = 60;
     if (!PyArg_ParseTuple(args, "O!O!:Trainer", model_type, &model, dataset_type, &dataset))
         return NULL;
     model_object *m = (model_object *)model;
-    if (take_all(keywords, m, &config, &taken)) {
+    if (take_timeout(keywords, &timeout) && take_all(keywords, m, &config, &taken) && take_ranks(&config, timeout)) {
         UNLOCKED(&m->lock,
                  status = unroll_trainer_new(m->model, ((dataset_object *)dataset)->dataset, &config, &trainer));
         made = status == UNROLL_OK ? wrap_trainer(type, trainer, model, dataset, &taken) : raise_status(status);
@@ -275,6 +317,22 @@ static PyObject *trainer_set_total_steps(PyObject *self, PyObject *args)
     return none();
 }
 
+static PyObject *trainer_meet_at(PyObject *self, PyObject *args)
+{
+    trainer_object *t = (trainer_object *)self;
+    long long steps;
+    if (!PyArg_ParseTuple(args, "L:set_total_steps", &steps))
+        return NULL;
+    UNLOCKED(&t->model->lock, unroll_trainer_meet_at(t->trainer, steps));
+    return none();
+}
+
+static PyObject *trainer_rank(PyObject *self, void *closure)
+{
+    (void)self, (void)closure;
+    return PyLong_FromLong(ranks ? unroll_comm_rank(ranks) : 0);
+}
+
 static PyObject *trainer_memory_estimate(PyObject *self, void *unused)
 {
     (void)unused;
@@ -289,14 +347,17 @@ static PyMethodDef trainer_methods[] = {
      "The same of the test part, with the weights as they are; details: what the task tells beside the metrics."},
     {"save", trainer_save, METH_VARARGS, "save(directory): a checkpoint, whole or not at all."},
     {"load", trainer_load, METH_VARARGS, "load(directory): the next step is the one that would have come."},
+    {"meet_at", trainer_meet_at, METH_VARARGS,
+     "meet_at(step): workers that wait for nobody meet there, to validate or save; anew after each meeting."},
     {"set_total_steps", trainer_set_total_steps, METH_VARARGS, "What schedules count on from now on."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef trainer_members[] = {
+    {"rank", trainer_rank, NULL, "Which of the ranks this process is; 0 alone.", NULL},
     {"memory_estimate", trainer_memory_estimate, NULL, "Bytes of its plans.", NULL},
     {"progress", trainer_progress, NULL,
      "Where it stands: a dict of step, epoch, loss, norm, learning_rate, items, item, steps_per_epoch, synced, "
-     "best_validation, best_step, since_best.",
+     "best_validation, best_step, since_best, met.",
      NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 

@@ -240,6 +240,16 @@ class Trainer:
         *,
         task: Optional[str] = None,
         divide_by: Optional[str] = None,
+        workers: int = 0,
+        sync: Optional[str] = None,
+        compress: Optional[str] = None,
+        arrivals: Optional[str] = None,
+        replay: Optional[str] = None,
+        split_batch: int = 1,
+        split_layer: int = 1,
+        split_hidden: int = 1,
+        sum: Optional[str] = None,
+        timeout: float = 60,
         task_options: Union[None, str, Mapping[str, Any]] = None,
         class_weights: Any = None,
         batch: int = 32,
@@ -281,6 +291,9 @@ class Trainer:
     def save(self, directory: _Path, /) -> None: ...
     def load(self, directory: _Path, /) -> None: ...
     def set_total_steps(self, steps: int, /) -> None: ...
+    def meet_at(self, step: int, /) -> None: ...
+    @property
+    def rank(self) -> int: ...
     @property
     def progress(self) -> dict[str, Any]: ...
     @property
