@@ -1,20 +1,28 @@
 #!/bin/bash
 # What workers gain by telling each other less: for each policy speed, bytes and loss of the same number of updates, on
 # links of $RATE (10mbit) and of 10 Gbit/s, on machines played by network namespaces.
-# Usage: bench/policies.sh UNROLL TEXT [WAY...]      WAY: options of one training, as one word
+# Usage: bench/policies.sh UNROLL TEXT [WAY...]          WAY: options of one training, as one word
+#        bench/policies.sh UNROLL TEXT equal [WAY...]    each sends $MEGABYTES (10) on the slow link, at most $MOST (1000)
+#                                                        updates; pictures of the loss: policies-seconds.svg, -sent.svg
 #   $WORKERS (2), $HIDDEN (128), $BATCH (256), $BPTT (64), $STEPS (128); $RUNS: where the runs stay (nowhere)
-[ -x "$1" ] && [ -f "$2" ] || { sed -n '2,5s/^# //p' "$0"; exit 2; }
+[ -x "$1" ] && [ -f "$2" ] || { sed -n '2,7s/^# //p' "$0"; exit 2; }
 here=$(dirname "$(realpath "$0")") unroll=$(realpath "$1") text=$(realpath "$2")
 shift 2
+equal=
+[ "$1" = equal ] && { equal=yes; shift; }
 . "$here/../tests/mpi/machines.sh"
 dir=$(mktemp -d) || exit 1
 runs=${RUNS:-$dir}
+mkdir -p "$runs" && runs=$(realpath "$runs")
 trap 'machines_clean; rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
-workers=${WORKERS:-2} steps=${STEPS:-128}
+workers=${WORKERS:-2} steps=${STEPS:-128} rate=${RATE:-10mbit}
+network=(--layers 2 --hidden "${HIDDEN:-128}" --bptt "${BPTT:-64}" --batch "${BATCH:-256}")
 [ $# -gt 0 ] || set -- "--sync every" "--sync every --compress half" "--sync every --compress topk:0.01" \
     "--sync every --compress lowrank:4" "--sync local:8" "--sync local:32" "--sync local:32,rate=0.7,momentum=0.9" \
-    "--sync local:8 --compress lowrank:4"
+    "--sync local:8 --compress lowrank:4" "--sync server:0" "--sync server:2" "--sync server:any" "--sync gossip"
+
+name_of() { echo "$1" | sed 's/--sync //; s/ *--compress /+/'; }
 
 # A line: the way, seconds an update, the part of them in which the first worker waited, bytes that it sent an update, loss.
 report() {
@@ -24,20 +32,43 @@ text = open("result").read()
 r = json.loads(text[text.index("{"):text.rindex("}") + 1])
 steps, rank = r["steps"], r["ranks"][0]
 seconds = rank["compute"] + rank["exposed"]
-print("%-44s %-8s %8.3f s/update  waits %5.1f%%  sends %9.0f bytes/update  validation %.4f"
-      % (sys.argv[1], sys.argv[2], seconds / steps, 100 * rank["exposed"] / seconds, rank["sent"] / steps, r["val_loss"]))
+print("%-32s %-7s %5d updates %8.3f s/update  waits %5.1f%%  sends %9.0f bytes/update  validation %.4f"
+      % (sys.argv[1], sys.argv[2], steps, seconds / steps, 100 * rank["exposed"] / seconds, rank["sent"] / steps,
+         r["val_loss"]))
 PY
 }
 
-for rate in "${RATE:-10mbit}" 10gbit; do
+train() {       # train RATE WAY STEPS OPTIONS...
+    local out
+    out=$runs/$([ "$equal" ] || echo "$1-")$(name_of "$2")
+    rm -rf "$out"
+    machines_run "$unroll" train "$text" "${network[@]}" --threads 1 --workers "$workers" $2 --steps "$3" "${@:4}" \
+        --timeout 300s --json --out "$out" >result 2>log || { echo "$2:"; tail -n 5 log; return 1; }
+    report "$(name_of "$2")" "$1"
+}
+
+# As many updates as send so much: unroll plan knows the bytes.
+updates_for() {
+    "$unroll" plan "${network[@]}" --input 65 --workers "$workers" $1 | awk -v room="${MEGABYTES:-10}e6" -v most="${MOST:-1000}" '
+        / rank sends / { for (i = 1; i < NF; i++) { if ($i == "sends") b = $(i + 1); if ($i == "every") n = $(i + 1) } }
+        END { if (!b) exit 1; u = int(room / b * n); print (u < 8 ? 8 : u > most ? most : u) }'
+}
+
+if [ "$equal" ]; then
     machines_make "$workers" "$rate" "$dir" || { echo "skipped: $machines_missing"; exit 0; }
+    names=()
     for way in "$@"; do
-        out=$runs/$(echo "$rate $way" | tr -c 'a-z0-9.\n' -)
-        rm -rf "$out"
-        machines_run "$unroll" train "$text" --layers 2 --hidden "${HIDDEN:-128}" --bptt "${BPTT:-64}" \
-            --batch "${BATCH:-256}" --threads 1 --workers "$workers" $way --steps "$steps" --validate-every "$steps" \
-            --timeout 300s --json --out "$out" >result 2>log || { echo "$way:"; tail -n 5 log; continue; }
-        report "$way" "$rate"
+        updates=$(updates_for "$([ "$way" = "--sync every" ] && echo "--sync server:0" || echo "$way")")
+        train "$rate" "$way" "$updates" --validate-every $(((updates + 9) / 10)) --val 0.03 --warmup 0 --lr 0.004 &&
+            names+=("$(name_of "$way")")
     done
+    for axis in seconds sent; do
+        (cd "$runs" && "$unroll" plot "${names[@]}" --metric val_loss --axis $axis --smooth 0 -o "policies-$axis.svg")
+    done
+    exit
+fi
+for rate in "$rate" 10gbit; do
+    machines_make "$workers" "$rate" "$dir" || { echo "skipped: $machines_missing"; exit 0; }
+    for way in "$@"; do train "$rate" "$way" "$steps" --validate-every "$steps"; done
     machines_clean
 done

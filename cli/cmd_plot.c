@@ -118,7 +118,7 @@ static unroll_status check_request(const struct settings *s)
 
 static void choose_metrics(const struct settings *s, struct plot *plot)
 {
-    static const char *const axes[] = {"step", "epoch", "seconds"};
+    static const char *const axes[] = {"step", "epoch", "seconds", "sent"};
     const char *name = text_of(s, OPTION_METRIC);
 
     for (int m = 0; m < METRICS; m++)

@@ -101,6 +101,8 @@ static unroll_status take_object(struct reading *r, const json_t *object)
 #define TAKE_NUMBER(number, key) take_number(object, key, &report.number) &&
     if (!(REPORT_NUMBERS(TAKE_NUMBER) true))
         return refuse_line(r, "has words where a number must be");
+    if (!take_number(json_array_get(json_object_get(object, "ranks"), 0), "sent", &report.sent))
+        return refuse_line(r, "has words where a number must be");
     return add_report(r, &report);
 }
 
@@ -206,7 +208,11 @@ void curves_free(struct curves *curves)
 
 double report_at(const struct report *report, enum axis axis)
 {
-    return axis == AXIS_STEP ? (double)report->step : axis == AXIS_EPOCH ? report->epoch : report->seconds;
+    const double at[] = {[AXIS_STEP] = (double)report->step,
+                         [AXIS_EPOCH] = report->epoch,
+                         [AXIS_SECONDS] = report->seconds,
+                         [AXIS_SENT] = report->sent / 1e6};
+    return at[axis];
 }
 
 size_t series_lowest(const struct series *series)

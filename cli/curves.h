@@ -20,7 +20,7 @@ struct metric_entry {
 extern const struct metric_entry metrics[METRICS];
 
 /* In the order of the choices of --axis. */
-enum axis { AXIS_STEP, AXIS_EPOCH, AXIS_SECONDS };
+enum axis { AXIS_STEP, AXIS_EPOCH, AXIS_SECONDS, AXIS_SENT };
 
 /* One metric of one run, without what was not measured. */
 struct point {

@@ -410,9 +410,10 @@ OPTION(WHAT, "what", CHOICE, .argument = "WHAT", .choices = "curves answers", .f
 OPTION(METRIC, "metric", CHOICE, .argument = "NAME", .choices = "loss val_loss norm lr items_per_second all",
        .fallback = "loss", .group = "Plot", .scope = CALL, .commands = IN(PLOT),
        .doc = "what is drawn; loss: of training and of validation; norm: of the gradient")
-OPTION(AXIS, "axis", CHOICE, .argument = "NAME", .choices = "step epoch seconds", .fallback = "step", .group = "Plot",
-       .scope = CALL, .commands = IN(PLOT),
-       .doc = "what runs from left to right; runs of different --batch or --bptt compare by epoch or seconds")
+OPTION(AXIS, "axis", CHOICE, .argument = "NAME", .choices = "step epoch seconds sent", .fallback = "step",
+       .group = "Plot", .scope = CALL, .commands = IN(PLOT),
+       .doc = "what runs from left to right; runs of different --batch or --bptt compare by epoch or seconds; sent: "
+              "megabytes, of several ranks")
 OPTION(SMOOTH, "smooth", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 1), .group = "Plot", .scope = CALL,
        .commands = IN(PLOT),
        .doc = "how far to each side the bold line averages, as a part of the width; 0: it joins the reports")

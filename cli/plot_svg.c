@@ -57,6 +57,8 @@ static const char *name_of_axis(const struct picture *p, double *unit)
         return "updates";
     if (p->plot->axis == AXIS_EPOCH)
         return "epochs";
+    if (p->plot->axis == AXIS_SENT)
+        return "MB that a rank sent";
     return *unit == 1 ? "seconds" : *unit == 60 ? "minutes" : "hours";
 }
 

@@ -34,6 +34,7 @@ struct report {
     double validation; /* NAN: not measured now */
     double speed;      /* characters or words per second */
     double seconds;
+    double sent;   /* bytes of the first of several ranks, so far; of curves alone */
     json_t *ranks; /* what each of several did with its seconds; NULL: alone */
 };
 
