@@ -201,6 +201,7 @@ lines:
 	@echo 'alone 100 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 120 tests/mpi/test_launch.sh $B/unroll'
 	@echo 'long 200 tests/mpi/test_launch.sh $B/unroll 50'
+	@echo 'long alone 20 $T/device/test_several timed'
 	@echo 'long alone 100 tests/mpi/test_launch_network.sh $B/unroll'
 	@echo 'long alone 120 tests/mpi/test_etcd.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'

@@ -54,6 +54,10 @@ struct device {
      * added to those that VALUES holds. Devices without whole_steps are not asked for one. */
     unroll_status (*run)(void *executable, enum phase first, enum phase last);
 
+    /* Seconds that its runs took since this was last asked, by a clock of the device's own. NULL: whoever runs it looks
+     * at theirs. */
+    double (*seconds)(void *executable);
+
     /* What runs has ended; what it met is told here. NULL: a run itself ends. */
     unroll_status (*wait)(void *executable);
 

@@ -1,14 +1,17 @@
 /* Several devices as one, where no other device is at hand: lists that make no sense, cuts that do not fit, sessions
- * side by side on one division, a device that fails in the middle of a run. Beside the CPU's results: test_several of
- * tests/cases. */
-#include "device/device.h"
+ * side by side on one division, a device that fails in the middle of a run, devices that are not equally fast or get
+ * slower. Beside the CPU's results: test_several of tests/cases. */
+#include "device/several/several.h"
 #include "base/clock.h"
 #include "check.h"
+#include "session/session.h"
 #include "unroll_train.h"
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
-enum { STEPS = 6, ROWS = 4, WIDTH = 5, CLASSES = 3 };
+enum { STEPS = 6, ROWS = 10, WIDTH = 5, CLASSES = 3 };
 
 static unroll_model *model_new(int layers)
 {
@@ -65,7 +68,7 @@ static void test_refusals(void)
     check_refused("cpu,cpu", (unroll_split){.hidden = 2}, UNROLL_UNSUPPORTED, "cut along batch or layer");
     check_refused("cpu,cpu", (unroll_split){.layer = 4}, UNROLL_UNSUPPORTED, "more stages than the 3 layers");
     check_refused("cpu,cpu,cpu,cpu", (unroll_split){0}, UNROLL_UNSUPPORTED, "more stages than the 3 layers");
-    check_refused("cpu,cpu", (unroll_split){.batch = 5}, UNROLL_UNSUPPORTED, "only 4 to divide");
+    check_refused("cpu,cpu", (unroll_split){.batch = 11}, UNROLL_UNSUPPORTED, "only 10 to divide");
 }
 
 static void test_other_ways(void)
@@ -168,11 +171,208 @@ static void test_lost_device(void)
     unroll_model_free(model);
 }
 
-int main(void)
+/* ---- devices that are not equally fast -------------------------------------------------- */
+
+/* A CPU with a clock of its own, on which phases take as long as their work at so many FLOPs a second. In a test of
+ * real time it sleeps so long. */
+static struct device paced[2];
+static double speed[2] = {1, 1}; /* of each, by FLOPs a second */
+static const double flops_a_second = 1e7;
+static bool sleeps;
+static struct made {
+    const struct plan *plan;
+    void *executable;
+    int which;
+    double seconds;
+} made[256];
+static atomic_int count_made;
+
+static unroll_status make_paced(const struct plan *plan, void *store, const struct device_options *options,
+                                void **executable, int which)
 {
+    TRY(device_at(0)->executable_new(plan, store, options, executable));
+    made[atomic_fetch_add(&count_made, 1) % 256] = (struct made){plan, *executable, which, 0};
+    return UNROLL_OK;
+}
+
+static unroll_status make_first(const struct plan *p, void *store, const struct device_options *o, void **x)
+{
+    return make_paced(p, store, o, x, 0);
+}
+
+static unroll_status make_second(const struct plan *p, void *store, const struct device_options *o, void **x)
+{
+    return make_paced(p, store, o, x, 1);
+}
+
+static struct made *made_of(const void *executable)
+{
+    int i = atomic_load(&count_made) - 1;
+    while (made[i % 256].executable != executable) i--; /* the last of those that lay there */
+    return &made[i % 256];
+}
+
+static double seconds_of(const struct plan *p, enum phase first, enum phase last, int which)
+{
+    double flops = 0;
+    for (int i = 0; i < p->ops; i++)
+        if (p->op[i].phase >= first && p->op[i].phase <= last)
+            flops += p->op[i].flops;
+    return flops / (flops_a_second * speed[which]);
+}
+
+static unroll_status run_paced(void *executable, enum phase first, enum phase last)
+{
+    struct made *m = made_of(executable);
+    const double seconds = seconds_of(m->plan, first, last, m->which);
+    m->seconds += seconds;
+    if (sleeps)
+        nanosleep(&(struct timespec){(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)}, NULL);
+    return device_at(0)->run(executable, first, last);
+}
+
+static double seconds_taken(void *executable)
+{
+    struct made *m = made_of(executable);
+    const double seconds = m->seconds;
+    m->seconds = 0;
+    return seconds;
+}
+
+static void add_paced(void)
+{
+    static const char *const names[] = {"first", "second"};
+    for (int i = 0; i < 2; i++) {
+        paced[i] = *device_at(0);
+        paced[i].name = names[i], paced[i].run = run_paced;
+        paced[i].executable_new = i ? make_second : make_first, paced[i].seconds = seconds_taken;
+        MUST(device_add(&paced[i]));
+    }
+}
+
+/* Seconds of the slowest rank by its true rate, over those that both would take if work were sand. */
+static double balance_of(const unroll_session *session)
+{
+    const struct several *x = session->executable;
+    double work = 0, rates = 0, longest = 0;
+    for (int r = 0; r < x->store->ranks; r++) {
+        const double seconds = seconds_of(x->member[r].plan, 0, PHASE_UPDATE, r % 2);
+        work += seconds * speed[r % 2];
+        rates += speed[r % 2];
+        longest = fmax(longest, seconds);
+    }
+    return longest * rates / work;
+}
+
+struct course {
+    double loss, before, after; /* after the last update; balances */
+    int moves;
+};
+
+/* Updates on two ranks, of which the first is `slow` times slower from the tenth update on. */
+static struct course train_paced(const char *devices, unroll_split split, int updates, double slow)
+{
+    unroll_session_config c = config_of(UNROLL_TRAIN, devices, split);
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {.size = sizeof result};
+    unroll_model *model = model_new(8);
+    unroll_session *session = NULL, *evaluates = NULL;
+    const unroll_batch batch = batch_of();
+    struct course found = {0};
+    MUST(unroll_session_new(model, &c, &session));
+    c.mode = UNROLL_EVAL;
+    MUST(unroll_session_new(model, &c, &evaluates));
+    if (split.layer > 1 || split.batch > 1)
+        found.before = balance_of(session);
+    for (int i = 0; i < updates && session; i++) {
+        if (i == 10)
+            speed[0] /= slow;
+        MUST(unroll_step(session, &batch, &rates, &result));
+    }
+    MUST(unroll_forward(evaluates, &batch)); /* beside it, with weights that have moved */
+    MUST(unroll_loss_result(evaluates, &result));
+    found.loss = result.loss;
+    if (split.layer > 1 || split.batch > 1) {
+        found.after = balance_of(session);
+        found.moves = ((const struct several *)session->executable)->store->moves;
+    }
+    unroll_session_free(evaluates);
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return found;
+}
+
+/* Four to one: divided by what was measured. The losses stay those of one device. */
+static void test_balance(void)
+{
+    const struct course alone = train_paced("cpu", (unroll_split){0}, 2, 1);
+    speed[0] = 4, speed[1] = 1;
+    const struct course layers = train_paced("first,second", (unroll_split){.layer = 2}, 2, 1);
+    speed[0] = 1, speed[1] = 4;
+    const struct course others = train_paced("first,second", (unroll_split){.layer = 2}, 2, 1);
+    CHECK(layers.before <= 1.15 && layers.moves == 0, "layers at 4:1: %g of the ideal", layers.before);
+    CHECK(others.before <= 1.15 && others.moves == 0, "layers at 1:4: %g of the ideal", others.before);
+    const struct course rows = train_paced("first,second", (unroll_split){.batch = 2}, 2, 1);
+    CHECK(rows.before <= 1.001 && rows.moves == 0, "10 rows at 1:4: %g of the ideal", rows.before);
+    CHECK(fabs(layers.loss - alone.loss) < 1e-6 && fabs(others.loss - alone.loss) < 1e-6,
+          "layers: the losses are %g and %g, not %g", layers.loss, others.loss, alone.loss);
+}
+
+/* A rank becomes three times slower: divided anew within 200 updates, and the loss stays. */
+static void test_slower(void)
+{
+    const struct course alone = train_paced("cpu", (unroll_split){0}, 200, 1);
+    for (int i = 0; i < 2; i++) {
+        speed[0] = 3, speed[1] = 3;
+        const struct course c = train_paced("first,second", (unroll_split){.layer = 2 - i, .batch = 1 + i}, 200, 3);
+        CHECK(c.moves == 1 && c.after < (i ? 1.4 : 1.2), "%s: %g of the ideal at first, %g after %d moves",
+              i ? "rows" : "layers", c.before, c.after, c.moves);
+        CHECK(fabs(c.loss - alone.loss) < (i ? 1e-5 : 1e-6), "%s: the loss is %.9g, not %.9g", i ? "rows" : "layers",
+              c.loss, alone.loss);
+    }
+}
+
+/* In real time, on two processors: a step on ranks of which one is four times as fast takes at most 15% longer than the
+ * ideal. */
+static void test_time(void)
+{
+    unroll_session_config c = config_of(UNROLL_TRAIN, "first,second", (unroll_split){.batch = 2});
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {.size = sizeof result};
+    unroll_model *model = model_new(8);
+    unroll_session *session = NULL;
+    const unroll_batch batch = batch_of();
+    double shortest = 1e9;
+    sleeps = true;
+    speed[0] = 4, speed[1] = 1;
+    MUST(unroll_session_new(model, &c, &session));
+    for (int i = 0; i < 5; i++) {
+        const double begin = clock_seconds();
+        MUST(unroll_step(session, &batch, &rates, &result));
+        shortest = fmin(shortest, clock_seconds() - begin);
+    }
+    const struct several *x = session->executable;
+    double work = 0;
+    for (int r = 0; r < 2; r++) work += seconds_of(x->member[r].plan, 0, PHASE_UPDATE, r) * speed[r];
+    printf("a step at 4:1 takes %.1f ms, %.3f of the ideal\n", 1e3 * shortest, shortest / (work / 5));
+    CHECK(shortest <= 1.15 * work / 5, "%g of the ideal", shortest / (work / 5));
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "timed")) {
+        add_paced();
+        test_time();
+        return check_finish("test_several");
+    }
     test_refusals();
     test_other_ways();
     test_side_by_side();
     test_lost_device();
+    add_paced();
+    test_balance();
+    test_slower();
     return check_finish("test_several");
 }

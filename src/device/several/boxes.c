@@ -23,11 +23,12 @@ static void note_writes(struct several *s, const struct member *m, int buffer)
                 s->written[buffer] |= 1u << p->op[i].phase;
 }
 
-unroll_status shares_find(struct several *s)
+unroll_status boxes_find(struct several *s)
 {
+    memset(s->written, 0, (size_t)s->plan->buffers * sizeof *s->written);
     for (int r = 0; r < s->store->ranks; r++) {
         struct member *m = &s->member[r];
-        TRY(ALLOCATE(m->twin, (size_t)s->plan->buffers + 1, "for the shares of a rank"));
+        TRY(ALLOCATE(m->twin, (size_t)s->plan->buffers + 1, "for the boxes of a rank"));
         for (int i = 0; i < s->plan->buffers; i++) {
             const int twin = plan_find_buffer(m->plan, s->plan->buffer[i].name);
             m->twin[i] = twin >= 0 && m->plan->buffer[twin].bytes && is_used(m->plan, twin) ? twin : -1;
@@ -46,7 +47,7 @@ static bool sums_losses(const struct buffer *b)
     return b->segment == SEG_VALUES && (!strcmp(b->name, "loss_sum") || !strcmp(b->name, "weight_sum"));
 }
 
-bool shares_are_summands(const struct several *s, int buffer)
+bool boxes_are_summands(const struct several *s, int buffer)
 {
     if (sums_losses(&s->plan->buffer[buffer]))
         return true;
@@ -58,7 +59,7 @@ bool shares_are_summands(const struct several *s, int buffer)
     return false;
 }
 
-bool shares_are_whole(const struct several *s, int buffer)
+bool boxes_are_whole(const struct several *s, int buffer)
 {
     const struct buffer *whole = &s->plan->buffer[buffer];
     for (int r = 0; r < s->store->ranks; r++) {
@@ -126,9 +127,9 @@ static unroll_status gather_box(struct several *s, int buffer, struct member *m,
     return status;
 }
 
-unroll_status shares_gather(struct several *s, int buffer, void *whole)
+unroll_status boxes_gather(struct several *s, int buffer, void *whole)
 {
-    const bool adds = !s->summed && shares_are_summands(s, buffer);
+    const bool adds = !s->summed && boxes_are_summands(s, buffer);
     bool found = false;
     memset(whole, 0, s->plan->buffer[buffer].bytes);
     for (int r = 0; r < s->store->ranks; r++) {
@@ -154,9 +155,9 @@ static unroll_status scatter_box(struct several *s, int buffer, struct member *m
     return status;
 }
 
-unroll_status shares_scatter(struct several *s, int buffer, const void *whole, bool as_summands)
+unroll_status boxes_scatter(struct several *s, int buffer, const void *whole, bool as_summands)
 {
-    const bool adds = as_summands && shares_are_summands(s, buffer);
+    const bool adds = as_summands && boxes_are_summands(s, buffer);
     bool given = false;
     for (int r = 0; r < s->store->ranks; r++) {
         struct member *m = &s->member[r];

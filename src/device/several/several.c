@@ -1,5 +1,6 @@
 /* The device of several devices (several.h): stores, executables, runs. */
 #include "device/several/several.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/processor.h"
 #include "comm/comm.h"
@@ -26,15 +27,23 @@ static const struct device *device_of(const struct several_store *s, int rank)
     return s->entries.device[entry_of(&s->entries, rank)];
 }
 
+void several_drop_stores(struct several_store *s)
+{
+    for (int r = 0; s->store && r < s->ranks; r++) {
+        if (s->store[r])
+            device_of(s, r)->store_free(s->store[r]);
+        s->store[r] = NULL;
+    }
+}
+
 static void several_store_free(void *store)
 {
     struct several_store *s = store;
-    for (int r = 0; s && s->store && r < s->ranks; r++)
-        if (s->store[r])
-            device_of(s, r)->store_free(s->store[r]);
     if (s) {
+        several_drop_stores(s);
         release(s->store);
         release(s->rate);
+        release(s->found);
         release(s->traits);
     }
     release(s);
@@ -98,7 +107,7 @@ static struct device_options options_of(const struct several *x, int rank, const
 }
 
 /* What the device of this rank asks of the whole plan's configuration. */
-static struct plan_config config_of(const struct several *x, int rank)
+struct plan_config member_config(const struct several *x, int rank)
 {
     const struct several_store *s = x->store;
     const struct member *m = &x->member[rank];
@@ -122,7 +131,7 @@ static unroll_status measure_rates(struct several *x)
     TRY(ALLOCATE(rate, (size_t)s->ranks, "for the rates of devices"));
     unroll_status status = UNROLL_OK;
     for (int r = 0; r < s->ranks && status == UNROLL_OK; r++) {
-        const struct plan_config c = config_of(x, r);
+        const struct plan_config c = member_config(x, r);
         int same = 0;
         while (same < r &&
                strcmp(s->entries.text[entry_of(&s->entries, same)], s->entries.text[entry_of(&s->entries, r)]))
@@ -135,14 +144,15 @@ static unroll_status measure_rates(struct several *x)
         s->rate = rate;
     else
         release(rate);
-    return status;
+    TRY(status);
+    return ALLOCATE(s->found, (size_t)s->ranks, "for the rates of devices");
 }
 
 static unroll_status make_plans(struct several *x)
 {
     struct plan *plans[RANKS_MAX];
     for (int r = 0; r < x->store->ranks; r++) {
-        const struct plan_config c = config_of(x, r);
+        const struct plan_config c = member_config(x, r);
         TRY(plan_new(x->plan->model, &c, &x->member[r].plan));
         plans[r] = x->member[r].plan;
     }
@@ -159,6 +169,27 @@ static unroll_status make_executables(struct several *x)
         TRY(m->device->executable_new(m->plan, s->store[r], &m->options, &m->executable));
     }
     return UNROLL_OK;
+}
+
+unroll_status members_make(struct several *x)
+{
+    TRY(make_plans(x));
+    TRY(make_executables(x));
+    return boxes_find(x);
+}
+
+void members_drop(struct several *x)
+{
+    for (int r = 0; x->member && r < x->store->ranks; r++) {
+        struct member *m = &x->member[r];
+        if (m->executable)
+            m->device->executable_free(m->executable);
+        plan_free(m->plan);
+        release(m->twin);
+        m->executable = NULL;
+        m->plan = NULL;
+        m->twin = NULL;
+    }
 }
 
 static void name_isa(struct several *x)
@@ -181,7 +212,7 @@ static unroll_status make_arrays(struct several *x)
     for (int i = 0; i < p->buffers; i++)
         if ((p->buffer[i].segment == SEG_IO || p->buffer[i].segment == SEG_VALUES) && p->buffer[i].bytes)
             TRY(ALLOCATE(x->host[i], p->buffer[i].bytes, "for '%s'", p->buffer[i].name));
-    return shares_find(x);
+    return UNROLL_OK;
 }
 
 /* ---- executables ----------------------------------------------------------------------- */
@@ -191,14 +222,12 @@ static void several_free(void *executable)
     struct several *x = executable;
     if (!x)
         return;
+    struct several **at = &x->store->first;
+    while (*at && *at != x) at = &(*at)->next;
+    if (*at)
+        *at = x->next;
     team_free(x->team);
-    for (int r = 0; x->member && r < x->store->ranks; r++) {
-        struct member *m = &x->member[r];
-        if (m->executable)
-            m->device->executable_free(m->executable);
-        plan_free(m->plan);
-        release(m->twin);
-    }
+    members_drop(x);
     if (x->comm)
         comm_threads_free(x->comm, x->store->ranks);
     for (int i = 0; x->host && i < x->plan->buffers; i++) release(x->host[i]);
@@ -227,11 +256,13 @@ static unroll_status fill(struct several *x, const struct device_options *option
         x->member[r].options = options_of(x, r, options);
     }
     TRY(measure_rates(x));
-    TRY(make_plans(x));
-    TRY(make_executables(x));
     TRY(make_arrays(x));
+    TRY(members_make(x));
     name_isa(x);
-    return team_new(s->ranks, &x->team);
+    TRY(team_new(s->ranks, &x->team));
+    x->next = s->first;
+    s->first = x;
+    return UNROLL_OK;
 }
 
 static unroll_status several_new(const struct plan *plan, void *store, const struct device_options *options,
@@ -257,9 +288,12 @@ static void run_member(void *several, int rank)
 {
     struct several *x = several;
     struct member *m = &x->member[rank];
+    const double begin = clock_seconds(), exposed = comm_totals(x->comm[rank]).exposed;
     m->status = m->device->run(m->executable, x->first, x->last);
     if (m->status == UNROLL_OK && m->device->wait)
         m->status = m->device->wait(m->executable);
+    const double waited = comm_totals(x->comm[rank]).exposed - exposed;
+    m->seconds += m->device->seconds ? m->device->seconds(m->executable) : clock_seconds() - begin - waited;
     if (m->status == UNROLL_OK)
         return;
     snprintf(m->message, sizeof m->message, "%s", unroll_last_error());
@@ -292,7 +326,7 @@ static unroll_status to_here(struct several *x, int buffer)
 {
     if (x->newer[buffer] != SIDE_RANKS)
         return UNROLL_OK;
-    TRY(shares_gather(x, buffer, x->host[buffer]));
+    TRY(boxes_gather(x, buffer, x->host[buffer]));
     x->newer[buffer] = SIDE_BOTH;
     return UNROLL_OK;
 }
@@ -304,27 +338,36 @@ static unroll_status give(struct several *x, enum phase first)
     for (int i = 0; i < x->plan->buffers; i++) {
         if (!x->host[i])
             continue;
-        if (x->summed && as_summands && shares_are_summands(x, i)) {
+        if (x->summed && as_summands && boxes_are_summands(x, i)) {
             TRY(to_here(x, i));
             x->newer[i] = SIDE_HERE;
         }
         if (x->newer[i] == SIDE_HERE) {
-            TRY(shares_scatter(x, i, x->host[i], as_summands));
+            TRY(boxes_scatter(x, i, x->host[i], as_summands));
             x->newer[i] = SIDE_BOTH;
         }
     }
     return UNROLL_OK;
 }
 
+unroll_status members_run(struct several *x, enum phase first, enum phase last)
+{
+    x->first = first;
+    x->last = last;
+    TRY(team_run(x->team, run_member, x));
+    return told_of(x);
+}
+
 static unroll_status several_run(void *executable, enum phase first, enum phase last)
 {
     struct several *x = executable;
     TRY(check_there(x));
+    if (x->store->divides && first == PHASE_FORWARD && plan_updates(x->plan))
+        TRY(divide_anew(x));
     TRY(give(x, first));
-    x->first = first;
-    x->last = last;
-    TRY(team_run(x->team, run_member, x));
-    TRY(told_of(x));
+    TRY(members_run(x, first, last));
+    if (last == PHASE_UPDATE)
+        divide_watch(x);
     if (first <= PHASE_SUM)
         x->summed = last >= PHASE_SUM;
     for (int i = 0; i < x->plan->buffers; i++)
@@ -379,10 +422,10 @@ static unroll_status several_read(void *executable, const char *buffer, uint64_t
         memcpy(to, x->host[i] + first, bytes);
         return UNROLL_OK;
     }
-    if (shares_are_whole(x, i) && (x->summed || !shares_are_summands(x, i)))
+    if (boxes_are_whole(x, i) && (x->summed || !boxes_are_summands(x, i)))
         return read_of_one(x, i, first, bytes, to);
     TRY(ALLOCATE(whole, x->plan->buffer[i].bytes, "to put '%s' together", buffer));
-    unroll_status status = shares_gather(x, i, whole);
+    unroll_status status = boxes_gather(x, i, whole);
     if (status == UNROLL_OK)
         memcpy(to, whole + first, bytes);
     release(whole);
@@ -412,13 +455,13 @@ static unroll_status several_write(void *executable, const char *buffer, uint64_
         x->newer[i] = SIDE_HERE;
         return UNROLL_OK;
     }
-    if (shares_are_whole(x, i) && !shares_are_summands(x, i))
+    if (boxes_are_whole(x, i) && !boxes_are_summands(x, i))
         return write_to_all(x, i, first, bytes, from);
     TRY(ALLOCATE(whole, x->plan->buffer[i].bytes, "to divide '%s'", buffer));
-    unroll_status status = shares_gather(x, i, whole);
+    unroll_status status = boxes_gather(x, i, whole);
     memcpy(whole + first, from, bytes);
     if (status == UNROLL_OK)
-        status = shares_scatter(x, i, whole, !x->summed);
+        status = boxes_scatter(x, i, whole, !x->summed);
     release(whole);
     return status;
 }
