@@ -4,7 +4,7 @@
 
 /* What stays in the L2 cache: units and columns of a block of dW, rows of dy and x, and the sums that wait there
  * while an accumulation block of more rows goes by. */
-enum { DW_UNITS = 96, DW_COLUMNS = 16 * PANEL, DW_ROWS = 256, DW_WAITING = 2 * DW_UNITS * DW_COLUMNS };
+enum { DW_UNITS = 96, DW_COLUMNS = 32 * PANEL, DW_ROWS = 256, DW_WAITING = DW_UNITS * DW_COLUMNS };
 
 struct dw {
     const struct call *call;

@@ -176,6 +176,8 @@ static void tile_of_short_chains(const struct tile *tile)
     V c[ROWS][WIDE_VECTORS], sum[ROWS][WIDE_VECTORS];
     const real *a[(ROWS + 3) / 4], *b = t.b;
     const char *ahead = t.ahead.at;
+    const real *next = t.c + ROWS * t.c_row;
+    const size_t asked = tiles_over(ROWS, t.chains);
     tile_load_all(c, t.c, t.c_row, ROWS, TILE_VECTORS, V_WIDTH);
 #pragma GCC unroll 4
     for (size_t i = 0; i < (ROWS + 3) / 4; i++) {
@@ -184,6 +186,7 @@ static void tile_of_short_chains(const struct tile *tile)
     }
     for (size_t chain = 0, k = 0; chain < t.chains; chain++) {
         tile_clear(sum, ROWS, TILE_VECTORS);
+        for (size_t i = 0; i < asked; i++, next += t.c_row) tile_ask(next, 0, 1, TILE_VECTORS);
         for (; k < t.end[chain]; k++, b += t.b_row, ahead += t.ahead.step) {
             __builtin_prefetch(ahead, 0, 2);
             tile_add(sum, a, t.a_row, b, t.b_panel, ROWS, TILE_VECTORS, V_WIDTH);

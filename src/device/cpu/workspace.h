@@ -7,7 +7,7 @@
 #include "base/dtype.h"
 
 /* Bytes for a product, and for a kernel, which calls products: of floats, of doubles twice as much. */
-enum { PRODUCT_WORKSPACE = 384 << 10, KERNEL_WORKSPACE = 1 << 20 };
+enum { PRODUCT_WORKSPACE = 384 << 10, KERNEL_WORKSPACE = 7 << 18 };
 
 /* Products of at most so many rows, with weights in panels, keep nothing: they need no workspace. */
 enum { ROWS_WITHOUT_WORKSPACE = 4 };
