@@ -11,13 +11,16 @@
  * its chain, and two begin in a cycle. */
 #if V_WIDTH == 16 || V_WIDTH == 4
 enum { FUSED_ROWS = 6, FUSED_SUMS = 4, FUSED_LONE = 12 };
-#define FUSED_HEIGHTS(H) H(2) H(3) H(4) H(5) H(6)
+#define FUSED_HEIGHTS(H)      H(2) H(3) H(4) H(5) H(6)
+#define FUSED_TALL_HEIGHTS(H) H(7) H(8) H(9) H(10) H(11) H(12)
 #elif V_WIDTH == 8
 enum { FUSED_ROWS = 3, FUSED_SUMS = 4, FUSED_LONE = 12 };
-#define FUSED_HEIGHTS(H) H(2) H(3)
+#define FUSED_HEIGHTS(H)      H(2) H(3)
+#define FUSED_TALL_HEIGHTS(H) H(4) H(5) H(6)
 #else
 enum { FUSED_ROWS = 1, FUSED_SUMS = 4, FUSED_LONE = 8 };
 #define FUSED_HEIGHTS(H) H(1)
+#define FUSED_TALL_HEIGHTS(H)
 #endif
 _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a strip too narrow for a lone row");
 #ifndef FUSED_INT8_ALONE
@@ -28,8 +31,10 @@ _Static_assert(FUSED_ROWS != 2, "of three rows one would be left alone, in a str
 #define FUSED_TILES_ALONE 0
 #endif
 enum {
-    FUSED_BLOCK = 128 << 10, /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
-                                what fits L1 is so few k that sums would go to memory and back too often */
+    FUSED_BLOCK = 128 << 10,     /* bytes of weights that all tiles of rows use one after the other. They stay in L2:
+                                    what fits L1 is so few k that sums would go to memory and back too often */
+    FUSED_TALL = 2 * FUSED_ROWS, /* rows of a tall tile, by .. */
+    FUSED_PART = 2,              /* .. so many sums of each (cell_fused_tall.h) */
     LONE_TILE = V_WIDTH >= CELL_TILE / 2 ? CELL_TILE / V_WIDTH : 0, /* vectors of a tile of units, at most 2; 0: more */
     LONE_STEPS = 4,                                                 /* of k without a look at the end: of a lone row */
     RECURRENT = FROM_H | FROM_INTERMEDIATE
@@ -73,6 +78,9 @@ struct fused_walk {
 #else
 #define FUSED_LOAD_ONCE(weight) ((void)0)
 #endif
+
+/* Else the compiler would compute one pointer from another again. */
+#define FUSED_HIDE(pointer) __asm__("" : "+r"(pointer))
 
 /* Which weight of a cell. */
 enum fused_part { PART_ALL, PART_FIRST, PART_SECOND };

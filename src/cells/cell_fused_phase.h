@@ -387,17 +387,26 @@ static size_t PHASE_(strip_vectors)(const struct fused_step *s, size_t left, siz
     return is_lone && left >= 2 ? 2 : 1;
 }
 
+#include "cells/cell_fused_tall.h"
+
+#define PHASE_TALL(rows) [rows] = PHASE_(tall_##rows),
+static void (*const PHASE_(tall_tiles)[])(const struct fused_step *,
+                                          const struct fused_tile *) = {[0] = NULL, FUSED_TALL_HEIGHTS(PHASE_TALL)};
+#undef PHASE_TALL
+
 /* All rows of a strip, in tiles of equal height as nearly as can be, by blocks of k whose weights stay in cache:
  * where tiles are many and the sums have a place to wait; those of int8 have none. */
 static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vectors, size_t next_unit,
                           fused_finish *finish)
 {
     enum { BYTES = (PHASE_(weights) ? PHASE_(weights) : 1) * V_WIDTH * sizeof(v_element) };
-    size_t tiles = (s->rows + FUSED_ROWS - 1) / FUSED_ROWS, width = s->of_h.at ? s->of_h.k : 0;
-    bool blocks = tiles > 1 && s->value.in.at && !s->keeps_sums && s->of_h.cell != FUSED_INT8;
-    size_t max = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16),
-           count = blocks ? (width + max - 1) / max : 1;
     struct fused_tile t = {.unit = unit, .last = fused_last(s, unit, vectors), .finish = finish};
+    const bool tall = PHASE_(strip_is_tall)(s, &t, vectors);
+    const size_t height = tall ? FUSED_TALL : FUSED_ROWS, parts = tall ? 2 : 1, tiles = (s->rows + height - 1) / height;
+    const size_t width = s->of_h.at ? s->of_h.k : 0;
+    bool blocks = tiles > 1 && s->value.in.at && !s->keeps_sums && s->of_h.cell != FUSED_INT8;
+    size_t max = parts * FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16),
+           count = blocks ? (width + max - 1) / max : 1;
     count = count ? count : 1;
     for (; count > 0; count--, t.k = t.k_end) {
         t.k_end = t.k + (width - t.k) / count;
@@ -406,10 +415,13 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
         t.row = 0;
         for (size_t left = tiles; left > 0; left--) {
             size_t rows = (s->rows - t.row) / left;
-            fused_ask_weights(s, &t, tiles - left, tiles, t.ends ? next_unit : unit, t.ends ? 0 : t.k_end);
+            fused_ask_weights(s, &t, (tiles - left) * parts, tiles * parts, t.ends ? next_unit : unit,
+                              t.ends ? 0 : t.k_end);
             if (t.k == 0 && rows > 1)
                 fused_ask(s, &t, rows, vectors, next_unit, PHASE_FIRST, PHASE_END);
-            (vectors == 1 ? PHASE_(some_tile) : PHASE_(whole_tile))[rows](s, &t);
+            (rows > FUSED_ROWS ? PHASE_(tall_tiles)
+             : vectors == 1    ? PHASE_(some_tile)
+                               : PHASE_(whole_tile))[rows](s, &t);
             t.row += rows;
         }
     }
