@@ -647,15 +647,19 @@ static void end_gradients(const struct back *k)
 
 static void divide_back(struct back *k, int me, int team)
 {
+    enum { MANY_ROWS = 12 };
     struct rnn *r = &k->r;
     /* gradients of the sums go into products in the form that the weights have */
     divide(r, me, team, r->cell->phases, (size_t)r->cell->inputs * r->sums * weight_bytes(&r->view[RNN_W]));
+    const size_t own = r->unit_end - r->unit > 0 ? r->unit_end - r->unit : 1;
     k->block = r->group || r->projected ? r->units : PANEL;
     if (is_lone(k))
         k->block = 4 * PANEL;
+    if (r->row_end - r->row >= MANY_ROWS && !r->projected) /* then a block of k of them is near for all columns */
+        k->block = own;
     k->at_once = k->bf16x3 && !r->rendezvous;
     if (k->bf16x3 && !r->projected)
-        k->block = r->unit_end - r->unit > 0 ? r->unit_end - r->unit : 1;
+        k->block = own;
 }
 
 static unroll_status run_back_in_order(const struct call *call, int me, int team, struct work *work)
