@@ -152,6 +152,12 @@ $B/text/%.inc: src/export/rtl/%.v
 $B/text/%.inc: src/export/rtl/%.mk
 	@mkdir -p $(@D)
 	$(AS_STRINGS) $< >$@
+$B/text/%.inc: src/export/rtl/%.pcf
+	@mkdir -p $(@D)
+	$(AS_STRINGS) $< >$@
+$B/text/%.inc: src/export/rtl/%.lpf
+	@mkdir -p $(@D)
+	$(AS_STRINGS) $< >$@
 FLAGS_verilog = -I$B/text
 $B/src/export/verilog.o: $(patsubst src/export/rtl/%,$B/text/%.inc,$(basename $(wildcard src/export/rtl/*)))
 

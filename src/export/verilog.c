@@ -53,6 +53,15 @@ static const char *const bench_wishbone_text[] = {
 static const char *const bench_spi_text[] = {
 #include "bench_spi.inc"
     NULL};
+static const char *const icebreaker_text[] = {
+#include "icebreaker.inc"
+    NULL};
+static const char *const upduino_text[] = {
+#include "upduino.inc"
+    NULL};
+static const char *const ulx3s_text[] = {
+#include "ulx3s.inc"
+    NULL};
 static const char *const formal_text[] = {
 #include "formal.inc"
     NULL};
@@ -99,7 +108,10 @@ static const struct {
              {"flow.mk", make_text},
              {"formal.v", formal_text},
              {"prove.mk", prove_text},
-             {"asic.mk", asic_text}};
+             {"asic.mk", asic_text},
+             {"icebreaker.pcf", icebreaker_text},
+             {"upduino.pcf", upduino_text},
+             {"ulx3s.lpf", ulx3s_text}};
 
 enum {
     MEMORIES = sizeof memories / sizeof *memories,

@@ -43,7 +43,8 @@ enum { VERILOG_MEMORIES = 24 };
 struct verilog_memory {
     const char *name;
     uint64_t words;
-    int bits; /* of a word */
+    int bits;      /* of a word */
+    bool is_table; /* nothing writes it */
 };
 int verilog_memories(const struct verilog *, struct verilog_memory list[VERILOG_MEMORIES]); /* how many */
 
@@ -52,10 +53,13 @@ struct verilog_report {
     uint64_t macs, memory_bits;
     double clocks, busy, latency; /* of a step; clocks in which the lanes multiply; x to y */
     int dsps, blocks;             /* block RAMs of the target's size */
+    double luts, flip_flops;      /* 0: not estimated */
     double megahertz;             /* assumed of the target */
     double nanojoules;            /* assumed, of a step */
     struct integer_cost cost;     /* of the calibration; 0 steps: there was none */
 };
+void verilog_estimate(const struct verilog *,
+                      struct verilog_report *); /* verilog_estimate.c: blocks, luts, flip_flops */
 unroll_status verilog_count(const struct verilog *, struct verilog_report *);
 /* Lanes that the target's chip has DSPs for beside the others of the core. */
 int verilog_most_lanes(const struct program *, const char *target);

@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a family: megahertz that we assume, bits of a block RAM's widest word and its words, DSPs of the chip named. */
+/* Of a family: megahertz that we assume, DSPs of the chip named. */
 static const struct target {
     const char *name, *chip;
     double megahertz;
-    int block_bits, block_words, narrowest, dsps;
-} targets[] = {{"generic", "none", 100, 36, 512, 9, 64},
-               {"ice40", "UP5K", 40, 16, 256, 2, 8},
-               {"ecp5", "ECP5-45", 90, 36, 512, 9, 72},
-               {"gowin", "GW2A-18", 80, 36, 512, 9, 48},
-               {"xilinx", "XC7A35T", 150, 36, 512, 9, 90}};
+    int dsps;
+} targets[] = {{"generic", "none", 100, 64},
+               {"ice40", "UP5K", 40, 8},
+               {"ecp5", "ECP5-45", 90, 72},
+               {"gowin", "GW2A-18", 80, 48},
+               {"xilinx", "XC7A35T", 150, 90}};
 
 /* Joules of an 8-bit product and sum, and of a bit that is read from a memory of some kilobytes: Horowitz, "Computing's
  * energy problem", ISSCC 2014, 45 nm. Wires, clocks and what FPGAs add are not in them: assumed, to compare networks.
@@ -31,22 +31,18 @@ static const struct target *target_of(const char *name)
     return t;
 }
 
-/* A block is cut to narrower words and more of them. */
-static int blocks_of(const struct target *t, const struct verilog_memory *m)
-{
-    uint64_t least = UINT64_MAX;
-    for (int bits = t->block_bits, words = t->block_words; bits >= t->narrowest; bits /= 2, words *= 2) {
-        const uint64_t n = (((uint64_t)m->bits + (uint64_t)bits - 1) / (uint64_t)bits) *
-                           ((m->words + (uint64_t)words - 1) / (uint64_t)words);
-        least = n < least ? n : least;
-    }
-    return (int)least;
-}
-
-/* A lane is one; the rows' multiplier has parts of 16 bits, units a product and a line of the sigmoid. */
+/* A lane is one; the rows' multiplier has parts of 16 bits; units have a product, if they need one, and a line of the
+ * sigmoid. */
 static int dsps_of(const struct hardware *h)
 {
-    return h->lanes + (h->accumulator_bits + 15) / 16 * ((h->multiplier_bits + 15) / 16) + 2;
+    bool multiplies = false, functions = false;
+    for (int i = 0; i < h->stages; i++)
+        for (int k = 0; k < h->stage[i].words; k++) {
+            const struct word *w = &h->stage[i].word[k];
+            multiplies |= w->a.from != FROM_ONE && w->b.from != FROM_ONE;
+            functions |= w->kind != WORD_SUM;
+        }
+    return h->lanes + (h->accumulator_bits + 15) / 16 * ((h->multiplier_bits + 15) / 16) + multiplies + functions;
 }
 
 int verilog_most_lanes(const struct program *p, const char *target)
@@ -63,11 +59,8 @@ unroll_status verilog_count(const struct verilog *v, struct verilog_report *r)
     const int memories = verilog_memories(v, memory);
     *r = (struct verilog_report){.macs = v->h->macs, .dsps = dsps_of(v->h), .megahertz = t->megahertz};
     TRY(hardware_clocks(v->h, &r->clocks, &r->busy, &r->latency));
-    for (int i = 0; i < memories; i++) {
-        const bool is_spram = i == 0 && !strcmp(v->store, "spram");
-        r->memory_bits += memory[i].words * (uint64_t)memory[i].bits;
-        r->blocks += memory[i].words <= 32 || is_spram ? 0 : blocks_of(t, &memory[i]);
-    }
+    for (int i = 0; i < memories; i++) r->memory_bits += memory[i].words * (uint64_t)memory[i].bits;
+    verilog_estimate(v, r);
     const double products = v->h->skips ? r->busy * v->h->lanes : (double)r->macs;
     r->nanojoules = 1e-3 * (products * PICOJOULES_OF_PRODUCT * v->h->program->operand_bits / 8 +
                             r->busy * v->h->lanes * 8 * PICOJOULES_OF_READ_BIT);
@@ -94,6 +87,10 @@ static json_t *report_of(const struct verilog *v)
                   r->latency, "dsps", r->dsps, "memory_bits", (json_int_t)r->memory_bits, "block_rams", r->blocks,
                   "x_fraction", x, "y_fraction", y, "memories", list, "assumed", "megahertz", r->megahertz,
                   "latency_microseconds", r->latency / r->megahertz, "nanojoules", r->nanojoules);
+    if (r->luts > 0) {
+        json_object_set_new(o, "luts", json_integer((json_int_t)(r->luts + 0.5)));
+        json_object_set_new(o, "flip_flops", json_integer((json_int_t)(r->flip_flops + 0.5)));
+    }
     if (h->skips)
         json_object_set_new(o, "delta",
                             json_pack("{s:f, s:f, s:b}", "threshold", h->program->delta, "products_a_step",
@@ -136,6 +133,9 @@ void tell_verilog_report(const struct verilog *v, const unroll_export_config *co
                   r->latency / r->megahertz, r->megahertz, r->nanojoules);
     report_export(config, "takes:   %d DSPs, %llu bits of memory, about %d block RAMs (%s)", r->dsps,
                   (unsigned long long)r->memory_bits, r->blocks, v->target);
+    if (r->luts > 0)
+        report_export(config, "         about %.0f LUTs, %.0f flip-flops: the core alone, as yosys counts", r->luts,
+                      r->flip_flops);
     char line[256];
     tell_integer_cost(&r->cost, line);
     report_export(config, "%s",

@@ -61,32 +61,58 @@ static struct widths widths_of(const struct hardware *h)
     return w;
 }
 
-/* Memories of the core by name; those of at most 32 words are logic. */
+/* Ports that nothing reads are not there after synthesis. */
+struct uses {
+    bool sums, b_slots, c_slots, a_temps, b_temps, c_temps, states, functions;
+};
+
+static struct uses uses_of(const struct hardware *h)
+{
+    struct uses u = {.sums = false};
+    for (int i = 0; i < h->rows; i++) u.sums |= h->row[i].adds;
+    for (int i = 0; i < h->stages; i++)
+        for (int k = 0; k < h->stage[i].words; k++) {
+            const struct word *o = &h->stage[i].word[k];
+            u.b_slots |= o->b.from == FROM_SLOT;
+            u.c_slots |= o->c.from == FROM_SLOT;
+            u.a_temps |= o->a.from == FROM_TEMP;
+            u.b_temps |= o->b.from == FROM_TEMP;
+            u.c_temps |= o->c.from == FROM_TEMP;
+            u.states |= o->b.from == FROM_STATE || o->c.from == FROM_STATE;
+            u.functions |= o->kind != WORD_SUM;
+        }
+    return u;
+}
+
+/* Memories of the core by name. */
 int verilog_memories(const struct verilog *v, struct verilog_memory list[VERILOG_MEMORIES])
 {
     const struct hardware *h = v->h;
     const struct widths w = widths_of(h);
     const uint64_t slots = UINT64_C(1) << w.slots, temps = UINT64_C(1) << (w.rb + w.tb);
+    const bool loads = strcmp(v->store, "rom") != 0;
+    const struct uses u = uses_of(h);
     const struct verilog_memory all[] = {
-        {"weights", h->weight_words, 8 * h->lanes},
-        {"rows", (uint64_t)h->rows, h->multiplier_bits + h->bias_bits + w.sb + w.fb + w.slots + 4},
-        {"segments", (uint64_t)h->segments, 2 * w.xa + w.ka + w.ua + w.nb + w.pa + 7 + (h->skips ? w.vi : 0)},
-        {"groups", (uint64_t)h->groups, 2 * w.upa + 2 * w.uo + 1},
-        {"words", (uint64_t)h->words, 38 + 3 * w.ib + w.tb + w.pb + w.cb + w.ob + 2 * w.sta + 2 * w.xa + 3},
-        {"sigmoid", 512, 27},
-        {"operands", UINT64_C(1) << w.xa, h->program->operand_bits + (h->skips ? 1 + w.ka : 0)},
-        {"operands as products had them", h->skips ? UINT64_C(1) << w.xa : 0, h->program->operand_bits},
-        {"sums of the lanes", h->skips ? UINT64_C(1) << w.sa : 0, h->accumulator_bits * h->lanes},
-        {"sums", slots, 32},
-        {"fields", slots, 16},
-        {"fields, again", slots, 16},
-        {"temporaries", temps, 16},
-        {"temporaries, again", temps, 16},
-        {"temporaries, a third time", temps, 16},
-        {"states", UINT64_C(1) << w.sta, 16},
-        {"results", UINT64_C(1) << w.qa, 33},
-        {"vectors", h->vector_count, 16},
-        {"embedding", h->embeds ? (uint64_t)(h->tokens + 1) * (uint64_t)h->embeds : 0, 16}};
+        {"weights", h->weight_words, 8 * h->lanes, !loads},
+        {"rows", (uint64_t)h->rows, h->multiplier_bits + h->bias_bits + w.sb + w.fb + w.slots + 4, true},
+        {"segments", (uint64_t)h->segments, 2 * w.xa + w.ka + w.ua + w.nb + w.pa + 7 + (h->skips ? w.vi : 0), true},
+        {"groups", (uint64_t)h->groups, 2 * w.upa + 2 * w.uo + 1, true},
+        {"words", (uint64_t)h->words, 38 + 3 * w.ib + w.tb + w.pb + w.cb + w.ob + 2 * w.sta + 2 * w.xa + 3, true},
+        {"sigmoid", u.functions ? 512 : 0, 27, true},
+        {"vectors", h->vector_count, 16, true},
+        {"embedding", h->embeds ? (uint64_t)(h->tokens + 1) * (uint64_t)h->embeds : 0, 16, true},
+        {"operands", UINT64_C(1) << w.xa, h->program->operand_bits + (h->skips ? 1 + w.ka : 0), false},
+        {"operands as products had them", h->skips ? UINT64_C(1) << w.xa : 0, h->program->operand_bits, false},
+        {"sums of the lanes", h->skips ? UINT64_C(1) << w.sa : 0, h->accumulator_bits * h->lanes, false},
+        {"sums", u.sums ? slots : 0, 32, false},
+        {"fields", u.b_slots ? slots : 0, 16, false},
+        {"fields, again", u.c_slots ? slots : 0, 16, false},
+        {"temporaries", u.a_temps ? temps : 0, 16, false},
+        {"temporaries, again", u.b_temps ? temps : 0, 16, false},
+        {"temporaries, a third time", u.c_temps ? temps : 0, 16, false},
+        {"states", u.states ? UINT64_C(1) << w.sta : 0, 16, false},
+        {"units under way", UINT64_C(1) << w.rb, w.uo + 3, false},
+        {"results", UINT64_C(1) << w.qa, 33, false}};
     int count = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].words)

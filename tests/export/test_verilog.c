@@ -85,7 +85,7 @@ static bool observe_vectors(const struct verilog *v, struct hardware *h)
     return true;
 }
 
-static bool write_network(const struct network *n, int steps, double *clocks)
+static bool write_counted(const struct network *n, int steps, struct verilog_report *report)
 {
     struct program *p;
     struct hardware *h;
@@ -105,17 +105,23 @@ static bool write_network(const struct network *n, int steps, double *clocks)
         p->delta = n->skips ? n->delta : -1;
         if (MUST(hardware_new(p, n->lanes, n->is_class, &h))) {
             v.h = h;
-            struct verilog_report report;
-            v.report = &report;
-            good = MUST(verilog_count(&v, &report)) && MUST(verilog_write(&v));
+            v.report = report;
+            good = MUST(verilog_count(&v, report)) && MUST(verilog_write(&v));
             if (good && n->skips)
-                good = observe_vectors(&v, h) && MUST(verilog_count(&v, &report));
-            *clocks = report.clocks;
+                good = observe_vectors(&v, h) && MUST(verilog_count(&v, report));
             hardware_free(h);
         }
         unroll_integer_free(v.reference);
     }
     unroll_model_free(model);
+    return good;
+}
+
+static bool write_network(const struct network *n, int steps, double *clocks)
+{
+    struct verilog_report report;
+    const bool good = write_counted(n, steps, &report);
+    *clocks = good ? report.clocks : 0;
     return good;
 }
 
@@ -367,6 +373,97 @@ static void check_gates(void)
     CHECK(system(command) == 0 && !passes("sim-gates", "", line), "wrong gates pass: %s", line);
 }
 
+/* ---- what it takes ------------------------------------------------------------------------ */
+
+/* Of parts, each with its factor: "SB_LUT4 1". */
+static double parts_of(const char *parts)
+{
+    char command[512], line[64] = "";
+    snprintf(command, sizeof command,
+             "echo '%s' | awk 'NR == FNR {for (i = 1; i < NF; i += 2) of[$i] = $(i + 1); next} NF == 2 && $1 in of "
+             "{n += of[$1] * $2} END {print n + 0}' - %s/counts.txt",
+             parts, folder);
+    FILE *out = popen(command, "r");
+    if (out && !fgets(line, sizeof line, out))
+        line[0] = '\0';
+    if (out)
+        pclose(out);
+    return atof(line);
+}
+
+static void check_near(const struct network *n, const char *what, double estimated, const char *parts, double spare)
+{
+    const double counted = parts_of(parts), away = fabs(estimated - counted);
+    CHECK(away <= 0.15 * counted || away <= spare, "%s %d x %d for %s: %s: about %.0f, counted %.0f", n->cell,
+          n->layers, n->hidden, n->target, what, estimated, counted);
+}
+
+/* Estimates of LUTs, flip-flops, DSPs and block RAMs within 15 % of what yosys counts, of block RAMs or two of them. */
+static void check_estimates(void)
+{
+    static const struct {
+        const char *target, *luts, *flip_flops, *dsps, *blocks;
+    } families[] = {{"ice40", "SB_LUT4 1", "SB_DFF 1 SB_DFFE 1 SB_DFFSR 1 SB_DFFSS 1 SB_DFFESR 1 SB_DFFESS 1",
+                     "SB_MAC16 1", "SB_RAM40_4K 1"},
+                    {"ecp5", "LUT4 1 CCU2C 2 TRELLIS_DPR16X4 4", "TRELLIS_FF 1", "MULT18X18D 1", "DP16KD 1"},
+                    {"xilinx", "LUT1 1 LUT2 1 LUT3 1 LUT4 1 LUT5 1 LUT6 1 SRL16E 1 RAM32M 4 RAM64M 4",
+                     "FDRE 1 FDSE 1 FDCE 1 FDPE 1", "DSP48E1 1", "RAMB18E1 1 RAMB36E1 2"},
+                    {"gowin", NULL, NULL, NULL, NULL}};
+    static const struct network shapes[] = {{.cell = "lstm",
+                                             .layers = 1,
+                                             .input = 5,
+                                             .hidden = 12,
+                                             .output = 3,
+                                             .lanes = 8,
+                                             .operand_bits = 8,
+                                             .store = "rom"},
+                                            {.cell = "gru",
+                                             .layers = 1,
+                                             .input = 6,
+                                             .hidden = 64,
+                                             .output = 4,
+                                             .lanes = 12,
+                                             .operand_bits = 8,
+                                             .is_class = true,
+                                             .store = "rom"},
+                                            {.cell = "rnn",
+                                             .layers = 1,
+                                             .input = 8,
+                                             .hidden = 32,
+                                             .output = 5,
+                                             .lanes = 8,
+                                             .operand_bits = 8,
+                                             .store = "rom"},
+                                            {.cell = "lstm",
+                                             .layers = 2,
+                                             .input = 6,
+                                             .hidden = 24,
+                                             .output = 5,
+                                             .lanes = 8,
+                                             .operand_bits = 16,
+                                             .store = "rom"}};
+    char command[128];
+    if (!find("yosys")) {
+        check_skip("what exported hardware takes, counted by yosys, which is not here");
+        return;
+    }
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (size_t i = 0; i < (families[f].luts ? sizeof shapes / sizeof *shapes : 1); i++) {
+            struct network n = shapes[i];
+            struct verilog_report r;
+            n.target = families[f].target;
+            check_next_case();
+            snprintf(command, sizeof command, "make -s -C %s counts WRAPPER= >%s/counts.log 2>&1", folder, folder);
+            if (!write_counted(&n, 1, &r) || !CHECK(system(command) == 0, "%s for %s: no counts", n.cell, n.target) ||
+                !families[f].luts)
+                continue;
+            check_near(&n, "LUTs", r.luts, families[f].luts, 0);
+            check_near(&n, "flip-flops", r.flip_flops, families[f].flip_flops, 0);
+            check_near(&n, "DSPs", r.dsps, families[f].dsps, 0);
+            check_near(&n, "block RAMs", r.blocks, families[f].blocks, 2);
+        }
+}
+
 /* Of the lanes that are chosen 95 % of the products are made that they could make, below 64 units 90 %. One number has
  * too few for minGRU. */
 static void check_lanes(void)
@@ -465,6 +562,7 @@ int main(int count, char *words[])
             check_all();
             check_large();
             check_gates();
+            check_estimates();
         }
     }
     snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -1,0 +1,120 @@
+/* LUTs, flip-flops and block RAMs of hardware before any synthesis. Memories are put where yosys 0.23 puts them: by the
+ * costs of its libraries of memories (block RAM, LUT RAM, or logic). The rest is a sum of a few sizes with factors that
+ * were fitted to its counts of 12 networks; `make rtl` holds it within 15 % of counts. The core alone, no bus. LUTs are
+ * SB_LUT4; LUT4 + 2 CCU2C + 4 TRELLIS_DPR16X4; LUT1 .. LUT6 + SRL16E + 4 of each RAM32M and RAM64M. */
+#include "export/verilog.h"
+#include <string.h>
+
+/* What sizes are counted: 1; bits of the lanes' sums; those once more if two segments' sums may wait; inputs of
+ * shifters times their bits; bits of memories that become logic: tables, others; LUTs of LUT RAM; bits of a pointwise
+ * word. */
+enum { SIZE_ONE, SIZE_SUMS, SIZE_WAITING, SIZE_SHIFTS, SIZE_TABLES, SIZE_REGISTERS, SIZE_LUT_RAM, SIZE_WORD, SIZES };
+
+static const struct family {
+    const char *name;
+    int block_bits, block_words, narrowest; /* of its widest words; cut to narrower words and more of them */
+    int block_cost, table_bits;             /* bits of a table as logic that cost 1; of another memory 1 */
+    struct {
+        int bits, words, cost, luts;
+    } lut_ram[2];
+    double lut[SIZES], flip_flop[SIZES]; /* all 0: there are no counts to fit them to */
+} families[] = {
+    {"generic", 36, 512, 9, 128, 16, {{0}}, {0}, {0}},
+    {"ice40",
+     16,
+     256,
+     2,
+     64,
+     16,
+     {{0}},
+     {166, 3.26, 1.75, 2.94, 0.0497, 1.75, 0, 6.27},
+     {0, 1.56, 0.935, 3.41, 0.0469, 0, 0, 12.7}},
+    {"ecp5",
+     36,
+     512,
+     1,
+     128,
+     16,
+     {{4, 16, 4, 4}},
+     {428, 2.67, 2.21, 4.85, 0.0494, 0, 2.02, 0},
+     {0, 2.48, 1.41, 3.68, 0.0346, 0, 0, 14.4}},
+    {"gowin", 36, 512, 1, 128, 16, {{4, 16, 4, 4}}, {0}, {0}},
+    {"xilinx",
+     36,
+     512,
+     1,
+     129,
+     64,
+     {{6, 32, 8, 4}, {3, 64, 8, 4}},
+     {0, 1.57, 0.945, 0, 0.0489, 0, 3.9, 0},
+     {493, 0.695, 1.33, 1.2, 0, 0, 1.43, 1.45}},
+};
+
+static const struct family *family_of(const char *name)
+{
+    const struct family *f = families;
+    while (strcmp(f->name, name)) f++;
+    return f;
+}
+
+static uint64_t parts(uint64_t n, uint64_t of) { return (n + of - 1) / of; }
+
+/* Where a memory goes. Words of a table that lie above each other in a block may also lie side by side. */
+static void place(const struct family *f, const struct verilog_memory *m, double size[SIZES], int *blocks)
+{
+    enum { SMALL = 32 }; /* words of a table that unroll_rom makes of logic */
+    const uint64_t bits = m->words * (uint64_t)m->bits;
+    uint64_t least = m->is_table && m->words <= SMALL ? 0 : m->is_table ? bits / (uint64_t)f->table_bits : bits, n;
+    double *to = &size[m->is_table ? SIZE_TABLES : SIZE_REGISTERS], taken = (double)bits;
+    int of_blocks = 0;
+    for (int width = f->block_bits, words = f->block_words; width >= f->narrowest; width /= 2, words *= 2) {
+        n = m->is_table ? parts((uint64_t)m->bits * parts(m->words, (uint64_t)words), (uint64_t)width)
+                        : parts((uint64_t)m->bits, (uint64_t)width) * parts(m->words, (uint64_t)words);
+        if (n * (uint64_t)f->block_cost < least) {
+            least = n * (uint64_t)f->block_cost;
+            of_blocks = (int)n;
+            taken = 0;
+        }
+    }
+    for (int i = 0; i < 2 && f->lut_ram[i].bits && !m->is_table; i++) {
+        n = parts((uint64_t)m->bits, (uint64_t)f->lut_ram[i].bits) * parts(m->words, (uint64_t)f->lut_ram[i].words);
+        if (n * (uint64_t)f->lut_ram[i].cost < least) {
+            least = n * (uint64_t)f->lut_ram[i].cost;
+            of_blocks = 0;
+            to = &size[SIZE_LUT_RAM];
+            taken = (double)n * f->lut_ram[i].luts;
+        }
+    }
+    *to += taken;
+    *blocks += of_blocks;
+}
+
+static double inputs(const struct shift_list *list, int bits)
+{
+    return list->count > 1 ? (list->count - 1.0) * bits : 0;
+}
+
+void verilog_estimate(const struct verilog *v, struct verilog_report *r)
+{
+    const struct hardware *h = v->h;
+    const struct family *f = family_of(v->target);
+    struct verilog_memory memory[VERILOG_MEMORIES];
+    const int memories = verilog_memories(v, memory);
+    const double sums = (double)h->lanes * h->accumulator_bits;
+    double size[SIZES] = {[SIZE_ONE] = 1, [SIZE_SUMS] = sums, [SIZE_WAITING] = h->holds == 2 ? sums : 0};
+    enum { PRODUCT = 33, TERM = 18 }; /* bits of what is shifted */
+    size[SIZE_SHIFTS] = inputs(&h->row_shifts, PRODUCT) + inputs(&h->formats, PRODUCT) + inputs(&h->p_shifts, PRODUCT) +
+                        inputs(&h->out_shifts, PRODUCT) + inputs(&h->c_shifts, TERM);
+    r->blocks = 0;
+    for (int i = 0; i < memories; i++) {
+        if (!strcmp(memory[i].name, "words"))
+            size[SIZE_WORD] = memory[i].bits;
+        if (strcmp(memory[i].name, "weights") || strcmp(v->store, "spram"))
+            place(f, &memory[i], size, &r->blocks);
+    }
+    r->luts = r->flip_flops = 0;
+    for (int i = 0; i < SIZES && !h->skips; i++) {
+        r->luts += f->lut[i] * size[i];
+        r->flip_flops += f->flip_flop[i] * size[i];
+    }
+}
