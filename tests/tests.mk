@@ -77,6 +77,7 @@ $T/cells/check_printed: $T/printed.o | $T/printed.mlir
 
 # The programs that take arguments.
 RUN_device/test_xla = $T/device/fake_plugin.so
+RUN_device/test_several = $T/device/fake_plugin.so
 RUN_session/test_fork = $T/device/fake_plugin.so
 RUN_train/test_toys = $T/device/fake_plugin.so
 RUN_train/test_toy_data = $T/device/fake_plugin.so
@@ -137,7 +138,7 @@ test test-long: deps
 test-programs: $(TEST_BINARIES) $T/printed.mlir $B/accuracy
 memory-programs: $(QUICK_MEMORY:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
 memory-programs-long: memory-programs $(MEMORY:%=$T/%) $T/cases/test_cases $T/device/fake_plugin.so
-thread-programs: $(THREADS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/cases/test_device)
+thread-programs: $(THREADS:%=$T/%) $T/device/fake_plugin.so $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/cases/test_device)
 
 # The builds share their jobs: while one waits for its last file, the others go on. The images are for all.
 builds: $B/unroll test-programs memory-build

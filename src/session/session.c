@@ -5,10 +5,12 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "comm/comm.h"
+#include "device/measure.h"
 #include "session/session_estimate.h"
 #include "session/mesh.h"
 #include "session/session.h"
 #include "session/weights.h"
+#include <stdio.h>
 #include <string.h>
 
 /* ---- making one ------------------------------------------------------------------------ */
@@ -121,6 +123,8 @@ static unroll_status join_shared(struct unroll_session *s)
         release(w);
         return status;
     }
+    w->rate = s->rate; /* of all sessions */
+    s->rate = NULL;
     s->shared = s->model->shared = w;
     return UNROLL_OK;
 }
@@ -132,6 +136,7 @@ static void leave_shared(struct unroll_session *s)
     if (!w || w->sessions > 0)
         return;
     s->device->store_free(w->store);
+    release(w->rate);
     release(w);
     s->model->shared = NULL;
 }
@@ -194,6 +199,8 @@ int session_threads(const struct unroll_session *s)
 /* A device that cuts does so itself, and the plan stays whole. */
 static unroll_status give_to_device(const struct unroll_session *s, struct plan_config *p, int mesh[M_N])
 {
+    if (s->staged)
+        return UNROLL_OK; /* the plan is this rank's */
     if (is_one_of_many(s) && s->device->cuts)
         return fail(UNROLL_UNSUPPORTED,
                     "%s is driven by one process, and this is one of several; fix: start it once, "
@@ -234,24 +241,93 @@ static void give_loss_constants(const struct unroll_session *s)
                         (size_t)(loss->levels ? loss->levels : unroll_model_outputs(s->model)));
 }
 
+/* Of a list each rank of several processes has its entry. Where all are of one kind that exchanges something by itself
+ * it does. */
+static unroll_status choose_device(struct unroll_session *s, const char *name, const char **which)
+{
+    struct entries e;
+    bool differ = false;
+    if (!is_device_list(name) || !is_one_of_many(s))
+        return device_choose(name, &s->device, which);
+    const int rank = unroll_comm_rank(s->config.machine.comm), entry = rank;
+    TRY(entries_read(name, &e));
+    TRY(entries_check(&e, unroll_comm_ranks(s->config.machine.comm)));
+    for (int i = 1; i < e.count; i++) differ = differ || e.device[i] != e.device[0];
+    s->device = e.device[entry_of(&e, entry)];
+    s->staged = differ || s->device->cuts;
+    const char *said = entry_which(&e, rank);
+    if (said)
+        snprintf(s->which, sizeof s->which, "%s", said);
+    *which = said ? s->which : NULL;
+    if (s->staged && s->config.machine.sum && !strcmp(s->config.machine.sum, "native"))
+        return fail(UNROLL_UNSUPPORTED, "sum = native is MPI's own, and devices of several kinds have none; fix: auto");
+    return UNROLL_OK;
+}
+
+/* What the plans of all ranks must know of each other's devices. */
+static unroll_status suit_all_devices(struct unroll_session *s, struct plan_config *p)
+{
+    if (!s->staged)
+        return UNROLL_OK;
+    release(s->traits);
+    s->traits = NULL;
+    TRY(mesh_traits(&s->config.machine, p->mesh, &s->traits));
+    p->traits_of = s->traits;
+    p->rate = s->model->shared ? s->model->shared->rate : s->rate;
+    plan_config_at(p, unroll_comm_rank(s->config.machine.comm));
+    return UNROLL_OK;
+}
+
 static unroll_status plan_session(struct unroll_session *s, struct plan_config *plan_config,
                                   struct device_options *options)
 {
     const char *used = s->model->shared ? s->model->shared->device->name : "cpu";
     const char *name = s->config.machine.device ? s->config.machine.device : used;
-    TRY(device_choose(name, &s->device, &options->which));
+    TRY(choose_device(s, name, &options->which));
     if (s->config.machine.threads < 0 || s->config.machine.threads > 1024)
         return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)",
                     s->config.machine.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
     TRY(mesh_default_cut(&s->config.machine));
-    TRY(session_plan_config(&s->config, s->device->cuts ? 0 : unroll_comm_ranks(s->config.machine.comm), plan_config));
+    TRY(session_plan_config(&s->config, s->device->cuts && !s->staged ? 0 : unroll_comm_ranks(s->config.machine.comm),
+                            plan_config));
     TRY(give_to_device(s, plan_config, options->mesh));
     TRY(device_precision(s->device, s->config.machine.precision, &plan_config->precision));
     options->threads = session_threads(s);
     session_suit_device(s->device, s->config.machine.isa, options->threads, s->model, plan_config);
+    TRY(suit_all_devices(s, plan_config));
+    options->staged = s->staged;
+    options->isa = s->staged && strcmp(s->device->name, "cpu") != 0 ? NULL : s->config.machine.isa;
     return plan_new(s->model, plan_config, &s->plan);
+}
+
+/* On devices of several kinds, before the first session of a model: each rank measures its own, and all get to know. A
+ * rank that can't says why later, when all agree. */
+static unroll_status measure_ranks(struct unroll_session *s)
+{
+    struct plan_config c = plan_config_default();
+    struct device_options options = {.threads = 0};
+    struct unroll_comm *comm = s->config.machine.comm;
+    if (!is_device_list(s->config.machine.device) || !is_one_of_many(s) || s->model->shared)
+        return UNROLL_OK;
+    const int ranks = unroll_comm_ranks(comm), rank = unroll_comm_rank(comm);
+    double *rate;
+    TRY(ALLOCATE(rate, (size_t)ranks, "for the rates of devices"));
+    unroll_status status = plan_session(s, &c, &options);
+    if (status == UNROLL_OK)
+        status = device_rate(s->device, &options, s->model, &c, &rate[rank]);
+    if (status != UNROLL_OK)
+        rate[rank] = 0;
+    plan_free(s->plan);
+    s->plan = NULL;
+    status = unroll_comm_sum(comm, rate, ranks);
+    bool all = status == UNROLL_OK;
+    for (int i = 0; i < ranks; i++) all = all && rate[i] > 0;
+    s->rate = all ? rate : NULL;
+    if (!all)
+        release(rate);
+    return status;
 }
 
 unroll_status session_memory_estimate(unroll_model *model, const unroll_session_config *config, uint64_t *bytes)
@@ -262,6 +338,7 @@ unroll_status session_memory_estimate(unroll_model *model, const unroll_session_
     TRY(plan_session(&s, &plan_config, &options));
     *bytes = count_needed(&s);
     plan_free(s.plan);
+    release(s.traits);
     return UNROLL_OK;
 }
 
@@ -275,7 +352,6 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
         unroll_comm_rank(s->config.machine.comm) == 0) /* of all ranks, for all: they agree below */
         TRY(check_mesh_of(s->model, plan_config));
     TRY(check_memory(s));
-    options.isa = s->config.machine.isa;
     options.comm = is_one_of_many(s) ? s->config.machine.comm : NULL, options.profile = s->config.profile != 0;
     TRY(open_executable(s, &options));
     ((int64_t *)session_host(s, "run"))[0] = (int64_t)s->config.seed;
@@ -286,6 +362,7 @@ static unroll_status prepare_session(struct unroll_session *s, struct plan_confi
 static unroll_status open_session(struct unroll_session *s)
 {
     struct plan_config plan_config = plan_config_default();
+    TRY(measure_ranks(s));
     unroll_status status = prepare_session(s, &plan_config);
     TRY(comm_agree(s->config.machine.comm, status, mesh_fingerprint(s->model, &plan_config),
                    "the model, the batch or the way it is cut is"));
@@ -336,6 +413,8 @@ void unroll_session_free(unroll_session *s)
         }
     }
     plan_free(s->plan);
+    release(s->traits);
+    release(s->rate);
     release(s->class_weights);
     release(s);
 }

@@ -1,7 +1,7 @@
 /* What the files of this module share of a session. Not for users, who know it from unroll.h alone. */
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
-#include "device/device.h"
+#include "device/device_list.h"
 #include "session/shares.h"
 #include "unroll_advanced.h"
 #include <stdbool.h>
@@ -10,6 +10,7 @@
 struct shared_weights {
     const struct device *device;
     unsigned process; /* that made them (base/process.h) */
+    double *rate;     /* [ranks] on devices of several kinds: how fast each is; NULL: not measured */
     void *store;
     enum dtype real, weights; /* what the store's numbers are; its packed copies, if they are narrower */
     uint64_t changes;         /* how often the weights changed */
@@ -24,6 +25,10 @@ struct unroll_session {
     float *class_weights;         /* those; NULL: none */
     struct plan *plan;
     const struct device *device;
+    char which[ENTRY_TEXT];       /* of an entry of a list */
+    bool staged;                  /* the host sends what this rank's device and others exchange */
+    struct device_traits *traits; /* then: [ranks] of each one's device */
+    double *rate;                 /* and how fast each is; NULL: all alike */
     void *executable;
     unsigned process;                /* that made it (base/process.h) */
     bool runs;                       /* a run is under way */

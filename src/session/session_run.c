@@ -302,7 +302,7 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
                     "a module has no loss of its own; fix: unroll_forward, the gradient of its outputs by "
                     "unroll_write, unroll_backward, unroll_update");
     TRY(check_training(s, rates, result));
-    if (!s->device->whole_steps || s->summing) {
+    if (!s->device->whole_steps || s->staged || s->summing) {
         TRY(unroll_forward(s, batch));
         TRY(start_backward(s));
         return run_update(s, PHASE_BACKWARD, 0, rates, result);

@@ -1,12 +1,15 @@
 /* Several devices as one, where no other device is at hand: lists that make no sense, cuts that do not fit, sessions
- * side by side on one division, a device that fails in the middle of a run, devices that are not equally fast or get
+ * side by side on one division, a device that fails in the middle of a
+ * run, ranks each with its entry, devices that are not equally fast or get
  * slower. Beside the CPU's results: test_several of tests/cases. */
 #include "device/several/several.h"
 #include "base/clock.h"
 #include "check.h"
+#include "comm/comm.h"
 #include "session/session.h"
 #include "unroll_train.h"
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -132,6 +135,72 @@ static void test_side_by_side(void)
         for (int i = 0; i < 5; i++)
             CHECK(fabs(here[i] - alone[i]) < 1e-6, "cut %d: %g after step %d, not %g", k, here[i], i, alone[i]);
     }
+}
+
+/* ---- ranks, each with its entry -------------------------------------------------------- */
+
+enum { RANKS = 2 };
+static struct one_rank {
+    unroll_comm *comm;
+    const char *devices;
+    unroll_split split;
+    double loss;
+    unroll_status status;
+    char words[256];
+} one_rank[RANKS];
+
+static void *run_rank(void *arg)
+{
+    struct one_rank *r = arg;
+    unroll_session_config c = config_of(UNROLL_TRAIN, r->devices, r->split);
+    unroll_hyperparameters rates = unroll_hyperparameters_default("adam");
+    unroll_result result = {.size = sizeof result};
+    unroll_model *model = model_new(2);
+    unroll_session *session = NULL;
+    const unroll_batch batch = batch_of();
+    c.machine.comm = r->comm;
+    r->status = unroll_session_new(model, &c, &session);
+    for (int i = 0; i < 5 && r->status == UNROLL_OK; i++) r->status = unroll_step(session, &batch, &rates, &result);
+    snprintf(r->words, sizeof r->words, "%s", r->status == UNROLL_OK ? "" : unroll_last_error());
+    r->loss = result.loss;
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return NULL;
+}
+
+static void run_ranks(const char *devices, unroll_split split)
+{
+    struct unroll_comm *comm[RANKS];
+    pthread_t thread[RANKS];
+    MUST(comm_threads_new(RANKS, 20, comm));
+    for (int r = 0; r < RANKS; r++) {
+        one_rank[r] = (struct one_rank){.comm = comm[r], .devices = devices, .split = split};
+        CHECK(!pthread_create(&thread[r], NULL, run_rank, &one_rank[r]), "a thread for each rank");
+    }
+    for (int r = 0; r < RANKS; r++) pthread_join(thread[r], NULL);
+    comm_threads_free(comm, RANKS);
+}
+
+static void test_ranks(const char *plugin)
+{
+    double alone[5];
+    const double loss = learn("cpu", (unroll_split){0}, alone);
+    const unroll_split cuts[] = {{.layer = 2}, {.batch = 2}, {0}};
+    char lists[2][300];
+    snprintf(lists[0], sizeof lists[0], "cpu,xla:%s", plugin);
+    snprintf(lists[1], sizeof lists[1], "xla:%s,cpu", plugin);
+    for (int k = 0; k < 6; k++) {
+        run_ranks(lists[k / 3], cuts[k % 3]);
+        for (int r = 0; r < RANKS; r++)
+            CHECK(one_rank[r].status == UNROLL_OK && fabs(one_rank[r].loss - loss) < 1e-6,
+                  "%s: rank %d: %g, not %g; %s", lists[k / 3], r, one_rank[r].loss, loss, one_rank[r].words);
+    }
+    run_ranks("cpu,cpu,cpu", cuts[0]);
+    for (int r = 0; r < RANKS; r++)
+        CHECK(strstr(one_rank[r].words, "3 devices are named for 2 ranks"), "rank %d: %s", r, one_rank[r].words);
+    run_ranks("cpu,xla:/no/such/plugin.so", cuts[0]);
+    for (int r = 0; r < RANKS; r++)
+        CHECK(strstr(one_rank[r].words, "/no/such/plugin.so"), "rank %d: %s", r, one_rank[r].words);
 }
 
 /* ---- a device that fails --------------------------------------------------------------- */
@@ -371,6 +440,8 @@ int main(int argc, char **argv)
     test_other_ways();
     test_side_by_side();
     test_lost_device();
+    if (argc > 1)
+        test_ranks(argv[1]);
     add_paced();
     test_balance();
     test_slower();
