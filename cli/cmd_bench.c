@@ -10,6 +10,7 @@
 #include "stopwatch.h"
 #include "console.h"
 #include "network.h"
+#include "member.h"
 #include "options.h"
 #include "output.h"
 #include "ranks.h"
@@ -19,6 +20,7 @@ enum { MIN_RUNS = 1, MAX_RUNS = 100000 };
 
 struct bench {
     const struct settings *settings;
+    struct ranks ranks; /* that --split shares a run among; the first one's clock counts */
     int layers, steps, rows, input, hidden;
     int directions;
     unroll_model *model;
@@ -45,6 +47,10 @@ static bool is_pass(const struct bench *bench, const char *pass)
 static unroll_status check_request(const struct bench *bench)
 {
     const char *dtype = text_of(bench->settings, OPTION_DTYPE);
+    if (split_is_auto(bench->settings))
+        return complain(UNROLL_USAGE, "--split auto: a bench measures what it is told; fix: --split batch=2 or time=2");
+    if (is_pass(bench, "stream") && bench->ranks.comm)
+        return complain(UNROLL_USAGE, "--pass stream measures one process; fix: start it without mpirun");
     if (is_pass(bench, "stream") && (bench->steps != 1 || is_on(bench->settings, OPTION_RAGGED)))
         return complain(UNROLL_USAGE, "--pass stream measures single steps; fix: --shape L,1,B,I,H without --ragged");
     if (strcmp(dtype, "fp32") != 0 && !is_pass(bench, "infer") && !is_pass(bench, "stream"))
@@ -100,7 +106,7 @@ static unroll_status make_arrays(struct bench *bench)
     return complain(UNROLL_RESOURCE, "no memory for the inputs; fix: a smaller --shape");
 }
 
-static unroll_status open_model(struct bench *bench)
+static unroll_status open_model(const struct bench *bench, unroll_model **model)
 {
     const struct settings *s = bench->settings;
     unroll_spec spec = unroll_spec_default();
@@ -109,11 +115,12 @@ static unroll_status open_model(struct bench *bench)
     spec.hidden = bench->hidden;
     spec.input = bench->input;
     spec.bidirectional = is_on(s, OPTION_BIDIRECTIONAL);
-    return complain_library(unroll_model_new(&spec, 1, &bench->model));
+    return complain_library(unroll_model_new(&spec, 1, model));
 }
 
-/* With the options' pieces of time, or in one. */
-static unroll_status open_session(const struct bench *bench, bool in_order, unroll_session **session)
+/* With the options' pieces of time and ranks, or in one piece on this one. */
+static unroll_status open_session(const struct bench *bench, unroll_model *model, bool in_order,
+                                  unroll_session **session)
 {
     const struct settings *s = bench->settings;
     unroll_session_config config = unroll_session_default();
@@ -122,10 +129,10 @@ static unroll_status open_session(const struct bench *bench, bool in_order, unro
     config.rows = bench->rows;
     config.lengths = is_on(s, OPTION_RAGGED);
     config.input_gradient = is_pass(bench, "train");
-    config.machine = machine_of(s, &(struct ranks){0});
+    config.machine = machine_of(s, in_order ? &(struct ranks){0} : &bench->ranks);
     config.machine.pieces = in_order ? 1 : config.machine.pieces;
     config.profile = is_on(s, OPTION_PROFILE) && !in_order;
-    return complain_library(unroll_session_new(bench->model, &config, session));
+    return complain_library(unroll_session_new(model, &config, session));
 }
 
 /* Where nobody overwrites it: once is enough. */
@@ -172,14 +179,19 @@ static unroll_status measure_peak(struct bench *bench)
     if (!is_on_cpu(bench))
         return UNROLL_OK;
     TRY(unroll_measure_peak(unroll_session_isa(bench->session), unroll_session_threads(bench->session), &found));
-    bench->peak = fmax(bench->peak, found);
+    bench->peak = fmax(bench->peak, found * unroll_comm_ranks(bench->ranks.comm));
     return UNROLL_OK;
+}
+
+static bool runs_from_guesses(const struct bench *bench)
+{
+    return bench->pieces.pieces > 1 || bench->ranks.split.time > 1;
 }
 
 /* States of pieces may be guessed from earlier runs: no two have the same inputs. */
 static void draw_inputs(struct bench *bench)
 {
-    if (bench->pieces.pieces > 1)
+    if (runs_from_guesses(bench))
         draw_numbers(bench->inputs, (size_t)bench->steps * (size_t)bench->rows * (size_t)bench->input, &bench->state);
 }
 
@@ -187,9 +199,12 @@ static unroll_status measure_runs(struct bench *bench)
 {
     double seconds = number_of(bench->settings, OPTION_SECONDS), begin = seconds_now();
     unroll_status status = UNROLL_OK;
-    while (status == UNROLL_OK && bench->runs < MAX_RUNS &&
-           (bench->runs < MIN_RUNS || seconds_now() - begin < seconds)) {
+    while (status == UNROLL_OK && bench->runs < MAX_RUNS) {
+        double ends = bench->runs >= MIN_RUNS && seconds_now() - begin >= seconds && ranks_lead(&bench->ranks);
         draw_inputs(bench);
+        status = unroll_comm_sum(bench->ranks.comm, &ends, 1); /* all ranks begin, and end, together */
+        if (status != UNROLL_OK || ends > 0)
+            break;
         double from = seconds_now();
         status = run_once(bench);
         bench->ms[bench->runs++] = 1e3 * (seconds_now() - from);
@@ -221,16 +236,23 @@ static unroll_status check_pieces(struct bench *bench)
     char name[32];
     snprintf(name, sizeof name, "y.l%d", bench->layers - 1);
     const size_t count = unroll_count(bench->session, name);
-    if (bench->pieces.pieces <= 1)
+    if (!runs_from_guesses(bench))
         return UNROLL_OK;
     TRY(unroll_session_pieces(bench->session, &bench->pieces));
+    double counts[] = {(double)bench->pieces.rounds, (double)bench->pieces.repaired};
+    TRY(complain_library(unroll_comm_sum(bench->ranks.comm, counts, 2)));
+    bench->pieces.rounds = (int64_t)counts[0], bench->pieces.repaired = (int64_t)counts[1];
     draw_inputs(bench);
     float *outputs = malloc(2 * count * sizeof *outputs);
-    unroll_status status = outputs ? open_session(bench, true, &other)
+    unroll_model *alone = NULL; /* a model's sessions are those of one rank, or of none */
+    unroll_status status = outputs ? open_model(bench, &alone)
                                    : complain(UNROLL_RESOURCE, "no memory for the outputs; fix: a smaller --shape");
+    if (status == UNROLL_OK)
+        status = open_session(bench, alone, true, &other);
     if (status == UNROLL_OK)
         status = complain_library(compare_outputs(bench, other, name, count, outputs, outputs + count));
     unroll_session_free(other);
+    unroll_model_free(alone);
     free(outputs);
     return status;
 }
@@ -279,19 +301,24 @@ static double each_run(const struct bench *bench, int64_t count)
 static json_t *pieces_to_json(const struct bench *bench)
 {
     const unroll_pieces *p = &bench->pieces;
-    if (p->pieces <= 1)
+    if (!runs_from_guesses(bench))
         return NULL;
-    return json_pack("{si sf sf sf si}", "pieces", p->pieces, "rounds", each_run(bench, p->rounds), "repaired_steps",
-                     each_run(bench, p->repaired), "off", bench->off, "in_one_piece", p->in_order);
+    return json_pack("{si si sf sf sf si}", "pieces", p->pieces, "ranks", bench->ranks.split.time, "rounds",
+                     each_run(bench, p->rounds), "repaired_steps", each_run(bench, p->repaired), "off", bench->off,
+                     "in_one_piece", p->in_order);
 }
 
 static void print_pieces(const struct bench *bench)
 {
     const unroll_pieces *p = &bench->pieces;
-    if (p->pieces <= 1)
+    const int ranks = bench->ranks.split.time > 1 ? bench->ranks.split.time : 1;
+    if (!runs_from_guesses(bench))
         return;
-    printf("%d pieces of %d steps, of which a recurrence ran %.0f again in %.1f rounds; outputs ", p->pieces,
-           bench->steps / p->pieces, each_run(bench, p->repaired), each_run(bench, p->rounds));
+    if (ranks > 1)
+        printf("%d ranks along time, each with ", ranks);
+    printf("%d piece%s of %d steps, of which a recurrence ran %.0f again in %.1f rounds; outputs ", p->pieces,
+           p->pieces > 1 ? "s" : "", bench->steps / p->pieces / ranks, each_run(bench, p->repaired),
+           each_run(bench, p->rounds));
     printf(bench->off > 0 ? "within %.1g of those of one piece\n" : "have the bits of one piece\n", bench->off);
     if (p->in_order)
         printf("note: %d of %d recurrences went back to one piece, because repairs took longer than a piece in several "
@@ -371,11 +398,11 @@ static unroll_status measure_stream(struct bench *bench)
 
 static unroll_status measure_session(struct bench *bench)
 {
-    TRY(open_session(bench, false, &bench->session)); /* which knows whether the memory is enough */
+    TRY(open_session(bench, bench->model, false, &bench->session)); /* which knows whether the memory is enough */
     TRY(make_arrays(bench));
     TRY(complain_library(measure(bench)));
     TRY(check_pieces(bench));
-    return print(bench);
+    return ranks_lead(&bench->ranks) ? print(bench) : UNROLL_OK;
 }
 
 unroll_status cmd_bench(struct settings *settings)
@@ -388,11 +415,15 @@ unroll_status cmd_bench(struct settings *settings)
                           .input = shape[3],
                           .hidden = shape[4],
                           .directions = is_on(settings, OPTION_BIDIRECTIONAL) ? 2 : 1};
-    unroll_status status = check_request(&bench);
+    unroll_status status = ranks_open(&bench.ranks, settings);
     if (status == UNROLL_OK)
-        status = open_model(&bench);
+        status = check_request(&bench);
+    if (status == UNROLL_OK)
+        status = open_model(&bench, &bench.model);
     if (status == UNROLL_OK)
         status = is_pass(&bench, "stream") ? measure_stream(&bench) : measure_session(&bench);
+    member_close(status);
+    ranks_close(&bench.ranks, status, false);
     unroll_session_free(bench.session);
     unroll_model_free(bench.model);
     free(bench.ms);

@@ -91,7 +91,7 @@ static unroll_status read_mesh(struct launch *l)
                         "--split %s: the launcher divides the batch by the ranks that there are; fix: leave "
                         "out batch=%d",
                         cuts, l->split.batch);
-    l->unit = l->split.layer * l->split.hidden * (int)integer_of(s, OPTION_WORKERS);
+    l->unit = l->split.time * l->split.layer * l->split.hidden * (int)integer_of(s, OPTION_WORKERS);
     if (is_given(s, OPTION_BATCH) && integer_of(s, OPTION_BATCH) > 0 && integer_of(s, OPTION_BATCH) * l->unit < most)
         most = integer_of(s, OPTION_BATCH) * l->unit;
     if (is_given(s, OPTION_EXACT) && is_on(s, OPTION_EXACT) && integer_of(s, OPTION_EXACT) * l->unit < most)
@@ -187,7 +187,8 @@ static void make_words(const struct launch *l, struct words *words)
     add_word(words, "train");
     add_settings(l, words);
     if (l->ranks > 1)
-        add_word(words, "--split=batch=%d,layer=%d,hidden=%d", l->ranks / l->unit, l->split.layer, l->split.hidden);
+        add_word(words, "--split=batch=%d,time=%d,layer=%d,hidden=%d", l->ranks / l->unit, l->split.time,
+                 l->split.layer, l->split.hidden);
     if (l->begun || is_given(&l->train, OPTION_RESUME)) {
         add_word(words, "--resume=%s", l->run.directory);
         return;

@@ -411,8 +411,9 @@ static unroll_status say_header(const struct training *t)
         as_bytes(memory, (double)unroll_trainer_memory_estimate(t->trainer)), integer_of(s, OPTION_SEED));
     unroll_session_free(session);
     if (t->ranks.comm)
-        say("%d ranks: batch %d x layer %d x hidden %d%s", unroll_comm_ranks(t->ranks.comm), t->ranks.split.batch,
-            t->ranks.split.layer, t->ranks.split.hidden, is_on(s, OPTION_EXACT) ? ", exact" : "");
+        say("%d ranks: batch %d x time %d x layer %d x hidden %d%s", unroll_comm_ranks(t->ranks.comm),
+            t->ranks.split.batch, t->ranks.split.time, t->ranks.split.layer, t->ranks.split.hidden,
+            is_on(s, OPTION_EXACT) ? ", exact" : "");
     if (t->ranks.workers > 1)
         say("%d workers of so many each, sync %s, compress %s", t->ranks.workers, text_of(s, OPTION_SYNC),
             text_of(s, OPTION_COMPRESS));

@@ -242,9 +242,13 @@ OPTION(PROGRAM, "program", INTEGERS, .argument = "T,B", .fallback = "64,1", RANG
 /* ---- the machine: nothing here but --dtype and --precision changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train", .group = "Machine",
        .scope = CALL, .commands = IN(PLAN), .doc = "mode of the session the plan is made for")
-OPTION(SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "parallelism: batch=2,layer=2,hidden=2 or some of these (data, pipeline, tensor parallel), for as "
-              "many ranks as mpirun starts; auto: what is best for them on the cluster of --network")
+OPTION(
+    SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL,
+    .commands = IN(TRAIN) | IN(BENCH) | IN(PLAN),
+    .doc =
+        "parallelism: batch=2,layer=2,hidden=2 or some of these (data, pipeline, tensor parallel), or time=2 "
+        "(steps, from guessed states that are repaired), for as many ranks as mpirun starts; auto: what is best for them on the "
+        "cluster of --network")
 OPTION(
     WORKERS, "workers", INTEGER, .argument = "N", .unit = "workers", .fallback = "1", RANGE(1, 1024),
     .group = "Machine", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
@@ -279,7 +283,8 @@ OPTION(SLOWER, "slower", NUMBER, .argument = "X", .fallback = "0.01", RANGE(0, 1
        .doc = "with --goal energy: clocks of ranks that others wait for anyway are lowered as long as a step takes at "
               "most this part longer; 0: they are not")
 OPTION(TIMEOUT, "timeout", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
-       .group = "Machine", .commands = IN(TRAIN), .doc = "how long a rank waits for another before the run fails")
+       .group = "Machine", .commands = IN(TRAIN) | IN(BENCH),
+       .doc = "how long a rank waits for another before the run fails")
 OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
        .doc =

@@ -138,7 +138,7 @@ unroll_status split_choose(struct settings *s, const unroll_model *model, struct
     config.steps = integer_of(s, OPTION_BPTT) > 0 ? (int)integer_of(s, OPTION_BPTT) : config.steps;
     config.rows = (int)integer_of(s, OPTION_BATCH);
     config.optimizer = text_of(s, OPTION_OPTIMIZER);
-    config.machine = machine_of(s, &(struct ranks){.split = {1, 1, 1}, .workers = 1});
+    config.machine = machine_of(s, &(struct ranks){.split = {1, 1, 1, 1}, .workers = 1});
     planner.plan = &config;
     planner.network = text_of(s, OPTION_NETWORK);
     planner.hosts = 0;

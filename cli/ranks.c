@@ -16,7 +16,7 @@
 
 /* ---- the cut ---- */
 
-enum { AXES = 3 };
+enum { AXES = 4 };
 
 /* One AXIS=RANKS of --split. */
 static unroll_status read_cut(const char *cut, unroll_split *split, bool seen[AXES])
@@ -24,7 +24,8 @@ static unroll_status read_cut(const char *cut, unroll_split *split, bool seen[AX
     const struct {
         const char *axis;
         int *ranks;
-    } axes[AXES] = {{"batch", &split->batch}, {"layer", &split->layer}, {"hidden", &split->hidden}};
+    } axes[AXES] = {
+        {"batch", &split->batch}, {"layer", &split->layer}, {"hidden", &split->hidden}, {"time", &split->time}};
     int length = (int)strcspn(cut, "=");
     int64_t ranks;
 
@@ -37,7 +38,7 @@ static unroll_status read_cut(const char *cut, unroll_split *split, bool seen[AX
     if (cut[length] != '=' || number_whole_integer(cut + length + 1, 1, RANKS_MAX, &ranks) != NUMBER_OK)
         return complain(UNROLL_USAGE,
                         "--split: '%.40s' is not AXIS=RANKS; fix: write for example "
-                        "--split batch=2,layer=2,hidden=2 (1 to %d ranks)",
+                        "--split batch=2,layer=2 (1 to %d ranks)",
                         cut, RANKS_MAX);
     for (int i = 0; i < AXES; i++) {
         if ((int)strlen(axes[i].axis) != length || strncmp(axes[i].axis, cut, (size_t)length) != 0)
@@ -48,8 +49,8 @@ static unroll_status read_cut(const char *cut, unroll_split *split, bool seen[AX
         seen[i] = true;
         return UNROLL_OK;
     }
-    return complain(UNROLL_USAGE, "--split: there is no axis '%.*s' to cut; fix: choose batch, layer or hidden", length,
-                    cut);
+    return complain(UNROLL_USAGE, "--split: there is no axis '%.*s' to cut; fix: choose batch, time, layer or hidden",
+                    length, cut);
 }
 
 unroll_status read_split(const char *text, unroll_split *split)
@@ -57,7 +58,7 @@ unroll_status read_split(const char *text, unroll_split *split)
     char cuts[256], *rest = cuts;
     bool seen[AXES] = {false};
     unroll_status status = UNROLL_OK;
-    *split = (unroll_split){1, 1, 1};
+    *split = (unroll_split){1, 1, 1, 1};
     if (text == NULL)
         return UNROLL_OK;
     if (snprintf(cuts, sizeof cuts, "%s", text) >= (int)sizeof cuts || *text == '\0')
@@ -106,7 +107,8 @@ unroll_machine machine_of(const struct settings *s, const struct ranks *ranks)
 
 static unroll_status check_count(const struct ranks *ranks, const struct settings *s)
 {
-    int mesh = ranks->split.batch * ranks->split.layer * ranks->split.hidden, cut = ranks->workers * mesh;
+    const unroll_split *split = &ranks->split;
+    int mesh = split->batch * split->time * split->layer * split->hidden, cut = ranks->workers * mesh;
     int started = unroll_comm_ranks(ranks->comm);
     if (cut == started)
         return UNROLL_OK;
@@ -170,6 +172,7 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
     const char *sync = text_of(s, OPTION_SYNC);
     unroll_status status = split_is_auto(s) ? UNROLL_OK : read_split(text_of(s, OPTION_SPLIT), &ranks->split);
     ranks->workers = (int)integer_of(s, OPTION_WORKERS);
+    ranks->workers = ranks->workers ? ranks->workers : 1; /* a command without them */
     ranks->apart = ranks->workers > 1 && strcmp(sync, "every") != 0;
     bool is_many = unroll_comm_launched() > 1;
     if (is_many)

@@ -236,6 +236,7 @@ typedef struct unroll_split {
     int batch;  /* each has some rows of every batch */
     int layer;  /* each has some layers; chunks let them work at the same time */
     int hidden; /* each has some units of every layer */
+    int time;   /* each has some steps, which it runs from guessed states that are then repaired (docs/time.md) */
 } unroll_split;
 
 enum { UNROLL_AUTO = -1 };        /* the library chooses */

@@ -89,6 +89,7 @@ static void add_parameters(struct unroll_model *m, int layer)
 /* The buffers of one direction of one layer. */
 struct layer_buffers {
     int g, s, intermediate, m, h0, s0, hn, sn, scratch, saved, pieces;
+    int enter_h, enter_s; /* of a rank that other ranks come before: what enters its first step; else h0 and s0 */
 };
 
 static int optional(struct plan *p, bool wanted, const char *name, enum segment segment, struct shape s, bool *ok)
@@ -108,14 +109,53 @@ static uint32_t gathered_planes(const struct plan *p, const struct cell_declarat
     return operands ? operands->planes(p, inputs, U, width) : inputs + 1;
 }
 
-/* Planes of a piece, as device/cpu/rnn_pieces.h and rnn_pieces_back.h say: those of a step, `planes` of a backward;
- * three or four states; states of the last PIECE_HELD steps, or of each stretch of at least 32. */
-static uint32_t piece_planes(const struct plan_config *c, const struct cell_declaration *cell, uint32_t planes)
+/* Pieces that run at once; in one piece of time rows of the batch do. */
+static uint32_t pieces_at_once(const struct plan_config *c)
 {
-    const uint32_t states = (uint32_t)cell->states, steps = c->T / (uint32_t)c->pieces;
-    const uint32_t forward = 2 * states + (uint32_t)cell->intermediates + 2 + (3 + PIECE_HELD) * states;
-    const uint32_t backward = c->mode >= MODE_TRAIN ? planes + (4 + (steps + 31) / 32) * states : 0;
+    return c->pieces > 1 ? (uint32_t)c->pieces : c->B < PIECES_MAX ? c->B : PIECES_MAX;
+}
+
+/* Planes of a piece, as device/cpu/rnn_pieces.h and rnn_pieces_back.h say: those of a step, `planes` of a backward;
+ * PIECE_STATES of all states; states of the last PIECE_HELD steps, or of each stretch of at least 32. */
+static uint32_t piece_planes(const struct plan *p, const struct cell_declaration *cell, uint32_t planes)
+{
+    const struct plan_config *c = &p->config;
+    const uint32_t states = (uint32_t)cell->states, T = c->T / (uint32_t)c->mesh[M_TIME] + p->block_steps;
+    const uint32_t steps = (c->mesh[M_TIME] > 1 ? T : c->T) / (uint32_t)c->pieces;
+    const uint32_t forward = 2 * states + (uint32_t)cell->intermediates + 2 + (PIECE_STATES + PIECE_HELD) * states;
+    const uint32_t backward = c->mode >= MODE_TRAIN ? planes + (PIECE_STATES + (steps + 31) / 32) * states : 0;
     return forward > backward ? forward : backward;
+}
+
+/* What enters the first step here, where ranks before this one have other steps: a step's, no state that is carried.
+ * The gradient is the first states' all the same: all ranks are told it. */
+static unroll_status add_entering(struct plan *p, int state, int *enter, bool reverse)
+{
+    char name[sizeof p->buffer->name + 8];
+    if (state < 0)
+        return UNROLL_OK;
+    snprintf(name, sizeof name, "enter.%s", p->buffer[state].name);
+    *enter = plan_add_like(p, name, SEG_STEP, state);
+    if (*enter < 0)
+        return UNROLL_RESOURCE;
+    p->buffer[state].is_kept = reverse; /* else it is carried from run to run, or not here */
+    if (p->config.mode >= MODE_TRAIN) {
+        const int gradient = plan_gradient(p, state);
+        p->buffer[*enter].wants_gradient = true;
+        p->buffer[*enter].gradient = gradient;
+        return gradient < 0 ? UNROLL_RESOURCE : UNROLL_OK;
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status add_all_entering(struct plan *p, int direction, struct layer_buffers *l)
+{
+    const int last = p->config.mesh[M_TIME] - 1;
+    l->enter_h = l->h0, l->enter_s = l->s0;
+    if (p->config.at[M_TIME] == (direction ? last : 0))
+        return UNROLL_OK;
+    TRY(add_entering(p, l->h0, &l->enter_h, direction));
+    return add_entering(p, l->s0, &l->enter_s, direction);
 }
 
 static unroll_status add_layer_buffers(struct plan *p, int layer, int direction, struct layer_buffers *l)
@@ -131,7 +171,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
 #define NAMED(prefix) (snprintf(name, sizeof name, prefix ".l%d%s", layer, direction ? ".reverse" : ""), name)
     l->g =
         optional(p, true, NAMED("g"), SEG_STEP, SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
-    bool in_pieces = c->pieces > 1; /* what they made first is compared with what repairs make */
+    bool in_pieces = plan_repairs(c); /* what they made first is compared with what repairs make */
     l->s = optional(p, others && (keeps || in_pieces), NAMED("s"), SEG_STEP,
                     SHAPE4(AX_T, T, AX_B, B, AX_G, others, AX_U, U), &ok);
     l->intermediate = optional(p, intermediates && keeps, NAMED("link"), SEG_STEP,
@@ -146,10 +186,10 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
                           SHAPE3(AX_G, planes + gathered, AX_B, B, AX_K, K > U ? K : U), &ok);
     l->saved = optional(p, in_pieces && keeps, NAMED("saved"), SEG_STEP,
                         SHAPE4(AX_T, T, AX_B, B, AX_G, (uint32_t)cell->inputs, AX_U, U), &ok);
-    l->pieces = optional(p, in_pieces, NAMED("pieces"), SEG_SCRATCH,
-                         SHAPE2(AX_G, in_pieces ? piece_planes(c, cell, planes + gathered) * (uint32_t)c->pieces : 0,
-                                AX_K, K > U ? K : U),
-                         &ok);
+    l->pieces = optional(
+        p, in_pieces, NAMED("pieces"), SEG_SCRATCH,
+        SHAPE2(AX_G, in_pieces ? piece_planes(p, cell, planes + gathered) * pieces_at_once(c) : 0, AX_K, K > U ? K : U),
+        &ok);
 #undef NAMED
     if (!ok)
         return UNROLL_RESOURCE;
@@ -158,7 +198,7 @@ static unroll_status add_layer_buffers(struct plan *p, int layer, int direction,
     p->buffer[l->h0].wants_gradient = p->buffer[l->hn].wants_gradient = true;
     if (others)
         p->buffer[l->s0].wants_gradient = p->buffer[l->sn].wants_gradient = true;
-    return UNROLL_OK;
+    return add_all_entering(p, direction, l);
 }
 
 /* The input product: all gates that see x, for all steps at once. */
@@ -184,8 +224,8 @@ static unroll_status lower_recurrence(struct plan *p, int layer, int direction, 
     op.view[RNN_BIAS] = view_of(p, lower_master(p, PARAM_B_HH, layer, direction), READ);
     op.view[RNN_VECTOR] = view_of(p, lower_master(p, PARAM_VECTOR, layer, direction), READ);
     op.view[RNN_PROJ] = view_of(p, lower_master(p, PARAM_W_HR, layer, direction), READ);
-    op.view[RNN_H0] = view_of(p, l->h0, READ);
-    op.view[RNN_S0] = view_of(p, l->s0, READ);
+    op.view[RNN_H0] = view_of(p, l->enter_h, l->enter_h == l->h0 ? READ : WRITE);
+    op.view[RNN_S0] = view_of(p, l->enter_s, l->enter_s == l->s0 ? READ : WRITE);
     op.view[RNN_Y] = view_of(p, y, WRITE);
     view_narrow(p, &op.view[RNN_Y], AX_K, before * K, K);
     op.view[RNN_S] = view_of(p, l->s, WRITE);

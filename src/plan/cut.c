@@ -40,7 +40,7 @@ static unroll_status ask_roles(struct plan *p, enum axis axis, enum mesh m)
                 return refuse(p, op, m,
                               "hands its state from step to step and can't exchange it along this axis; "
                               "cut time into chunks instead (`chunks`)");
-            if (op->kind == OP_RNN && op->view[RNN_PROJ].buffer >= 0 && p->config.exact)
+            if (m == M_HIDDEN && op->kind == OP_RNN && op->view[RNN_PROJ].buffer >= 0 && p->config.exact)
                 return refuse(p, op, m,
                               "projects its output, a sum over all units that ranks add in another order: "
                               "not exact; cut batch or layers, or leave out exact");
@@ -58,7 +58,7 @@ static unroll_status ask_roles(struct plan *p, enum axis axis, enum mesh m)
 }
 
 /* Which part of an axis is ours. Rows of the batch are divided at the borders of shards, so that a
- * shard's sum is made in one place. */
+ * shard's sum is made in one place, steps at those of accumulation blocks. */
 static void own_shard(const struct plan *p, enum axis axis, enum mesh m, uint32_t size, uint32_t *first,
                       uint32_t *count)
 {
@@ -71,7 +71,7 @@ static void own_shard(const struct plan *p, enum axis axis, enum mesh m, uint32_
         return;
     }
     if (axis != AX_B || shards == 1) {
-        shard_range(size, n, at, 1, first, count);
+        shard_range(size, n, at, axis == AX_T ? p->block_steps : 1, first, count);
         return;
     }
     uint32_t own, owned, end, end_count;
@@ -130,6 +130,8 @@ unroll_status pass_cut_axis(struct plan *p, enum axis axis, enum mesh m)
     fit_views(p, axis);
     if (axis == AX_B)
         own_shard(p, axis, m, p->config.B, &p->first_row, &p->rows);
+    if (axis == AX_T)
+        own_shard(p, axis, m, p->config.T, &p->first_step, &p->steps);
     if (axis == AX_B && p->config.shards > 1)
         for (int i = 0; i < p->buffers; i++) TRY(cut_buffer(p, &p->buffer[i], AX_S, m));
     return UNROLL_OK;

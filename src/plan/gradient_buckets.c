@@ -70,7 +70,9 @@ static bool bucket_takes(const struct plan *p, const struct op *bucket, int grou
 
 static unroll_status sum_losses(struct plan *p)
 {
-    unsigned axes = (plan_batch_ranks(p) > 1 ? 1u << M_BATCH : 0) | (p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0);
+    unsigned axes = plan_batch_ranks(p) > 1 ? 1u << M_BATCH : 0;
+    axes |= p->config.mesh[M_LAYER] > 1 ? 1u << M_LAYER : 0;
+    axes |= p->config.mesh[M_TIME] > 1 ? 1u << M_TIME : 0;
     int group = axes ? plan_group(p, axes) : -1;
     if (!axes || group < 0)
         return axes ? UNROLL_RESOURCE : UNROLL_OK;

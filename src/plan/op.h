@@ -7,6 +7,8 @@
 enum { BUFFER_AXES = 4 };
 /* Pieces of time, at most; steps in which the states of one must agree before its repair ends. */
 enum { PIECES_MAX = 64, PIECE_HELD = 8 };
+/* Planes of all states that a piece keeps beside those of a step and those that are compared. */
+enum { PIECE_STATES = 7 };
 
 /* What pieces of time of one operation have met so far; thread 0 of the team writes it. */
 struct piece_counts {
@@ -15,6 +17,7 @@ struct piece_counts {
     unsigned long long longest; /* of the last run: steps that ran again */
     int misses;                 /* runs in a row whose repairs took longer than a piece */
     bool serial;                /* too many: it runs in one piece from now on */
+    bool final, failed;         /* of ranks along time: the states told are final; a message did not come */
 };
 
 enum access {
@@ -38,8 +41,8 @@ static inline bool access_writes(enum access a) { return a == WRITE || a == ADD 
     KIND(GATHER_COLUMNS,        gather_columns,        FREE,    FREE,   FREE,    0)     \
     KIND(SCATTER_ADD,   scatter_add,   SUMMED,  SUMMED, FREE,    0)     \
     KIND(BIAS_GRAD,    bias_grad,    SUMMED,  SUMMED, FREE,    0)     \
-    KIND(RNN,         rnn,         CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
-    KIND(RNN_BACK,    rnn_back,    CARRIED, FREE,   CARRIED, 1 << M_HIDDEN) \
+    KIND(RNN,         rnn,         CARRIED, FREE,   CARRIED, 1 << M_HIDDEN | 1 << M_TIME) \
+    KIND(RNN_BACK,    rnn_back,    CARRIED, FREE,   CARRIED, 1 << M_HIDDEN | 1 << M_TIME) \
     KIND(DROPOUT,     dropout,     FREE,    FREE,   FREE,    0)     \
     KIND(ACTIVATE,    activate,    FREE,    FREE,   ENTIRE,  0)     \
     KIND(ACTIVATE_BACK, activate_back, FREE, FREE,  ENTIRE,  0)     \

@@ -415,7 +415,7 @@ static unroll_status begin_plan(const struct unroll_model *model, const struct p
     p->config = *config;
     /* A plan has at most 64 chunks and every chunk is whole accumulation blocks, so 64 blocks let time be cut
      * in every allowed way without changing the order of any sum. */
-    p->rows = config->B;
+    p->rows = config->B, p->steps = config->T;
     p->block_steps = (config->T + CHUNKS_MAX - 1) / CHUNKS_MAX;
     if (config->traits.operands)
         config->traits.operands->begin(p);

@@ -103,6 +103,7 @@ struct buffer {
     bool wants_gradient;
     int gradient;           /* index of the buffer of its gradient, or -1; itself: in place */
     bool is_set;            /* a gradient: its first product in a backward sets it (pass_reduce_gradients) */
+    bool is_kept;           /* the host sees it here, whether operations use it or not */
     int second;             /* of a parameter used twice: the gradient of its second use, or -1 */
     uint64_t owners;        /* parameters: bit s: stage s of a layer cut uses it */
     bool in_shards;         /* of its last axis each rank of a hidden cut has its share right */
@@ -133,7 +134,7 @@ struct op {
     int stream;        /* dropout: which mask */
     float probability; /* dropout; loss: the part of a row's target that is spread over all classes */
     struct activation activation; /* activate */
-    int pieces;                   /* rnn, rnn_back: of time, that run at once as rows; 0 or 1: one */
+    int pieces;                   /* rnn, rnn_back: of a rank's time, that run at once as rows; 0 or 1: one */
     float tolerance;              /* of them: how near to the serial states; 0: the same bits */
     int group;                    /* communication: index in plan->group, else -1 */
     int peer;                     /* send, recv: rank */
@@ -225,13 +226,14 @@ struct plan {
     } phase[PHASE_N]; /* ranges of the list, after order; of several ranks those of backward
                        and sum overlap, and an operation's own part counts */
     uint64_t segment_bytes[SEG_N];
-    int stage_of[DEPTHS];     /* of a layer cut, by depth */
-    uint32_t block_steps;     /* steps in one accumulation block of a weight gradient's sum */
-    enum axis chunk_axis;     /* AX_T, or AX_B: chunks are some rows of all steps */
-    uint32_t first_row, rows; /* of the batch: this rank's */
-    int splits;               /* products multiply floats as so many bf16, but narrow ones: the same on all ranks of all
-                                 meshes; 0: as they are */
-    bool splits_dw;           /* and so do those that make gradients of weights */
+    int stage_of[DEPTHS];       /* of a layer cut, by depth */
+    uint32_t block_steps;       /* steps in one accumulation block of a weight gradient's sum */
+    enum axis chunk_axis;       /* AX_T, or AX_B: chunks are some rows of all steps */
+    uint32_t first_row, rows;   /* of the batch: this rank's */
+    uint32_t first_step, steps; /* of the sequence, likewise */
+    int splits;     /* products multiply floats as so many bf16, but narrow ones: the same on all ranks of all
+                       meshes; 0: as they are */
+    bool splits_dw; /* and so do those that make gradients of weights */
 };
 
 /* A kind as data: what the passes and the printers know of it. */
@@ -303,6 +305,8 @@ unroll_status mesh_bubble(struct plan *const *plans, int ranks, double *bubble);
 
 bool fuse_input_wanted(const struct plan *, const struct parameter *); /* do steps multiply their x by it themselves? */
 
+/* Do recurrences run from guessed states, which they repair: in pieces of time, or on several ranks along it? */
+bool plan_repairs(const struct plan_config *);
 /* Does the cell multiply no state? Then two runs of it from different states come to the same bits. */
 bool forgets_exactly(const struct cell_declaration *);
 

@@ -17,7 +17,7 @@ static void count_traffic(const struct plan *p, const struct op *op, struct rank
 {
     double bytes = op->phase == PHASE_PACK ? 0 : op_sends(p, op);
     bool sums = op->kind == OP_ALL_REDUCE || op->kind == OP_SUM_BEGIN;
-    bool recurs = op->kind == OP_RNN || op->kind == OP_RNN_BACK;
+    bool recurs = (op->kind == OP_RNN || op->kind == OP_RNN_BACK) && p->config.mesh[M_HIDDEN] > 1;
     s->sums += sums;
     s->sum_bytes += sums ? bytes : 0;
     s->meetings += recurs && op->group >= 0 ? (int)op->view[RNN_G].count[0] : 0;
@@ -83,17 +83,17 @@ unroll_status plan_print_mesh(FILE *file, struct plan *const *plans, int ranks)
     double bubble, all = total(plans, ranks);
     TRY(mesh_bubble(plans, ranks, &bubble));
     fprintf(file,
-            "mesh: batch %d x layer %d x hidden %d = %d ranks; no order of their messages can hang\n"
-            "rank  at      rows       layers      units       work  messages        sums            "
+            "mesh: batch %d x time %d x layer %d x hidden %d = %d ranks; no order of their messages can hang\n"
+            "rank  at       rows       layers      units       work  messages        sums            "
             "steps met         memory\n",
-            c->mesh[M_BATCH], c->mesh[M_LAYER], c->mesh[M_HIDDEN], ranks);
+            c->mesh[M_BATCH], c->mesh[M_TIME], c->mesh[M_LAYER], c->mesh[M_HIDDEN], ranks);
     for (int i = 0; i < ranks; i++) {
         const struct plan *p = plans[i];
         struct rank_summary s = summarize(p);
         char shard[64], units[32], rows[32], at[32];
         snprintf(rows, sizeof rows, "%u-%u", p->first_row, p->first_row + p->rows - 1);
-        snprintf(at, sizeof at, "%d,%d,%d", s.at[M_BATCH], s.at[M_LAYER], s.at[M_HIDDEN]);
-        fprintf(file, "%4d  %-6s  %-9s  %-10s  %-8s  %5.1f%%  %3d, %7.1f kB  %3d, %7.1f kB  %5d, %7.1f kB  %.1f MB\n",
+        snprintf(at, sizeof at, "%d,%d,%d,%d", s.at[M_BATCH], s.at[M_TIME], s.at[M_LAYER], s.at[M_HIDDEN]);
+        fprintf(file, "%4d  %-7s  %-9s  %-10s  %-8s  %5.1f%%  %3d, %7.1f kB  %3d, %7.1f kB  %5d, %7.1f kB  %.1f MB\n",
                 i, at, rows, name_shard(p, &s, shard), name_units(&s, units), all > 0 ? 100 * s.flops / all : 0,
                 s.messages, s.message_bytes / 1e3, s.sums, s.sum_bytes / 1e3, s.meetings, s.meeting_bytes / 1e3,
                 s.memory / 1e6);
@@ -113,13 +113,13 @@ json_t *plan_mesh_to_json(struct plan *const *plans, int ranks)
     }
     for (int i = 0; i < ranks; i++) {
         struct rank_summary s = summarize(plans[i]);
-        json_array_append_new(list, json_pack("{si si si sI sI si si sf si sf si sf si sf sf}", "batch", s.at[M_BATCH],
-                                              "layer", s.at[M_LAYER], "hidden", s.at[M_HIDDEN], "first_row",
-                                              (json_int_t)plans[i]->first_row, "rows", (json_int_t)plans[i]->rows,
-                                              "first_depth", s.first_depth, "last_depth", s.last_depth, "flops",
-                                              s.flops, "messages", s.messages, "message_bytes", s.message_bytes, "sums",
-                                              s.sums, "sum_bytes", s.sum_bytes, "steps_met", s.meetings, "met_bytes",
-                                              s.meeting_bytes, "bytes", s.memory));
+        json_array_append_new(list, json_pack("{si si si si sI sI si si sf si sf si sf si sf sf}", "batch",
+                                              s.at[M_BATCH], "time", s.at[M_TIME], "layer", s.at[M_LAYER], "hidden",
+                                              s.at[M_HIDDEN], "first_row", (json_int_t)plans[i]->first_row, "rows",
+                                              (json_int_t)plans[i]->rows, "first_depth", s.first_depth, "last_depth",
+                                              s.last_depth, "flops", s.flops, "messages", s.messages, "message_bytes",
+                                              s.message_bytes, "sums", s.sums, "sum_bytes", s.sum_bytes, "steps_met",
+                                              s.meetings, "met_bytes", s.meeting_bytes, "bytes", s.memory));
     }
     return json_pack("{so sf}", "ranks", list, "bubble", bubble);
 }

@@ -186,6 +186,7 @@ static unroll_status settle_activations(struct plan *p)
 {
     TRY(mark(p, M_BATCH, AX_B, 1));
     TRY(mark(p, M_HIDDEN, AX_U, 2));
+    TRY(mark(p, M_TIME, AX_T, 0));
     int count;
     struct op *list = plan_take_list(p, &count);
     unroll_status status = settle(p, list, count);

@@ -2,6 +2,7 @@
  * exchange inside a step is what device/cpu/rnn_forward.h and rnn_backward.h send, told here by shape.
  * tests/plan/test_mesh.c counts what ranks really send. */
 #include "plan/traffic.h"
+#include <math.h>
 
 /* ---- views ----------------------------------------------------------------------------- */
 
@@ -132,11 +133,27 @@ static double backward_numbers(const struct plan *p, const struct op *op, const 
     return (cell->phases - 1 + (cell_inputs_from(cell, FROM_H) > 0)) * s->partial;
 }
 
+/* Of ranks along time: the i-th is told states i times and tells them once more, unless it is the last one, which tells
+ * them all; and notes of 16 bytes. Backward likewise, against time. */
+static double states_told(const struct plan *p, const struct op *op)
+{
+    const int ranks = p->config.mesh[M_TIME], at = p->config.at[M_TIME];
+    const int turned = (op->kind == OP_RNN_BACK) != op->direction, place = turned ? ranks - 1 - at : at;
+    const struct buffer *pieces = &p->buffer[op->view[RNN_PIECES].buffer];
+    const struct cell_declaration *cell = p->model->layer[op->depth - 1].cell;
+    const double rows = op->view[RNN_G].count[1], times = place + 1 < ranks ? place + 1 : ranks - 1;
+    const double notes = op->pieces > 1 ? rows : ceil(rows / PIECES_MAX);
+    const double numbers = rows * cell->states * pieces->size[1];
+    return times * (numbers + notes * 16 / (double)dtype_size(pieces->dtype));
+}
+
 static double recurrence_sends(const struct plan *p, const struct op *op)
 {
     const struct view *g = &op->view[RNN_G];
     if (op->group < 0)
         return 0;
+    if (p->config.mesh[M_TIME] > 1)
+        return states_told(p, op);
     struct step s = step_of(p, op);
     double numbers = op->kind == OP_RNN ? forward_numbers(p, op, &s) : backward_numbers(p, op, &s);
     return g->count[0] * numbers;

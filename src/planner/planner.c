@@ -226,8 +226,9 @@ static unroll_status add_ranks(struct search *s, int ranks)
                 const int mesh = ranks / workers;
                 if (mesh % (layer * hidden) || workers * (mesh / (layer * hidden)) > s->plan.rows)
                     continue;
-                TRY(add_mesh(s, workers,
-                             (unroll_split){.batch = mesh / (layer * hidden), .layer = layer, .hidden = hidden}));
+                TRY(add_mesh(
+                    s, workers,
+                    (unroll_split){.batch = mesh / (layer * hidden), .layer = layer, .hidden = hidden, .time = 1}));
             }
     }
     return UNROLL_OK;

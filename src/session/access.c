@@ -285,9 +285,9 @@ unroll_status unroll_session_pieces(const unroll_session *s, unroll_pieces *piec
 {
     CHECK_BEGUN(pieces, unroll_pieces, "{ .size = sizeof(unroll_pieces) }");
     *pieces = (unroll_pieces){.size = sizeof *pieces, .pieces = s->plan->config.pieces};
-    for (int i = 0; i < s->plan->ops && s->device->pieces && pieces->pieces > 1; i++) {
+    for (int i = 0; i < s->plan->ops && s->device->pieces && plan_repairs(&s->plan->config); i++) {
         const struct piece_counts *counts = s->device->pieces(s->executable, i);
-        if (s->plan->op[i].pieces < 2 || !counts)
+        if ((s->plan->op[i].kind != OP_RNN && s->plan->op[i].kind != OP_RNN_BACK) || !counts)
             continue;
         pieces->recurrences++;
         pieces->in_order += counts->serial;

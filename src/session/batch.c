@@ -125,17 +125,31 @@ unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
     return check_targets(s, b, b->target_values, unroll_model_targets(s->model));
 }
 
-/* Arrays of the whole batch: a rank takes its own rows. */
+/* Arrays of the whole batch: a rank takes its own rows, and of them its own steps. */
 static size_t row_of(const unroll_session *s, int t, uint32_t row)
 {
     return batch_place(s, t, s->plan->first_row + row);
+}
+
+/* Of an array of so many steps. */
+struct range_of_steps {
+    int first, end;
+};
+
+static struct range_of_steps own_steps(const unroll_session *s, int steps)
+{
+    const struct plan *p = s->plan;
+    if (steps != s->config.steps) /* one for each sequence */
+        return (struct range_of_steps){0, steps};
+    return (struct range_of_steps){(int)p->first_step, (int)(p->first_step + p->steps)};
 }
 
 static void take_integers(unroll_session *s, const unroll_batch *b, const int32_t *array, size_t columns,
                           const char *name, int steps)
 {
     int32_t *to = array ? session_host(s, name) : NULL;
-    for (int t = 0; to && t < steps; t++)
+    const struct range_of_steps own = own_steps(s, steps);
+    for (int t = own.first; to && t < own.end; t++)
         for (uint32_t row = 0; row < s->plan->rows; row++)
             *to++ = batch_counts(s, b, t, (int)(s->plan->first_row + row)) ? array[row_of(s, t, row) * columns] : -1;
 }
@@ -158,11 +172,13 @@ static void take_floats(unroll_session *s, const unroll_batch *b, const float *a
 {
     char *to = array ? session_host(s, name) : NULL;
     size_t size = width * dtype_size(s->plan->config.real);
+    const struct range_of_steps own = own_steps(s, steps);
     if (to && !s->config.lengths && (int)s->plan->rows == s->config.rows) {
-        floats_to_reals(array, s->plan->config.real, to, (size_t)steps * (size_t)s->config.rows * width);
+        floats_to_reals(array + batch_place(s, own.first, 0) * width, s->plan->config.real, to,
+                        (size_t)(own.end - own.first) * (size_t)s->config.rows * width);
         return;
     }
-    for (int t = 0; to && t < steps; t++)
+    for (int t = own.first; to && t < own.end; t++)
         for (uint32_t row = 0; row < s->plan->rows; row++, to += size) {
             if (batch_counts(s, b, t, (int)(s->plan->first_row + row)))
                 floats_to_reals(array + row_of(s, t, row) * width, s->plan->config.real, to, width);
@@ -181,6 +197,7 @@ void batch_take(unroll_session *s, const unroll_batch *b)
     take_floats(s, b, b->target_values, "targets", target_steps(s), (size_t)unroll_model_targets(s->model));
     if (lengths)
         memcpy(lengths, b->lengths + s->plan->first_row, s->plan->rows * sizeof *lengths);
-    for (int t = 0; reset && t < s->config.steps; t++, reset += s->plan->rows)
+    const struct range_of_steps own = own_steps(s, s->config.steps);
+    for (int t = own.first; reset && t < own.end; t++, reset += s->plan->rows)
         memcpy(reset, b->reset + row_of(s, t, 0), s->plan->rows);
 }

@@ -50,7 +50,7 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
 {
     const int workers = ranks_along(m->workers);
     const int sizes[M_N] = {[M_BATCH] = workers * ranks_along(m->split.batch),
-                            [M_TIME] = 1,
+                            [M_TIME] = ranks_along(m->split.time),
                             [M_LAYER] = ranks_along(m->split.layer),
                             [M_HIDDEN] = ranks_along(m->split.hidden)};
     int rank = unroll_comm_rank(m->comm);
@@ -70,9 +70,9 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
     }
     if (ranks && product != ranks)
         return fail(UNROLL_USAGE,
-                    "the mesh batch=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
+                    "the mesh batch=%d,time=%d,layer=%d,hidden=%d has %ld ranks, but %d %s; fix: start as many "
                     "ranks as the mesh has (mpirun -n %ld), or cut for %d (`split` batch=%d)",
-                    sizes[M_BATCH], sizes[M_LAYER], sizes[M_HIDDEN], product, ranks,
+                    sizes[M_BATCH], sizes[M_TIME], sizes[M_LAYER], sizes[M_HIDDEN], product, ranks,
                     ranks == 1 ? "is here" : "were started", product, ranks, ranks);
     mesh_coordinate(sizes, rank, p->at);
     TRY(algorithm_find(m->sum, m->exact > 0, &p->sum));
@@ -214,7 +214,7 @@ static bool is_used(const struct plan *p, int buffer)
         for (int k = 0; k < p->op[i].views; k++)
             if (p->op[i].view[k].buffer == buffer)
                 return true;
-    return false;
+    return p->buffer[buffer].is_kept;
 }
 
 static struct slice slice_of(const struct plan *p, const struct buffer *b)

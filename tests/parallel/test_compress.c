@@ -164,13 +164,13 @@ static void check_refusals(void)
         unroll_split mesh;
         unroll_status status;
         const char *says;
-    } cases[] = {{"zip", 2, {1, 1, 1}, UNROLL_USAGE, "choose one of none, rows, half"},
-                 {"topk", 2, {1, 1, 1}, UNROLL_USAGE, "topk:0.01"},
-                 {"topk:0", 2, {1, 1, 1}, UNROLL_USAGE, "topk:0.01"},
-                 {"lowrank:0", 2, {1, 1, 1}, UNROLL_USAGE, "lowrank:4"},
-                 {"rows:3", 2, {1, 1, 1}, UNROLL_USAGE, "nothing behind a colon"},
-                 {"half", 1, {1, 1, 1}, UNROLL_USAGE, "there is one"},
-                 {"half", 2, {1, 2, 1}, UNROLL_UNSUPPORTED, "the split cuts them"}};
+    } cases[] = {{"zip", 2, {1, 1, 1, 1}, UNROLL_USAGE, "choose one of none, rows, half"},
+                 {"topk", 2, {1, 1, 1, 1}, UNROLL_USAGE, "topk:0.01"},
+                 {"topk:0", 2, {1, 1, 1, 1}, UNROLL_USAGE, "topk:0.01"},
+                 {"lowrank:0", 2, {1, 1, 1, 1}, UNROLL_USAGE, "lowrank:4"},
+                 {"rows:3", 2, {1, 1, 1, 1}, UNROLL_USAGE, "nothing behind a colon"},
+                 {"half", 1, {1, 1, 1, 1}, UNROLL_USAGE, "there is one"},
+                 {"half", 2, {1, 2, 1, 1}, UNROLL_UNSUPPORTED, "the split cuts them"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *why;
         struct leg leg = {.sync = "every",
@@ -198,11 +198,11 @@ int main(void)
         }
     check_exact_cases();
     check_rows();
-    check_training("every", "topk:0.05", 2, (unroll_split){1, 1, 1});
-    check_training("every", "lowrank:2", 3, (unroll_split){2, 1, 1});
-    check_training("local:4", "topk:0.05", 2, (unroll_split){1, 1, 1});
-    check_training("local:3", "half", 2, (unroll_split){1, 2, 2});
-    check_training("local:4,delay=0", "lowrank:1", 3, (unroll_split){1, 1, 1});
+    check_training("every", "topk:0.05", 2, (unroll_split){1, 1, 1, 1});
+    check_training("every", "lowrank:2", 3, (unroll_split){2, 1, 1, 1});
+    check_training("local:4", "topk:0.05", 2, (unroll_split){1, 1, 1, 1});
+    check_training("local:3", "half", 2, (unroll_split){1, 2, 2, 1});
+    check_training("local:4,delay=0", "lowrank:1", 3, (unroll_split){1, 1, 1, 1});
     check_learns();
     check_bytes();
     check_refusals();

@@ -343,7 +343,7 @@ static void check_refusals(const unroll_model *m)
     check_readers_of_inputs();
     struct plan_config c = config_of(1, 1, 1, 1);
     c.mesh[M_TIME] = 2;
-    check_refused(m, c, UNROLL_UNSUPPORTED, "hands its state from step to step");
+    check_refused(m, c, UNROLL_UNSUPPORTED, "a rank of fewer than 64 steps");
     check_refused(m, config_of(1, 4, 1, 1), UNROLL_UNSUPPORTED, "more stages than");
     check_refused(m, config_of(8, 1, 1, 1), UNROLL_UNSUPPORTED, "fewer ranks");
     check_refused(m, config_of(1, 1, 1, 13), UNROLL_UNSUPPORTED, "chunks");

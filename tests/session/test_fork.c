@@ -198,7 +198,7 @@ static void open_rank(void *arg, int me)
     struct world *w = arg;
     unroll_session_config c = config_of(UNROLL_TRAIN, STEPS, ROWS);
     c.machine.comm = w->comm[me];
-    c.machine.split = (unroll_split){2, 1, 1};
+    c.machine.split = (unroll_split){2, 1, 1, 1};
     if (unroll_session_new(w->rank[me].model, &c, &w->rank[me].session) != UNROLL_OK)
         atomic_fetch_add(&w->failures, 1);
 }

@@ -3,131 +3,7 @@
  * repairs from piece to piece. Lengths, resets, carried states, both directions, layers, instruction sets, threads;
  * what is counted, what is refused, and when a session goes back to one piece. tests/session/mutate_pieces.sh breaks
  * it. */
-#include "fixture.h"
-#include <math.h>
-
-enum { LONG = 1100, MANY = 3, WIDE = 40 };
-
-struct way {
-    const char *cell;
-    int layers, bidirectional, projection;
-    int steps, rows, hidden, input; /* narrow inputs are multiplied in the steps, others before them; 0: narrow */
-    bool lengths, resets, stateful;
-    bool trains; /* gradients, too */
-    float gain;  /* of all weights but those of x; 0: 1 */
-};
-
-#define WAY(name, L, both, P, T, B, H, ...)                                                             \
-    {.cell = name, .layers = L, .bidirectional = both, .projection = P, .steps = T, .rows = B, .hidden = H, __VA_ARGS__}
-#define PLAIN .gain = 0
-
-static int inputs_of(const struct way *w) { return w->input ? w->input : INPUT; }
-
-static unroll_model *model_of(const struct way *w)
-{
-    unroll_spec spec = unroll_spec_default();
-    spec.cell = w->cell, spec.layers = w->layers ? w->layers : 1, spec.hidden = w->hidden, spec.input = inputs_of(w);
-    spec.bidirectional = w->bidirectional, spec.projection = w->projection;
-    unroll_model *m = new_model(spec);
-    for (int i = 0; w->gain > 0 && i < unroll_model_parameters(m); i++) {
-        unroll_parameter q;
-        MUST(unroll_model_parameter(m, i, &q));
-        for (int k = 0; strstr(q.name, "weight_hh") && k < q.shape[0] * q.shape[1]; k++)
-            q.data[k] *= w->gain * 1.7320508f; /* uniform in 1 / sqrt(H) has a third of the variance */
-    }
-    return m;
-}
-
-/* Everything that a session leaves: the last layer's outputs, and all last states. */
-struct made {
-    float *at;
-    size_t count;
-};
-
-static void add_made(unroll_session *s, const char *name, struct made *made)
-{
-    const size_t count = unroll_count(s, name);
-    made->at = realloc(made->at, (made->count + count + 1) * sizeof *made->at);
-    if (count)
-        MUST(unroll_read(s, name, made->at + made->count, count));
-    made->count += count;
-}
-
-static void run_backward(unroll_session *s, const struct way *w, uint64_t *seed)
-{
-    char name[32];
-    snprintf(name, sizeof name, "d.y.l%d", w->layers - 1);
-    const size_t count = unroll_count(s, name);
-    float *dy = malloc(count * sizeof *dy);
-    for (size_t i = 0; i < count; i++) dy[i] = (float)random_number(seed) / 16;
-    MUST(unroll_write(s, name, dy, count));
-    MUST(unroll_backward(s));
-    free(dy);
-}
-
-static struct made run(unroll_model *m, const struct way *w, int pieces, int threads, const char *isa, float tolerance,
-                       unroll_pieces *counts)
-{
-    const size_t places = (size_t)w->steps * (size_t)w->rows, numbers = places * (size_t)inputs_of(w);
-    float *x = malloc(numbers * sizeof *x);
-    uint8_t *reset = calloc(places, 1);
-    int32_t lengths[8] = {w->steps, 0, w->steps / 2, 1, w->steps - 1, w->steps / 3, 65, 64};
-    unroll_session_config c = config_of(w->trains ? UNROLL_MODULE : UNROLL_INFER, w->steps, w->rows);
-    uint64_t seed = 9;
-    c.input_gradient = w->trains;
-    c.lengths = w->lengths, c.resets = w->resets, c.stateful = w->stateful;
-    c.machine.pieces = pieces, c.machine.time_tolerance = tolerance, c.machine.threads = threads, c.machine.isa = isa;
-    unroll_session *s = open_with(m, c);
-    unroll_batch batch = {.size = sizeof batch, .inputs = x};
-    batch.lengths = w->lengths ? lengths : NULL;
-    batch.reset = w->resets ? reset : NULL;
-    for (int times = 0; times < (w->stateful ? 2 : 1); times++) {
-        for (size_t i = 0; i < numbers; i++) x[i] = (float)random_number(&seed);
-        for (size_t i = 0; i < places; i++) reset[i] = random_number(&seed) > 0.99;
-        MUST(unroll_forward(s, &batch));
-    }
-    struct made made = {NULL, 0};
-    if (w->trains)
-        run_backward(s, w, &seed);
-    for (int layer = 0; layer < (w->layers ? w->layers : 1); layer++)
-        for (int k = 0; k < 5; k++) {
-            static const char *const names[] = {"y.l%d", "hn.l%d", "sn.l%d", "hn.l%d.reverse", "sn.l%d.reverse"};
-            char name[32];
-            snprintf(name, sizeof name, names[k], layer);
-            if (k > 0 || layer + 1 >= w->layers)
-                add_made(s, name, &made);
-            snprintf(name, sizeof name, k % 2 ? "d.h0.l%d%s" : "d.s0.l%d%s", layer, k > 2 ? ".reverse" : "");
-            if (k > 0 && w->trains)
-                add_made(s, name, &made);
-        }
-    for (int i = 0; i < unroll_model_parameters(m) && w->trains; i++) {
-        unroll_parameter q;
-        char name[80];
-        MUST(unroll_model_parameter(m, i, &q));
-        snprintf(name, sizeof name, "d.%s", q.name);
-        add_made(s, name, &made);
-    }
-    if (w->trains)
-        add_made(s, "d.x", &made);
-    if (counts) {
-        *counts = (unroll_pieces){.size = sizeof *counts};
-        MUST(unroll_session_pieces(s, counts));
-    }
-    unroll_session_free(s);
-    free(reset);
-    free(x);
-    return made;
-}
-
-static double worst_of(struct made a, struct made b)
-{
-    double worst = a.count == b.count ? 0 : INFINITY;
-    for (size_t i = 0; i < a.count && i < b.count; i++) {
-        const double d = fabs((double)a.at[i] - (double)b.at[i]) / fmax(1, fabs((double)b.at[i]));
-        worst = d <= worst ? worst : d; /* a NaN stays */
-    }
-    return worst;
-}
+#include "piece_runs.h"
 
 /* ---- the serial answer ----------------------------------------------------------------- */
 
@@ -235,21 +111,28 @@ static void test_chaos(void)
 }
 
 /* An IndRNN that adds up, of u = 1, keeps all that entered: its pieces begin wrong, and stay so until they are told. */
-static void test_sums(void)
+static void check_sums(const struct way *w)
 {
-    static const struct way w = WAY("indrnn", 1, 0, 0, 640, 2, 5, .stateful = true);
-    unroll_model *m = model_of(&w);
+    unroll_model *m = model_of(w);
     for (int i = 0; i < unroll_model_parameters(m); i++) {
         unroll_parameter q;
         MUST(unroll_model_parameter(m, i, &q));
         for (int k = 0; k < q.shape[0] * (q.rank > 1 ? q.shape[1] : 1); k++)
             q.data[k] = strstr(q.name, "vector") ? 1 : fabsf(q.data[k]);
     }
-    struct made serial = run(m, &w, 1, 1, NULL, 1e-6f, NULL), made = run(m, &w, 10, 1, NULL, 1e-6f, NULL);
+    struct made serial = run(m, w, 1, 1, NULL, 1e-6f, NULL), made = run(m, w, 10, 1, NULL, 1e-6f, NULL);
     CHECK(!memcmp(made.at, serial.at, made.count * sizeof *made.at), "sums: off by %g", worst_of(made, serial));
     free(serial.at);
     free(made.at);
     unroll_model_free(m);
+}
+
+static void test_sums(void)
+{
+    static const struct way w = WAY("indrnn", 1, 0, 0, 640, 2, 5, .stateful = true),
+                            back = WAY("indrnn", 1, 0, 0, 640, 1, 5, .input = 7, .trains = true);
+    check_sums(&w);
+    check_sums(&back);
 }
 
 /* After some runs that were repaired for longer than a piece a session goes on in one, with the serial bits. */

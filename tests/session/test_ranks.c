@@ -42,8 +42,9 @@ enum option {
 static const char *const names[OPTIONS] = {"bidirectional", "tied",       "dropout",     "carry",      "ragged",
                                            "resets",        "chunks",     "checkpoints", "lanes",      "gru-before",
                                            "3 layers",      "regression", "2 backwards", "projection", "columns"};
-static const unroll_split meshes[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {3, 1, 1}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2},
-                                      {5, 1, 1}, {3, 2, 1}, {1, 2, 3}, {2, 2, 2}, {8, 1, 1}, {4, 2, 1}, {1, 1, 8}};
+static const unroll_split meshes[] = {{2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1}, {3, 1, 1, 1}, {2, 2, 1, 1},
+                                      {2, 1, 2, 1}, {1, 2, 2, 1}, {5, 1, 1, 1}, {3, 2, 1, 1}, {1, 2, 3, 1},
+                                      {2, 2, 2, 1}, {8, 1, 1, 1}, {4, 2, 1, 1}, {1, 1, 8, 1}};
 enum { MESHES = sizeof meshes / sizeof *meshes };
 
 struct way {
@@ -409,7 +410,8 @@ static void check_losses(void)
 /* Long enough that one other bit would have spread: ragged rows, chunks of steps or of rows. */
 static void check_many_updates(bool quick)
 {
-    static const unroll_split some[] = {{2, 1, 1}, {1, 2, 1}, {1, 1, 2}, {2, 2, 1}, {1, 2, 2}, {2, 2, 2}};
+    static const unroll_split some[] = {{2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1},
+                                        {2, 2, 1, 1}, {1, 2, 2, 1}, {2, 2, 2, 1}};
     static const unsigned networks[] = {1u << RAGGED, 1u << RAGGED | 1u << BIDIRECTIONAL};
     int turn = 0;
     for (int mesh = quick ? 5 : 0; mesh < 6; mesh++)

@@ -224,7 +224,7 @@ static void check_refused(const struct leg *leg, const char *word)
 /* Ranks that would drift apart, each with weights of its own. */
 static void check_unlike(void)
 {
-    const unroll_split two = {2, 1, 1};
+    const unroll_split two = {2, 1, 1, 1};
     char half[64], end[64];
     snprintf(half, sizeof half, "%s/half0", folder);
     snprintf(end, sizeof end, "%s/end0", folder);
@@ -241,8 +241,11 @@ static void check_flips(void)
     static const struct {
         unroll_split mesh;
         int wrong, differs, differing;
-    } of[] = {
-        {{3, 1, 1}, 1, 1, 1}, {{4, 1, 1}, 0, 0, 1}, {{3, 2, 1}, 5, 5, 1}, {{3, 1, 2}, 2, 2, 1}, {{2, 1, 1}, 1, 0, 2}};
+    } of[] = {{{3, 1, 1, 1}, 1, 1, 1},
+              {{4, 1, 1, 1}, 0, 0, 1},
+              {{3, 2, 1, 1}, 5, 5, 1},
+              {{3, 1, 2, 1}, 2, 2, 1},
+              {{2, 1, 1, 1}, 1, 0, 2}};
     char end[64];
     snprintf(end, sizeof end, "%s/flipped", folder);
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
@@ -275,8 +278,8 @@ static void check_same_files(const char *left, const char *right, const unroll_s
 
 static void check_network(bool bidirectional)
 {
-    static const unroll_split others[] = {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {1, 1, 2},
-                                          {3, 1, 1}, {1, 3, 1}, {2, 2, 1}, {2, 2, 2}};
+    static const unroll_split others[] = {{1, 1, 1, 1}, {2, 1, 1, 1}, {1, 2, 1, 1}, {1, 1, 2, 1},
+                                          {3, 1, 1, 1}, {1, 3, 1, 1}, {2, 2, 1, 1}, {2, 2, 2, 1}};
     static struct rank whole;
     char half[64], end[64], straight[64];
     snprintf(half, sizeof half, "%s/half%d", folder, bidirectional);

@@ -422,6 +422,7 @@ static const struct field plan_fields[] = {
     S(batch),
     S(layer),
     S(hidden),
+    S(time),
     FIELD(unroll_plan_config, optimizer, FIELD_TEXT),
     MACHINE_FIELD(unroll_plan_config, sum, FIELD_TEXT),
     MACHINE_FIELDS(unroll_plan_config),

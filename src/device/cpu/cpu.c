@@ -64,9 +64,9 @@ static unroll_status choose_bf16(const struct plan *plan, const char *name, cons
         return fail(UNROLL_UNSUPPORTED,
                     "precision = bf16 rounds weights in fp32, and `dtype` is %s; fix: precision fp32",
                     dtype_name(c->weights));
-    if (c->exact || c->mesh[M_HIDDEN] > 1)
+    if (c->exact || c->mesh[M_HIDDEN] > 1 || c->mesh[M_TIME] > 1)
         return fail(UNROLL_UNSUPPORTED,
-                    "precision = bf16 on the CPU goes neither with `exact` nor with a cut of hidden units; "
+                    "precision = bf16 on the CPU goes neither with `exact` nor with a cut of hidden units or time; "
                     "fix: precision fp32");
     const struct cpu_isa *floats = cpu_isa_find(isa_of(name), DTYPE_F32),
                          *found = floats ? cpu_isa_with_bf16(floats) : NULL;

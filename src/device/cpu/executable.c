@@ -97,7 +97,7 @@ static unroll_status get_memory(struct executable *in, struct store *store, bool
     in->work = allocate_zeroed((size_t)in->threads, sizeof *in->work);
     in->workspace = allocate_zeroed((size_t)in->threads, sizeof *in->workspace);
     in->time = profile ? allocate_zeroed((size_t)in->plan->ops, sizeof *in->time) : NULL;
-    const bool in_pieces = in->plan->config.pieces > 1;
+    const bool in_pieces = plan_repairs(&in->plan->config);
     in->pieces = in_pieces ? allocate_zeroed((size_t)in->plan->ops, sizeof *in->pieces) : NULL;
     bool good =
         in->call && in->team && in->work && in->workspace && (in->time || !profile) && (in->pieces || !in_pieces);

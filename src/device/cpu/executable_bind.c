@@ -55,6 +55,10 @@ static void bind_steps(const struct plan *p, const struct op *op, struct call *c
     call->int8 = p->config.weights == DTYPE_I8;
     call->pieces = op->pieces > 1 ? (size_t)op->pieces : 1;
     call->tolerance = op->tolerance;
+    if (p->config.mesh[M_TIME] > 1) {
+        call->times = call->group; /* no step waits for another rank */
+        call->group = (struct members){NULL, 0};
+    }
 }
 
 void bind_numbers(const struct plan *p, const struct op *op, struct call *call)

@@ -76,8 +76,8 @@ struct call {
 
     struct unroll_comm *comm; /* of an operation that exchanges, what follows; else NULL */
     uint32_t tag;
-    struct members group;
-    const struct op *op; /* of what does nothing but exchange (exchange.c) */
+    struct members group, times; /* ranks that share units, or add up; ranks along time, of an rnn */
+    const struct op *op;         /* of what does nothing but exchange (exchange.c) */
     const struct plan *plan;
 };
 

@@ -25,11 +25,12 @@ static bool has_wide_recurrence(const struct unroll_model *model, uint64_t units
     return false;
 }
 
-/* Cuts that keep or move sums over units have no tiles, so that ranks do not show in the bits. */
+/* Cuts that keep or move sums over units have no tiles, so that ranks do not show in the bits; and none repairs them,
+ * but for pieces on one rank. */
 static bool may_have_tiles(const struct plan_config *c)
 {
     const bool multiplies = c->precision == PRECISION_BF16 ? c->traits.rounds : c->traits.splits;
-    return multiplies && c->mesh[M_HIDDEN] == 1 && !c->exact && c->real == DTYPE_F32;
+    return multiplies && c->mesh[M_HIDDEN] == 1 && c->mesh[M_TIME] == 1 && !c->exact && c->real == DTYPE_F32;
 }
 
 /* bf16 that a float becomes. */

@@ -7,6 +7,8 @@ typedef float real;
 #define KERNEL_RNN_BACK kernel_rnn_back
 #include "device/cpu/rnn_parts.h"
 #include "device/cpu/rnn_forward.h"
+#include "device/cpu/rnn_piece_parts.h"
+#include "device/cpu/rnn_time_ranks.h"
 #include "device/cpu/rnn_pieces.h"
 #include "device/cpu/rnn_backward.h"
 #include "device/cpu/rnn_pieces_back.h"
