@@ -8,7 +8,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_rates plan/test_polls plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_several device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
-    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_refusals session/test_fork session/test_ranks \
+    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_many_threads session/test_refusals session/test_fork session/test_ranks \
     losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
     train/test_examples train/test_tasks \
     tasks/test_forecast tasks/test_forecast_units tasks/test_lm tasks/test_anomaly tasks/test_recommend tasks/test_division \
@@ -98,7 +98,7 @@ PLAIN   = $(TEST_PROGRAMS)
 THREADS = base/test_team device/test_several train/test_feed comm/test_comm comm/test_sums plan/test_polls plan/test_mesh device/test_executable session/test_ranks session/test_time_ranks
 MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise cells/check_nan cells/check_fused cells/check_simd \
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
-          device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_several device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_refusals session/test_fork session/test_ranks \
+          device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_several device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_many_threads session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors losses/test_losses model/test_initial train/test_class_weights \
           data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_checkpoint train/test_corruption train/test_sample stream/test_stream export/test_integers export/test_verilog
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))

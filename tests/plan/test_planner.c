@@ -123,7 +123,7 @@ static double seconds_of(int batch, int layer, int hidden, int chunks, double ba
     timed.cluster.level[0].bandwidth = bandwidth;
     config.steps = 32, config.rows = 32, config.spec = &spec;
     config.machine.threads = 1, config.machine.isa = "scalar";
-    config.machine.split = (unroll_split){batch, layer, hidden};
+    config.machine.split = (unroll_split){batch, layer, hidden, 1};
     config.machine.chunks = chunks;
     MUST(session_show_stages(NULL, &config, time_plans, &timed));
     *waits = 0;
