@@ -43,4 +43,8 @@ $(PEERS)/peer_cudnn: bench/peer_cudnn.c
 $B/accuracy: bench/accuracy.c $B/libunroll.a
 	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
 
+# What pieces of time gain for a trained model: $B/pieces MODEL TEXT [STEPS [PIECES..]] (docs/time.md).
+$B/pieces: bench/pieces.c $B/libunroll.a
+	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
+
 .PHONY: bench-peers gpu-bench
