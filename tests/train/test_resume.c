@@ -319,7 +319,7 @@ static void check_shards(void)
               {"cp %2$s/optim-00001-of-00002.safetensors %1$s", "of another checkpoint"},
               {"cp %2$s/optim.safetensors %1$s", "of another checkpoint"},
               {"rm %1$s/model.safetensors.index.json", "model.safetensors.index.json'"}};
-    const unroll_split two = {1, 2, 1};
+    const unroll_split two = {1, 2, 1, 1};
     unroll_progress progress = {.size = sizeof progress};
     unroll_model *m;
     char whole[64], other[64], hurt[64], index[96], command[512];

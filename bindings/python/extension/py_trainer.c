@@ -52,6 +52,7 @@ static const struct field config_fields[] = {
     S(batch),
     S(layer),
     S(hidden),
+    S(time),
     MACHINE_FIELD(unroll_train_config, sum, FIELD_TEXT),
     C(warmup, FIELD_LONG),
     C(total_steps, FIELD_LONG),
@@ -169,7 +170,8 @@ static void close_ranks(void) { unroll_comm_close(ranks); }
 static bool take_ranks(unroll_train_config *config, double timeout)
 {
     const unroll_machine *m = &config->machine;
-    const bool alone = m->workers <= 1 && m->split.batch <= 1 && m->split.layer <= 1 && m->split.hidden <= 1;
+    const bool alone =
+        m->workers <= 1 && m->split.batch <= 1 && m->split.layer <= 1 && m->split.hidden <= 1 && m->split.time <= 1;
     if (alone || unroll_comm_launched() == 1)
         return true;
     if (!ranks && Py_AtExit(close_ranks))

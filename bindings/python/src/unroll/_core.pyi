@@ -248,6 +248,7 @@ class Trainer:
         split_batch: int = 1,
         split_layer: int = 1,
         split_hidden: int = 1,
+        split_time: int = 1,
         sum: Optional[str] = None,
         timeout: float = 60,
         task_options: Union[None, str, Mapping[str, Any]] = None,
