@@ -54,6 +54,7 @@ CU_LAUNCH_COOPERATIVE CU_LAUNCH_ATTRIBUTE_COOPERATIVE
 CU_LAUNCH_CLUSTER CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
 sizeof(cu_device) sizeof(CUdevice)
 sizeof(cu_ptr) sizeof(CUdeviceptr)
+SIZE(uuid) sizeof(CUuuid)
 SIZE(launch_attribute) sizeof(CUlaunchAttribute)
 AT(launch_attribute,value) offsetof(CUlaunchAttribute,value)
 SIZE(launch) sizeof(CUlaunchConfig)

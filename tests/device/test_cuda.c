@@ -107,6 +107,11 @@ static void test_refusals(void)
     check_refused(none, "cuda:7", NULL, "there is no GPU 7: this machine has 1");
     check_refused(none, "cuda:x", NULL, "comes the number of a GPU");
     check_refused(none, "cuda:-1", NULL, "comes the number of a GPU");
+    check_refused(none, "cuda:GPU-beef", NULL,
+                  "there is no 'GPU-beef' among the GPUs that this process sees: face0000-");
+    check_refused((struct setting){"FAKE_CUDA_DEVICES", "2"}, "cuda:GPU-face", NULL, "2 GPUs begin so");
+    check_refused((struct setting){"FAKE_CUDA_MIG", "7"}, "cuda:MIG-beef", NULL, "found no GPU");
+    check_refused((struct setting){"CUDA_VISIBLE_DEVICES", "0"}, "cuda:MIG-beef", NULL, "there is no 'MIG-beef'");
     check_refused(none, "cuda", "fp8", "choose one of fp32, tf32, bf16, fp16, fp64");
     check_refused(none, "cpu", "tf32", "don't multiply tf32");
 }
@@ -148,6 +153,38 @@ static void check_kind(const struct setting *s, int settings)
     if (child == 0)
         _exit(!runs_stack());
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s=%s should run", s->variable, s->value);
+}
+
+/* Names of GPUs, and of an instance, whose facts are what is planned with: it has 16 multiprocessors. */
+static bool finds(const char *device, const char *isa)
+{
+    struct cuda_context *c;
+    const bool good = cuda_context_open(device, &c) == UNROLL_OK;
+    if (!good)
+        printf("%s: %s\n", device, unroll_last_error());
+    fflush(stdout);
+    return good && c->processors == (strstr(isa, "MIG") ? 16 : 132) && strcmp(c->name, isa) == 0 && runs_stack();
+}
+
+static void check_name(struct setting s, const char *device, const char *name)
+{
+    int status = 1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        setenv(s.variable, s.value, 1);
+        _exit(!finds(device, name));
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s=%s: %s should be found", s.variable,
+          s.value, device);
+}
+
+static void test_names(void)
+{
+    const struct setting two = {"FAKE_CUDA_DEVICES", "2"}, seventh = {"FAKE_CUDA_MIG", "7"};
+    check_name(two, "GPU-face0000-0000-0000-0000-000000000001", "Fake H200");
+    check_name(seventh, "MIG-face0000-0000-0000-0000-000000000003", "Fake H200 MIG 1g.18gb");
+    check_name(seventh, "0", "Fake H200 MIG 1g.18gb");
 }
 
 static void test_kinds(void)
@@ -515,6 +552,7 @@ int main(void)
     }
     test_refusals();
     test_kinds();
+    test_names();
     test_graphs();
     test_precisions(false);
     test_precisions(true);

@@ -1,7 +1,6 @@
 /* Opens GPUs (context.h). One lock guards the list of open ones and their tables of kernels. */
 #include "device/cuda/context.h"
 #include "base/memory.h"
-#include "base/number.h"
 #include "device/cuda/image.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@ struct cuda_kernel {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cuda_context *open_contexts;
 
-enum { OLDEST_CAPABILITY = 80, MODULES_MAX = 16, GPUS_MAX = 1024 };
+enum { OLDEST_CAPABILITY = 80, MODULES_MAX = 16 };
 
 /* ---- the kernels' images ------------------------------------------------------------------ */
 
@@ -143,22 +142,6 @@ static unroll_status learn(struct cuda_context *c)
     return UNROLL_OK;
 }
 
-static unroll_status parse_index(const char *which, int *index)
-{
-    int count;
-    int64_t number = 0;
-    if (which && number_whole_integer(which, 0, GPUS_MAX - 1, &number) != NUMBER_OK)
-        return fail(UNROLL_USAGE, "device cuda:%.40s: after the colon comes the number of a GPU, 0 to %d", which,
-                    GPUS_MAX - 1);
-    *index = (int)number;
-    TRY(cuda_load());
-    TRY(cuda_check(cu.cuDeviceGetCount(&count), "counting GPUs"));
-    if (*index >= count)
-        return fail(UNROLL_UNSUPPORTED, "there is no GPU %d: this machine has %d, counted from 0%s", *index, count,
-                    count ? "" : "; CUDA_VISIBLE_DEVICES may hide some");
-    return UNROLL_OK;
-}
-
 unroll_status cuda_enter(struct cuda_context *c)
 {
     return cuda_check(cu.cuCtxPushCurrent(c->context), "choosing the GPU");
@@ -215,7 +198,7 @@ static unroll_status open_new(int index, struct cuda_context **context)
 unroll_status cuda_context_open(const char *which, struct cuda_context **context)
 {
     int index;
-    TRY(parse_index(which, &index));
+    TRY(cuda_find_gpu(which, &index));
     pthread_mutex_lock(&lock);
     struct cuda_context *c = open_contexts;
     while (c && c->gpu.index != index) c = c->next;
@@ -250,7 +233,7 @@ unroll_status cuda_describe(char *text, size_t size)
     struct cuda_context c = {0};
     int count;
     size_t used = 0;
-    TRY(parse_index(NULL, &count));
+    TRY(cuda_find_gpu(NULL, &count));
     TRY(cuda_check(cu.cuDeviceGetCount(&count), "counting GPUs"));
     TRY(check_images());
     TRY(cublaslt_load());

@@ -27,7 +27,11 @@ struct cuda_context {
     int modules;
 };
 
-/* which: "1" for the second GPU; NULL: the first. It stays open. */
+/* The number of a GPU among those that the process sees: which is "1" for the second, NULL for the first, or its UUID:
+ * "GPU-..", of an instance "MIG-..". Loads the driver. */
+unroll_status cuda_find_gpu(const char *which, int *index);
+
+/* which: as there. It stays open. */
 unroll_status cuda_context_open(const char *which, struct cuda_context **);
 
 /* Facts of an H200 where no GPU is: planning takes it for open, nothing else can. */

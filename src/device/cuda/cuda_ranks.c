@@ -17,6 +17,8 @@ struct ranks {
         nccl_comm comm;
     } *member;
     int members;
+    void (*let_go)(void *owner); /* graphs that hold messages go before the communicators */
+    void *owner;
     bool lost; /* somebody is: the communicators were aborted */
     char words[512];
 };
@@ -33,12 +35,14 @@ static unroll_status ranks_choose(const struct unroll_comm *comm, char *number, 
 
 /* ---- losing somebody ---------------------------------------------------------------------- */
 
-/* The thread's sentence is kept for all who ask later. */
+/* The thread's sentence is kept for all who ask later. A communicator that graphs hold would wait for them in its end.
+ */
 static unroll_status lose(struct ranks *r)
 {
     if (!r->lost)
         snprintf(r->words, sizeof r->words, "%s", unroll_last_error());
     r->lost = true;
+    r->let_go(r->owner);
     for (int i = 0; i < r->members; i++) {
         if (r->member[i].comm)
             (void)nccl.ncclCommAbort(r->member[i].comm);
@@ -186,11 +190,13 @@ static nccl_comm ranks_of(const struct ranks *r, const struct plan *p, const str
 }
 
 /* Fails where there is no NCCL. */
-static unroll_status ranks_new(struct unroll_comm *comm, struct ranks **ranks)
+static unroll_status ranks_new(struct unroll_comm *comm, void (*let_go)(void *), void *owner, struct ranks **ranks)
 {
     TRY(nccl_load());
     TRY(ALLOCATE(*ranks, 1, "for the ranks of a model"));
     (*ranks)->comm = comm;
+    (*ranks)->let_go = let_go;
+    (*ranks)->owner = owner;
     return UNROLL_OK;
 }
 
@@ -238,6 +244,7 @@ static unroll_status ranks_exchange(const struct recorder *w, const struct op *o
 {
     char label[96];
     int size, place;
+    TRY(tell_lost(w->device_comm->ranks));
     nccl_comm comm = ranks_of(w->device_comm->ranks, w->plan, op, &size, &place);
     const cu_stream stream = w->device_comm->stream;
     const int type = dtype == DTYPE_F64 ? NCCL_FLOAT64 : NCCL_FLOAT32;

@@ -41,18 +41,20 @@ enum {
 };
 
 /* What a warp issues in a round of a persistent recurrence beyond the words that the clocks know, as counted in the
- * SASS of an LSTM in bf16 (nvcc 13.0, sm_90a): for a product, after its operand is there; for a cell before that, for
- * each split of its sums, until its warp has sent (105, and the time of 30 for two functions, four of MUFU one after
- * the other), after that; for each store into the cluster. Not of the table above: they follow the code. */
+ * SASS of an LSTM in bf16 (nvcc 13.0, sm_90a): for a product, after its operand is there; for a cell before that, until
+ * the operand is asked for and while it comes, for each split of its sums, until its warp has sent (105, and the time
+ * of 30 for two functions, four of MUFU one after the other), after that; for each store into the cluster. Not of the
+ * table above: they follow the code. */
 enum {
     INSTRUCTIONS_PRODUCT = 50,
-    INSTRUCTIONS_BEFORE = 150,
+    INSTRUCTIONS_BEFORE = 96,
+    INSTRUCTIONS_HOLD = 95,
     INSTRUCTIONS_SPLIT = 7,
     INSTRUCTIONS_CELL = 135,
     INSTRUCTIONS_AFTER = 80,
     INSTRUCTIONS_COPY = 9,
-    INSTRUCTIONS_WALK = 72, /* a step of minGRU, which multiplies no state; backward */
-    INSTRUCTIONS_WALK_BACK = 110
+    INSTRUCTIONS_WALK = 71, /* a step of minGRU, which multiplies no state; backward */
+    INSTRUCTIONS_WALK_BACK = 87
 };
 
 #endif

@@ -22,6 +22,8 @@ typedef struct gpu_event_handle  *cu_event;
 typedef struct cu_graph_st    *cu_graph;
 typedef struct gpu_graph_handle  *cu_exec;      /* a graph that can be launched */
 
+struct cu_uuid { unsigned char bytes[16]; };
+
 enum cu_error {
     CU_INVALID_VALUE = 1, CU_OUT_OF_MEMORY = 2, CU_NO_DEVICE = 100, CU_INVALID_DEVICE = 101,
     CU_INVALID_IMAGE = 200, CU_NO_BINARY_FOR_GPU = 209, CU_INVALID_PTX = 218, CU_UNSUPPORTED_PTX = 222,
@@ -70,6 +72,7 @@ struct cu_launch {
     F(cuDeviceGet, , (cu_device *, int index))                                                              \
     F(cuDeviceGetName, , (char *name, int size, cu_device))                                                 \
     F(cuDeviceGetAttribute, , (int *value, enum cu_device_attribute, cu_device))                            \
+    F(cuDeviceGetUuid, _v2, (struct cu_uuid *, cu_device))                                                  \
     F(cuDeviceTotalMem, _v2, (size_t *bytes, cu_device))                                                    \
     F(cuDevicePrimaryCtxRetain, , (cu_context *, cu_device))                                                \
     F(cuDevicePrimaryCtxRelease, _v2, (cu_device))                                                          \

@@ -112,24 +112,33 @@ GPU_CODE void store_packet(void *p, uint4 v)
 }
 GPU_CODE bool is_empty(const uint4 &packet) { return packet.x == ~0u; }
 
-/* Packets at + i / N * STEP + i % N * beside, those of the mask, until none of them is empty; the others are zeros. All
- * loads are under way at once. */
+/* Packets at + i / N * STEP + i % N * beside, those of the mask; the others are zeros. All loads are under way at once,
+ * and nothing waits for them. */
+template <int N, int STEP, int COUNT>
+GPU_CODE void ask_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted)
+{
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) v[i] = make_uint4(0, 0, 0, 0);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++)
+        if (wanted >> i & 1)
+            v[i] = load_packet(at + i / N * STEP + i % N * beside);
+}
+/* The same, after they were asked for: until none is empty. */
 template <int N, int STEP, int COUNT>
 GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted)
 {
-    bool empty;
+    for (;;) {
+        bool empty = false;
 #pragma unroll
-    for (int i = 0; i < COUNT; i++) v[i] = make_uint4(0, 0, 0, 0);
-    do {
-        empty = false;
+        for (int i = 0; i < COUNT; i++) empty |= is_empty(v[i]);
+        if (!empty)
+            return;
 #pragma unroll
         for (int i = 0; i < COUNT; i++)
             if (wanted >> i & 1)
                 v[i] = load_packet(at + i / N * STEP + i % N * beside);
-#pragma unroll
-        for (int i = 0; i < COUNT; i++)
-            empty |= is_empty(v[i]);
-    } while (empty);
+    }
 }
 
 /* What this thread wrote before, all of the GPU sees before what it writes after. */
@@ -137,6 +146,8 @@ GPU_CODE void fence_gpu(void) { asm volatile("fence.acq_rel.gpu;" ::: "memory");
 
 /* A number that the compiler may not make again from what made it: it stays in its register. */
 GPU_CODE uint32_t kept(uint32_t a) { asm("" : "+r"(a)); return a; }
+/* One from which the compiler may not make anything ahead of a loop: what is made here takes no register elsewhere. */
+GPU_CODE uint32_t made_here(uint32_t a) { asm volatile("" : "+r"(a)); return a; }
 
 /* Marks for the clocks of the tests' runtime (fake_cuda/clock.h): nothing here. */
 enum clock_part { CLOCK_SETUP, CLOCK_WAIT, CLOCK_PRODUCT, CLOCK_SUMS, CLOCK_CELL, CLOCK_SEND, CLOCK_AFTER };

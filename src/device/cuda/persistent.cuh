@@ -40,7 +40,7 @@ GPU_CODE struct spot spot_of(const struct persistent_args &a, const struct seat 
 
 GPU_CODE float *field_at(const struct persistent_view &f, uint32_t step, const struct spot &p)
 {
-    return f.at + (size_t)step * f.step + (p.row * f.row + p.unit);
+    return (float *)((char *)f.at + (uint64_t)step * (f.step * (uint32_t)sizeof(float))) + (p.row * f.row + p.unit);
 }
 
 GPU_CODE uint32_t cells_of(const struct tiling &t) { return t.chunk_rows * t.units; }
@@ -323,18 +323,22 @@ GPU_CODE void forward_round(const struct persistent_args &a, const struct seat &
     const uint32_t number = sizeof(typename operand_of<O>::number);
     const uint32_t to = exchanged_at(t, s, chunk, round + 1);
     struct held<C> held;
+    struct packets_ahead ahead;
     clock_part(CLOCK_WAIT);
     clock_loads();
     held.p = spot_of(a, s, cell, chunk, step);
-    hold_cell<C, PHASE>(a, chunk, step, cells_of(t), held);
-    clock_instructions(cell.is ? INSTRUCTIONS_BEFORE : 0);
     if (round == 0)
         enter_operand<O>(a, s, chunk, step);
-    const struct operand_source from = receive_operand(a, s, chunk, round, PHASE, number, O == OPERAND_F32);
+    const struct operand_source from = find_operand(a, s, chunk, round, PHASE, number, O == OPERAND_F32);
+    clock_instructions(cell.is ? INSTRUCTIONS_BEFORE : 0);
+    ask_ahead(t, parts, PHASE, from, ahead);
+    hold_cell<C, PHASE>(a, chunk, step, cells_of(t), held);
+    clock_instructions(cell.is ? INSTRUCTIONS_HOLD : 0);
+    receive_operand(a, s, chunk, round, PHASE, number, O == OPERAND_F32);
     if (threadIdx.x == 0 && !last && t.algorithm != ALGORITHM_GRID)
         expect_operand(t, chunk, round + 1, NEXT, number);
     clock_part(CLOCK_PRODUCT);
-    multiply<O, C::phases, PHASE>(t, parts, w, from, sums_at(t, turn));
+    multiply<O, C::phases, PHASE>(t, parts, w, from, ahead, sums_at(t, turn));
     __syncthreads();
     clock_part(CLOCK_CELL);
     clock_loaded();
@@ -409,7 +413,7 @@ template <class C, int O> GPU_CODE void forward_walk(const struct persistent_arg
     const struct seat s = take_seat(a);
     const struct cell_place cell = cell_place_of(t, s, sizeof(typename operand_of<O>::number));
     const bool member = s.rank < t.members;
-    const struct parts parts = make_parts(t);
+    const struct parts parts = make_parts(t, sizeof(typename operand_of<O>::number));
     weight_registers w;
     if (member) {
         load_bias(a, s, C::fields_h, C::fields_intermediate);
@@ -497,16 +501,20 @@ GPU_CODE void backward_round(const struct persistent_args &a, const struct seat 
     const struct tiling &t = a.tiling;
     const uint32_t number = sizeof(typename operand_of<O>::number);
     const uint32_t to = exchanged_at(t, s, chunk, round + 1);
+    const struct operand_source from = find_operand(a, s, chunk, round, HALF, number, O == OPERAND_F32);
     typename C::unit v, d;
+    struct packets_ahead ahead;
     clock_part(CLOCK_WAIT);
     clock_loads();
     const struct spot p = spot_of(a, s, cell, chunk, step);
-    const float dy = p.part ? get_values<C>(a, chunk, step, p, v, C::phases - 1 - HALF) : 0;
     clock_instructions(cell.is ? INSTRUCTIONS_BEFORE : 0);
+    ask_ahead(t, parts, HALF, from, ahead);
+    const float dy = p.part ? get_values<C>(a, chunk, step, p, v, C::phases - 1 - HALF) : 0;
+    clock_instructions(cell.is ? INSTRUCTIONS_HOLD : 0);
     if (round > 0) {
-        const struct operand_source from = receive_operand(a, s, chunk, round, HALF, number, O == OPERAND_F32);
+        receive_operand(a, s, chunk, round, HALF, number, O == OPERAND_F32);
         clock_part(CLOCK_PRODUCT);
-        multiply<O, C::phases, HALF>(t, parts, w, from, sums_at(t, turn));
+        multiply<O, C::phases, HALF>(t, parts, w, from, ahead, sums_at(t, turn));
     }
     if (threadIdx.x == 0 && t.algorithm != ALGORITHM_GRID)
         expect_operand(t, chunk, round + 1, NEXT, number);
@@ -559,9 +567,12 @@ GPU_CODE void leave_gradients(const struct persistent_args &a, const struct seat
     const struct tiling &t = a.tiling;
     const uint32_t longest = lengths_of(t)[t.chunks * t.chunk_rows + chunk], round = C::phases * longest;
     if (round > 0) {
-        const struct operand_source from =
-            receive_operand(a, s, chunk, round, 0, sizeof(typename operand_of<O>::number), O == OPERAND_F32);
-        multiply<O, C::phases, 0>(t, parts, w, from, sums_at(t, turn));
+        const uint32_t number = sizeof(typename operand_of<O>::number);
+        const struct operand_source from = find_operand(a, s, chunk, round, 0, number, O == OPERAND_F32);
+        struct packets_ahead ahead;
+        ask_ahead(t, parts, 0, from, ahead);
+        receive_operand(a, s, chunk, round, 0, number, O == OPERAND_F32);
+        multiply<O, C::phases, 0>(t, parts, w, from, ahead, sums_at(t, turn));
     }
     __syncthreads();
     const struct spot p = spot_of(a, s, cell, chunk, 0);
@@ -583,7 +594,7 @@ template <class C, int O> GPU_CODE void backward_walk(const struct persistent_ar
     const struct seat s = take_seat(a);
     const struct cell_place cell = cell_place_of(t, s, sizeof(typename operand_of<O>::number));
     const bool member = s.rank < t.members;
-    const struct parts parts = make_parts(t);
+    const struct parts parts = make_parts(t, sizeof(typename operand_of<O>::number));
     weight_registers w;
     if (member)
         settle<O, true>(a, s, cell, a.dhn, a.dsn, parts, w);

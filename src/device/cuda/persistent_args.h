@@ -7,7 +7,7 @@
  * at NULL: it is absent. */
 struct persistent_view {
     float *at;
-    uint32_t step, row, field; /* a step has fewer than 2^32 numbers */
+    uint32_t step, row, field; /* a step has fewer than 2^30 numbers */
 };
 
 /* enum RNN_.. of plan.h says what they are. */

@@ -43,6 +43,8 @@ constexpr uint32_t bits_below(uint32_t mask, int bit)
 #define GET_ENTERING(name)                                                                                 \
     at = state_of(h, others, CELL_(state_##name), step, p);                                                \
     v.state.name = at && !anew ? *at : 0;
+#define GET_KEPT(name)                                                                                     \
+    v.state.name = CELL_(state_##name) == 0 ? *y : s[(size_t)(CELL_(state_##name) - 1) * field];
 #define GET_LEAVING(name)           v.next.name = *state_of(h, others, CELL_(state_##name), step, p);
 #define GET_GRADIENT(name)                                                                                 \
     d.next.name = at[CELL_(state_##name) * count] + (CELL_(state_##name) == 0 ? dy : 0);                   \
@@ -175,6 +177,12 @@ struct CELL_(persistent) {
     {
         const float *at;
         STATES(GET_ENTERING)
+    }
+    /* Those that left the step before: h in y, the others from s on. */
+    GPU_CODE void get_kept(unit &v, const float *y, const float *s, uint32_t field)
+    {
+        STATES(GET_KEPT)
+        (void)s, (void)field;
     }
     GPU_CODE void get_leaving(unit &v, const struct persistent_view &h, const struct persistent_view &others,
                               uint32_t step, const struct spot &p){STATES(GET_LEAVING)}

@@ -8,9 +8,19 @@
  * it.
  *
  * Grids: operand r lies in buffer r % TILING_RING, whose packets are empty at first, written once and read until none
- * is empty. Who has all of operand r knows that all have read operand r - 1, so in every twelfth round (TILING_TURN) a
- * block empties its packets of the operands before r. A fence follows, before operand r + 2 is sent; who reads the
- * first of those buffers again, as operand r + 4, has operand r + 3 and so finds them empty or new, never old. */
+ * is empty. In the rounds r that TILING_TURN divides a thread that sends packets empties, after it has sent, its
+ * packets of the TILING_TURN operands before r; then all threads of the block fence. All loads and stores of packets
+ * are relaxed, of the GPU's scope, and one thread alone writes a packet, so its old, empty and new contents come in
+ * this order. In the terms of PTX's memory model: A reader finds no old packet. Thread E empties it in round r, fences,
+ * and sends a packet of operand r + 2 or r + 3 (of two phases a lane may have a field of one alone): a release pattern.
+ * Some thread X of the reader's block loads that one, for each block multiplies with all of an operand, and fences in
+ * round r + TILING_TURN at the latest: an acquire pattern. The two fences synchronize; the block's barrier in the next
+ * round carries it from X to the reader, who asks for the buffer again after that barrier: no earlier than in round r +
+ * TILING_TURN + 2, so the ring is so much longer than a turn. What it loads then is empty or new. Nobody empties what
+ * is still wanted. Who has all of operand r has packets of every block, each made after a barrier behind that block's
+ * loads of operand r - 1, and of values that depend on them: were a packet emptied before it is read, its reading would
+ * depend on itself, which the model forbids (no values out of thin air). A packet is one access of 16 bytes: all of it
+ * is there when its first word is. */
 #ifndef DEVICE_CUDA_PERSISTENT_EXCHANGE_CUH
 #define DEVICE_CUDA_PERSISTENT_EXCHANGE_CUH
 #include "device/cuda/persistent_product.cuh"
@@ -96,8 +106,9 @@ GPU_CODE void gather_operand(const struct persistent_args &a, const struct seat 
         for (uint32_t k = threadIdx.x % 32 * TILING_PACKET; k < bytes; k += AT_ONCE * TURN) {
             uint4 v[AT_ONCE];
             const uint32_t left = (bytes - k + TURN - 1) / TURN;
-            wait_for_packets<1, TURN>(v, from + n * row + k, 0,
-                                      left < AT_ONCE ? (1u << left) - 1 : (1u << AT_ONCE) - 1);
+            const uint32_t wanted = left < AT_ONCE ? (1u << left) - 1 : (1u << AT_ONCE) - 1;
+            ask_for_packets<1, TURN>(v, from + n * row + k, 0, wanted);
+            wait_for_packets<1, TURN>(v, from + n * row + k, 0, wanted);
 #pragma unroll
             for (uint32_t i = 0; i < AT_ONCE; i++)
                 if (k + i * TURN < bytes)
@@ -106,24 +117,25 @@ GPU_CODE void gather_operand(const struct persistent_args &a, const struct seat 
     __syncthreads();
 }
 
-/* Where the operand of `round`, which multiplies in `phase`, is found. In a grid it may be waited for there. */
-GPU_CODE struct operand_source receive_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk,
-                                               uint32_t round, int phase, uint32_t number, bool plain_floats)
+/* Where the operand of `round`, which multiplies in `phase`, will be found: nothing is waited for. */
+GPU_CODE struct operand_source find_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk,
+                                            uint32_t round, int phase, uint32_t number, bool plain_floats)
 {
     const struct tiling &t = a.tiling;
-    struct operand_source from = {operand_at(t, chunk, round), t.product[phase].operand_row,
-                                  operand_row_bytes(t, phase, number), true};
-    if (round == 0)
-        return from;
-    if (t.algorithm != ALGORITHM_GRID) {
-        mbarrier_wait(barrier_at(t, chunk, round), (round - 1) / 2 % 2);
-    } else if (plain_floats) {
+    const uint32_t row = t.product[phase].operand_row, bytes = operand_row_bytes(t, phase, number);
+    if (round == 0 || t.algorithm != ALGORITHM_GRID || plain_floats)
+        return {operand_at(t, chunk, round), row, bytes, true};
+    return {(const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round), row, bytes, false};
+}
+
+/* Waits for it if it comes into shared memory; packets in L2 are waited for by those who multiply. */
+GPU_CODE void receive_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
+                              int phase, uint32_t number, bool plain_floats)
+{
+    if (round > 0 && a.tiling.algorithm != ALGORITHM_GRID)
+        mbarrier_wait(barrier_at(a.tiling, chunk, round), (round - 1) / 2 % 2);
+    else if (round > 0 && plain_floats)
         gather_operand(a, s, chunk, round, phase, number);
-    } else {
-        from.at = (const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round);
-        from.shared = false;
-    }
-    return from;
 }
 
 /* ---- sending ----------------------------------------------------------------------------- */
@@ -190,16 +202,16 @@ GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s
         store_packet(to, *(const uint4 *)staged);
 }
 
-/* The block's packets of the operands before `round` are emptied, in every twelfth round, after it has sent. */
+/* The block's packets of the operands before `round` are emptied, in one round of TILING_TURN, after it has sent. */
 GPU_CODE void empty_packets(const struct persistent_args &a, const struct seat &s, const struct cell_place &c,
                             uint32_t chunk, uint32_t round, uint32_t phases, uint32_t number)
 {
-    static_assert(TILING_RING >= TILING_TURN + 3, "a buffer is read again when its packets are empty");
+    static_assert(TILING_RING >= 2 * TILING_TURN + 2 && TILING_TURN >= 4, "a buffer is read again after two fences");
     const struct tiling &t = a.tiling;
-    if (t.algorithm != ALGORITHM_GRID || round == 0 || round % TILING_TURN != 0 || !c.is)
+    if (t.algorithm != ALGORITHM_GRID || round == 0 || round % TILING_TURN != 0)
         return;
 #pragma unroll 1
-    for (uint32_t i = round - TILING_TURN; i < round; i++) {
+    for (uint32_t i = round - TILING_TURN; i < round && c.is; i++) {
         const int phase = phases == 1 ? 0 : (int)(i % 2);
         unsigned char *at = (unsigned char *)a.exchange + (exchanged_at(t, s, chunk, i) + (phase ? c.to[1] : c.to[0]));
 #pragma unroll 1

@@ -49,12 +49,35 @@ struct part {
     bool any;
 };
 
-/* The parts of all phases, a word each: steps of k have place up to rows of 32 kB. Divisions stay out of the steps. */
+/* The parts of all phases, a word each: steps of k have place up to rows of 32 kB. Divisions stay out of the steps.
+ * asked: the packets of an operand in L2 that the lane asks for before it needs them (ask_ahead). */
 struct parts {
-    uint32_t of[TILING_PHASES];
+    uint32_t of[TILING_PHASES], asked[TILING_PHASES];
 };
 
-GPU_CODE struct parts make_parts(const struct tiling &t)
+/* Of a product's first pairs of k steps, so many are fetched at once: `all` are in registers, N tiles of 8 rows. */
+GPU_CODE constexpr uint32_t first_pairs(uint32_t all, uint32_t tiles, uint32_t n)
+{
+    const uint32_t wanted = tiles * n == 8 ? 2 : TILING_BATCH / n;
+    return all < wanted ? all : wanted;
+}
+
+/* Those of them that this lane has, as bits of packets. */
+GPU_CODE uint32_t first_packets(const struct tiling &t, uint32_t phase, uint32_t first, uint32_t steps, uint32_t number)
+{
+    const struct tiling_product &p = t.product[phase];
+    const uint32_t n = t.chunk_rows / 8, slots = t.phases > 1 ? TILING_SLOTS_EACH : TILING_SLOTS;
+    const uint32_t pairs = min(first_pairs(slots / 2 / p.tiles, p.tiles, n), min(p.in_registers, steps) / 2);
+    const uint32_t bytes = p.fields * t.members * t.units * number;
+    uint32_t wanted = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < pairs; i++)
+        if ((first / 2 + i) * 2 * TILING_STEP_BYTES + threadIdx.x % 4 * TILING_PACKET < bytes)
+            wanted |= ((1u << n) - 1) << i * n;
+    return wanted;
+}
+
+GPU_CODE struct parts make_parts(const struct tiling &t, uint32_t number)
 {
     struct parts parts;
 #pragma unroll
@@ -63,13 +86,14 @@ GPU_CODE struct parts make_parts(const struct tiling &t)
         const uint32_t warp = threadIdx.x / 32, split = warp / p.bands;
         const uint32_t first = split * p.steps, steps = split < p.splits ? min(p.steps, p.steps_all - first) : 0;
         parts.of[i] = warp % p.bands | split << 4 | first << 8 | steps << 20;
+        parts.asked[i] = first_packets(t, i < t.phases ? i : 0, first, steps, number);
     }
     return parts;
 }
 
 GPU_CODE struct part part_of(const struct parts &parts, int phase)
 {
-    const uint32_t w = phase ? parts.of[1] : parts.of[0];
+    const uint32_t w = made_here(phase ? parts.of[1] : parts.of[0]);
     return {w & 15, w >> 4 & 15, w >> 8 & 0xfff, w >> 20, w >> 20 > 0};
 }
 
@@ -190,12 +214,61 @@ struct operand_source {
     bool shared;
 };
 
+/* The lane's first packets of an operand in L2, which it asked for before it needs them. */
+struct packets_ahead {
+    uint4 v[TILING_ASKED];
+};
+
+/* Where the lane's packet of pair `first` lies. */
+GPU_CODE const unsigned char *packet_at(const struct operand_source &from, uint32_t first)
+{
+    const uint32_t lane = made_here(threadIdx.x % 32);
+    return from.at + lane / 4 * from.row + first * 2 * TILING_STEP_BYTES + lane % 4 * TILING_PACKET;
+}
+
+/* Of an operand in L2: what else the round needs is got while the packets are under way. Those that are not the lane's
+ * come too, from the places that follow: so many conditions fewer. */
+GPU_CODE void ask_ahead(const struct tiling &t, const struct parts &parts, int phase, const struct operand_source &from,
+                        struct packets_ahead &ahead)
+{
+    if (from.shared)
+        return;
+    const unsigned char *at = packet_at(from, part_of(parts, phase).first / 2);
+    if (t.chunk_rows > 8)
+        ask_for_packets<2, 2 * TILING_STEP_BYTES>(ahead.v, at, 8 * from.row, ~0u);
+    else
+        ask_for_packets<1, 2 * TILING_STEP_BYTES>(ahead.v, at, 8 * from.row, ~0u);
+}
+
+/* The first batch: what was asked for, and the rest. */
+template <int COUNT, int N>
+GPU_CODE void take_packets(uint4 (&b)[COUNT][N], const struct operand_source &from, uint32_t first, uint32_t wanted,
+                           const struct packets_ahead &ahead)
+{
+    enum { EARLY = COUNT * N < TILING_ASKED ? COUNT * N : TILING_ASKED, ALL_EARLY = (1 << EARLY) - 1 };
+    uint4 v[COUNT * N];
+    if (COUNT * N > EARLY)
+        ask_for_packets<N, 2 * TILING_STEP_BYTES>(v, packet_at(from, first), 8 * from.row, wanted & ~ALL_EARLY);
+#pragma unroll
+    for (int i = 0; i < EARLY; i++) v[i] = ahead.v[i];
+    if ((wanted & ALL_EARLY) != ALL_EARLY) {
+#pragma unroll
+        for (int i = 0; i < EARLY; i++)
+            if (!(wanted >> i & 1))
+                v[i] = make_uint4(0, 0, 0, 0);
+    }
+    wait_for_packets<N, 2 * TILING_STEP_BYTES>(v, packet_at(from, first), 8 * from.row, wanted);
+#pragma unroll
+    for (int i = 0; i < COUNT * N; i++) b[i / N][i % N] = v[i];
+    __syncwarp();
+}
+
 /* Of COUNT pairs of k steps from `first` on the lane's packets in N tiles of 8 rows; zeros from pair `end` on. */
 template <int COUNT, int N>
 GPU_CODE void fetch_packets(uint4 (&b)[COUNT][N], const struct operand_source &from, uint32_t first, uint32_t end)
 {
-    const uint32_t lane = threadIdx.x % 32, beside = first * 2 * TILING_STEP_BYTES + lane % 4 * TILING_PACKET;
-    const unsigned char *at = from.at + lane / 4 * from.row + beside;
+    const uint32_t beside = first * 2 * TILING_STEP_BYTES + made_here(threadIdx.x % 4) * TILING_PACKET;
+    const unsigned char *at = packet_at(from, first);
     if (from.shared) {
         clock_shared(COUNT * N * 4, 1);
 #pragma unroll
@@ -212,6 +285,7 @@ GPU_CODE void fetch_packets(uint4 (&b)[COUNT][N], const struct operand_source &f
     for (int i = 0; i < COUNT; i++)
         if (first + i < end && beside + i * 2 * TILING_STEP_BYTES < from.bytes)
             wanted |= ((1u << N) - 1) << i * N;
+    ask_for_packets<N, 2 * TILING_STEP_BYTES>(v, at, 8 * from.row, wanted);
     wait_for_packets<N, 2 * TILING_STEP_BYTES>(v, at, 8 * from.row, wanted);
 #pragma unroll
     for (int i = 0; i < COUNT * N; i++) b[i / N][i % N] = v[i];
@@ -224,16 +298,16 @@ GPU_CODE void fetch_packets(uint4 (&b)[COUNT][N], const struct operand_source &f
  * tiles of the matrix, N of 8 rows of the operand. Four chains of additions or more: steps take turns with so many. */
 template <int O, int FIRST, int SLOTS, int M, int N>
 GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_product &p, const struct part &part,
-                                 const weight_registers &w, const struct operand_source &from, float *sums)
+                                 const weight_registers &w, const struct operand_source &from, uint32_t asked,
+                                 const struct packets_ahead &ahead, float *sums)
 {
     enum {
         ALL = SLOTS / 2 / M,
-        WANTED = M * N == 8 ? 2 : 8 / N,
-        BATCH = ALL < WANTED ? ALL : WANTED,
+        BATCH = first_pairs(ALL, M, N),
         CHAINS = M * N < 4 ? 4 / (M * N) : 1,
         FEW = M * N == 8 ? 2 : 4
     };
-    const uint32_t lane = threadIdx.x % 32, pair0 = part.first / 2, end = pair0 + part.steps / 2;
+    const uint32_t lane = made_here(threadIdx.x % 32), pair0 = part.first / 2, end = pair0 + part.steps / 2;
     const uint32_t in_registers = min(p.in_registers, part.steps) / 2;
     float c[CHAINS][M][N][4];
 #pragma unroll
@@ -242,7 +316,10 @@ GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_pro
     for (uint32_t first = 0; first < ALL; first += BATCH)
         if (first < in_registers) {
             uint4 b[BATCH][N];
-            fetch_packets(b, from, pair0 + first, pair0 + in_registers);
+            if (first == 0 && !from.shared)
+                take_packets(b, from, pair0, asked, ahead);
+            else
+                fetch_packets(b, from, pair0 + first, pair0 + in_registers);
 #pragma unroll
             for (uint32_t i = 0; i < BATCH && first + i < ALL; i++)
                 if (first + i < in_registers)
@@ -330,20 +407,21 @@ GPU_CODE void multiply_floats(const struct tiling &t, const struct tiling_produc
 
 template <int O, int FIRST, int SLOTS, int N>
 GPU_CODE void multiply_band(const struct tiling &t, const struct tiling_product &p, const struct part &part,
-                            const weight_registers &w, const struct operand_source &from, float *sums)
+                            const weight_registers &w, const struct operand_source &from, uint32_t asked,
+                            const struct packets_ahead &ahead, float *sums)
 {
     if (p.tiles == 1)
-        multiply_fragments<O, FIRST, SLOTS, 1, N>(t, p, part, w, from, sums);
+        multiply_fragments<O, FIRST, SLOTS, 1, N>(t, p, part, w, from, asked, ahead, sums);
     else if (p.tiles == 2)
-        multiply_fragments<O, FIRST, SLOTS, 2, N>(t, p, part, w, from, sums);
+        multiply_fragments<O, FIRST, SLOTS, 2, N>(t, p, part, w, from, asked, ahead, sums);
     else
-        multiply_fragments<O, FIRST, SLOTS, 4, N>(t, p, part, w, from, sums);
+        multiply_fragments<O, FIRST, SLOTS, 4, N>(t, p, part, w, from, asked, ahead, sums);
 }
 
 /* The product of a phase of a cell with so many. */
 template <int O, int PHASES, int PHASE>
 GPU_CODE void multiply(const struct tiling &t, const struct parts &parts, const weight_registers &w,
-                       const struct operand_source &from, float *sums)
+                       const struct operand_source &from, const struct packets_ahead &ahead, float *sums)
 {
     enum { SLOTS = PHASES > 1 ? TILING_SLOTS_EACH : TILING_SLOTS, FIRST = PHASE * SLOTS };
     const struct tiling_product &p = t.product[PHASE];
@@ -356,9 +434,9 @@ GPU_CODE void multiply(const struct tiling &t, const struct parts &parts, const 
         else
             multiply_floats<8>(t, p, part, from.at, sums);
     } else if (t.chunk_rows > 8) {
-        multiply_band<O, FIRST, SLOTS, 2>(t, p, part, w, from, sums);
+        multiply_band<O, FIRST, SLOTS, 2>(t, p, part, w, from, made_here(parts.asked[PHASE]), ahead, sums);
     } else {
-        multiply_band<O, FIRST, SLOTS, 1>(t, p, part, w, from, sums);
+        multiply_band<O, FIRST, SLOTS, 1>(t, p, part, w, from, made_here(parts.asked[PHASE]), ahead, sums);
     }
 }
 

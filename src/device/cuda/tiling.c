@@ -85,7 +85,7 @@ static void place(const struct tiling_problem *p, struct tiling *t)
     t->at_weights = take(&bytes, t->warps * t->shared_slots * TILING_SLOT_BYTES);
     t->shared_bytes = bytes;
     if (t->algorithm == ALGORITHM_GRID)
-        t->exchange_bytes = (uint64_t)t->groups * t->chunks * TILING_RING * t->operand_buffer;
+        t->exchange_bytes = (uint64_t)t->groups * t->chunks * TILING_RING * t->operand_buffer + TILING_BEHIND;
 }
 
 /* ---- cycles: a model, not a measurement -------------------------------------------------- */
@@ -159,7 +159,7 @@ static double under_way(const struct tiling_problem *p, const struct tiling *t, 
 static double round_cycles(const struct tiling_problem *p, const struct tiling *t, int phase)
 {
     const double own = product_cycles(p, t, phase) + cell_cycles(p, t, phase), way = under_way(p, t, phase);
-    const double other = CYCLES_INSTRUCTION * (INSTRUCTIONS_AFTER + INSTRUCTIONS_BEFORE);
+    const double other = CYCLES_INSTRUCTION * (INSTRUCTIONS_AFTER + INSTRUCTIONS_BEFORE + INSTRUCTIONS_HOLD);
     const double fence = t->algorithm == ALGORITHM_GRID ? CYCLES_FENCE + 3 * TILING_TURN : 0;
     const double plain = larger(own + larger(way, other), t->chunks * (own + other));
     const double fenced = larger(own + larger(way, other + fence), t->chunks * (own + other + fence));
@@ -251,9 +251,12 @@ static void try_grids(struct search *s)
                 try_groups(s, ALGORITHM_GRID, all / groups, groups, rows);
 }
 
+/* Kernels count a step's bytes, of both directions of a layer, in 32 bits. */
+enum { STEP_NUMBERS = 1 << 28 };
+
 static const char *refused_cell(const struct tiling_problem *p)
 {
-    return (uint64_t)p->rows * p->units * p->inputs > UINT32_MAX          ? "a step has 2^32 numbers or more"
+    return (uint64_t)p->rows * p->units * p->inputs >= STEP_NUMBERS       ? "a step has 2^28 numbers or more"
            : p->projected                                                 ? "its outputs are projected"
            : p->shared_by_ranks                                           ? "ranks share its units"
            : p->intermediates > 1 || p->phases > TILING_PHASES            ? "its cell has more than one intermediate"
@@ -320,6 +323,6 @@ uint64_t tiling_exchange_max(const struct tiling_problem *p)
     const uint64_t chunks = 2 * (uint64_t)quotient_up(p->rows, 8);
     const uint64_t fields = p->backward ? at_least(p->fields[0], p->fields[1]) : 1;
     const uint64_t row = fields * (p->units + 64) * operand_bytes(p->operand) + 4 * TILING_STEP_BYTES;
-    const uint64_t bytes = chunks * TILING_RING * 16 * row;
+    const uint64_t bytes = chunks * TILING_RING * 16 * row + TILING_BEHIND;
     return refused_cell(p) || p->fields[0] == 0 ? 0 : bytes < TILING_EXCHANGE ? bytes : TILING_EXCHANGE;
 }

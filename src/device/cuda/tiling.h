@@ -24,19 +24,22 @@ enum gpu_operand { OPERAND_F32, OPERAND_TF32, OPERAND_BF16, OPERAND_F16, GPU_OPE
 enum {
     TILING_PHASES = 2,
     TILING_FIELDS = 8,
-    TILING_WARPS = 8,          /* of a block; each thread can have 255 registers */
-    TILING_SLOTS = 32,         /* tiles of a k step whose weights a warp has in registers: 4 each; .. */
-    TILING_SLOTS_EACH = 12,    /* .. of each of two phases: with more of them registers spill */
-    TILING_ROWS = 16,          /* of a tile */
-    TILING_TILES = 4,          /* of a band, at most: 1, 2 or 4 */
-    WALK_AHEAD = 4,            /* steps that a walk asks for: a load of memory takes longer than one of them */
-    TILING_CHUNKS = 16,        /* of a group, at most */
-    TILING_STEP_BYTES = 32,    /* of an operand's row: a k step */
-    TILING_SLOT_BYTES = 512,   /* weights of a tile of a k step */
-    TILING_PACKET = 16,        /* bytes of an operand that are sent at once */
-    TILING_RING = 16,          /* operands of a grid, under way or not yet emptied, */
-    TILING_TURN = 12,          /* which happens to so many at once: persistent_exchange.cuh */
-    TILING_EXCHANGE = 16 << 20 /* bytes of a grid's operands at most: they are to stay in L2 */
+    TILING_WARPS = 8,        /* of a block; each thread can have 255 registers */
+    TILING_SLOTS = 32,       /* tiles of a k step whose weights a warp has in registers: 4 each; .. */
+    TILING_SLOTS_EACH = 12,  /* .. of each of two phases: with more of them registers spill */
+    TILING_ROWS = 16,        /* of a tile */
+    TILING_TILES = 4,        /* of a band, at most: 1, 2 or 4 */
+    WALK_AHEAD = 4,          /* steps that a walk asks for: a load of memory takes longer than one of them */
+    TILING_CHUNKS = 16,      /* of a group, at most */
+    TILING_STEP_BYTES = 32,  /* of an operand's row: a k step */
+    TILING_SLOT_BYTES = 512, /* weights of a tile of a k step */
+    TILING_PACKET = 16,      /* bytes of an operand that are sent at once */
+    TILING_BATCH = 8,        /* packets of an operand that a lane waits for together, */
+    TILING_ASKED = 4,        /* of which it asks for so many before: registers spill with more */
+    TILING_RING = 32,        /* operands of a grid, under way or not yet emptied, */
+    TILING_TURN = 14,        /* which happens to so many at once: persistent_exchange.cuh */
+    TILING_BEHIND = TILING_ASKED * 2 * TILING_STEP_BYTES, /* bytes that may be looked at behind them */
+    TILING_EXCHANGE = 32 << 20 /* bytes of a grid's operands at most: they are to stay in L2 */
 };
 
 static inline uint32_t operand_bytes(enum gpu_operand o) { return o == OPERAND_BF16 || o == OPERAND_F16 ? 2 : 4; }

@@ -43,7 +43,9 @@ struct gpu_ranks_driver {
     unroll_status (*check)(const struct plan *); /* refuses what it can't exchange */
     /* The number of the device that a rank takes, if nobody says. */
     unroll_status (*choose)(const struct unroll_comm *, char *number, size_t size);
-    unroll_status (*make)(struct unroll_comm *, struct ranks **);
+    /* let_go(owner) is called when somebody was lost, before what is under way is given up: it destroys the graphs that
+     * hold messages. */
+    unroll_status (*make)(struct unroll_comm *, void (*let_go)(void *), void *owner, struct ranks **);
     void (*free)(struct ranks *);
     /* Collective: connects the groups of the plan that are not connected yet. */
     unroll_status (*join)(struct ranks *, const struct plan *);

@@ -285,6 +285,21 @@ static unroll_status make_graphs(struct gpu_executable *in)
     return in->driver->stream_wait(in->stream[0], "preparing");
 }
 
+static void drop_graphs(struct gpu_executable *in)
+{
+    for (int phase = 0; phase < RUNS && in->driver->graph_free; phase++) {
+        in->driver->graph_free(in->graph[phase]);
+        in->graph[phase] = NULL;
+    }
+}
+
+/* Another rank was lost. */
+static void let_go(void *store)
+{
+    const struct gpu_store *s = store;
+    for (struct gpu_executable *in = s->executables; in; in = in->next) drop_graphs(in);
+}
+
 /* ---- the whole ---------------------------------------------------------------------------- */
 
 static void drop_device_comm(const struct gpu_driver *driver, struct gpu_comm *t, int ops)
@@ -300,7 +315,7 @@ static void drop_device_side(struct gpu_executable *in)
     const struct gpu_driver *driver = in->driver;
     if (in->stream[0] && gpu_wait(in) == UNROLL_OK)
         (void)driver->stream_wait(in->stream[0], NULL);
-    for (int phase = 0; phase < RUNS && driver->graph_free; phase++) driver->graph_free(in->graph[phase]);
+    drop_graphs(in);
     drop_device_comm(driver, &in->device_comm, in->plan->ops);
     gpu_profile_free(in);
     for (int i = 0; in->ended && i < in->plan->ops; i++) driver->event_free(in->ended[i]);
@@ -318,6 +333,10 @@ void gpu_executable_free(void *executable)
     struct gpu_executable *in = executable;
     if (!in)
         return;
+    struct gpu_executable **at = &in->store->executables;
+    while (*at && *at != in) at = &(*at)->next;
+    if (*at)
+        *at = in->next;
     if (in->gpu && in->driver->enter(in->gpu) == UNROLL_OK) {
         drop_device_side(in);
         in->driver->products_free(in->recorder.products);
@@ -399,7 +418,7 @@ unroll_status gpu_executable_new(const struct plan *plan, void *store, const str
     const bool staged = options->comm && (options->staged || !s->driver->ranks);
     TRY(use_gpu(s, options, staged));
     if (options->comm && !staged && !s->ranks)
-        TRY(s->driver->ranks->make(options->comm, &s->ranks));
+        TRY(s->driver->ranks->make(options->comm, let_go, s, &s->ranks));
     struct gpu_executable *in;
     TRY(ALLOCATE(in, 1, "for an executable of a plan"));
     in->driver = s->driver;
@@ -408,6 +427,8 @@ unroll_status gpu_executable_new(const struct plan *plan, void *store, const str
     in->gpu = s->gpu;
     in->queues = plan->config.queues;
     in->recorder = (struct recorder){.driver = s->driver, .plan = plan, .gpu = s->gpu, .staged = staged};
+    in->next = s->executables;
+    s->executables = in;
     unroll_status status = in->driver->enter(in->gpu);
     if (status == UNROLL_OK) {
         status = fill_executable(in, options);

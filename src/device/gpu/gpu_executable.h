@@ -13,6 +13,7 @@ struct gpu_store {
     struct gpu *gpu;     /* NULL: no executable yet */
     struct ranks *ranks; /* NULL: alone */
     const struct unroll_model *model;
+    struct gpu_executable *executables; /* all there are, by `next` */
     gpu_stream stream;
     gpu_address base[SEG_N];
     uint64_t bytes[SEG_N];
@@ -35,6 +36,7 @@ struct gpu_executable {
     const struct gpu_driver *driver;
     const struct plan *plan;
     struct gpu_store *store;
+    struct gpu_executable *next;
     struct gpu *gpu;
     struct gpu_layout layout;
     struct recorder recorder;

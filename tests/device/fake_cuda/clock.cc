@@ -245,7 +245,16 @@ void clock_flag(const uint32_t *flag, uint32_t value)
     mine()->at += CYCLES_L2;
 }
 
-/* Packets are loaded again and again, all of them at once, until none is empty: the last load counts. */
+void fake_clock_asks(int count)
+{
+    if (!on)
+        return;
+    mine()->asked = mine()->at;
+    read_l2(16.0 * count);
+}
+
+/* Packets were asked for, and are loaded again and again, all of them at once, until none is empty: the last load
+ * counts. */
 void fake_clock_packets(const void *const *packet, int count)
 {
     if (!on)
@@ -257,9 +266,11 @@ void fake_clock_packets(const void *const *packet, int count)
             loaded++,
                 time =
                     later(time, time_of(packet[i], [](uint32_t v, uint32_t empty) { return v != empty; }, 0xffffffff));
-    found_at(time);
-    read_l2(16.0 * loaded);
-    mine()->at += loaded ? CYCLES_L2 : 0;
+    if (loaded && time > mine()->asked) {
+        found_at(time);
+        fake_clock_asks(loaded);
+    }
+    mine()->at = later(mine()->at, loaded ? mine()->asked + CYCLES_L2 : 0);
 }
 
 void clock_copy(void)

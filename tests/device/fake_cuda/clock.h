@@ -31,6 +31,7 @@ double fake_clock_of(enum clock_part);
 void fake_clock_store(const uint32_t *flag, uint32_t value); /* store_release */
 
 void fake_clock_packet(const void *packet, const uint32_t words[4]); /* store_packet */
+void fake_clock_asks(int count);                                     /* ask_for_packets begins to load so many */
 void fake_clock_packets(const void *const *packet, int count); /* wait_for_packets has seen them all; NULL: none */
 
 /* What is not a word: marks that kernels have. Each thread calls them, a warp's at once. */

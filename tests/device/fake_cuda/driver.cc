@@ -110,6 +110,7 @@ EXPORT long fake_cuda_calls(const char *name)
 }
 
 void fake_count(const char *what, int by) { leaks[what] += by; }
+long fake_counted(const char *what) { return leaks[what]; }
 
 __attribute__((destructor)) static void report_leaks(void)
 {
@@ -129,8 +130,21 @@ __attribute__((destructor)) static void report_leaks(void)
 
 /* ---- the driver, devices ------------------------------------------------------------------ */
 
-static int devices(void) { return (int)fake_setting("DEVICES", 1); }
-static int processors(void) { return (int)fake_setting("SMS", 132); }
+/* With FAKE_CUDA_MIG=N the GPU is divided into so many instances, a seventh each, of which a process sees one: that
+ * whose name ends like what CUDA_VISIBLE_DEVICES says, or the first. */
+static bool is_divided(void) { return fake_setting("MIG", 0) > 0; }
+static int devices(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const bool hidden = is_divided() && visible && strncmp(visible, "MIG-face0000-0000-0000-0000-00000000000", 39) != 0;
+    return hidden ? 0 : is_divided() ? 1 : (int)fake_setting("DEVICES", 1);
+}
+static int instance(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    return is_divided() && visible ? visible[strlen(visible) - 1] - '0' : 0;
+}
+static int processors(void) { return (int)fake_setting("SMS", is_divided() ? 16 : 132); }
 static bool has_clusters(void) { return fake_setting("CAPABILITY", 90) >= 90; }
 
 cu_result cuInit(unsigned flags)
@@ -183,7 +197,16 @@ cu_result cuDeviceGet(cu_device *device, int index)
 cu_result cuDeviceGetName(char *name, int size, cu_device device)
 {
     CALL_WITHOUT_CONTEXT();
-    snprintf(name, (size_t)size, "Fake H200");
+    snprintf(name, (size_t)size, is_divided() ? "Fake H200 MIG 1g.18gb" : "Fake H200");
+    return check_device(device);
+}
+
+/* face0000-0000-0000-0000-00000000000N */
+cu_result cuDeviceGetUuid_v2(struct cu_uuid *uuid, cu_device device)
+{
+    CALL_WITHOUT_CONTEXT();
+    *uuid = cu_uuid{{0xfa, 0xce}};
+    uuid->bytes[15] = (unsigned char)(device + instance());
     return check_device(device);
 }
 
@@ -218,7 +241,7 @@ cu_result cuDeviceGetAttribute(int *value, enum cu_device_attribute which, cu_de
 cu_result cuDeviceTotalMem_v2(size_t *bytes, cu_device device)
 {
     CALL_WITHOUT_CONTEXT();
-    *bytes = (size_t)fake_setting("MEMORY", 143771LL << 20);
+    *bytes = (size_t)fake_setting("MEMORY", (is_divided() ? 18000LL : 143771LL) << 20);
     return check_device(device);
 }
 

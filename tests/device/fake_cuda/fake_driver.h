@@ -56,5 +56,6 @@ void fake_streams_report(void);
 
 /* Things that leak are counted: "graphs", +1 or -1. */
 SHARED_WITH_LIBRARIES void fake_count(const char *what, int by);
+SHARED_WITH_LIBRARIES long fake_counted(const char *what);
 
 #endif

@@ -306,12 +306,20 @@ GPU_CODE void store_packet(void *p, uint4 v)
     fake_packets_changed();
 }
 template <int N, int STEP, int COUNT>
+GPU_CODE void ask_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted)
+{
+    for (int i = 0; i < COUNT; i++)
+        v[i] = wanted >> i & 1 ? load_packet(at + i / N * STEP + i % N * beside) : make_uint4(0, 0, 0, 0);
+    fake_clock_asks(__builtin_popcount(wanted & ((1u << COUNT) - 1)));
+}
+template <int N, int STEP, int COUNT>
 GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted, SITE)
 {
     const void *p[COUNT];
     for (int i = 0; i < COUNT;) {
         p[i] = wanted >> i & 1 ? at + i / N * STEP + i % N * beside : NULL;
-        v[i] = p[i] ? load_packet(p[i]) : make_uint4(0, 0, 0, 0);
+        if (is_empty(v[i]))
+            v[i] = load_packet(p[i]);
         if (is_empty(v[i]))
             fake_poll(file, line);
         else
@@ -322,6 +330,7 @@ GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint3
 
 GPU_CODE void fence_gpu(void) { fake_fence(); }
 GPU_CODE uint32_t kept(uint32_t a) { return a; }
+GPU_CODE uint32_t made_here(uint32_t a) { return a; }
 
 /* ---- marks for the clock ----------------------------------------------------------------- */
 

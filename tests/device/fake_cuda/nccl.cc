@@ -26,7 +26,7 @@ const void *const fake_nccl_functions[] = {NCCL_FUNCTIONS(ENTRY)}; /* all are he
 struct nccl_comm_st {
     std::string folder;
     int rank, ranks, error, polls;
-    bool joined, aborted, stalls;
+    bool joined, aborted, stalls, captured;
     uint64_t sums, messages[2]; /* begun so far: collectives; messages to and from the other */
     bool busy;                  /* an operation began and is not done */
 };
@@ -104,7 +104,7 @@ int ncclCommInitRankConfig(nccl_comm *comm, int ranks, struct nccl_id id, int ra
         WRONG("a configuration that is none, or that blocks");
     if (rank < 0 || rank >= ranks || fake_current_device() < 0 || !exists(id.bytes))
         WRONG("rank %d of %d, id '%.100s'", rank, ranks, id.bytes);
-    *comm = new nccl_comm_st{id.bytes, rank, ranks, NCCL_IN_PROGRESS, 0, false, false, false, 0, {0, 0}, false};
+    *comm = new nccl_comm_st{id.bytes, rank, ranks, NCCL_IN_PROGRESS, 0, false, false, false, false, 0, {0, 0}, false};
     write_file(place_of(*comm, "gpu", rank), gpu_of_this());
     fake_count("communicators of NCCL not destroyed", 1);
     return NCCL_IN_PROGRESS;
@@ -173,11 +173,14 @@ int ncclCommDestroy(nccl_comm c)
     return result;
 }
 
-/* What it has on streams ends, and does nothing. It stays, for that to see. */
+/* What it has on streams ends, and does nothing. It stays, for that to see. Graphs that hold its operations keep it:
+ * the real one would wait for them for ever. */
 int ncclCommAbort(nccl_comm c)
 {
     if (!c)
         WRONG("no communicator");
+    if (c->captured && fake_counted("executables of graphs not destroyed") > 0)
+        WRONG("aborted while a graph lives that holds its operations");
     c->aborted = true;
     return leave(c);
 }
@@ -329,6 +332,7 @@ static int submit(const char *function, struct wish w, cu_stream stream)
         return fake_misuse(NCCL_INVALID_ARGUMENT, function, "%s", wrong ? wrong : "no numbers, or of another type");
     w.comm->polls = 0;
     w.comm->error = NCCL_IN_PROGRESS;
+    w.comm->captured |= fake_any_capture();
     bool message = w.kind[0] == 's' || w.kind[0] == 'r';
     /* A captured one is done again and again, each time anew. */
     auto now = std::make_shared<struct wish>(w);

@@ -31,6 +31,7 @@ struct clock_state {
     double at, since;         /* now; when its part began */
     double matrices, pending; /* loads of matrices; products: when the last of them is there */
     double copies, loads[8];  /* from L2 to shared memory; from device memory */
+    double asked;             /* when packets were asked for */
     struct chain chain[8];    /* of products, by their sums */
     int part;
 };

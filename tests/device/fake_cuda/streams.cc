@@ -386,10 +386,9 @@ cu_result cuGraphDestroy(cu_graph graph)
 cu_result cuGraphExecDestroy(cu_exec exec)
 {
     CALL();
-    cu_result result = fake_finish_all();
-    delete exec;
+    delete exec; /* a launch has nodes of its own, and goes on */
     fake_count("executables of graphs not destroyed", -1);
-    return result;
+    return 0;
 }
 
 cu_result cuGraphUpload(cu_exec, cu_stream)
