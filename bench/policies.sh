@@ -2,7 +2,7 @@
 # What workers gain by telling each other less: for each policy speed, bytes and loss of the same number of updates, on
 # links of $RATE (10mbit) and of 10 Gbit/s, on machines played by network namespaces.
 # Usage: bench/policies.sh UNROLL TEXT [WAY...]          WAY: options of one training, as one word
-#        bench/policies.sh UNROLL TEXT equal [WAY...]    each sends $MEGABYTES (10) on the slow link, at most $MOST (1000)
+#        bench/policies.sh UNROLL TEXT equal [WAY...]    each sends $MEGABYTES (4) on the slow link, at most $MOST (300)
 #                                                        updates; pictures of the loss: policies-seconds.svg, -sent.svg
 #   $WORKERS (2), $HIDDEN (128), $BATCH (256), $BPTT (64), $STEPS (128); $RUNS: where the runs stay (nowhere)
 [ -x "$1" ] && [ -f "$2" ] || { sed -n '2,7s/^# //p' "$0"; exit 2; }
@@ -49,7 +49,7 @@ train() {       # train RATE WAY STEPS OPTIONS...
 
 # As many updates as send so much: unroll plan knows the bytes.
 updates_for() {
-    "$unroll" plan "${network[@]}" --input 65 --workers "$workers" $1 | awk -v room="${MEGABYTES:-10}e6" -v most="${MOST:-1000}" '
+    "$unroll" plan "${network[@]}" --input 65 --workers "$workers" $1 | awk -v room="${MEGABYTES:-4}e6" -v most="${MOST:-300}" '
         / rank sends / { for (i = 1; i < NF; i++) { if ($i == "sends") b = $(i + 1); if ($i == "every") n = $(i + 1) } }
         END { if (!b) exit 1; u = int(room / b * n); print (u < 8 ? 8 : u > most ? most : u) }'
 }
@@ -59,7 +59,7 @@ if [ "$equal" ]; then
     names=()
     for way in "$@"; do
         updates=$(updates_for "$([ "$way" = "--sync every" ] && echo "--sync server:0" || echo "$way")")
-        train "$rate" "$way" "$updates" --validate-every $(((updates + 9) / 10)) --val 0.03 --warmup 0 --lr 0.004 &&
+        train "$rate" "$way" "$updates" --validate-every $(((updates + 5) / 6)) --val 0.03 --warmup 0 --lr 0.004 &&
             names+=("$(name_of "$way")")
     done
     for axis in seconds sent; do

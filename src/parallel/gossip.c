@@ -172,6 +172,7 @@ static unroll_status settle(struct exchange *e)
 {
     struct gossip *g = e->state;
     struct wait_timeout wait = {0};
+    const double begin = clock_seconds();
     bool something;
     if (g->meeting.arrivals.replays)
         return replay(e, e->step);
@@ -180,6 +181,7 @@ static unroll_status settle(struct exchange *e)
         TRY(look(e, e->step, &something));
         TRY(meeting_wait(e, &wait, something));
     }
+    comm_waited(e->comm, begin);
     meeting_over(e, &g->meeting);
     return UNROLL_OK;
 }

@@ -47,6 +47,7 @@ struct exchange {
     int64_t integer[POLICY_INTEGERS]; /* what the policy counts, the same on all workers; kept in checkpoints */
     float *own, *mean;                /* of the mean of all workers: what this one has beside it; memory for one */
     bool is_mean;                     /* the session has the mean now */
+    bool states;                      /* what settles now wants states */
     uint64_t seed;
     const char *arrivals, *replay; /* paths, of policies that depend on the clock; NULL: none */
     int64_t step, meet, jump; /* the last update; the next at which all meet, 0: not said; where this worker, who is
@@ -102,8 +103,9 @@ void exchange_join(struct exchange *, unroll_session *);
 void exchange_free(struct exchange *);
 unroll_status exchange_after(struct exchange *, int64_t step);
 bool exchange_met(const struct exchange *, int64_t step); /* do all workers come to this step together? NULL: yes */
-/* The session has the mean of all workers, until it gets its own weights back. */
-unroll_status exchange_enter_mean(struct exchange *);
+/* The session has the mean of all workers, until it gets its own weights back; `states`: and of a server the
+ * optimizer's states, which then all have. */
+unroll_status exchange_enter_mean(struct exchange *, bool states);
 unroll_status exchange_leave_mean(struct exchange *);
 /* At a step that a checkpoint says, from its vectors and integers; NULL: it knew no such policy, or other workers, who
  * begin anew from the weights that the session has. */

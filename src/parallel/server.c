@@ -231,7 +231,7 @@ static unroll_status after(struct exchange *e, int64_t step)
 static unroll_status gather_all(struct exchange *e)
 {
     struct server *s = e->state;
-    for (int k = 0; k < s->states; k++) {
+    for (int k = 0; e->states && k < s->states; k++) {
         TRY(gather(e, s->state[k]));
         TRY(session_write_shares(e->session, SHARE_STATE + k, s->state[k]));
     }

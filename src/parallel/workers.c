@@ -247,10 +247,11 @@ unroll_status exchange_resume(struct exchange *e, int64_t step, const int64_t in
     return e->policy->begin ? e->policy->begin(e, step, true) : UNROLL_OK;
 }
 
-unroll_status exchange_enter_mean(struct exchange *e)
+unroll_status exchange_enter_mean(struct exchange *e, bool states)
 {
     if (!e)
         return UNROLL_OK;
+    e->states = states;
     TRY(e->policy->settle ? e->policy->settle(e) : UNROLL_OK);
     if (!e->policy->diverges)
         return UNROLL_OK;

@@ -174,7 +174,7 @@ static unroll_status read_session(unroll_trainer *trainer, struct unroll_snapsho
 {
     if (snapshot->shards.count > 0)
         return shards_read(trainer, &snapshot->shards, snapshot->model.values, &snapshot->kept);
-    TRY(exchange_enter_mean(trainer->exchange));
+    TRY(exchange_enter_mean(trainer->exchange, true));
     TRY(unroll_session_pull(trainer->session));
     TRY(kept_read(trainer, &snapshot->kept));
     memcpy(snapshot->model.values, trainer->model->values, trainer->model->count * sizeof(float));

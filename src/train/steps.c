@@ -180,7 +180,7 @@ static void take_validation(struct trainer_state *state, const unroll_evaluation
 static unroll_status run_on_mean(unroll_trainer *trainer, struct evaluator *evaluator, int (*goes_on)(void *),
                                  void *data, unroll_evaluation *found)
 {
-    TRY(exchange_enter_mean(trainer->exchange));
+    TRY(exchange_enter_mean(trainer->exchange, false));
     TRY(evaluator_run(evaluator, goes_on, data, found));
     return exchange_leave_mean(trainer->exchange);
 }
