@@ -400,6 +400,8 @@ static unroll_status say_header(const struct training *t)
     char name[NAME_MAX], reads[NAME_MAX], parameters[NUMBER_TEXT], memory[NUMBER_TEXT];
     config.machine = machine_of(s, &t->ranks);
     config.machine.chunks = config.machine.checkpoint_time = config.machine.exact = 0;
+    config.machine.pieces = 1;
+    config.steps = t->ranks.split.time > 1 ? t->ranks.split.time * UNROLL_PIECE_STEPS : 1;
     config.rows = is_on(s, OPTION_BATCH) ? (int)integer_of(s, OPTION_BATCH) : 1;
     TRY(complain_library(unroll_session_new(t->model, &config, &session)));
     unroll_model_network(t->model, &network);

@@ -40,7 +40,8 @@ static unroll_status check_cut(const struct plan_config *c)
     const int ranks = c->mesh[M_TIME];
     if (ranks == 1)
         return UNROLL_OK;
-    if (c->T / (uint32_t)ranks < UNROLL_PIECE_STEPS)
+    /* A training's evaluations have its ranks, and windows of their own: right with any steps. */
+    if (c->mode != MODE_EVAL && c->T / (uint32_t)ranks < UNROLL_PIECE_STEPS)
         return fail(UNROLL_UNSUPPORTED,
                     "the cut time=%d of %u steps: a rank of fewer than %d steps ends before it has forgotten how it "
                     "began; fix: time=%u, or more steps",
