@@ -405,7 +405,7 @@ static void PHASE_(strip)(const struct fused_step *s, size_t unit, size_t vector
     const size_t height = tall ? FUSED_TALL : FUSED_ROWS, parts = tall ? 2 : 1, tiles = (s->rows + height - 1) / height;
     const size_t width = s->of_h.at ? s->of_h.k : 0;
     bool blocks = tiles > 1 && s->value.in.at && !s->keeps_sums && s->of_h.cell != FUSED_INT8;
-    size_t max = parts * FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16),
+    size_t max = FUSED_BLOCK / (BYTES * vectors) << (s->of_h.cell == FUSED_BF16),
            count = blocks ? (width + max - 1) / max : 1;
     count = count ? count : 1;
     for (; count > 0; count--, t.k = t.k_end) {

@@ -152,9 +152,11 @@ CELL_CODE void PHASE_(tall_tile)(const struct fused_step *s, const struct fused_
 FUSED_TALL_HEIGHTS(PHASE_TALL)
 #undef PHASE_TALL
 
-/* May a strip of units have tall tiles? */
+/* Has a strip of units one tall tile? Of more rows weights are read from near more than once: there shorter tiles are
+ * as fast, and of cells with few inputs faster. */
 static bool PHASE_(strip_is_tall)(const struct fused_step *s, const struct fused_tile *t, size_t vectors)
 {
-    return PHASE_(tall) && s->rows > FUSED_ROWS && !s->row && vectors == PHASE_(vectors) && t->last == V_WIDTH &&
-           s->of_h.at && s->of_h.cell == FUSED_REAL && (!s->of_x.at || s->of_x.cell == FUSED_REAL);
+    return PHASE_(tall) && s->rows > FUSED_ROWS && s->rows <= FUSED_TALL && !s->row && vectors == PHASE_(vectors) &&
+           t->last == V_WIDTH && s->of_h.at && s->of_h.cell == FUSED_REAL &&
+           (!s->of_x.at || s->of_x.cell == FUSED_REAL);
 }
