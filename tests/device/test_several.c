@@ -34,7 +34,7 @@ static unroll_session_config config_of(unroll_mode mode, const char *devices, un
 
 static unroll_batch batch_of(void)
 {
-    static float x[STEPS * ROWS * WIDTH], y[STEPS * ROWS * CLASSES];
+    static _Thread_local float x[STEPS * ROWS * WIDTH], y[STEPS * ROWS * CLASSES];
     for (int i = 0; i < STEPS * ROWS * WIDTH; i++) x[i] = (float)((i * 7) % 11) / 11;
     for (int i = 0; i < STEPS * ROWS * CLASSES; i++) y[i] = (float)((i * 5) % 7) / 7;
     return (unroll_batch){.size = sizeof(unroll_batch), .inputs = x, .target_values = y};
