@@ -2,6 +2,7 @@
  * number of chunks; sums and policies change no plan. */
 #include "planner/planner.h"
 #include "base/memory.h"
+#include "parallel/compress.h"
 #include "parallel/policy.h"
 #include <math.h>
 #include <stdio.h>
@@ -34,10 +35,11 @@ unroll_planner_config unroll_planner_default(void)
 /* Reading and writing all numbers for each code, and the products of a low rank. */
 static double codec_seconds(const struct search *s, const struct sync_cost *cost, const char *compress)
 {
-    int rank = 0;
-    if (!strcmp(compress, "none"))
+    const struct compressor *compressor = NULL;
+    double level = 0;
+    if (compressor_read(compress, &compressor, &level) != UNROLL_OK || !compressor)
         return 0;
-    (void)sscanf(compress, "lowrank:%d", &rank);
+    const double rank = compressor == &compress_lowrank ? level : 0;
     double codes = 1 + s->plan.machine.workers, numbers = (double)cost->numbers;
     return codes * 8 * numbers / s->cluster.memory_bandwidth + codes * 4 * rank * numbers / (1e9 * s->cluster.gflops);
 }

@@ -254,7 +254,7 @@ print(trainer.rank, trainer.progress["met"])"""
                 capture_output=True, text=True, check=False, timeout=300,
                 env=os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(sorted(done.stdout.split()), ["0", "1", "1", "1"])
+            self.assertEqual(sorted("".join(done.stdout.split())), list("0111"))  # lines of two ranks may mix
             with open(os.path.join(out, "model.safetensors"), "rb") as file:
                 made.append(file.read())
         self.assertEqual(made[0], made[1])
