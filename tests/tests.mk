@@ -175,14 +175,14 @@ lines:
 	    echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B tests/device/check_cuda_device.sh $B'; \
 	    echo 'long 100 tests/device/with_fake_cuda.sh $B tests/device/test_gpu_ranks.sh $B'; \
-    echo '300 tests/device/test_bundle.sh $B'; \
+	    echo '300 tests/device/test_bundle.sh $B'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
 	@echo '30 python3 tests/device/check_sass.py'
 	@echo '10 tests/device/check_headers.sh'
 	@echo 'long 300 tests/cells/check_neon.sh $T/cells/check_simd $B/neon'
 	@echo '60 tests/cells/mutate.sh rnn'
-	@echo '300 tests/session/mutate_pieces.sh $B'
+	@echo 'long 300 tests/session/mutate_pieces.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env UNROLL_CUDA_ALGORITHM=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
 	@echo '60 tests/cli/test_tasks.sh $B/unroll'
