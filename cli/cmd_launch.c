@@ -12,33 +12,12 @@
 #include "base/number.h"
 #include "base/try.h"
 #include "console.h"
-#include "launch_control.h"
-#include "launch_start.h"
-#include "launch_store.h"
+#include "launch.h"
 #include "output.h"
-#include "run.h"
 #include "stopwatch.h"
 
-enum { LOOK = 20 /* milliseconds */, WORDS = 256, WORD = 1024 };
+enum { LOOK = 20 /* milliseconds */ };
 static const double seconds_to_come = 30, seconds_to_end = 3, seconds_of_followers = 1, seconds_between_looks = 0.5;
-
-struct launch {
-    struct settings train; /* of the ranks */
-    struct run run;        /* its directory */
-    unroll_split split;    /* batch: unused, it follows from the number of ranks */
-    int min, max, unit;    /* unit: ranks of one replica of each worker */
-    double silence, timeout;
-    double mtbf;                      /* mean seconds between failures, before one was seen */
-    int64_t attempts, failures, vain; /* vain: in a row without a new checkpoint */
-    int64_t newest;                   /* checkpoint; -1: none yet */
-    bool begun;                       /* the run's directory is ours */
-    int ranks;
-    double began, lost; /* seconds_now(): of the launcher; of the last loss, 0: training goes on */
-    struct launch_hosts hosts;
-    struct launch_control control;
-    struct launch_start start;
-    struct launch_store store;
-};
 
 /* How a start ended. */
 enum ending { ENDED, PREEMPTED, MOVES, LOST, REFUSED };
@@ -106,6 +85,23 @@ static unroll_status read_mesh(struct launch *l)
     return UNROLL_OK;
 }
 
+/* Ranks that meet anew have whole replicas of the training. */
+static unroll_status read_engine(struct launch *l, const struct settings *s)
+{
+    l->worlds.are = strcmp(text_of(s, OPTION_ENGINE), "ucx") == 0;
+    l->worlds.spares = (int)integer_of(s, OPTION_SPARES);
+    if (l->worlds.spares > 0 && !l->worlds.are)
+        return complain(UNROLL_UNSUPPORTED,
+                        "--spares: a run of MPI has as many ranks as it began with; fix: --engine ucx");
+    if (l->worlds.are && l->unit > 1)
+        return complain(UNROLL_UNSUPPORTED,
+                        "--engine ucx divides the batch alone; fix: --engine mpi with other cuts and "
+                        "with workers");
+    if (l->max + l->worlds.spares > RANKS_MAX)
+        return complain(UNROLL_USAGE, "--spares: %d processes at most; fix: fewer", RANKS_MAX);
+    return UNROLL_OK;
+}
+
 static unroll_status find_run(struct launch *l)
 {
     const struct settings *s = &l->train;
@@ -134,8 +130,13 @@ static unroll_status read_request(struct launch *l, const struct settings *s)
     l->began = seconds_now();
     l->newest = -1;
     TRY(read_mesh(l));
+    TRY(read_engine(l, s));
     TRY(find_run(l));
     TRY(hosts_open(&l->hosts, text_of(s, OPTION_HOSTS), l->max));
+    if (l->worlds.are && !hosts_are_here(&l->hosts))
+        return complain(UNROLL_UNSUPPORTED,
+                        "--engine ucx starts ranks on this machine alone; fix: --engine mpi, or hosts "
+                        "that are all this one");
     char place[128], variable[192];
     TRY(control_open(&l->control, !hosts_are_here(&l->hosts) ? l->hosts.of[l->hosts.count - 1].name : NULL, place));
     snprintf(variable, sizeof variable, "%s/0", place);
@@ -145,11 +146,6 @@ static unroll_status read_request(struct launch *l, const struct settings *s)
 
 /* ---- the command line of the ranks ---- */
 
-struct words {
-    char *word[WORDS];
-    int count;
-};
-
 __attribute__((format(printf, 2, 3))) static void add_word(struct words *words, const char *format, ...)
 {
     va_list arguments;
@@ -157,11 +153,11 @@ __attribute__((format(printf, 2, 3))) static void add_word(struct words *words, 
     va_start(arguments, format);
     int length = vasprintf(&word, format, arguments);
     va_end(arguments);
-    if (length >= 0 && words->count < WORDS - 1)
+    if (length >= 0 && words->count < LAUNCH_WORDS - 1)
         words->word[words->count++] = word;
 }
 
-static void free_words(struct words *words)
+void free_words(struct words *words)
 {
     while (words->count > 0) free(words->word[--words->count]);
 }
@@ -178,7 +174,7 @@ static void add_settings(const struct launch *l, struct words *words)
     }
 }
 
-static void make_words(const struct launch *l, struct words *words)
+void launch_words(const struct launch *l, struct words *words)
 {
     char path[PATH_MAX] = "unroll";
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -186,7 +182,7 @@ static void make_words(const struct launch *l, struct words *words)
     add_word(words, "%s", path);
     add_word(words, "train");
     add_settings(l, words);
-    if (l->ranks > 1)
+    if (l->ranks > 1 && !l->worlds.are)
         add_word(words, "--split=batch=%d,time=%d,layer=%d,hidden=%d", l->ranks / l->unit, l->split.time,
                  l->split.layer, l->split.hidden);
     if (l->begun || is_given(&l->train, OPTION_RESUME)) {
@@ -197,7 +193,6 @@ static void make_words(const struct launch *l, struct words *words)
     add_word(words, "--out=%s", l->run.directory);
     if (exists(path)) /* finding the run has refused one that is not to be overwritten: this is that, or ours */
         add_word(words, "--overwrite");
-    words->word[words->count] = NULL;
 }
 
 /* ---- looking at a start ---- */
@@ -211,14 +206,15 @@ static bool waited(const struct launch_member *m) { return m->ended && m->status
 /* New checkpoints are progress. */
 static void note_progress(struct launch *l)
 {
-    const struct launch_member *lead = &l->control.member[0];
+    const struct launch_member *lead = &l->control.member[l->worlds.place[0] > 0 ? l->worlds.place[0] : 0];
+    const bool trains = l->worlds.are && l->worlds.number > 0 ? lead->trains == l->worlds.number : lead->trained;
     l->begun |= lead->step >= 0;
     if (lead->checkpoint > l->newest) {
         l->newest = lead->checkpoint;
         l->vain = 0;
     }
-    if (l->lost > 0 && lead->trained) {
-        say_always("launch: %d rank%s train again after %.2f s", l->ranks, l->ranks == 1 ? "" : "s",
+    if (l->lost > 0 && trains) {
+        say_always("launch: %d rank%s train again after %.3g s", l->ranks, l->ranks == 1 ? "" : "s",
                    seconds_now() - l->lost);
         l->lost = 0;
     }
@@ -336,6 +332,11 @@ static void pass_on(struct launch *l, struct watched *w)
     if (save_signal)
         control_tell(&l->control, "save");
     save_signal = 0;
+    if (l->worlds.are) {
+        if (wants_to_move(l, &w->looked))
+            worlds_want(l, hosts_ranks(&l->hosts, l->min, l->max, l->unit));
+        return;
+    }
     if (!w->stops && !w->moves && control_count(&l->control, has_met) == l->ranks && wants_to_move(l, &w->looked)) {
         say_always("launch: hosts have changed: the training is saved and goes on there");
         control_stop(&l->control);
@@ -398,10 +399,17 @@ static enum ending watch_start(struct launch *l, unroll_status *status)
         c->lease = lease_of(l);
         c->mtbf = (l->mtbf + seconds_now() - l->began) / (double)(1 + l->failures);
         note_progress(l);
-        if (control_count(c, has_ended) == c->ranks && control_count(c, waited) == 0) {
+        if (control_members(c) > 0 && control_count(c, has_ended) == control_members(c) &&
+            control_count(c, waited) == 0) {
             w.ended = w.ended > 0 ? w.ended : seconds_now();
-            if (start_has_ended(&l->start) || seconds_now() - w.ended > seconds_to_end)
+            if ((!l->worlds.are && start_has_ended(&l->start)) || seconds_now() - w.ended > seconds_to_end)
                 return judge(l, &w, status);
+            continue;
+        }
+        if (l->worlds.are && !c->is_wrong) {
+            if (store_is_lost(&l->store) || !worlds_look(l))
+                return LOST;
+            pass_on(l, &w);
             continue;
         }
         if (store_is_lost(&l->store) || look_for_loss(l, w.begin) || look_for_failure(l, w.begin))
@@ -419,11 +427,13 @@ static unroll_status start(struct launch *l, int64_t epoch)
     struct words words = {.count = 0};
     char place[192];
     snprintf(place, sizeof place, "%s", getenv(MEMBER_VARIABLE));
-    control_begin(&l->control, epoch, l->ranks);
+    control_begin(&l->control, epoch, l->ranks + (l->worlds.are ? l->worlds.spares : 0));
     snprintf(strrchr(place, '/'), 24, "/%" PRId64, l->control.epoch);
     setenv(MEMBER_VARIABLE, place, 1);
     hosts_place(&l->hosts, l->ranks);
-    make_words(l, &words);
+    if (l->worlds.are)
+        return worlds_begin(l);
+    launch_words(l, &words);
     unroll_status status = start_ranks(&l->start, &l->hosts, l->ranks, words.word);
     free_words(&words);
     return status;
@@ -483,7 +493,7 @@ static unroll_status run_starts(struct launch *l)
 
 unroll_status cmd_launch(struct settings *settings)
 {
-    static struct launch launch; /* hundreds of kilobytes */
+    static struct launch launch; /* megabytes */
     unroll_status status = read_request(&launch, settings);
     bool is_opened = status == UNROLL_OK;
     if (is_opened) {

@@ -198,7 +198,8 @@ static unroll_status configure(struct training *t, unroll_train_config *config)
     config->rates.clip = number_of(s, OPTION_CLIP);
     config->schedule = text_of(s, OPTION_SCHEDULE);
     config->warmup = integer_of(s, OPTION_WARMUP);
-    config->total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
+    if (!t->ranks.meets) /* who comes later has not derived it yet; derive_end tells the trainer */
+        config->total_steps = integer_of(s, OPTION_SCHEDULE_STEPS);
     config->validation = t->validation;
     config->test = t->test;
     config->augment = text_of(s, OPTION_AUGMENT);
@@ -326,6 +327,8 @@ static unroll_status load_checkpoint(struct training *t)
 static unroll_status open_run(struct training *t)
 {
     const char *directory = text_of(t->settings, OPTION_RESUME);
+    if (t->ranks.meets && t->ranks.follows)
+        return run_follow(&t->run, directory ? directory : text_of(t->settings, OPTION_OUT));
     if (directory == NULL) {
         unroll_status status = run_choose(&t->run, t->settings);
         t->run.watches = !ranks_lead(&t->ranks);
@@ -377,13 +380,9 @@ static unroll_status follow_lead(struct training *t)
                   "options"));
 }
 
-static unroll_status prepare(struct training *t)
+/* Of a training that begins in this process, from a checkpoint in a file or anew. */
+static unroll_status begin_training(struct training *t)
 {
-    TRY(ranks_together(&t->ranks, prepare_alone(t)));
-    if (split_is_auto(t->settings))
-        TRY(ranks_together(&t->ranks, split_choose(t->settings, t->model, &t->ranks)));
-    TRY(make_trainer(t));
-    TRY(derive_end(t));
     if (t->ranks.comm)
         TRY(follow_lead(t));
     TRY(load_checkpoint(t));
@@ -434,6 +433,16 @@ static unroll_status print_settings(const struct settings *s)
     return UNROLL_OK;
 }
 
+static unroll_status prepare(struct training *t)
+{
+    TRY(ranks_together(&t->ranks, prepare_alone(t)));
+    if (split_is_auto(t->settings))
+        TRY(ranks_together(&t->ranks, split_choose(t->settings, t->model, &t->ranks)));
+    TRY(make_trainer(t));
+    TRY(derive_end(t));
+    return begin_training(t);
+}
+
 static unroll_status train(struct training *t)
 {
     bool resumes = is_given(t->settings, OPTION_RESUME);
@@ -443,6 +452,50 @@ static unroll_status train(struct training *t)
     TRY(ranks_together(&t->ranks, resumes ? run_go_on(&t->run, t->settings) : run_create(&t->run, t->settings)));
     t->is_training = true;
     return training_run(t);
+}
+
+/* Ranks that have trained go on from what they have in memory, and those that come with them. */
+static unroll_status train_in_world(struct training *t)
+{
+    int64_t step;
+    TRY(make_trainer(t));
+    TRY(derive_end(t));
+    TRY(training_take_replica(t, &step));
+    if (step < 0 && ranks_lead(&t->ranks) && t->ranks.follows) {
+        t->strays = true;
+        return complain(UNROLL_COMMUNICATION, "the rank that kept the files is lost, and nothing was trained yet");
+    }
+    if (step < 0) {
+        TRY(begin_training(t));
+        return train(t);
+    }
+    TRY(ranks_together(&t->ranks, ranks_lead(&t->ranks) ? run_take_over(&t->run, step) : UNROLL_OK));
+    t->is_training = true;
+    return training_run(t);
+}
+
+/* From world to world, until one of them has come to an end. */
+static unroll_status train_in_worlds(struct training *t)
+{
+    unroll_status status = prepare_alone(t);
+    for (int i = 0; i < 2 && status == UNROLL_OK; i++) status = complain_library(unroll_replica_new(&t->replica[i]));
+    if (status == UNROLL_OK)
+        status = member_ready();
+    console_hold();
+    for (bool goes_on = status == UNROLL_OK; goes_on;) {
+        status = ranks_meet(&t->ranks, t->settings);
+        goes_on = status == UNROLL_OK;
+        if (goes_on)
+            status = train_in_world(t);
+        goes_on = goes_on && status == UNROLL_COMMUNICATION && !t->strays;
+        if (goes_on) {
+            unroll_trainer_free(t->trainer);
+            t->trainer = NULL;
+        }
+        member_part(&t->ranks.comm);
+    }
+    console_release(status != UNROLL_OK && status != UNROLL_PREEMPTED);
+    return status == UNROLL_PREEMPTED && member_is_dismissed() ? UNROLL_OK : status; /* the others go on */
 }
 
 /* These all ranks know of: nobody waits for one that has them. */
@@ -455,15 +508,19 @@ unroll_status cmd_train(struct settings *settings)
 {
     struct training t = {.settings = settings};
     unroll_status status = ranks_open(&t.ranks, settings);
-    if (status == UNROLL_OK)
+    if (status == UNROLL_OK && t.ranks.meets) {
+        status = train_in_worlds(&t);
+    } else if (status == UNROLL_OK) {
         status = prepare(&t);
-    if (status == UNROLL_OK)
-        status = train(&t);
+        if (status == UNROLL_OK)
+            status = train(&t);
+    }
     if (t.ranks.comm && status == UNROLL_COMMUNICATION)
         run_close(&t.run); /* what was reported is kept whatever happens now */
     member_close(status);
     unroll_trainer_free(t.trainer); /* which may be waiting for messages */
     ranks_close(&t.ranks, status, t.is_training && !is_common(&t.ranks, status));
+    for (int i = 0; i < 2; i++) unroll_replica_free(t.replica[i]);
     unroll_model_free(t.model);
     unroll_data_free(t.test_file);
     unroll_data_free(t.validation_file);

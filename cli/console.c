@@ -16,8 +16,8 @@ enum { WIDTH_UNKNOWN = 80, LINE_LONGEST = 4096 };
 
 static struct {
     bool quiet, live, colour;
-    bool line_is_up; /* the cursor is at the end of the live line */
-    bool mute;
+    bool line_is_up;  /* the cursor is at the end of the live line */
+    bool mute, holds; /* holds: errors wait for console_release */
     char held[LINE_LONGEST];
 } console;
 
@@ -68,6 +68,27 @@ void console_unmute(int rank)
     if (console.mute && *console.held)
         print_error(who, console.held);
     console.mute = false;
+}
+
+void console_lead(bool quiet)
+{
+    if (!console.mute)
+        return;
+    console.mute = false;
+    console_open(quiet);
+}
+
+void console_hold(void)
+{
+    console.holds = true;
+    *console.held = '\0';
+}
+
+void console_release(bool prints)
+{
+    if (prints && console.holds && !console.mute && *console.held)
+        print_error("", console.held);
+    console.holds = false;
 }
 
 static void say_line(bool silent, const char *format, va_list arguments)
@@ -121,7 +142,7 @@ unroll_status complain(unroll_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     memcpy(console.held, text, sizeof text);
-    if (!console.mute)
+    if (!console.mute && !console.holds)
         print_error("", text);
     return status;
 }

@@ -15,6 +15,11 @@ bool console_is_live(void);
  * front of it unless that is -1. */
 void console_mute(void);
 void console_unmute(int rank);
+/* What was muted leads from now on. */
+void console_lead(bool quiet);
+/* Errors are not printed before it is known that they are any: then the last one is, or none. */
+void console_hold(void);
+void console_release(bool prints);
 
 /* One line; not with --quiet. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

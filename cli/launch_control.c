@@ -92,13 +92,20 @@ static void drop(int *socket)
     *socket = -1;
 }
 
+void control_empty(struct launch_control *c, int place, bool gone)
+{
+    struct launch_member *m = &c->member[place];
+    drop(&m->socket);
+    free(m->address);
+    *m = (struct launch_member){
+        .socket = -1, .gone = gone, .begin = -1, .step = -1, .checkpoint = -1, .trains = -1, .heard = seconds_now()};
+}
+
 void control_begin(struct launch_control *c, int64_t epoch, int ranks)
 {
-    for (int i = 0; i < c->ranks; i++) drop(&c->member[i].socket);
+    for (int i = 0; i < c->ranks; i++) control_empty(c, i, true);
     for (int i = 0; i < STRANGERS; i++) drop(&c->stranger[i].socket);
-    for (int i = 0; i < ranks; i++)
-        c->member[i] =
-            (struct launch_member){.socket = -1, .begin = -1, .step = -1, .checkpoint = -1, .heard = seconds_now()};
+    for (int i = 0; i < ranks; i++) control_empty(c, i, false);
     c->epoch = epoch;
     c->ranks = ranks;
     c->first = -1;
@@ -136,7 +143,11 @@ static void hear_line(struct launch_control *c, struct launch_member *m, const c
     else if (line_numbers(line, "wrong", 1, number)) {
         c->is_wrong = number[0] < c->ranks;
         c->wrong = (int)number[0];
-    } else if (strcmp(line, "met") == 0)
+    } else if ((rest = line_numbers(line, "here", 1, number)) && *rest && m->address == NULL)
+        m->address = strdup(rest + 1);
+    else if (line_numbers(line, "trains", 1, number))
+        m->trains = number[0];
+    else if (strcmp(line, "met") == 0)
         m->met = true;
     else if (strcmp(line, "leave") == 0)
         m->left = true;
@@ -148,7 +159,7 @@ static void hear_line(struct launch_control *c, struct launch_member *m, const c
 }
 
 /* Whole lines of what was read, one a call; NULL: there is none. The rest stays for later. */
-static bool next_line(char *text, size_t *length, char line[256])
+static bool next_line(char *text, size_t *length, char line[CONTROL_LINE])
 {
     char *end = memchr(text, '\n', *length);
     if (end == NULL)
@@ -162,9 +173,9 @@ static bool next_line(char *text, size_t *length, char line[256])
 }
 
 /* False: the connection has ended. */
-static bool read_more(int socket, char text[256], size_t *length)
+static bool read_more(int socket, char text[CONTROL_LINE], size_t *length)
 {
-    ssize_t count = recv(socket, text + *length, 256 - *length, MSG_DONTWAIT);
+    ssize_t count = recv(socket, text + *length, CONTROL_LINE - *length, MSG_DONTWAIT);
     if (count > 0)
         *length += (size_t)count;
     return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
@@ -173,7 +184,7 @@ static bool read_more(int socket, char text[256], size_t *length)
 static void hear_member(struct launch_control *c, int rank)
 {
     struct launch_member *m = &c->member[rank];
-    char line[256];
+    char line[CONTROL_LINE];
     bool lives = m->socket >= 0 && read_more(m->socket, m->line, &m->length);
     while (next_line(m->line, &m->length, line)) hear_line(c, m, line);
     if (lives || m->socket < 0)
@@ -188,14 +199,21 @@ static void hear_member(struct launch_control *c, int rank)
 static bool introduce(struct launch_control *c, int socket, const char *line)
 {
     enum { EPOCH, RANK, PROCESS, MACHINE, NUMBERS };
-    struct launch_member m = {
-        .socket = socket, .came = true, .begin = -1, .step = -1, .checkpoint = -1, .heard = seconds_now()};
+    struct launch_member m = {.socket = socket,
+                              .came = true,
+                              .begin = -1,
+                              .step = -1,
+                              .checkpoint = -1,
+                              .trains = -1,
+                              .heard = seconds_now()};
     int64_t number[NUMBERS];
     const char *rest = line_numbers(line, "hello", NUMBERS, number), *host = rest ? strrchr(rest, ' ') : NULL;
     if (rest == NULL || host - rest != MEMBER_SECRET || strncmp(rest + 1, c->secret, MEMBER_SECRET - 1) != 0 ||
-        number[EPOCH] != c->epoch || number[RANK] < 0 || number[RANK] >= c->ranks || c->member[number[RANK]].came)
+        number[EPOCH] != c->epoch || number[RANK] < 0 || number[RANK] >= c->ranks || c->member[number[RANK]].came ||
+        c->member[number[RANK]].gone)
         return false;
     m.process = (long)number[PROCESS];
+    m.child = c->member[number[RANK]].child;
     snprintf(m.host, sizeof m.host, "%s", host + 1);
     c->member[number[RANK]] = m;
     watch(c, socket, (int)number[RANK]);
@@ -204,7 +222,7 @@ static bool introduce(struct launch_control *c, int socket, const char *line)
 
 static void hear_stranger(struct launch_control *c, int index)
 {
-    char line[256];
+    char line[CONTROL_LINE];
     int *socket = &c->stranger[index].socket;
     size_t *length = &c->stranger[index].length;
     bool lives = *socket >= 0 && read_more(*socket, c->stranger[index].line, length);
@@ -280,7 +298,7 @@ int control_silent(const struct launch_control *c, double *seconds)
 {
     int silent = -1;
     for (int i = 0; i < c->ranks; i++)
-        if (!c->member[i].ended && (silent < 0 || c->member[i].heard < c->member[silent].heard))
+        if (!c->member[i].gone && !c->member[i].ended && (silent < 0 || c->member[i].heard < c->member[silent].heard))
             silent = i;
     *seconds = silent < 0 ? 0 : seconds_now() - c->member[silent].heard;
     return silent;
@@ -289,6 +307,20 @@ int control_silent(const struct launch_control *c, double *seconds)
 int control_count(const struct launch_control *c, bool (*is)(const struct launch_member *))
 {
     int count = 0;
-    for (int i = 0; i < c->ranks; i++) count += is(&c->member[i]);
+    for (int i = 0; i < c->ranks; i++) count += !c->member[i].gone && is(&c->member[i]);
     return count;
+}
+
+static bool is_any(const struct launch_member *m)
+{
+    (void)m;
+    return true;
+}
+
+int control_members(const struct launch_control *c) { return control_count(c, is_any); }
+
+void control_tell_one(struct launch_control *c, int place, const char *line)
+{
+    if (c->member[place].socket >= 0)
+        answer(c->member[place].socket, line);
 }

@@ -9,10 +9,16 @@
 #include "member.h"
 #include "ranks.h"
 
+enum { CONTROL_LINE = UNROLL_ADDRESS + 256 };
+
 struct launch_member {
     int socket;                  /* -1: not yet, or no more */
     bool came, met, left, ended; /* left: it was told to leave; ended: it said how */
     bool lost;                   /* its connection ended without a word */
+    bool gone;                   /* nobody is at this place */
+    char *address;               /* at which others reach it; NULL: not ready, or others know it */
+    int64_t trains;              /* the newest world in which it made a step */
+    pid_t child;                 /* here; 0: not started one by one */
     bool trained;                /* it made a step since it began */
     int64_t begin;               /* the step that it began at; -1: not yet */
     int status;                  /* with ended */
@@ -21,7 +27,7 @@ struct launch_member {
     int64_t checkpoint;          /* the newest of the run, as of this rank */
     long process;                /* there: */
     char host[104], words[208];  /* words: what went wrong */
-    char line[256];              /* heard, and not whole yet */
+    char line[CONTROL_LINE];     /* heard, and not whole yet */
     size_t length;
 };
 
@@ -33,7 +39,7 @@ struct launch_control {
     struct launch_member member[RANKS_MAX];
     struct {
         int socket;
-        char line[256];
+        char line[CONTROL_LINE];
         size_t length;
     } stranger[16]; /* connections that did not say yet who they are */
     bool is_wrong;  /* replicas differ, and it is this one; -1: nobody knows which */
@@ -48,6 +54,10 @@ struct launch_control {
 
 /* towards: an address at which hosts reach this one is chosen for this host; NULL: this machine alone. */
 unroll_status control_open(struct launch_control *, const char *towards, char place[128]);
+/* Nobody is at this place any more, or somebody will be. */
+void control_empty(struct launch_control *, int place, bool gone);
+/* A line to one of them. */
+void control_tell_one(struct launch_control *, int place, const char *line);
 /* Forgets the members before, whose connections end. */
 void control_begin(struct launch_control *, int64_t epoch, int ranks);
 /* Takes what comes within so many milliseconds. */
@@ -59,5 +69,6 @@ void control_tell(struct launch_control *, const char *word);
 /* Of members that did not end: the one that was silent longest, and since when; -1: none. */
 int control_silent(const struct launch_control *, double *seconds);
 int control_count(const struct launch_control *, bool (*is)(const struct launch_member *));
+int control_members(const struct launch_control *); /* places where somebody is */
 
 #endif

@@ -138,7 +138,7 @@ static const struct launcher *find_launcher(void)
 }
 
 /* In a process group of its own, so that a Ctrl-C reaches the launcher alone. */
-static void become_mpirun(const struct launcher *launcher, char **words)
+static void become_own(void)
 {
     sigset_t none;
     int input = open("/dev/null", O_RDONLY);
@@ -146,6 +146,11 @@ static void become_mpirun(const struct launcher *launcher, char **words)
     sigprocmask(SIG_SETMASK, &none, NULL);
     setpgid(0, 0);
     dup2(input, STDIN_FILENO);
+}
+
+static void become_mpirun(const struct launcher *launcher, char **words)
+{
+    become_own();
     execvp(words[0] = (char *)launcher->program, words);
     execvp(words[0] = "mpirun", words);
     _exit(127);
@@ -169,6 +174,19 @@ unroll_status start_ranks(struct launch_start *start, const struct launch_hosts 
         return UNROLL_OK;
     start->mpirun = 0;
     return complain(UNROLL_RESOURCE, "cannot start a process: %s", strerror(errno));
+}
+
+pid_t start_process(char *const words[], int place)
+{
+    char number[16];
+    pid_t process = fork();
+    if (process != 0)
+        return process;
+    snprintf(number, sizeof number, "%d", place);
+    become_own();
+    setenv(MEMBER_PLACE, number, 1);
+    execv(words[0], words);
+    _exit(127);
 }
 
 bool start_has_ended(struct launch_start *start)

@@ -17,6 +17,8 @@ struct launch_start {
 unroll_status start_open(struct launch_start *);
 /* Ranks as placed; words: the program and its arguments, NULL ends. */
 unroll_status start_ranks(struct launch_start *, const struct launch_hosts *, int ranks, char *const words[]);
+/* One process without MPI, at a place among others (MEMBER_PLACE); -1: it can't be started. */
+pid_t start_process(char *const words[], int place);
 /* Has mpirun ended? */
 bool start_has_ended(struct launch_start *);
 /* mpirun alone, if it has not ended. */

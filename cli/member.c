@@ -21,8 +21,11 @@
 #include "console.h"
 #include "guard.h"
 #include "launch_text.h"
+#include "ranks.h"
+#include "stopwatch.h"
+#include "unroll_advanced.h"
 
-enum { LINE = 256, WAIT_FOR_LEASE = 5000 /* milliseconds */ };
+enum { SHORT_LINE = 256, LONG_LINE = UNROLL_ADDRESS + SHORT_LINE, WAIT_FOR_LEASE = 5000 /* milliseconds */ };
 
 static struct {
     int socket; /* to the launcher; with `is` alone */
@@ -30,12 +33,25 @@ static struct {
     int told; /* places that were told at once */
     pthread_t thread;
     pthread_mutex_t sending;
-    char heard[LINE]; /* of a line that is not whole yet */
+    char heard[LONG_LINE]; /* of a line that is not whole yet */
     size_t length;
     atomic_bool stops, saves, lost, stays; /* stays: the lease lasts if the launcher is lost */
     atomic_llong lease;                    /* until then, milliseconds of now() */
     atomic_llong step, checkpoint, mtbf;   /* mtbf: milliseconds */
-} member = {.sending = PTHREAD_MUTEX_INITIALIZER, .step = -1, .checkpoint = -1};
+    int place;                             /* of processes that meet anew when some come or go; -1: of others */
+} member = {.sending = PTHREAD_MUTEX_INITIALIZER, .step = -1, .checkpoint = -1, .place = -1};
+
+/* The newest world that the launcher has told of; whole: with all addresses. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int64_t number, open; /* open: that this process is or was in */
+    int rank, ranks;
+    bool whole, dismissed;
+    bool trained; /* it made a step in the open one, and has said so */
+    char *address[RANKS_MAX];
+    unroll_comm *comm; /* NULL: none is open */
+} world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 /* Of a clock that goes on while the machine sleeps, so that a lease ends meanwhile. */
 static long long now(void)
@@ -45,20 +61,25 @@ static long long now(void)
     return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+static void tell_line(const char *line, size_t length)
+{
+    pthread_mutex_lock(&member.sending);
+    send(member.socket, line, length, MSG_NOSIGNAL);
+    pthread_mutex_unlock(&member.sending);
+}
+
 /* A launcher that is gone shows in what is read. */
 __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 {
-    char line[LINE];
+    char line[SHORT_LINE];
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(line, sizeof line - 1, format, arguments);
     va_end(arguments);
-    length = length < LINE - 2 ? length : LINE - 2;
+    length = length < SHORT_LINE - 2 ? length : SHORT_LINE - 2;
     for (int i = 0; i < length; i++) line[i] = line[i] == '\n' ? ' ' : line[i];
     line[length++] = '\n';
-    pthread_mutex_lock(&member.sending);
-    send(member.socket, line, (size_t)length, MSG_NOSIGNAL);
-    pthread_mutex_unlock(&member.sending);
+    tell_line(line, (size_t)length);
 }
 
 static void tell_place(void)
@@ -67,6 +88,39 @@ static void tell_place(void)
 }
 
 /* ---- what the launcher says ---- */
+
+/* Whoever waits for another rank does no longer. */
+static void call_to_meet(void)
+{
+    if (world.comm)
+        unroll_comm_interrupt(world.comm);
+    pthread_cond_broadcast(&world.changed);
+}
+
+/* "world NUMBER RANK RANKS", a line "peer RANK ADDRESS" of each, "meet". */
+static void hear_of_world(const char *line)
+{
+    enum { NUMBER, RANK, RANKS, NUMBERS };
+    int64_t number[NUMBERS];
+    const char *rest;
+    pthread_mutex_lock(&world.lock);
+    if (line_numbers(line, "world", NUMBERS, number) && number[RANKS] > 0 && number[RANKS] <= RANKS_MAX) {
+        world.number = number[NUMBER];
+        world.rank = (int)number[RANK];
+        world.ranks = (int)number[RANKS];
+        world.whole = false;
+    } else if ((rest = line_numbers(line, "peer", 1, number)) && number[0] >= 0 && number[0] < world.ranks && *rest) {
+        free(world.address[number[0]]);
+        world.address[number[0]] = strdup(rest + 1);
+    } else if (strcmp(line, "meet") == 0) {
+        world.whole = true;
+        call_to_meet();
+    } else if (strcmp(line, "dismissed") == 0) {
+        world.dismissed = true;
+        call_to_meet();
+    }
+    pthread_mutex_unlock(&world.lock);
+}
 
 static void obey(const char *line)
 {
@@ -83,6 +137,8 @@ static void obey(const char *line)
     } else if (strcmp(line, "end") == 0) { /* another rank is lost, and this one waits for it */
         guard_hush();
         _exit(UNROLL_COMMUNICATION);
+    } else {
+        hear_of_world(line);
     }
 }
 
@@ -138,7 +194,7 @@ static unroll_status reach(const char *host, const char *port)
 
 static int rank_number(void)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+    static const char *const names[] = {MEMBER_PLACE, "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
     int64_t rank;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (getenv(names[i]) && number_whole_integer(getenv(names[i]), 0, 1 << 20, &rank) == NUMBER_OK)
@@ -160,7 +216,7 @@ static int start_thread(void)
 unroll_status member_open(double machine)
 {
     const char *place = getenv(MEMBER_VARIABLE);
-    char words[LINE], host[128] = "", *part[4], *rest = words;
+    char words[SHORT_LINE], host[128] = "", *part[4], *rest = words;
     if (place == NULL)
         return UNROLL_OK;
     snprintf(words, sizeof words, "%s", place);
@@ -175,6 +231,7 @@ unroll_status member_open(double machine)
     if (start_thread() != 0)
         return complain(UNROLL_RESOURCE, "cannot start a thread; fix: raise the limit of threads (ulimit -u)");
     member.is = true;
+    member.place = getenv(MEMBER_PLACE) ? rank_number() : -1;
     return UNROLL_OK;
 }
 
@@ -241,4 +298,85 @@ bool member_lease(void)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
     return true;
+}
+
+/* ---- worlds ---- */
+
+bool member_meets_anew(void) { return member.place >= 0; }
+
+bool member_is_first(void) { return member.place <= 0; }
+
+unroll_status member_ready(void)
+{
+    char address[UNROLL_ADDRESS], line[LONG_LINE];
+    TRY(complain_library(unroll_ucx_address(address)));
+    tell_line(line, (size_t)snprintf(line, sizeof line, "here 0 %s\n", address));
+    return UNROLL_OK;
+}
+
+bool member_is_called(void)
+{
+    pthread_mutex_lock(&world.lock);
+    bool is_called = world.dismissed || (world.whole && world.number > world.open);
+    pthread_mutex_unlock(&world.lock);
+    return is_called;
+}
+
+bool member_is_dismissed(void)
+{
+    pthread_mutex_lock(&world.lock);
+    bool dismissed = world.dismissed;
+    pthread_mutex_unlock(&world.lock);
+    return dismissed;
+}
+
+/* With the lock. */
+static unroll_status wait_for_world(double seconds)
+{
+    struct timespec until;
+    const bool is_spare = world.open == 0;
+    for (double end = seconds_now() + seconds; is_spare || seconds_now() < end;) {
+        if (world.dismissed || atomic_load(&member.stops))
+            return UNROLL_PREEMPTED;
+        if (world.whole && world.number > world.open)
+            return UNROLL_OK;
+        clock_gettime(CLOCK_REALTIME, &until); /* looks at a clock that may jump ten times a second */
+        until.tv_nsec += 100000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&world.changed, &world.lock, &until);
+    }
+    return complain(UNROLL_COMMUNICATION, "the launcher has called nobody together for %.0f s", seconds);
+}
+
+unroll_status member_meet(double timeout, double seconds, unroll_comm **comm)
+{
+    *comm = NULL;
+    pthread_mutex_lock(&world.lock);
+    unroll_status status = wait_for_world(seconds);
+    if (status == UNROLL_OK) {
+        world.open = world.number;
+        world.trained = false;
+        status = complain_library(
+            unroll_ucx_open(world.number, world.rank, world.ranks, (const char *const *)world.address, timeout, comm));
+        world.comm = *comm;
+    }
+    pthread_mutex_unlock(&world.lock);
+    return status;
+}
+
+void member_part(unroll_comm **comm)
+{
+    pthread_mutex_lock(&world.lock);
+    world.comm = NULL;
+    pthread_mutex_unlock(&world.lock);
+    unroll_comm_close(*comm);
+    *comm = NULL;
+}
+
+void member_trains(void)
+{
+    if (member.place >= 0 && !world.trained)
+        tell("trains %lld", (long long)world.open);
+    world.trained = true;
 }

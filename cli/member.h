@@ -6,11 +6,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unroll.h"
+#include "unroll_advanced.h"
 
 /* What the launcher leaves in the environment: HOST/PORT/SECRET/EPOCH. */
 #define MEMBER_VARIABLE "UNROLL_LAUNCHER"
 enum { MEMBER_SECRET = 33, MEMBER_BEAT = 100 /* milliseconds */ };
+
+/* The place of a process among those that meet anew when others come or go (launch_elastic.h); others have none. */
+#define MEMBER_PLACE "UNROLL_PLACE"
 
 /* Before MPI begins, and with no threads yet. machine: processes with the same number share process numbers. */
 unroll_status member_open(double machine);
@@ -33,6 +36,20 @@ bool member_lease(void);
 #define MEMBER_NO_LEASE \
     "the lease of this rank has ended and nothing is written: its launcher does not answer, and another may go on with " \
     "the run; fix: see whether the launcher lives"
+/* Of processes that meet anew. The first of them leads the first world. */
+bool member_meets_anew(void);
+bool member_is_first(void);
+/* Data and model are here: the launcher may call. */
+unroll_status member_ready(void);
+/* Waits so many seconds for the next world, or for the first as long as the launcher lives, and opens it.
+ * UNROLL_PREEMPTED: this process has to go. */
+unroll_status member_meet(double timeout, double seconds, unroll_comm **comm);
+void member_part(unroll_comm **comm);
+/* Others have come or gone, or this one is to: the world that is open is over. */
+bool member_is_called(void);
+bool member_is_dismissed(void);
+/* A step was made in this world. */
+void member_trains(void);
 /* How this process ends; nothing is said after it. */
 void member_close(unroll_status status);
 

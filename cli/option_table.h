@@ -359,6 +359,12 @@ OPTION(HOSTS, "hosts", PATH, .argument = "HOSTS", .derived = "this machine", .gr
        .doc =
            "launch: a file, a host a line, NAME slots=N, which is read again when it changes, and the training moves; "
            "plan --auto: how many there are at most")
+OPTION(ENGINE, "engine", CHOICE, .argument = "ENGINE", .choices = "mpi ucx", .fallback = "mpi", .group = "Ranks",
+       .scope = LINE, .commands = IN(LAUNCH),
+       .doc = "what ranks talk through; with ucx they stay in their processes when one is lost or comes")
+OPTION(SPARES, "spares", INTEGER, .argument = "K", .fallback = "0", RANGE(0, 1023), .group = "Ranks", .scope = LINE,
+       .commands = IN(LAUNCH), .unit = "processes",
+       .doc = "with --engine ucx: processes that are ready to take the place of a lost rank")
 OPTION(SILENCE, "silence", SECONDS, .argument = "TIME", .fallback = "10s", RANGE(0.5, 3600), .group = "Ranks",
        .scope = LINE, .commands = IN(LAUNCH), .doc = "a rank that was not heard for so long is lost")
 OPTION(CONTROL, "control", TEXT, .argument = "WHERE", .derived = "this launcher", .group = "Ranks", .scope = LINE,

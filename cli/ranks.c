@@ -178,6 +178,12 @@ unroll_status ranks_open(struct ranks *ranks, const struct settings *s)
     if (is_many)
         guard_start();
     TRY(member_open(number_of_machine()));
+    ranks->meets = member_meets_anew();
+    ranks->follows = !member_is_first();
+    if (ranks->follows)
+        console_mute();
+    if (ranks->meets)
+        return status;
     if (is_many) {
         TRY(complain_library(unroll_comm_open("mpi", number_of(s, OPTION_TIMEOUT), &ranks->comm)));
         if (unroll_comm_rank(ranks->comm) > 0)
@@ -203,7 +209,21 @@ unroll_status ranks_together(const struct ranks *ranks, unroll_status mine)
     return failed > 0 ? unroll_comm_agree(ranks->comm, mine) : UNROLL_OK;
 }
 
-bool ranks_lead(const struct ranks *ranks) { return unroll_comm_rank(ranks->comm) == 0; }
+unroll_status ranks_meet(struct ranks *ranks, const struct settings *s)
+{
+    const double seconds = number_of(s, OPTION_TIMEOUT);
+    TRY(member_meet(seconds, seconds, &ranks->comm));
+    ranks->split = (unroll_split){.batch = unroll_comm_ranks(ranks->comm), .layer = 1, .hidden = 1, .time = 1};
+    if (ranks_lead(ranks))
+        console_lead(is_on(s, OPTION_QUIET));
+    member_met();
+    return UNROLL_OK;
+}
+
+bool ranks_lead(const struct ranks *ranks)
+{
+    return ranks->comm ? unroll_comm_rank(ranks->comm) == 0 : !ranks->follows;
+}
 
 struct rank_time ranks_now(const struct ranks *ranks)
 {

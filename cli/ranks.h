@@ -6,9 +6,10 @@
 
 struct ranks { /* all 0: this process is alone */
     unroll_comm *comm;
-    unroll_split split; /* of a worker's mesh */
-    int workers;        /* 0: 1 */
-    bool apart;         /* they update by themselves: one may fail alone */
+    unroll_split split;  /* of a worker's mesh */
+    int workers;         /* 0: 1 */
+    bool apart;          /* they update by themselves: one may fail alone */
+    bool meets, follows; /* meets: in one world after the other; follows: it is not the first of the first one */
 };
 
 /* "batch=2,layer=2": each axis at most once. NULL: nothing is cut. */
@@ -22,6 +23,8 @@ unroll_machine machine_of(const struct settings *settings, const struct ranks *r
 unroll_status ranks_open(struct ranks *ranks, const struct settings *settings);
 /* After what each rank did alone: all go on, or none does. Who fared differently from rank 0 says so now. */
 unroll_status ranks_together(const struct ranks *ranks, unroll_status mine);
+/* Of ranks that meet: opens the next world. */
+unroll_status ranks_meet(struct ranks *ranks, const struct settings *settings);
 /* Rank 0 prints, and keeps the files of the run. */
 bool ranks_lead(const struct ranks *ranks);
 /* After a failure: does this rank report it? Then it prints from here on. */

@@ -507,3 +507,27 @@ unroll_status run_follow(struct run *run, const char *directory)
     run->watches = true;
     return status;
 }
+
+unroll_status run_take_over(struct run *run, int64_t step)
+{
+    struct stat metrics;
+    const int64_t newest = run->newest;
+    const double seconds = run->seconds;
+    char path[PATH_MAX];
+    run_path(run, "metrics.jsonl", path);
+    if (run->metrics == NULL)
+        TRY(open_metrics(run));
+    run->watches = false;
+    if (!can_be_read(run))
+        return UNROLL_OK;
+    run->newest = step;
+    run->kept = 0;
+    unroll_status status = read_metrics(run);
+    run->newest = newest;
+    run->seconds = seconds; /* this process has a clock of its own */
+    events_close(&run->events);
+    if (status == UNROLL_OK && fstat(fileno(run->metrics), &metrics) == 0 && run->kept < metrics.st_size &&
+        ftruncate(fileno(run->metrics), run->kept) != 0)
+        return cannot("shorten", path);
+    return status;
+}

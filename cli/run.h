@@ -64,6 +64,9 @@ unroll_status run_create(struct run *run, const struct settings *settings);
 unroll_status run_open(struct run *run, const char *directory);
 /* Removes what an interrupted write left and the metrics that came after that checkpoint; writes the settings. */
 unroll_status run_go_on(struct run *run, const struct settings *settings);
+/* Of ranks of which one was lost: this one keeps the files from now on, if another did, and forgets what was reported
+ * after the step that all go on from. */
+unroll_status run_take_over(struct run *run, int64_t step);
 /* As a rank that watches: what is there is told by the rank that opened it. */
 unroll_status run_follow(struct run *run, const char *directory);
 void run_close(struct run *run);

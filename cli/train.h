@@ -20,11 +20,18 @@ struct training {
     unroll_trainer *trainer;
     enum option_id limit; /* --epochs, --steps or --for, whichever counts */
     int64_t steps_of_epoch;
-    int64_t end_step;       /* INT64_MAX: time decides */
-    double end_seconds;     /* INFINITY: steps decide */
-    bool schedule_by_clock; /* the schedule has come as far as the time of the run */
-    double began;           /* of the clock: when the run would have begun, had it not been interrupted */
+    int64_t end_step;           /* INT64_MAX: time decides */
+    double end_seconds;         /* INFINITY: steps decide */
+    bool schedule_by_clock;     /* the schedule has come as far as the time of the run */
+    bool strays;                /* from a world that can't begin */
+    unroll_replica *replica[2]; /* of ranks that meet anew, in turn; NULL: of others */
+    double began;               /* of the clock: when the run would have begun, had it not been interrupted */
 };
+
+/* train_worlds.c. The newest replica that all have who have any, to all, and into the trainer; -1: nobody has one. */
+unroll_status training_take_replica(struct training *training, int64_t *step);
+/* Of the trainer as it is, in the place of the older one. */
+unroll_status training_replicate(struct training *training);
 
 /* Trains until the end or a signal, with everything that people see and that is kept. */
 unroll_status training_run(struct training *training);

@@ -129,6 +129,23 @@ static bool is_save_due(struct loop *loop)
     return since > interval;
 }
 
+/* Of rank 0: copies in memory take a hundredth of the time. */
+static bool is_replica_due(const struct loop *loop)
+{
+    const double part = 0.01;
+    return loop_seconds(loop) - loop->replica.at >= loop->replica.cost / part;
+}
+
+static unroll_status replicate(struct loop *loop)
+{
+    double begin = seconds_now();
+    TRY(complain_later(training_replicate(loop->t)));
+    loop->replica.cost = seconds_now() - begin;
+    loop->replica.at = loop_seconds(loop);
+    loop->replica.is_due = false;
+    return UNROLL_OK;
+}
+
 /* The first rank that could not save says why. */
 static unroll_status saving_failed(const struct loop *loop, unroll_status mine)
 {
@@ -145,24 +162,29 @@ static unroll_status saving_failed(const struct loop *loop, unroll_status mine)
 static unroll_status look_around(struct loop *loop)
 {
     bool leads = ranks_lead(&loop->t->ranks);
-    if (stop_signal == SIGTERM)
+    const bool meets = loop->t->ranks.meets;
+    if (stop_signal == SIGTERM || (meets && stop_signal))
         member_leaves();
+    if (meets && member_is_called())
+        return UNROLL_COMMUNICATION;
     if (member_saves())
         save_signal = SIGUSR1;
     unroll_status saved = saver_look(&loop->saver, &loop->t->run);
     double seen[] = {leads ? loop_seconds(loop) : 0,
-                     stop_signal != 0 || member_stops(),
+                     (stop_signal != 0 && !meets) || member_stops(),
                      save_signal != 0,
                      saved != UNROLL_OK,
                      leads ? (double)loop->t->run.newest : 0,
                      leads && is_save_due(loop),
-                     loop->shards && !loop->saver.has_shard && loop->saver.is_shard};
+                     loop->shards && !loop->saver.has_shard && loop->saver.is_shard,
+                     meets && leads && is_replica_due(loop)};
     TRY(sum_of_ranks(loop, seen, sizeof seen / sizeof *seen));
     loop->agreed = seen[0];
     loop->stops = seen[1] > 0;
     loop->saves = seen[2] > 0;
     loop->t->run.newest = (int64_t)seen[4];
     loop->auto_save.is_due = seen[5] > 0;
+    loop->replica.is_due = seen[7] > 0;
     member_stands(loop->progress.step, loop->t->run.newest);
     if (seen[3] > 0)
         return saving_failed(loop, saved);
@@ -311,6 +333,7 @@ static unroll_status step(struct loop *loop)
         loop->losses[(loop->steps_here - i) % LOSSES] = loop->progress.loss; /* a look is at all since the last */
     loop->t->steps_of_epoch = loop->progress.steps_per_epoch;
     say_rise(loop, rate);
+    member_trains();
     return UNROLL_OK;
 }
 
@@ -388,12 +411,16 @@ static void say_meeting(const struct loop *loop)
 static unroll_status train_on(struct loop *loop)
 {
     TRY(look_around(loop));
+    if (loop->t->ranks.meets)
+        TRY(replicate(loop));
     while (!is_at_end(loop)) {
         say_meeting(loop);
         TRY(step(loop));
         TRY(look_after(loop));
         if (loop->progress.met) /* workers that update by themselves wait for nobody in between */
             TRY(look_around(loop));
+        if (loop->replica.is_due)
+            TRY(replicate(loop));
         TRY(answer_signals(loop));
     }
     return UNROLL_OK;
@@ -451,6 +478,8 @@ unroll_status training_run(struct training *training)
         console_unmute(unroll_comm_rank(training->ranks.comm)); /* perhaps it alone */
     if (status == UNROLL_DIVERGED)
         return loop_explain_divergence(&loop);
+    if (training->ranks.meets && status == UNROLL_COMMUNICATION)
+        return status; /* the others go on, and this process with them */
     if (status != UNROLL_OK && status != UNROLL_PREEMPTED)
         return give_up(&loop, status);
     return status;

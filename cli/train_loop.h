@@ -30,6 +30,10 @@ struct loop {
         bool is_due;       /* likewise of all ranks */
         bool said;
     } auto_save;
+    struct {
+        double at, cost; /* seconds of the run at the newest copy in memory, and what it took */
+        bool is_due;     /* likewise of all ranks */
+    } replica;
     unroll_status synced; /* how looking around within a validation went */
     struct {
         double drawn, reported, printed, sampled;

@@ -60,6 +60,15 @@ UNROLL_API void unroll_integer_reset(unroll_integer *integer); /* a new sequence
 /* transport: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of
  * several ranks. Seconds that a wait may last. Once a process. */
 UNROLL_API unroll_status unroll_comm_open(const char *transport, double timeout, unroll_comm **comm);
+/* Worlds of processes that come and go, over UCX (libucx0): each tells its address, somebody tells all of them to those
+ * that begin the world `number`, which rises from 1; a process is in one world at a time, and closes it before the
+ * next. */
+enum { UNROLL_ADDRESS = 4096 }; /* bytes of a text, with its end */
+UNROLL_API unroll_status unroll_ucx_address(char text[UNROLL_ADDRESS]);
+UNROLL_API unroll_status unroll_ucx_open(int64_t number, int rank, int ranks, const char *const *addresses,
+                                         double timeout, unroll_comm **comm);
+/* From any thread, while the comm is open: its waits fail from now on, because another rank is lost or one has come. */
+UNROLL_API void unroll_comm_interrupt(unroll_comm *comm);
 UNROLL_API void unroll_comm_close(unroll_comm *comm);
 UNROLL_API int unroll_comm_rank(const unroll_comm *comm);
 UNROLL_API int unroll_comm_ranks(const unroll_comm *comm);

@@ -538,6 +538,17 @@ UNROLL_API int unroll_snapshot_shards(const unroll_snapshot *snapshot); /* 0: no
 UNROLL_API unroll_status unroll_snapshot_write_shard(unroll_snapshot *snapshot, const char *directory);
 UNROLL_API unroll_status unroll_snapshot_write(unroll_snapshot *snapshot, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
+/* A checkpoint in the memory of each rank, from which a trainer of the same training goes on to the same bits, on any
+ * number of ranks that divide the batch: other cuts, and workers, are refused (UNROLL_UNSUPPORTED). Replicating is
+ * collective; if it fails, because a rank is lost, the replica is empty: so two are kept in turn. Restoring is each
+ * rank's own. Sharing gives that of rank `from` to all. step: of what it holds, -1: nothing. */
+typedef struct unroll_replica unroll_replica;
+UNROLL_API unroll_status unroll_replica_new(unroll_replica **replica);
+UNROLL_API void unroll_replica_free(unroll_replica *replica); /* NULL is allowed */
+UNROLL_API unroll_status unroll_trainer_replicate(unroll_trainer *trainer, unroll_replica *replica);
+UNROLL_API int64_t unroll_replica_step(const unroll_replica *replica);
+UNROLL_API unroll_status unroll_replica_share(unroll_replica *replica, unroll_comm *comm, int from);
+UNROLL_API unroll_status unroll_trainer_restore(unroll_trainer *trainer, unroll_replica *replica);
 /* Compares what replicas of the batch hold, weights and states of the optimizer, to the bit. Collective. *rank: the
  * first that differs from most of its replicas, -1: none does; *ranks: how many. Of two that differ nobody knows which
  * is wrong: both count. */

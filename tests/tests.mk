@@ -7,7 +7,7 @@ T := $B/tests
 TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural file/test_rnnoise \
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_rates plan/test_polls plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
-    device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_several device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums \
+    device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_several device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums comm/test_ucx \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_many_threads session/test_refusals session/test_fork session/test_ranks \
     losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
     train/test_examples train/test_tasks \
@@ -203,6 +203,8 @@ lines:
 	@echo 'alone 120 tests/mpi/test_launch.sh $B/unroll'
 	@echo 'long 200 tests/mpi/test_launch.sh $B/unroll 50'
 	@echo 'long alone 20 $T/device/test_several timed'
+	@echo 'alone 120 tests/mpi/test_worlds.sh $B/unroll'
+	@echo 'long 200 tests/mpi/test_worlds.sh $B/unroll 50'
 	@echo 'long alone 100 tests/mpi/test_launch_network.sh $B/unroll'
 	@echo 'long alone 120 tests/mpi/test_etcd.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
@@ -274,6 +276,7 @@ meshes: all $T/session/test_ranks $T/comm/test_sums
 KILLS ?= 1000
 kills: all
 	tests/mpi/test_launch.sh $B/unroll $(KILLS)
+	tests/mpi/test_worlds.sh $B/unroll $(KILLS)
 
 mutate:
 	tests/cells/mutate.sh

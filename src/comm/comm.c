@@ -80,6 +80,12 @@ void comm_abort(struct unroll_comm *comm, int code)
         comm->transport->abort(comm, code);
 }
 
+void comm_interrupt(struct unroll_comm *comm)
+{
+    if (comm)
+        atomic_store(&comm->interrupted, true);
+}
+
 /* ---- messages -------------------------------------------------------------------------- */
 
 static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32_t tag)
@@ -120,6 +126,8 @@ unroll_status comm_late(struct unroll_comm *comm, struct request *r)
 {
     char from[32], silence[SILENCE_SIZE];
     comm->transport->drop(comm, r);
+    if (atomic_load(&comm->interrupted))
+        return fail(UNROLL_COMMUNICATION, "rank %d was told to wait no longer", comm->rank);
     snprintf(from, sizeof from, r->from == TRANSPORT_SUM ? "the other ranks of a sum" : "a message from rank %d",
              r->from);
     return fail(UNROLL_COMMUNICATION,

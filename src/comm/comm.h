@@ -35,6 +35,9 @@ const char *comm_transport(const struct unroll_comm *);
 /* Ends all ranks as far as the transport can, with this exit code; does nothing where ranks are threads. */
 void comm_abort(struct unroll_comm *, int code);
 
+/* From any thread: waits of this rank fail from now on, as those that are too long. */
+void comm_interrupt(struct unroll_comm *);
+
 /* Whoever waits for other ranks without a message, on a device, keeps the same timeout. False: it has passed; else a
  * little time has. */
 struct wait_timeout {

@@ -14,8 +14,11 @@ struct parcel {
     struct parcel *next;
     union mpi_request handle;
     size_t capacity;
+    bool is_old; /* of an earlier world: it may fail */
     unsigned char data[];
 };
+
+static struct parcel *outlasting; /* of a world that was closed, for the next */
 
 /* Ranks that have joined for sums of MPI's own. */
 struct joined {
@@ -47,13 +50,14 @@ static unroll_status look_after_sent(struct rank_mpi *r)
     for (struct parcel **at = &r->sent; *at;) {
         struct parcel *p = *at;
         int done = 0, no_bytes = -1, error = r->mpi->test(&p->handle, &done, &no_bytes);
-        if (error)
+        if (error && !p->is_old)
             return broken(r, error, "send to", -1);
         if (!done) {
             at = &p->next;
             continue;
         }
         *at = p->next;
+        p->is_old = false;
         p->next = r->free;
         r->free = p;
     }
@@ -242,6 +246,11 @@ static void mpi_close(struct unroll_comm *comm)
         r->joined = next;
     }
     release_all(r->free);
+    if (r->mpi->outlasts) {
+        for (struct parcel *p = r->sent; p; p = p->next) p->is_old = true;
+        outlasting = r->sent;
+        r->sent = NULL;
+    }
     if (!r->sent)
         release(r); /* else the library may still read what was not sent */
 }
@@ -255,21 +264,20 @@ static bool prefers_mpich(void)
     return !getenv("OMPI_COMM_WORLD_SIZE") && !getenv("PMIX_RANK") && getenv("PMI_RANK");
 }
 
-unroll_status comm_mpi_open(double timeout, struct unroll_comm **comm)
+unroll_status comm_open_messages(const char *name, const struct mpi_abi *abi, double timeout, struct unroll_comm **comm)
 {
-    const struct mpi_abi *abi = prefers_mpich() ? &mpi_mpich : &mpi_openmpi;
-    const char *wish = getenv("UNROLL_MPI");
-    static struct opened opened;
-    int max_tag = 0;
-    TRY(opened_check(&opened, "MPI"));
-    if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
-        return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
-    TRY(abi->load());
-    struct rank_mpi *r;
-    TRY(ALLOCATE(r, 1, "for a rank"));
-    static const struct transport transport = {"mpi",    mpi_send, mpi_begin, mpi_test,  mpi_drop, mpi_idle,
+    static const struct transport with_sums = {"mpi",    mpi_send, mpi_begin, mpi_test,  mpi_drop, mpi_idle,
                                                mpi_push, mpi_join, mpi_sum,   mpi_abort, mpi_close};
-    r->comm = (struct unroll_comm){.transport = &transport, .process = process_number(), .timeout = timeout};
+    static struct transport without;
+    struct rank_mpi *r;
+    int max_tag = 0;
+    TRY(ALLOCATE(r, 1, "for a rank"));
+    without = with_sums;
+    without.name = name;
+    without.join = NULL;
+    without.sum = NULL;
+    r->comm = (struct unroll_comm){
+        .transport = abi->sum ? &with_sums : &without, .process = process_number(), .timeout = timeout};
     r->mpi = abi;
     int error = abi->init(&r->comm.rank, &r->comm.ranks, &max_tag);
     unroll_status status =
@@ -281,9 +289,24 @@ unroll_status comm_mpi_open(double timeout, struct unroll_comm **comm)
         release(r);
         return status;
     }
-    opened_here(&opened);
-    TRY(comm_agree(&r->comm, UNROLL_OK, 0, "")); /* else the world is lost, and with it this rank */
-    abi->all_have_begun();
+    r->sent = outlasting;
+    outlasting = NULL;
     *comm = &r->comm;
+    return UNROLL_OK;
+}
+
+unroll_status comm_mpi_open(double timeout, struct unroll_comm **comm)
+{
+    const struct mpi_abi *abi = prefers_mpich() ? &mpi_mpich : &mpi_openmpi;
+    const char *wish = getenv("UNROLL_MPI");
+    static struct opened opened;
+    TRY(opened_check(&opened, "MPI"));
+    if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
+        return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
+    TRY(abi->load());
+    TRY(comm_open_messages("mpi", abi, timeout, comm));
+    opened_here(&opened);
+    TRY(comm_agree(*comm, UNROLL_OK, 0, "")); /* else the world is lost, and with it this rank */
+    abi->all_have_begun();
     return UNROLL_OK;
 }

@@ -1,10 +1,13 @@
-/* What the transport mpi calls of an MPI library, whatever its handles are (a request's or a communicator's, too). One
- * struct for each binary interface: mpi_openmpi.c, mpi_mpich.c. No header of MPI is needed, and no library until one is
- * opened. */
+/* What the transports mpi and ucx call of a library, whatever its handles are (a request's or a communicator's, too).
+ * One struct for each binary interface: mpi_openmpi.c, mpi_mpich.c, ucx.c (which has no sums of its own: join and sum
+ * NULL). No header of MPI is needed, and no library until one is opened. */
 #ifndef COMM_MPI_ABI_H
 #define COMM_MPI_ABI_H
+#include <stdbool.h>
 #include <stddef.h>
 #include "base/status.h"
+
+struct unroll_comm;
 
 union mpi_request {
     void *pointer;
@@ -27,7 +30,11 @@ struct mpi_abi {
     void (*words)(int error, char capacity[512]);
     void (*abort)(int code);
     void (*finalize)(void);
+    bool outlasts; /* worlds come after this one: what is being sent stays until it has gone */
 };
+
+/* A transport over one of them; its library is loaded. */
+unroll_status comm_open_messages(const char *name, const struct mpi_abi *, double timeout, struct unroll_comm **);
 
 extern const struct mpi_abi mpi_openmpi, mpi_mpich;
 

@@ -84,6 +84,8 @@ bool comm_waits_on(struct unroll_comm *comm, struct wait_timeout *wait, double n
 {
     struct ping *p = &comm->ping;
     double waited = p->waited = now - wait->begin, part = ping_part * comm->timeout;
+    if (atomic_load(&comm->interrupted))
+        return false;
     if (p->ended)
         return waited <= comm->timeout;
     if (waited > look_seconds && now - p->looked > look_seconds) {

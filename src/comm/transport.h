@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "comm/comm.h"
+#include <stdatomic.h>
 
 /* A receive that has begun. */
 struct request {
@@ -71,6 +72,7 @@ struct unroll_comm {
     char words[512];
     struct ping ping;
     struct comm_totals totals;
+    atomic_bool interrupted;
     double began; /* when sums were under way again; 0: none is */
 };
 

@@ -2,6 +2,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "comm/comm.h"
+#include "comm/ucx.h"
 #include "device/device_list.h"
 #include "session/weights.h"
 #include <string.h>
@@ -13,6 +14,14 @@ unroll_status unroll_comm_open(const char *transport, double timeout, unroll_com
     return comm_open(transport, timeout, comm);
 }
 
+unroll_status unroll_ucx_address(char text[UNROLL_ADDRESS]) { return comm_ucx_address(text); }
+unroll_status unroll_ucx_open(int64_t number, int rank, int ranks, const char *const *addresses, double timeout,
+                              unroll_comm **comm)
+{
+    return comm_ucx_open(number, rank, ranks, addresses, timeout, comm);
+}
+
+void unroll_comm_interrupt(unroll_comm *comm) { comm_interrupt(comm); }
 void unroll_comm_close(unroll_comm *comm) { comm_close(comm); }
 int unroll_comm_rank(const unroll_comm *comm) { return comm ? comm_rank(comm) : 0; }
 int unroll_comm_ranks(const unroll_comm *comm) { return comm ? comm_ranks(comm) : 1; }
@@ -322,6 +331,18 @@ unroll_status mesh_gather_worker(unroll_session *s, const struct buffer *b, int 
         if (rank != to)
             TRY(take_shard(s, b, rank, whole));
     return UNROLL_OK;
+}
+
+unroll_status mesh_read_here(unroll_session *s, const struct buffer *b, float *to)
+{
+    float *here = NULL;
+    if (b->dtype == DTYPE_F32)
+        return s->device->read(s->executable, b->name, 0, b->bytes, to);
+    unroll_status status = read_shard(s, b, NULL, &here);
+    if (status == UNROLL_OK)
+        memcpy(to, here, b->bytes / dtype_size(b->dtype) * sizeof *to);
+    release(here);
+    return status;
 }
 
 bool mesh_holds(const unroll_session *s, const struct buffer *b)

@@ -35,6 +35,8 @@ unroll_status mesh_gather(unroll_session *, const struct buffer *, float *whole)
 /* The same of one worker, and of `own` instead of what the device has (NULL: of that): the rank `to` gets it. */
 unroll_status mesh_gather_worker(unroll_session *, const struct buffer *, int worker, int to, const float *own,
                                  float *whole);
+/* A buffer of this rank alone as floats. */
+unroll_status mesh_read_here(unroll_session *, const struct buffer *, float *);
 /* Does this rank compute with some of it? */
 bool mesh_holds(const unroll_session *, const struct buffer *);
 /* This rank's share from the whole. No messages. */

@@ -89,6 +89,11 @@ unroll_status session_read_worker(unroll_session *s, const char *name, int worke
     return mesh_gather_worker(s, &s->plan->buffer[plan_find_buffer(s->plan, name)], worker, 0, NULL, whole);
 }
 
+unroll_status session_read_here(unroll_session *s, const char *name, float *to)
+{
+    return mesh_read_here(s, &s->plan->buffer[plan_find_buffer(s->plan, name)], to);
+}
+
 unroll_status session_gather_to(unroll_session *s, const char *name, int rank, float *whole)
 {
     return mesh_gather_worker(s, &s->plan->buffer[plan_find_buffer(s->plan, name)], 0, rank, NULL, whole);
@@ -120,7 +125,7 @@ static void share_out(const struct plan_config *c, const double *marks, int para
     for (int stage = 0; stage < stages; stage++)
         for (int i = 0, turn = 0; i < parameters; i++)
             if (stage_of(marks + i * stages, stages) == stage) {
-                owner[i] = (turn / hidden * stages + stage) * hidden + turn % hidden;
+                owner[i] = (turn / hidden * c->mesh[M_TIME] * stages + stage) * hidden + turn % hidden;
                 turn = (turn + 1) % members;
             }
 }

@@ -35,6 +35,8 @@ unroll_status session_gather_share(unroll_session *, int parameter, int worker, 
 void session_take_share(const unroll_session *, int parameter, const float *whole, float *vector);
 /* An array by its name, of a worker: rank 0 gets it. Collective. */
 unroll_status session_read_worker(unroll_session *, const char *name, int worker, float *whole);
+/* What this rank itself holds of an array. No message. */
+unroll_status session_read_here(unroll_session *, const char *name, float *);
 /* An array by its name, put together at one rank. Collective. */
 unroll_status session_gather_to(unroll_session *, const char *name, int rank, float *whole);
 /* Have ranks different weights? Then a checkpoint has a shard of each: owner[parameter] is the rank that writes it, one

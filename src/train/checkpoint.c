@@ -199,12 +199,9 @@ uint64_t snapshot_bytes(const unroll_trainer *trainer)
 
 static void describe_trainer(const unroll_trainer *trainer, struct facts *fields)
 {
-    struct saved_state state = {.trainer = trainer->state};
-    if (trainer->exchange)
-        memcpy(state.policy, trainer->exchange->integer, sizeof state.policy);
+    struct saved_state state;
+    take_state(trainer, &state);
     locale_t before = point_begin(); /* not while ranks talk: they may share a thread */
-    unroll_session_counters(trainer->session, &state.forwards, &state.updates);
-    unroll_session_loss_scale(trainer->session, &state.scale, &state.scale_updates);
     fields->count = 0;
     add_field(fields, CHECKPOINT_FORMAT_KEY, CHECKPOINT_FORMAT);
     describe_identity(trainer, fields);
@@ -409,12 +406,7 @@ static unroll_status apply(unroll_trainer *trainer, const struct loaded *loaded)
     }
     TRY(unroll_session_push(trainer->session));
     TRY(kept_write(trainer, &loaded->kept));
-    TRY(exchange_resume(trainer->exchange, loaded->state.trainer.step, loaded->whole ? loaded->state.policy : NULL));
-    unroll_session_set_counters(trainer->session, loaded->state.forwards, loaded->state.updates);
-    if (loaded->state.scale > 0)
-        unroll_session_set_loss_scale(trainer->session, loaded->state.scale, loaded->state.scale_updates);
-    trainer->state = loaded->state.trainer;
-    return UNROLL_OK;
+    return give_state(trainer, &loaded->state, loaded->whole);
 }
 
 static unroll_status read_files(const unroll_trainer *trainer, const char *directory, struct loaded *loaded)

@@ -205,3 +205,22 @@ unroll_status read_state(const struct safetensors *file, const char *path, struc
     }
     return read_scale(file, path, state);
 }
+
+void take_state(const unroll_trainer *trainer, struct saved_state *state)
+{
+    *state = (struct saved_state){.trainer = trainer->state};
+    if (trainer->exchange)
+        memcpy(state->policy, trainer->exchange->integer, sizeof state->policy);
+    unroll_session_counters(trainer->session, &state->forwards, &state->updates);
+    unroll_session_loss_scale(trainer->session, &state->scale, &state->scale_updates);
+}
+
+unroll_status give_state(unroll_trainer *trainer, const struct saved_state *state, bool whole)
+{
+    TRY(exchange_resume(trainer->exchange, state->trainer.step, whole ? state->policy : NULL));
+    unroll_session_set_counters(trainer->session, state->forwards, state->updates);
+    if (state->scale > 0)
+        unroll_session_set_loss_scale(trainer->session, state->scale, state->scale_updates);
+    trainer->state = state->trainer;
+    return UNROLL_OK;
+}

@@ -28,6 +28,10 @@ void describe_identity(const unroll_trainer *, struct facts *);
 void describe_rates(const unroll_trainer *, struct facts *);
 void describe_state(const struct saved_state *, struct facts *);
 
+/* All counters, of the trainer and its session, and back; `whole`: what is between workers, too. */
+void take_state(const unroll_trainer *, struct saved_state *);
+unroll_status give_state(unroll_trainer *, const struct saved_state *, bool whole);
+
 unroll_status check_identity(const unroll_trainer *, const struct safetensors *, const char *path);
 unroll_status refuse_identity(const char *path, const char *key, const char *was, const char *is);
 unroll_status read_state(const struct safetensors *, const char *path, struct saved_state *);

@@ -1,0 +1,127 @@
+/* A checkpoint in memory: each rank of a batch cut has all weights and states of the optimizer anyhow, and copies them;
+ * the carried states of all rows are brought together. No file is seen here, and no trainer is kept: of the same
+ * training any other goes on from it, on any number of ranks. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "comm/comm.h"
+#include "model/model.h"
+#include "train/checkpoint_facts.h"
+#include "train/checkpoint_kept.h"
+#include "unroll_advanced.h"
+
+struct unroll_replica {
+    bool whole; /* else nothing, or what a rank was about to copy when another was lost */
+    struct saved_state state;
+    size_t weights, kept; /* numbers */
+    float *number;        /* [weights + kept] */
+};
+
+enum { TAG_STATE = TAG_CONTROL | 24, TAG_NUMBERS };
+
+unroll_status unroll_replica_new(unroll_replica **replica) { return ALLOCATE(*replica, 1, "for a replica"); }
+
+void unroll_replica_free(unroll_replica *replica)
+{
+    if (replica)
+        release(replica->number);
+    release(replica);
+}
+
+int64_t unroll_replica_step(const unroll_replica *replica)
+{
+    return replica && replica->whole ? replica->state.trainer.step : -1;
+}
+
+static unroll_status make_room(unroll_replica *replica, size_t weights, size_t kept)
+{
+    replica->whole = false;
+    if (replica->number && replica->weights == weights && replica->kept == kept)
+        return UNROLL_OK;
+    release(replica->number);
+    replica->weights = weights;
+    replica->kept = kept;
+    return ALLOCATE(replica->number, weights + kept, "for a replica of %zu numbers", weights + kept);
+}
+
+static unroll_status copy(unroll_trainer *trainer, const struct kept *kept, unroll_replica *replica)
+{
+    const struct unroll_model *m = trainer->model;
+    float *at = replica->number + replica->weights;
+    for (int i = 0; i < m->parameters; i++)
+        TRY(session_read_here(trainer->session, m->parameter[i].name, replica->number + m->parameter[i].first));
+    for (int i = 0; i < kept->count; at += kept->size[i++])
+        TRY(kept->from[i].parameter >= 0 ? session_read_here(trainer->session, kept->name[i], at)
+                                         : unroll_read(trainer->session, kept->name[i], at, kept->size[i]));
+    take_state(trainer, &replica->state);
+    return UNROLL_OK;
+}
+
+static unroll_status refuse_split(void)
+{
+    return fail(UNROLL_UNSUPPORTED,
+                "a replica is of ranks that divide the batch alone, without workers; fix: leave out "
+                "other cuts, or go on from checkpoints in files");
+}
+
+unroll_status unroll_trainer_replicate(unroll_trainer *trainer, unroll_replica *replica)
+{
+    struct kept kept;
+    TRY(session_is_split(trainer->session) || trainer->exchange ? refuse_split() : UNROLL_OK);
+    replica->whole = false;
+    TRY(trainer_sync(trainer));
+    unroll_status status = kept_list(trainer, false, &kept);
+    if (status == UNROLL_OK)
+        status = make_room(replica, trainer->model->count, kept.total);
+    if (status == UNROLL_OK)
+        status = copy(trainer, &kept, replica);
+    kept_free(&kept);
+    replica->whole = status == UNROLL_OK;
+    return status;
+}
+
+unroll_status unroll_replica_share(unroll_replica *replica, unroll_comm *comm, int from)
+{
+    const bool gives = unroll_comm_rank(comm) == from;
+    struct {
+        struct saved_state state;
+        size_t weights, kept;
+    } words = {replica->state, replica->weights, replica->kept};
+    if (unroll_comm_ranks(comm) == 1)
+        return UNROLL_OK;
+    for (int rank = 0; gives && rank < unroll_comm_ranks(comm); rank++) {
+        if (rank == from)
+            continue;
+        TRY(comm_send(comm, rank, TAG_STATE, &words, sizeof words));
+        TRY(comm_send(comm, rank, TAG_NUMBERS, replica->number, (words.weights + words.kept) * sizeof(float)));
+    }
+    if (gives)
+        return UNROLL_OK;
+    TRY(comm_recv(comm, from, TAG_STATE, &words, sizeof words));
+    TRY(make_room(replica, words.weights, words.kept));
+    TRY(comm_recv(comm, from, TAG_NUMBERS, replica->number, (words.weights + words.kept) * sizeof(float)));
+    replica->state = words.state;
+    replica->whole = true;
+    return UNROLL_OK;
+}
+
+unroll_status unroll_trainer_restore(unroll_trainer *trainer, unroll_replica *replica)
+{
+    struct kept kept;
+    if (!replica->whole || replica->weights != trainer->model->count)
+        return fail(UNROLL_USAGE, "this is no replica of the training");
+    TRY(session_is_split(trainer->session) || trainer->exchange ? refuse_split() : UNROLL_OK);
+    unroll_status status = kept_list(trainer, true, &kept);
+    if (status == UNROLL_OK && kept.total != replica->kept)
+        status = fail(UNROLL_USAGE, "this is no replica of the training: it has other states");
+    if (status == UNROLL_OK) {
+        memcpy(trainer->model->values, replica->number, replica->weights * sizeof *replica->number);
+        status = unroll_session_push(trainer->session);
+    }
+    kept.numbers = replica->number + replica->weights;
+    if (status == UNROLL_OK)
+        status = kept_write(trainer, &kept);
+    kept.numbers = NULL; /* the replica's */
+    kept_free(&kept);
+    return status == UNROLL_OK ? give_state(trainer, &replica->state, true) : status;
+}
