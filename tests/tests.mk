@@ -51,6 +51,7 @@ $T/$1: $T/$1.o $(OF_$1:%=$T/%.o) $B/libunroll.a
 endef
 $(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_several cases/test_ahead cases/test_curve device/test_opencl device/test_opencl_header,$(eval $(call TEST_RULE,$p)))
 $(eval $(call TEST_RULE,device/test_cuda))
+$(eval $(call TEST_RULE,export/test_gates))
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_dot oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
@@ -297,8 +298,13 @@ fuzz: $B/libunroll.a
 
 # Exported hardware: every cell, 1 to 3 layers, both widths; SIM: verilator or icarus.
 SIM ?= $(if $(shell command -v verilator),verilator,icarus)
-rtl: $T/export/test_verilog
+RTL_PATH = PATH="$$PATH:$(dir $(PEERS_PYTHON))"
+rtl:
+	$(SUBMAKE) -j2 --output-sync=line rtl-simulated rtl-synthesised
+rtl-simulated: $T/export/test_verilog
 	$T/export/test_verilog all $(SIM)
+rtl-synthesised: $T/export/test_gates
+	$(RTL_PATH) $T/export/test_gates
 	tests/export/test_formal.sh 20
 
 vectors:
@@ -308,5 +314,5 @@ reference: $B/unroll
 	tools/reference.sh $B >$B/reference.md
 	mv $B/reference.md docs/reference.md
 
-.PHONY: kills gpu-check gpu-check-tiny check test test-long tpu-check test-python-long test-programs memory-programs thread-programs \
+.PHONY: rtl rtl-simulated rtl-synthesised kills gpu-check gpu-check-tiny check test test-long tpu-check test-python-long test-programs memory-programs thread-programs \
     builds builds-long memory-build memory-build-long memory-programs-long thread-build lines memory-lines thread-lines mutate fuzz vectors reference

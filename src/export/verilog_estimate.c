@@ -1,7 +1,8 @@
 /* LUTs, flip-flops and block RAMs of hardware before any synthesis. Memories are put where yosys 0.23 puts them: by the
  * costs of its libraries of memories (block RAM, LUT RAM, or logic). The rest is a sum of a few sizes with factors that
- * were fitted to its counts of 12 networks; `make rtl` holds it within 15 % of counts. The core alone, no bus. LUTs are
- * SB_LUT4; LUT4 + 2 CCU2C + 4 TRELLIS_DPR16X4; LUT1 .. LUT6 + SRL16E + 4 of each RAM32M and RAM64M. */
+ * were fitted to its counts of 8 to 12 networks; `make rtl` holds it within 15 % of these, 25 % of others. The core
+ * alone, no bus. LUTs are SB_LUT4; LUT4 + 2 CCU2C + 4 TRELLIS_DPR16X4; LUT1 .. LUT6 + SRL16E + 4 of each RAM32M and
+ * RAM64M. */
 #include "export/verilog.h"
 #include <string.h>
 

@@ -26,11 +26,13 @@ sim: sim-core $(addprefix sim-,$(BUSES))
 sim-%: bench-$(SIM)-%
 	@./$< $(ARGS) >sim-$*.log; cat sim-$*.log; grep -q ^PASS sim-$*.log
 
-bench-icarus-%: $(SOURCES) FORCE
+# Vectors and tables are read when the simulator runs: ARGS wants nothing built anew.
+BENCHED = $(SOURCES) bench_$(NAME).vh bench.v bench_bus.v $(BUSES:%=bench_%.v) $(MODELS) Makefile
+bench-icarus-%: $(BENCHED)
 	@$(call need,iverilog)
 	@iverilog -g2012 -s bench -o $@ bench_$(NAME).vh $(if $(filter core,$*),bench.v $(CORE),bench_$*.v $(SOURCES)) $(MODELS)
 
-bench-verilator-%: $(SOURCES) FORCE
+bench-verilator-%: $(BENCHED)
 	@$(call need,verilator)
 	@verilator --binary -O3 -Wno-fatal -Wno-lint -Wno-style --Mdir obj_$* --top-module bench -o ../$@ bench_$(NAME).vh \
 	    $(if $(filter core,$*),bench.v $(CORE),bench_$*.v $(SOURCES)) $(MODELS) >verilator-$*.log 2>&1 || \
@@ -43,7 +45,7 @@ gates.v: $(CORE)
 	@$(if $(filter generic ice40,$(TARGET)),,echo 'yosys has no models of all parts of $(TARGET); fix: the target generic or ice40'; exit 1)
 	@$(call need,$(YOSYS))
 	@$(YOSYS) -q -l gates.log -p "$(GATES); write_verilog -noattr $@" >/dev/null 2>&1 || { tail -n 5 gates.log; exit 1; }
-bench-icarus-gates: gates.v FORCE
+bench-icarus-gates: gates.v bench.v bench_$(NAME).vh Makefile
 	@$(call need,iverilog)
 	@iverilog -g2012 -DNO_ICE40_DEFAULT_ASSIGNMENTS -s bench -o $@ bench_$(NAME).vh bench.v gates.v $(PARTS_$(TARGET))
 sim-gates: bench-icarus-gates
