@@ -14,7 +14,7 @@
 # make tpu-check    training steps compiled for TPUs that are not here, by PyPI's libtpu (a large download)
 # make mutate       breaks the cells one operation at a time: a check must notice each (2 minutes)
 # make fuzz         every parser under libFuzzer, FUZZ_SECONDS each (wants clang)
-# make rtl          exported hardware of every cell in a simulator, its gates, chips and standard cells (about 10 minutes)
+# make rtl          exported hardware of every cell in a simulator, its gates, chips and standard cells (minutes)
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
 # make bench-peers  measures us versus oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
 # make reference    prints docs/reference.md anew, from the table of options

@@ -1,6 +1,7 @@
 // Compares the module with the vectors of the reference, with random stalls at both ends if asked for:
 //   +stall=N    x comes late and y is taken late in N of 256 clocks
 //   +resets=N   so many resets at random times; each begins again with the first step
+//   +patience=N  it fails when nothing came for so many clocks (100,000)
 //   +load       first other weights are loaded and some steps run, then the right ones (of a memory that is loaded)
 // It prints PASS and the clocks of a step, or FAIL and where.
 `timescale 1ns/1ps
@@ -23,6 +24,7 @@ module bench;
     if ($value$plusargs("stall=%d", stall)) ;
     if ($value$plusargs("resets=%d", resets)) ;
     if ($value$plusargs("seed=%d", seed)) ;
+    if ($value$plusargs("patience=%d", patience)) ;
     if ($test$plusargs("load")) loads = 1;
   end
   reg [31:0] dice = 1;
@@ -38,7 +40,7 @@ module bench;
     .w_data(w_data), .busy(busy));
 
   reg [63:0] clock = 0, first = 0, lanes = 0;
-  integer sent = 0, got = 0, loaded = 0, turn = 0, done_resets = 0, quiet = 0;
+  integer sent = 0, got = 0, loaded = 0, turn = 0, done_resets = 0, quiet = 0, patience = 100000;
   // phases: 0 reset, 1 load (other weights in turn 0), 2 run
   integer phase = 0, waits = 0;
   wire wrong_weights = loads && turn == 0 && WORDS > 1;
@@ -88,7 +90,7 @@ module bench;
       end
       y_ready <= !late_y;
       quiet <= quiet + 1;
-      if (quiet > 100000) begin
+      if (quiet > patience) begin
         $display("FAIL: nothing came for %0d clocks at step %0d", quiet, got / Y);
         $fatal;
       end
