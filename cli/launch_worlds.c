@@ -149,6 +149,17 @@ static int choose(const struct launch *l, int most, int places[RANKS_MAX])
     return count;
 }
 
+/* The first world is of the processes that were started first, so that ranks are in their order, and who comes early is
+ * no rank but a spare. */
+static bool is_first(const struct launch *l, const int *places, int count)
+{
+    int here = 0;
+    for (int i = 0; i < l->control.ranks && here < count; i++)
+        if (!l->control.member[i].gone && places[here++] != i)
+            return false;
+    return here == count && count > 0 && places[0] == 0; /* process 0 keeps the files */
+}
+
 static void tell_world(struct launch *l, int rank)
 {
     const struct launch_worlds *w = &l->worlds;
@@ -246,7 +257,7 @@ bool worlds_look(struct launch *l)
         int count = choose(l, w->wanted, places);
         if (l->control.member[0].gone || w->wanted == 0)
             return false;
-        if (count == w->wanted && places[0] == 0) /* it keeps the files */
+        if (count == w->wanted && is_first(l, places, count))
             call_together(l, places, count);
         return true;
     }
