@@ -114,11 +114,37 @@ offsetof(struct!nccl_config,version) offsetof(ncclConfig_t,version)
 offsetof(struct!nccl_config,blocking) offsetof(ncclConfig_t,blocking)
 LIST
 }
+nvtx3_nvToolsExt() {
+    cat <<'LIST'
+NVTX_TABLE_CALLBACKS NVTX_ETID_CALLBACKS
+NVTX_TABLE_VERSION NVTX_ETID_VERSIONINFO
+NVTX_INTERFACE NVTX_VERSION
+NVTX_CORE NVTX_CB_MODULE_CORE
+NVTX_CUDA NVTX_CB_MODULE_CUDA
+NVTX_OPENCL NVTX_CB_MODULE_OPENCL
+NVTX_RUNTIME NVTX_CB_MODULE_CUDART
+NVTX_DOMAINS NVTX_CB_MODULE_CORE2
+NVTX_LOCKS NVTX_CB_MODULE_SYNC
+NVTX_CORE_SLOTS NVTX_CBID_CORE_SIZE
+NVTX_CUDA_SLOTS NVTX_CBID_CUDA_SIZE
+NVTX_OPENCL_SLOTS NVTX_CBID_OPENCL_SIZE
+NVTX_RUNTIME_SLOTS NVTX_CBID_CUDART_SIZE
+NVTX_DOMAIN_SLOTS NVTX_CBID_CORE2_SIZE
+NVTX_LOCK_SLOTS NVTX_CBID_SYNC_SIZE
+NVTX_PUSH NVTX_CBID_CORE_RangePushA
+NVTX_POP NVTX_CBID_CORE_RangePop
+sizeof(struct!nvtx_callbacks) sizeof(NvtxExportTableCallbacks)
+sizeof(struct!nvtx_version) sizeof(NvtxExportTableVersionInfo)
+offsetof(struct!nvtx_version,set) offsetof(NvtxExportTableVersionInfo,SetInjectionNvtxVersion)
+LIST
+}
 
 # HEADER [WRONG]: our numbers are printed as assertions, which are compiled with theirs. WRONG is added to each.
 compile() {
+    list=$(echo "$1" | tr / _)
     { cat <<'C'
 #include "device/cuda/driver.h"
+#include "device/cuda/nvtx.h"
 #include <stdio.h>
 #define SIZE(s) sizeof(struct cu_##s)
 #define AT(s, m) offsetof(struct cu_##s, m)
@@ -127,12 +153,12 @@ compile() {
 int main(void)
 {
 C
-      $1 | tr '!' ' ' | sed -E "s/^(.*) ([^ ]+)\$/SAY(\"\2\", (\1), ${2:-0})/"; echo 'return 0; }'; } >"$work/ours.c"
+      $list | tr '!' ' ' | sed -E "s/^(.*) ([^ ]+)\$/SAY(\"\2\", (\1), ${2:-0})/"; echo 'return 0; }'; } >"$work/ours.c"
     cc -std=c11 -D_GNU_SOURCE -Iinclude -Isrc "$work/ours.c" -o "$work/ours" 2>"$work/log" || return 2
     { echo '#include <stddef.h>'; echo "#include <$1.h>"; "$work/ours"; } >"$work/theirs.c"
     cc -std=c11 $flags -fsyntax-only "$work/theirs.c" 2>"$work/log"
 }
-for header in cuda cublasLt nccl; do
+for header in cuda cublasLt nccl nvtx3/nvToolsExt; do
     if ! printf '#include <%s.h>\n' $header | cc -std=c11 $flags -fsyntax-only -x c - 2>/dev/null; then
         echo "skipped: $header.h is not here"; skipped=$((skipped + 1)); continue
     fi

@@ -1,5 +1,6 @@
 /* The CUDA driver as that of any GPU (gpu_driver.h): handles are the driver's own, addresses its pointers. */
 #include "device/cuda/context.h"
+#include "device/cuda/nvtx.h"
 #include "device/cuda/product.h"
 #include "device/cuda/rnn_persistent.h"
 #include <stdio.h>
@@ -237,4 +238,5 @@ const struct gpu_driver gpu_driver_cuda = {.workspace_bytes = CUBLASLT_WORKSPACE
                                            .product = cublaslt_product,
                                            .products_free = cublaslt_products_free,
                                            .rnn = rnn_persistent,
+                                           .ranges = nvtx_ranges,
                                            .ranks = &nccl_ranks};

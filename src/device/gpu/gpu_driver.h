@@ -55,6 +55,12 @@ struct gpu_ranks_driver {
     unroll_status (*wait)(struct gpu_comm *, const struct plan *, gpu_stream);
 };
 
+/* Names for a profiler: what this thread launches between begin and end is inside a range. The text is copied. */
+struct gpu_ranges {
+    void (*begin)(const char *text);
+    void (*end)(void);
+};
+
 /* Functions of memory, streams and kernels are called between enter and leave. `doing` and `what` are for sentences.
  * Those that free take NULL and 0, too. */
 struct gpu_driver {
@@ -109,6 +115,9 @@ struct gpu_driver {
     /* A recurrence in a way of its own; *done false: step by step is better. Measured, when no device is known, it
      * takes the scratch of any way and does nothing. NULL: always step by step. */
     unroll_status (*rnn)(const struct rnn *, bool back, bool *done);
+
+    /* *ranges: stays NULL if no profiler asks for names. NULL: none can. */
+    unroll_status (*ranges)(const struct gpu_ranges **ranges);
 
     const struct gpu_ranks_driver *ranks; /* NULL: one device alone */
 };

@@ -277,9 +277,10 @@ static unroll_status prepare(struct gpu_executable *in)
     return UNROLL_OK;
 }
 
+/* A graph is one launch, which profilers show under one name. */
 static unroll_status make_graphs(struct gpu_executable *in)
 {
-    for (int phase = 0; phase < RUNS && in->driver->graph_begin; phase++)
+    for (int phase = 0; phase < RUNS && in->driver->graph_begin && !in->ranges; phase++)
         if (in->launches[phase] > 0 && in->launches[phase] <= GRAPH_LAUNCHES)
             TRY(capture(in, (enum phase)phase));
     return in->driver->stream_wait(in->stream[0], "preparing");
@@ -363,6 +364,8 @@ static const struct staged_calls staged_calls = {gpu_run_range, gpu_read, gpu_wr
 static unroll_status fill_executable(struct gpu_executable *in, const struct device_options *options)
 {
     TRY(check_plan(in, options));
+    if (in->driver->ranges)
+        TRY(in->driver->ranges(&in->ranges));
     gpu_lay_out(in->driver, in->plan, &in->layout);
     TRY(take_memory(in));
     TRY(make_streams(in));

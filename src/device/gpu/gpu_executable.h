@@ -49,10 +49,11 @@ struct gpu_executable {
     gpu_stream stream[QUEUES_MAX];            /* the first is the store's */
     gpu_event fork, join[QUEUES_MAX], *ended; /* ended[op]: where another queue waits for it */
     uint64_t launches[RUNS];
-    gpu_graph graph[RUNS];       /* NULL: nothing to do, too long, or no graphs: launched each time */
-    bool captures;               /* what is launched now goes into a graph */
-    struct gpu_profile *profile; /* of each operation; NULL: not asked for */
-    bool waiting;                /* something was launched that nobody waited for */
+    gpu_graph graph[RUNS];           /* NULL: nothing to do, too long, or no graphs: launched each time */
+    bool captures;                   /* what is launched now goes into a graph */
+    struct gpu_profile *profile;     /* of each operation; NULL: not asked for */
+    const struct gpu_ranges *ranges; /* named by operations; NULL: not asked for */
+    bool waiting;                    /* something was launched that nobody waited for */
     struct staged *staged; /* the host exchanges messages with other ranks; NULL: the driver does, or there are none */
     char isa[40];
 };

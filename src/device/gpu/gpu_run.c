@@ -142,6 +142,18 @@ static void enter_queue(struct gpu_executable *in, const struct op *op)
     w->kept_at = w->scratch + in->layout.scratch;
 }
 
+/* Under its name, where a profiler asks for one. */
+static unroll_status launch_op(struct gpu_executable *in, int index)
+{
+    char label[96];
+    if (in->ranges)
+        in->ranges->begin(op_label(in->plan, &in->plan->op[index], label, sizeof label));
+    unroll_status status = run_op(&in->recorder, index);
+    if (in->ranges)
+        in->ranges->end();
+    return status;
+}
+
 static unroll_status walk_op(struct gpu_executable *in, enum phase phase, int index, bool launches)
 {
     const struct op *op = &in->plan->op[index];
@@ -155,7 +167,7 @@ static unroll_status walk_op(struct gpu_executable *in, enum phase phase, int in
     const uint64_t before = w->launches;
     if (launches)
         TRY(gpu_profile_mark(in, index, false));
-    TRY(run_op(w, index));
+    TRY(launches ? launch_op(in, index) : run_op(w, index));
     for (int i = 0; i < in->queues; i++) lowp_forget(&in->kept[i], op);
     if (w->walk == PREPARE)
         TRY(gpu_profile_prepare(in, index, w->launches > before));

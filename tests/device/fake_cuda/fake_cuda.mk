@@ -25,11 +25,14 @@ $T/device/fake_cuda/probe_kernels.o: tests/device/fake_cuda/probe.cu
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
 
 # UNROLL_CUDA_DRIVER, UNROLL_CUBLASLT and UNROLL_NCCL name these; UNROLL_CUDA_KERNELS the text that stands for an image of kernels.
-FAKE_CUDA = $T/device/fake_cuda.so $T/device/fake_cublaslt.so $T/device/fake_nccl.so $T/device/fake_kernels.image
+FAKE_CUDA = $T/device/fake_cuda.so $T/device/fake_cublaslt.so $T/device/fake_nccl.so $T/device/fake_kernels.image $T/device/fake_profiler.so
 $T/device/fake_cuda.so: $(SHIM) $(FAKE_DRIVER) $(FAKE_KERNELS)
 	$(CXX) $(SANITIZE) -shared -Wl,-z,defs,-soname,fake_cuda.so $^ -o $@
 $T/device/fake_%.so: $T/device/fake_cuda/%.o $T/device/fake_cuda.so
 	$(CXX) -shared -Wl,-z,defs,-rpath,'$$ORIGIN' $^ -o $@
+# Of a profiler, which knows nothing of these: it is loaded by its path (src/device/cuda/nvtx.h).
+$T/device/fake_profiler.so: $T/device/fake_cuda/profiler.o
+	$(CXX) -shared -Wl,-z,defs $^ -o $@
 $T/device/fake_kernels.image:
 	@mkdir -p $(@D)
 	echo 'fake kernels' >$@

@@ -1,0 +1,76 @@
+#!/bin/sh
+# Names of operations for NVIDIA's profilers: ranges that a profiler gets have the names of the plan's operations, numbers
+# stay what they are, and what is not there is refused. The profiler is fake_cuda/profiler.cc; NVIDIA's own headers, where
+# they are, talk to it too. Usage: with_fake_cuda.sh BUILD test_nvtx.sh BUILD, from the top folder.
+unroll=$1/unroll profiler=$1/tests/device/fake_profiler.so
+work=$(mktemp -d) || exit 1
+trap 'rm -r "$work"' EXIT
+passed=0 failed=0 skipped=0
+check() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $*"; cat "$work/log"; fi; }
+profiler=$(realpath "$profiler")
+bench() { "$unroll" bench --device cuda --cell gru --shape 2,4,2,8,8 --pass train --seconds 0.001 --profile --json "$@" >"$work/out" 2>"$work/log"; }
+train() {
+    "$unroll" train docs/glossary.md --cell lstm --hidden 8 --layers 2 --batch 4 --bptt 6 --steps 4 --val 0 --seed 3 \
+        --log-interval 1 --sample-every 0 --device cuda --out "$1" >"$work/out" 2>"$work/log"
+}
+
+# Names: each range is of an operation that the profile has, and those that take time all have ranges.
+check env FAKE_PROFILER="$work/ranges" NVTX_INJECTION64_PATH="$profiler" UNROLL_NVTX=1 "$unroll" bench --device cuda \
+    --cell gru --shape 2,4,2,8,8 --pass train --seconds 0.001 --profile --json >"$work/out" 2>"$work/log"
+tr ',{' '\n\n' <"$work/out" | sed -nE 's/.*"name": ?"([^"]*)".*/\1/p' | sort -u >"$work/timed"
+sed -n 's/^begin //p' "$work/ranges" | sort -u >"$work/named"
+check grep -q '^rnn g.l0' "$work/named"
+check grep -q '^rnn_back g.l1' "$work/named"
+check test "$(wc -l <"$work/timed")" -gt 6
+check test -z "$(comm -23 "$work/timed" "$work/named")"
+check test "$(grep -c '^begin ' "$work/ranges")" = "$(grep -c '^end$' "$work/ranges")"
+check test -z "$(uniq -d <"$work/ranges")" # none begins inside another
+
+# Numbers: graphs are not made, and nothing else changes. Without being asked no profiler is called.
+check train "$work/plain"
+UNROLL_NVTX=1 NVTX_INJECTION64_PATH=$profiler FAKE_PROFILER=$work/ranges
+export UNROLL_NVTX NVTX_INJECTION64_PATH FAKE_PROFILER
+check train "$work/ranged"
+check grep -q '^begin update' "$work/ranges"
+check cmp "$work/plain/ckpt/step-4/model.safetensors" "$work/ranged/ckpt/step-4/model.safetensors"
+rm "$work/ranges"
+UNROLL_NVTX=0
+check bench
+UNROLL_NVTX=
+check bench
+check test ! -e "$work/ranges"
+
+# What is not there.
+refused() { # WORDS, of one sentence with a fix
+    bench && return 1
+    sed ':a; N; $!ba; s/\n  fix: /; fix: /g' "$work/log" | grep "error: .*$1" | grep -q 'fix: '
+}
+UNROLL_NVTX=yes
+check refused 'UNROLL_NVTX=yes is neither 0 nor 1'
+UNROLL_NVTX=1
+for mood in refuses deaf; do
+    export FAKE_PROFILER_MOOD=$mood
+    check refused "the profiler .*fake_profiler.so .* no ranges"
+done
+unset FAKE_PROFILER_MOOD
+for file in "$work/none.so" libm.so.6; do
+    NVTX_INJECTION64_PATH=$file
+    check refused "NVTX_INJECTION64_PATH=$file is no library of a profiler"
+done
+unset NVTX_INJECTION64_PATH
+check refused 'NVTX_INJECTION64_PATH is not set'
+
+# The fake profiler is one: NVIDIA's headers find it and tell it the same.
+echo '#include <nvtx3/nvToolsExt.h>
+int main(void) { nvtxRangePushA("a range"); nvtxRangePop(); return 0; }' >"$work/theirs.c"
+if cc -isystem /usr/local/cuda/include "$work/theirs.c" -ldl -o "$work/theirs" 2>"$work/log"; then
+    export NVTX_INJECTION64_PATH=$profiler
+    check "$work/theirs"
+    check test "$(cat "$work/ranges")" = 'begin a range
+end'
+else
+    skipped=1
+    echo "skipped: NVTX's own headers (nvtx3/nvToolsExt.h) are not here"
+fi
+echo "test_nvtx: $passed passed, $failed failed, $skipped skipped"
+test "$failed" = 0
