@@ -41,7 +41,7 @@ show() {                # FOLDER COMMAND
         line="$command: ended with status $status after $took s"
         tail -n 40 "$log"
     elif [ "$2" != 0 ]; then
-        grep -E 'FAILED|ERROR|WARNING: Thread' "$log" | head -n 40
+        grep -E -A 12 'FAILED|ERROR|WARNING: Thread' "$log" | head -n 120
     fi
     grep '^skipped: ' "$log"
     echo "$line ($took s)"
