@@ -259,7 +259,7 @@ static bool look_for_loss(struct launch *l, double begin)
     if (c->is_wrong && c->wrong < 0)
         say_always("launch: replicas differ, and nobody knows which is wrong");
     else if (c->is_wrong)
-        say_lost(l, c->wrong, "holds other weights than its replicas");
+        say_lost(l, c->wrong, "computes or remembers wrongly");
     if (c->is_wrong)
         return true;
     if (c->first >= 0) {

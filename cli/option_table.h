@@ -395,8 +395,10 @@ OPTION(MTBF, "mtbf", SECONDS, .argument = "TIME", .fallback = "24h", RANGE(1, 1e
        .doc = "mean time between failures, for --save-every auto; unroll launch corrects it by those that it sees")
 OPTION(VERIFY_EVERY, "verify-every", INTEGER, .argument = "N", .unit = "updates", .fallback = "0", RANGE(0, INFINITY),
        .scope = FREE, .group = "Run", .commands = IN(TRAIN),
-       .doc = "compare the weights and optimizer states of all replicas every N updates and before each checkpoint: a "
-              "rank that differs is named and the run ends, to go on from the newest checkpoint; 0: never")
+       .doc =
+           "every N updates and before each checkpoint compare the weights and optimizer states of all replicas, and "
+           "have each rank's gradients computed by another one, too: a rank that differs is named and the run ends, "
+           "to go on from the newest checkpoint; 0: never")
 OPTION(KEEP, "keep", INTEGER, .argument = "N", .unit = "checkpoints", .fallback = "1", RANGE(1, 1000000), .scope = FREE,
        .group = "Run", .commands = IN(TRAIN), .doc = "number of newest checkpoints to keep, beside the best")
 OPTION(SAMPLE_EVERY, "sample-every", SECONDS, .argument = "TIME", .fallback = "5s", RANGE(0, 31536000), .scope = FREE,

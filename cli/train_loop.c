@@ -208,7 +208,25 @@ static unroll_status settle(struct loop *loop)
     return look_around(loop);
 }
 
-/* Replicas that differ: one of them computed or remembered wrongly, and a checkpoint would keep it. */
+/* One that all ranks have found. */
+static unroll_status tell_wrong(const struct loop *loop, int rank, int ranks, const char *what)
+{
+    member_found_wrong(ranks == 1 ? rank : -1);
+    if (ranks > 1)
+        return complain(
+            UNROLL_FAILURE,
+            "after update %" PRId64 " %d ranks, of which rank %d is the first, %s: one of them computes or remembers "
+            "wrongly; fix: go on from the newest checkpoint, on other machines or with more replicas, which tell who "
+            "it is",
+            loop->progress.step, ranks, rank, what);
+    return complain(UNROLL_FAILURE,
+                    "after update %" PRId64 " rank %d %s: it computes or remembers wrongly; fix: go on from the newest "
+                    "checkpoint, without its machine",
+                    loop->progress.step, rank, what);
+}
+
+/* Replicas that differ, or gradients that another rank got otherwise: one of them computed or remembered wrongly, and a
+ * checkpoint would keep it. */
 static unroll_status verify(struct loop *loop)
 {
     int rank, ranks;
@@ -216,20 +234,16 @@ static unroll_status verify(struct loop *loop)
         return UNROLL_OK;
     loop->verified = loop->progress.step;
     TRY(complain_later(unroll_trainer_compare(loop->t->trainer, &rank, &ranks)));
+    if (rank >= 0)
+        return tell_wrong(loop, rank, ranks,
+                          ranks > 1 ? "hold other weights than their replicas"
+                                    : "holds other weights than its replicas");
+    unroll_trainer_checked(loop->t->trainer, &rank, &ranks);
     if (rank < 0)
         return UNROLL_OK;
-    member_found_wrong(ranks == 1 ? rank : -1);
-    if (ranks > 1)
-        return complain(
-            UNROLL_FAILURE,
-            "after update %" PRId64 " %d ranks, of which rank %d is the first, hold other weights than their "
-            "replicas: one of them computes or remembers wrongly; fix: go on from the newest checkpoint, on "
-            "other machines or with more replicas, which tell who it is",
-            loop->progress.step, ranks, rank);
-    return complain(UNROLL_FAILURE,
-                    "after update %" PRId64 " rank %d holds other weights than its replicas: it computes or remembers "
-                    "wrongly; fix: go on from the newest checkpoint, without its machine",
-                    loop->progress.step, rank);
+    return tell_wrong(loop, rank, ranks,
+                      ranks > 1 ? "have different gradients of the same rows"
+                                : "has other gradients than another rank computes of the same rows");
 }
 
 /* The first is waited for: from then on all metrics say that the run had a checkpoint, and a guard that it can go on.
@@ -319,12 +333,31 @@ static void say_rise(const struct loop *loop, double before)
             before, now, text_of(s, OPTION_SCHEDULE), done);
 }
 
+static bool is_every(const struct loop *loop, enum option_id option, int64_t otherwise, int64_t step)
+{
+    const struct settings *s = loop->t->settings;
+    int64_t every = is_given(s, option) ? integer_of(s, option) : otherwise;
+    return every > 0 && step % every == 0;
+}
+
+/* What is verified, or kept, is of gradients that two ranks have computed. */
+static void check_gradients(struct loop *loop)
+{
+    const int64_t next = loop->progress.step + 1;
+    if (is_on(loop->t->settings, OPTION_VERIFY_EVERY) &&
+        (is_every(loop, OPTION_VERIFY_EVERY, 0, next) || is_every(loop, OPTION_SAVE_EVERY, 0, next) ||
+         is_every(loop, OPTION_VALIDATE_EVERY, loop->t->steps_of_epoch, next) || next == loop->t->end_step ||
+         loop->auto_save.is_due))
+        unroll_trainer_check_next(loop->t->trainer);
+}
+
 static unroll_status step(struct loop *loop)
 {
     double began = seconds_now(), rate = loop->progress.learning_rate;
     struct rank_time before = ranks_now(&loop->t->ranks);
     if (loop->t->schedule_by_clock)
         follow_clock(loop);
+    check_gradients(loop);
     TRY(complain_later(unroll_trainer_step(loop->t->trainer, &loop->progress)));
     loop->stepping += seconds_now() - began;
     ranks_count(&loop->t->ranks, &before, seconds_now() - began, &loop->mine);
@@ -337,13 +370,6 @@ static unroll_status step(struct loop *loop)
     return UNROLL_OK;
 }
 
-static bool is_every(const struct loop *loop, enum option_id option, int64_t otherwise)
-{
-    const struct settings *s = loop->t->settings;
-    int64_t every = is_given(s, option) ? integer_of(s, option) : otherwise;
-    return every > 0 && loop->progress.step % every == 0;
-}
-
 /* The newest step: what it is worth is said at the end of the run, once. */
 static bool is_last(const struct loop *loop)
 {
@@ -353,11 +379,12 @@ static bool is_last(const struct loop *loop)
 /* Everything after a step. A validation also reports and saves. */
 static unroll_status look_after(struct loop *loop)
 {
-    if (is_every(loop, OPTION_VERIFY_EVERY, 0))
+    const int64_t done = loop->progress.step;
+    if (is_every(loop, OPTION_VERIFY_EVERY, 0, done))
         TRY(verify(loop));
-    if (is_every(loop, OPTION_VALIDATE_EVERY, loop->t->steps_of_epoch))
+    if (is_every(loop, OPTION_VALIDATE_EVERY, loop->t->steps_of_epoch, done))
         TRY(loop_validates(loop) ? validate(loop) : save(loop));
-    else if (is_every(loop, OPTION_SAVE_EVERY, 0) || loop->auto_save.is_due)
+    else if (is_every(loop, OPTION_SAVE_EVERY, 0, done) || loop->auto_save.is_due)
         TRY(save(loop));
     if (is_last(loop))
         return UNROLL_OK;

@@ -467,6 +467,8 @@ typedef struct unroll_train_config {
     int log_interval;        /* steps between two readings of the loss; 0: 1 on the cpu, else 10, because reading
                               waits for the device */
     int new_hyperparameters; /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
+    int checks_gradients;    /* 1: memory for unroll_trainer_check_next is taken: weights, gradients and activations of
+                                another rank */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -553,6 +555,13 @@ UNROLL_API unroll_status unroll_trainer_restore(unroll_trainer *trainer, unroll_
  * first that differs from most of its replicas, -1: none does; *ranks: how many. Of two that differ nobody knows which
  * is wrong: both count. */
 UNROLL_API unroll_status unroll_trainer_compare(unroll_trainer *trainer, int *rank, int *ranks);
+/* In the next step each rank also computes the gradients of the rank before it, from the same weights, states and rows,
+ * and both are compared before ranks add them up, to the bit: a rank that computes wrongly is found, which replicas
+ * that have added the same sum can't tell. Of ranks on processors that divide the batch alone, with checks_gradients;
+ * else it does nothing. Collective. The weights are those of any other step. unroll_trainer_checked: what the last such
+ * step found, as unroll_trainer_compare; that step's update is made of the wrong gradients. */
+UNROLL_API void unroll_trainer_check_next(unroll_trainer *trainer);
+UNROLL_API void unroll_trainer_checked(const unroll_trainer *trainer, int *rank, int *ranks);
 UNROLL_API unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *progress); /* is it whole? */
 UNROLL_API uint64_t
 unroll_trainer_memory_estimate(const unroll_trainer *trainer); /* bytes of its plans and of a checkpoint */

@@ -9,7 +9,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_printed plan/test_plan plan/test_rates plan/test_polls plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_several device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums comm/test_ucx \
     cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_many_threads session/test_refusals session/test_fork session/test_ranks \
-    losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
+    losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_twice train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
     train/test_examples train/test_tasks \
     tasks/test_forecast tasks/test_forecast_units tasks/test_lm tasks/test_anomaly tasks/test_recommend tasks/test_division \
     parallel/test_policies parallel/test_compress \

@@ -15,6 +15,7 @@ struct device_options {
     const char *isa;          /* NULL: the best there is */
     int threads;              /* at most so many; 0: one for each processor that may be used */
     struct unroll_comm *comm; /* NULL: alone */
+    bool silent;              /* no phase with messages will be run: the plan may be another rank's, without a comm */
     bool staged;              /* other ranks are on devices of other kinds: the host sends messages (staged.h) */
     bool profile;             /* the time of each operation is taken */
     int mesh[M_N];            /* of a device with `cuts`: how it divides the plan, which is whole; 0: not */

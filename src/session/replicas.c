@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/memory.h"
 #include "session/mesh.h"
 
@@ -20,12 +19,11 @@ static unroll_status hash_buffer(unroll_session *s, const struct buffer *b, uint
     return UNROLL_OK;
 }
 
-static unroll_status hash_held(unroll_session *s, uint64_t *hash)
+unroll_status session_hash(unroll_session *s, unsigned segments, uint64_t *hash)
 {
-    *hash = HASH_BEGIN;
     for (int i = 0; i < s->plan->buffers; i++) {
         const struct buffer *b = &s->plan->buffer[i];
-        if ((b->segment == SEG_PARAM || b->segment == SEG_OPT) && !b->layout)
+        if ((segments >> b->segment & 1) && !b->layout)
             TRY(hash_buffer(s, b, hash));
     }
     return UNROLL_OK;
@@ -66,8 +64,9 @@ unroll_status session_compare_replicas(unroll_session *s, int *rank, int *ranks)
     unroll_comm *comm = s->config.machine.comm;
     int count = unroll_comm_ranks(comm), own = unroll_comm_rank(comm);
     double *hash = allocate_zeroed((size_t)count, 2 * sizeof *hash);
-    uint64_t mine = 0;
-    unroll_status status = hash ? hash_held(s, &mine) : fail(UNROLL_RESOURCE, "no memory for %d hashes", count);
+    uint64_t mine = HASH_BEGIN;
+    unroll_status status = hash ? session_hash(s, 1u << SEG_PARAM | 1u << SEG_OPT, &mine)
+                                : fail(UNROLL_RESOURCE, "no memory for %d hashes", count);
     status = unroll_comm_agree(comm, status);
     if (status == UNROLL_OK) {
         hash[2 * own] = (double)(mine >> 32);

@@ -23,6 +23,20 @@ static unroll_hyperparameters rates_now(const unroll_trainer *trainer)
     return rates;
 }
 
+/* The same numbers, and the gradients of the first batch of the update once more by another rank. */
+static unroll_status train_twice(unroll_trainer *trainer, const struct filled *filled,
+                                 const unroll_hyperparameters *rates, unroll_result *result)
+{
+    unroll_session *session = trainer->sessions.session[filled->shape];
+    struct twice *twice = trainer->twice[filled->shape];
+    trainer->checks = false;
+    TRY(twice_begin(twice, &filled->batch));
+    TRY(unroll_forward(session, &filled->batch));
+    TRY(unroll_backward(session));
+    TRY(twice_compare(twice, &trainer->wrong, &trainer->suspects));
+    return rates ? unroll_update(session, rates, result) : UNROLL_OK;
+}
+
 /* One batch, and with `rates` the update that it completes. */
 static unroll_status train_on_batch(unroll_trainer *trainer, struct cursor *cursor, int64_t *items,
                                     const unroll_hyperparameters *rates, unroll_result *result)
@@ -34,6 +48,8 @@ static unroll_status train_on_batch(unroll_trainer *trainer, struct cursor *curs
     *items += filled->arrays.items;
     if (++cursor->window == trainer->part->batches)
         *cursor = (struct cursor){cursor->epoch + 1, 0};
+    if (trainer->checks && trainer->twice[filled->shape])
+        return train_twice(trainer, filled, rates, result);
     if (rates)
         return unroll_step(session, &filled->batch, rates, result);
     TRY(unroll_forward(session, &filled->batch));
@@ -233,4 +249,12 @@ unroll_status unroll_trainer_compare(unroll_trainer *trainer, int *rank, int *ra
 {
     TRY(trainer_sync(trainer));
     return session_compare_replicas(trainer->session, rank, ranks);
+}
+
+void unroll_trainer_check_next(unroll_trainer *trainer) { trainer->checks = trainer->config.checks_gradients != 0; }
+
+void unroll_trainer_checked(const unroll_trainer *trainer, int *rank, int *ranks)
+{
+    *rank = trainer->wrong;
+    *ranks = trainer->wrong >= 0 ? trainer->suspects : 0;
 }

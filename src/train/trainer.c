@@ -292,6 +292,13 @@ static unroll_status refuse_memory(const unroll_trainer *trainer)
     return fail(UNROLL_RESOURCE, "%s; fix: `batch` %d would fit; or %s", sentence, batch, fix + strlen("; fix: "));
 }
 
+static uint64_t sessions_memory_estimate(const unroll_trainer *trainer)
+{
+    uint64_t bytes = shaped_memory_estimate(&trainer->sessions);
+    for (int i = 0; i < trainer->sessions.shapes; i++) bytes += twice_memory_estimate(trainer->twice[i]);
+    return bytes;
+}
+
 static unroll_status open_sessions(unroll_trainer *trainer, struct part *validation)
 {
     unroll_session_config config = session_of(&trainer->config);
@@ -300,11 +307,13 @@ static unroll_status open_sessions(unroll_trainer *trainer, struct part *validat
     trainer->session = trainer->sessions.session[0];
     if (status == UNROLL_RESOURCE && trainer->config.machine.comm == NULL)
         status = refuse_memory(trainer);
+    for (int i = 0; i < trainer->sessions.shapes && status == UNROLL_OK && trainer->config.checks_gradients; i++)
+        status = twice_new(trainer->sessions.session[i], &trainer->twice[i]);
     if (status != UNROLL_OK || validation == NULL) {
         part_free(validation);
         return status;
     }
-    uint64_t used = shaped_memory_estimate(&trainer->sessions);
+    uint64_t used = sessions_memory_estimate(trainer);
     config.machine.memory = memory > used ? memory - used : 1;
     return evaluator_new(trainer->model, trainer->task, validation, &config.machine, false, &trainer->evaluator);
 }
@@ -403,6 +412,7 @@ unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *data
     made->config = *config;
     give_to_plan(&made->config);
     made->result.size = sizeof made->result;
+    made->wrong = -1;
     unroll_status status = set_up(made);
     if (status != UNROLL_OK) {
         unroll_trainer_free(made);
@@ -421,6 +431,7 @@ void unroll_trainer_free(unroll_trainer *trainer)
     exchange_free(trainer->exchange);
     evaluator_free(trainer->evaluator);
     feed_end(&trainer->feed);
+    for (int i = 0; i < trainer->sessions.shapes; i++) twice_free(trainer->twice[i]);
     shaped_close(&trainer->sessions);
     part_free(trainer->test);
     part_free(trainer->part);
@@ -449,7 +460,7 @@ unroll_status unroll_trainer_pieces(const unroll_trainer *trainer, unroll_pieces
 
 uint64_t unroll_trainer_memory_estimate(const unroll_trainer *trainer)
 {
-    uint64_t bytes = shaped_memory_estimate(&trainer->sessions) + snapshot_bytes(trainer);
+    uint64_t bytes = sessions_memory_estimate(trainer) + snapshot_bytes(trainer);
     return trainer->evaluator ? bytes + evaluator_memory_estimate(trainer->evaluator) : bytes;
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "parallel/policy.h"
+#include "session/twice.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/schedule.h"
@@ -44,13 +45,16 @@ struct unroll_trainer {
     struct part *part;     /* that is trained on */
     struct feed feed;
     struct shaped sessions;
-    unroll_session *session;          /* the first of them: what optimizers and carried states are asked of */
-    struct exchange *exchange;        /* between workers; NULL: there is none beside the plan's */
-    struct evaluator *evaluator;      /* NULL: nothing is validated on */
-    struct part *test;                /* NULL: there is none */
-    char *details;                    /* of the best validation; NULL: the task tells none */
-    double stepping, waited;          /* seconds of all steps; of these waiting for batches */
-    struct unroll_snapshot *snapshot; /* NULL before the first checkpoint */
+    struct twice *twice[PART_SHAPES_MAX]; /* of each session; NULL: its gradients are computed once */
+    bool checks;                          /* the next step computes them twice */
+    int wrong, suspects;                  /* what the last such step found: a rank, or -1; how many it may be */
+    unroll_session *session;              /* the first of them: what optimizers and carried states are asked of */
+    struct exchange *exchange;            /* between workers; NULL: there is none beside the plan's */
+    struct evaluator *evaluator;          /* NULL: nothing is validated on */
+    struct part *test;                    /* NULL: there is none */
+    char *details;                        /* of the best validation; NULL: the task tells none */
+    double stepping, waited;              /* seconds of all steps; of these waiting for batches */
+    struct unroll_snapshot *snapshot;     /* NULL before the first checkpoint */
     struct trainer_state state;
     unroll_result result; /* of the last look */
     int sync_interval;    /* steps */

@@ -1,17 +1,25 @@
-# Flips one bit of a running process: of each place in its memory that holds the numbers that a model file begins its
-# largest tensor with. For test_launch.sh, as a bad memory would. Usage: flip_bit.py PROCESS MODEL.safetensors
+# Flips bits of a running process, as a bad memory would, for test_launch.sh: one of each place in its memory that holds
+# the numbers that a model file begins its largest tensor with; or, of a text that it trains on, one in each 16 characters.
+# Usage: flip_bit.py PROCESS MODEL.safetensors|TEXT
 import json
 import struct
 import sys
 
 process, path = int(sys.argv[1]), sys.argv[2]
 with open(path, "rb") as file:
-    header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-    base = file.tell()
-    header.pop("__metadata__", None)
-    begin, end = max((t["data_offsets"] for t in header.values()), key=lambda o: o[1] - o[0])
-    file.seek(base + begin)
-    pattern = file.read(64)
+    if path.endswith(".safetensors"):
+        header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+        base = file.tell()
+        header.pop("__metadata__", None)
+        begin, end = max((t["data_offsets"] for t in header.values()), key=lambda o: o[1] - o[0])
+        file.seek(base + begin)
+        pattern = file.read(64)
+        offsets, mask = [1], 4
+    else:  # characters are numbers in the order of their bytes, one byte each; another of the same text is another number
+        text = file.read()
+        known = sorted(set(text))
+        pattern = bytes(known.index(c) for c in text)
+        offsets, mask = [i for i in range(0, len(text), 16) if pattern[i] ^ 1 < len(known)], 1
 flips = 0
 with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "r+b", buffering=0) as memory:
     for line in maps:
@@ -26,8 +34,9 @@ with open(f"/proc/{process}/maps") as maps, open(f"/proc/{process}/mem", "r+b", 
             continue
         at = data.find(pattern)
         while at >= 0:
-            memory.seek(low + at + 1)
-            memory.write(bytes([data[at + 1] ^ 4]))
+            for offset in offsets:
+                memory.seek(low + at + offset)
+                memory.write(bytes([data[at + offset] ^ mask]))
             flips += 1
             at = data.find(pattern, at + 1)
 print(flips, "places")

@@ -213,11 +213,25 @@ kill -STOP "$wrong"
 sleep 0.5               # until the others wait for it, and no checkpoint is made or removed
 check "$what: it is flipped" python3 "$here/flip_bit.py" "$wrong" "$(newest_of bit)/model.safetensors"
 kill -CONT "$wrong"
-check "$what: the rank is named" until_said bit '^launch: rank 1 .* holds other weights than its replicas'
+check "$what: the rank is named" until_said bit '^launch: rank 1 .* computes or remembers wrongly'
 check "$what: the others go on without it" until_said bit '^launch: start 2 with 2 ranks, from the newest checkpoint'
 ends bit 0
 "$unroll" "${train[@]}" "${still[@]}" --out unflipped >log 2>&1
 check "$what: the weights are those of an undisturbed run" cmp unflipped/model.safetensors bit/model.safetensors
+
+what="a rank computes wrong gradients, of data that changed in its memory"
+launch_with="--silence 30s" launch share 1:3 --steps 1200 --verify-every 5
+until_saved share
+wrong=$(rank_of 1 share)
+kill -STOP "$wrong"
+sleep 0.5
+check "$what: they are changed" python3 "$here/flip_bit.py" "$wrong" text
+kill -CONT "$wrong"
+check "$what: the rank is named" until_said share '^launch: rank 1 .* computes or remembers wrongly'
+check "$what: the others go on without it" until_said share '^launch: start 2 with 2 ranks, from the newest checkpoint'
+ends share 0
+"$unroll" "${train[@]}" --steps 1200 --out unchanged >log 2>&1
+check "$what: the weights are those of an undisturbed run" cmp unchanged/model.safetensors share/model.safetensors
 
 # ---- how often to save ---------------------------------------------------------------------
 

@@ -93,6 +93,7 @@ static unroll_status cpu_executable_new(const struct plan *plan, void *store, co
 {
     struct executable_config config = {.threads = options->threads ? options->threads : cpu_count(),
                                        .comm = options->comm,
+                                       .silent = options->silent,
                                        .profile = options->profile};
     struct executable *made;
     if (options->which)

@@ -17,6 +17,7 @@ struct executable_config {
     int threads;
     bool chooses;             /* threads is the most: each phase runs on all or on the caller's, as is faster */
     struct unroll_comm *comm; /* NULL: alone */
+    bool silent;              /* as in struct device_options */
     bool profile;             /* the time of each operation is taken */
 };
 
