@@ -544,6 +544,54 @@ static void test_lesser_driver(void)
     unroll_model_free(model);
 }
 
+/* ---- narrow operands: the kernel of a step makes them, so that a step is a product and a kernel ---- */
+
+/* Launches of a forward and a backward of so many steps in one way; what kernels write is read in the whole. */
+static bool count_launches(const struct unroll_model *model, int steps, enum precision precision, uint64_t count[2])
+{
+    const struct device_options options = {.threads = 1};
+    struct plan_config config = plan_config_default();
+    struct plan *plan = NULL;
+    void *store = NULL, *executable = NULL;
+    config.T = (uint32_t)steps, config.B = ROWS, config.precision = precision;
+    bool good = plan_new(model, &config, &plan) == UNROLL_OK &&
+                gpu_store_new(&gpu_driver_cuda, plan, &store) == UNROLL_OK &&
+                gpu_executable_new(plan, store, &options, &executable) == UNROLL_OK;
+    for (int i = 0; good && i < 2; i++)
+        count[i] = ((const struct gpu_executable *)executable)->launches[i ? PHASE_BACKWARD : PHASE_FORWARD];
+    gpu_executable_free(executable);
+    gpu_store_free(store);
+    plan_free(plan);
+    return CHECK(good, "%s", unroll_last_error());
+}
+
+static void test_launches_of_steps(void)
+{
+    enum { MORE = 3 };
+    static const struct {
+        const char *cell;
+        int projection;
+        uint64_t each; /* products and kernels of a step */
+    } cells[] = {{"lstm", 0, 2}, {"rnn", 0, 2}, {"lstm", 5, 4}, {"gru-before", 0, 4}, {"mingru", 0, 1}};
+    setenv("UNROLL_CUDA_ALGORITHM", "portable", 1);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        for (int precision = PRECISION_FP32; precision <= PRECISION_FP16; precision++) {
+            unroll_spec spec = spec_of(cells[i].cell);
+            unroll_model *model = NULL;
+            uint64_t few[2] = {0}, many[2] = {0};
+            spec.projection = cells[i].projection;
+            CHECK(unroll_model_new(&spec, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
+            if (model && count_launches(model, STEPS, (enum precision)precision, few) &&
+                count_launches(model, STEPS + MORE, (enum precision)precision, many))
+                CHECK(many[0] - few[0] == MORE * cells[i].each && many[1] - few[1] == MORE * cells[i].each,
+                      "%s in precision %d: %d steps are %llu and %llu launches, not %llu each", cells[i].cell,
+                      precision, MORE, (unsigned long long)(many[0] - few[0]), (unsigned long long)(many[1] - few[1]),
+                      (unsigned long long)(MORE * cells[i].each));
+            unroll_model_free(model);
+        }
+    unsetenv("UNROLL_CUDA_ALGORITHM");
+}
+
 int main(void)
 {
     if (!getenv("UNROLL_CUDA_DRIVER")) {
@@ -563,6 +611,7 @@ int main(void)
     test_reads();
     test_long();
     test_lesser_driver();
+    test_launches_of_steps();
     check_refused((struct setting){NULL, NULL}, "cuda", NULL, "forked from one that had opened the CUDA driver");
     return check_finish("test_cuda");
 }

@@ -22,6 +22,8 @@ KERNEL(CELL_(gpu_forward), struct cell_forward_args)
 #else
     for (size_t l = 0; l < CELL_(intermediates) && a.kept_intermediate.at; l++)
         *field_at(a.kept_intermediate, l, row, unit) = part ? *field_at(a.intermediate, l, row, unit) : 0;
+    if (a.intermediate_lowp.at)
+        keep_lowp(a.intermediate_lowp, 0, row, unit, part ? *field_at(a.intermediate, 0, row, unit) : 0);
 #endif
 }
 
@@ -40,10 +42,11 @@ KERNEL(CELL_(gpu_backward_2), struct cell_backward_args)
 {
     GPU_PLACE
     forget_gradients(a, row, unit, CELL_(states));
-    if (!part)
-        return;
-    struct cell_step s = backward_step(a, row, CELL_(states), true);
-    CELL_(backward_2_at)(&s, 0, unit, V_WIDTH);
+    if (part) {
+        struct cell_step s = backward_step(a, row, CELL_(states), true);
+        CELL_(backward_2_at)(&s, 0, unit, V_WIDTH);
+    }
+    keep_gradients(a, CELL_(inputs), row, unit, part);
 }
 #endif
 
@@ -52,12 +55,13 @@ KERNEL(CELL_(gpu_backward), struct cell_backward_args)
     GPU_PLACE
     if (CELL_PHASES == 1)
         forget_gradients(a, row, unit, CELL_(states));
-    if (!part) {
+    if (part) {
+        struct cell_step s = backward_step(a, row, CELL_(states), CELL_PHASES == 1);
+        CELL_(backward_at)(&s, 0, unit, V_WIDTH);
+    } else {
         clear_fields(a.dv, CELL_(vectors), row, unit);
-        return;
     }
-    struct cell_step s = backward_step(a, row, CELL_(states), CELL_PHASES == 1);
-    CELL_(backward_at)(&s, 0, unit, V_WIDTH);
+    keep_gradients(a, CELL_(inputs), row, unit, part);
 }
 
 #undef GPU_PLACE

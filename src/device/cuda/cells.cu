@@ -11,6 +11,12 @@ GPU_CODE float *field_at(const struct gpu_fields &f, size_t field, size_t row, s
     return f.at + field * f.field + row * f.row + unit;
 }
 
+GPU_CODE void keep_lowp(const struct gpu_lowp &to, size_t field, size_t row, size_t unit, float number)
+{
+    if (to.at)
+        to.at[field * to.field + row * to.row + unit] = to.is_fp16 ? to_fp16(number) : to_bf16(number);
+}
+
 /* Which state and place a thread has: the first state is `width` wide, the others `units`. */
 GPU_CODE bool find_state(const struct states_args &a, size_t *state, size_t *row, size_t *unit)
 {
@@ -40,7 +46,10 @@ KERNEL(gpu_states_enter, struct states_args)
         return;
     const struct gpu_fields &from = state ? a.rest : a.first;
     bool zero = !from.at || forgotten(a.ends, a.resets, a.forget, row);
-    *field_at(a.plane, state, row, unit) = zero ? 0 : *field_at(from, state ? state - 1 : 0, row, unit);
+    const float number = zero ? 0 : *field_at(from, state ? state - 1 : 0, row, unit);
+    *field_at(a.plane, state, row, unit) = number;
+    if (state == 0)
+        keep_lowp(a.lowp, 0, row, unit, number);
 }
 
 KERNEL(gpu_states_leave, struct states_args)
@@ -67,7 +76,9 @@ KERNEL(gpu_projected, struct projected_args)
     bool part = row_lasts(a.ends, a.t, row);
     float h = *field_at(part ? a.made : a.state, 0, row, unit);
     *field_at(a.y, 0, row, unit) = part ? h : 0;
-    *field_at(a.next, 0, row, unit) = forgotten(a.ends, a.resets, a.next_t, row) ? 0 : h;
+    const float next = forgotten(a.ends, a.resets, a.next_t, row) ? 0 : h;
+    *field_at(a.next, 0, row, unit) = next;
+    keep_lowp(a.next_lowp, 0, row, unit, next);
 }
 
 KERNEL(gpu_receive, struct receive_args)
@@ -82,6 +93,7 @@ KERNEL(gpu_receive, struct receive_args)
     if (part && a.dy.at)
         d += *field_at(a.dy, 0, row, unit);
     *whole = d;
+    keep_lowp(a.whole_lowp, 0, row, unit, d);
     if (a.dp.at)
         *field_at(a.dp, 0, row, unit) = part ? d : 0;
 }
@@ -116,6 +128,8 @@ GPU_CODE void end_forward(const struct cell_forward_args &a, size_t row, size_t 
         const struct gpu_fields &copy = s ? a.s : a.y;
         if (copy.at)
             *field_at(copy, s ? s - 1 : 0, row, unit) = part ? out : 0;
+        if (s == 0)
+            keep_lowp(a.next_lowp, 0, row, unit, a.projected ? (part ? out : 0) : forget ? 0 : out);
         if (s == 0 && a.projected)
             continue;
         if (!part || forget)
@@ -126,6 +140,13 @@ GPU_CODE void end_forward(const struct cell_forward_args &a, size_t row, size_t 
 GPU_CODE void clear_fields(const struct gpu_fields &f, size_t fields, size_t row, size_t unit)
 {
     for (size_t i = 0; f.at && i < fields; i++) *field_at(f, i, row, unit) = 0;
+}
+
+/* Of the gradients of the first `fields` inputs, which products read next. */
+GPU_CODE void keep_gradients(const struct cell_backward_args &a, size_t fields, size_t row, size_t unit, bool part)
+{
+    for (size_t i = 0; a.g_lowp.at && i < fields; i++)
+        keep_lowp(a.g_lowp, i, row, unit, part ? *field_at(a.g, i, row, unit) : 0);
 }
 
 GPU_CODE const float *entering(const struct cell_backward_args &a, size_t state, size_t row, bool zero)

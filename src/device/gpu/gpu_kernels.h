@@ -143,6 +143,10 @@ struct step_args { double *loss, *weight, *kept; int begins, none; };
 /* Arrays of fields of one step: field f of row b, unit u at at[f * field + b * row + u]. */
 struct gpu_fields { float *at; size_t field, row; };
 
+/* Operands of products as narrow numbers, of plans that have them: rows of fields, side by side; at NULL: none. Rows
+ * that take no part are zeros. */
+struct gpu_lowp { uint16_t *at; size_t field, row; int is_fp16, none; };
+
 struct cell_forward_args {
     uint32_t rows, units, t, none;
     int64_t next_t;                     /* the step after, or -1 */
@@ -153,6 +157,7 @@ struct cell_forward_args {
     const float *vector;
     size_t vector_field;
     int projected;                      /* the first next state is the output before the projection */
+    struct gpu_lowp next_lowp, intermediate_lowp;       /* of the first next state and intermediate */
     struct cell_options options;
 };
 
@@ -168,6 +173,7 @@ struct cell_backward_args {
     const float *vector, *zeros;        /* zeros: as many as units */
     size_t vector_field;
     int projected;
+    struct gpu_lowp g_lowp;             /* of the gradients of all inputs */
     struct cell_options options;
 };
 
@@ -178,6 +184,7 @@ struct states_args {
     struct gpu_resets resets;
     int64_t forget;                     /* rows that start anew at this step get zeros; -1: none */
     struct gpu_fields first, rest, plane;                   /* at NULL: zeros, or nothing is stored */
+    struct gpu_lowp lowp;                                   /* of the first that enters */
     int adds[2];
 };
 
@@ -188,6 +195,7 @@ struct projected_args {
     struct gpu_ends ends;
     struct gpu_resets resets;
     struct gpu_fields made, state, next, y;
+    struct gpu_lowp next_lowp;
 };
 
 /* Before dm = dh P: the whole gradient of h, with what the product of the step done last gave, in `made`. */
@@ -197,6 +205,7 @@ struct receive_args {
     struct gpu_ends ends;
     struct gpu_resets resets;
     struct gpu_fields made, whole, dy, dp;
+    struct gpu_lowp whole_lowp;
     int ends_here, none_behind;         /* after the last step: no step t */
 };
 

@@ -26,6 +26,17 @@ static unroll_status lowp_to(struct recorder *w, struct matrix *x, uint32_t rows
     return launch_each(w, "gpu_lowp", rows * args.to_row, ARGS(&args));
 }
 
+struct gpu_lowp lowp_rows(struct recorder *w, uint32_t rows, size_t fields, size_t width)
+{
+    const size_t row = lowp_row((uint32_t)(fields * width));
+    if (!products_are_lowp(w->plan))
+        return (struct gpu_lowp){0};
+    return (struct gpu_lowp){.at = scratch_take(w, rows * row * sizeof(uint16_t)),
+                             .field = width,
+                             .row = row,
+                             .is_fp16 = w->plan->config.precision == PRECISION_FP16};
+}
+
 unroll_status lowp_matrix(struct recorder *w, struct matrix *x, uint32_t rows, uint32_t width)
 {
     if (!products_are_lowp(w->plan))

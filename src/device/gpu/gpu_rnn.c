@@ -77,6 +77,12 @@ struct matrix matrix_at(struct gpu_fields f, size_t field)
     return (struct matrix){(char *)(f.at + field * f.field), f.row};
 }
 
+void rnn_operand(struct gpu_product *p, struct gpu_fields f, const struct gpu_lowp *lowp, size_t field)
+{
+    p->a_is_lowp = lowp->at != NULL;
+    p->a = lowp->at ? (struct matrix){(char *)(lowp->at + field * lowp->field), lowp->row} : matrix_at(f, field);
+}
+
 /* ---- products ----------------------------------------------------------------------------- */
 
 /* The rows of a gate's recurrent weights. */
@@ -103,25 +109,28 @@ static bool next_block(const struct rnn *r, unsigned source, struct block *k)
     return true;
 }
 
-unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields operand)
+unroll_status rnn_product(const struct rnn *r, int64_t step, unsigned source, struct gpu_fields operand,
+                          const struct gpu_lowp *lowp)
 {
     const struct gpu_view *g = &r->view[RNN_G], *bias = &r->view[RNN_BIAS];
-    for (struct block k = {0, 0, 0}; next_block(r, source, &k);)
-        TRY(product(r->w, &(struct gpu_product){
-                              .m = r->batch,
-                              .n = (uint32_t)(k.count * r->units),
-                              .k = (uint32_t)r->width,
-                              .a = matrix_at(operand, 0),
-                              .c = matrix_at(rnn_at(r, RNN_G, step), k.input),
-                              .b = gate_weights(r, k.weight),
-                              .b_by_columns = true,
-                              .b_is_lowp = true,
-                              .b_stays = true,
-                              .bias = bias->at ? (const float *)(void *)bias->at + k.weight * r->units : NULL,
-                              .adds = r->cell->input[k.input].from & FROM_X, /* what x gave is there */
-                              .a_moves = r->plane,
-                              .c_moves = g->stride[0],
-                          }));
+    for (struct block k = {0, 0, 0}; next_block(r, source, &k);) {
+        struct gpu_product p = {
+            .m = r->batch,
+            .n = (uint32_t)(k.count * r->units),
+            .k = (uint32_t)r->width,
+            .c = matrix_at(rnn_at(r, RNN_G, step), k.input),
+            .b = gate_weights(r, k.weight),
+            .b_by_columns = true,
+            .b_is_lowp = true,
+            .b_stays = true,
+            .bias = bias->at ? (const float *)(void *)bias->at + k.weight * r->units : NULL,
+            .adds = r->cell->input[k.input].from & FROM_X, /* what x gave is there */
+            .a_moves = r->plane,
+            .c_moves = g->stride[0],
+        };
+        rnn_operand(&p, operand, lowp, 0);
+        TRY(product(r->w, &p));
+    }
     return UNROLL_OK;
 }
 
@@ -129,19 +138,21 @@ unroll_status rnn_product_back(const struct rnn *r, int64_t step, unsigned sourc
                                bool adds)
 {
     const struct gpu_view *g = &r->view[RNN_G];
-    for (struct block k = {0, 0, 0}; next_block(r, source, &k); adds = true)
-        TRY(product(r->w, &(struct gpu_product){
-                              .m = r->batch,
-                              .n = (uint32_t)r->width,
-                              .k = (uint32_t)(k.count * r->units),
-                              .a = matrix_at(rnn_at(r, RNN_G, step), k.input),
-                              .c = matrix_at(gradient, 0),
-                              .b = gate_weights(r, k.weight),
-                              .b_is_lowp = true,
-                              .b_stays = true,
-                              .adds = adds,
-                              .a_moves = g->stride[0],
-                          }));
+    for (struct block k = {0, 0, 0}; next_block(r, source, &k); adds = true) {
+        struct gpu_product p = {
+            .m = r->batch,
+            .n = (uint32_t)r->width,
+            .k = (uint32_t)(k.count * r->units),
+            .c = matrix_at(gradient, 0),
+            .b = gate_weights(r, k.weight),
+            .b_is_lowp = true,
+            .b_stays = true,
+            .adds = adds,
+            .a_moves = g->stride[0],
+        };
+        rnn_operand(&p, rnn_at(r, RNN_G, step), &r->gates, k.input);
+        TRY(product(r->w, &p));
+    }
     return UNROLL_OK;
 }
 

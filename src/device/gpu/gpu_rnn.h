@@ -18,6 +18,9 @@ struct rnn {
     size_t plane, row;                 /* numbers in a plane of scratch, and in a row of one */
     struct matrix weights, projection; /* as products want them: narrow ones are made once, by rnn_weights */
     size_t weight_bytes;
+    /* What the kernels of a step write for the next product of narrow numbers: h, or of gradients the whole one where
+     * there is a projection; what is projected; the intermediates; the gradients of the gates. */
+    struct gpu_lowp h, made, intermediate, gates;
 };
 
 struct rnn rnn_of(struct recorder *, const struct gpu_call *);
@@ -34,9 +37,13 @@ struct gpu_fields rnn_states(const struct rnn *, int slot);
 struct gpu_fields rnn_output(const struct rnn *, int slot); /* [B, K] */
 /* The same from field f on, one number after the other. */
 struct matrix matrix_at(struct gpu_fields f, size_t field);
+/* The first operand of a product: the narrow numbers from field f on where there are such. */
+void rnn_operand(struct gpu_product *, struct gpu_fields, const struct gpu_lowp *, size_t field);
 
-/* g[step] += operand U^T + bias over the gates that come from `source`; or operand (+)= dg U, for their gradients. */
-unroll_status rnn_product(const struct rnn *, int64_t step, unsigned source, struct gpu_fields operand);
+/* g[step] += operand U^T + bias over the gates that come from `source`; or operand (+)= dg U, for their gradients. lowp:
+ * the operand as narrow numbers, if there are such. */
+unroll_status rnn_product(const struct rnn *, int64_t step, unsigned source, struct gpu_fields operand,
+                          const struct gpu_lowp *lowp);
 unroll_status rnn_product_back(const struct rnn *, int64_t step, unsigned source, struct gpu_fields gradient,
                                bool adds);
 

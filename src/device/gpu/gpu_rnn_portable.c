@@ -28,6 +28,8 @@ static unroll_status move_states(const struct rnn *r, const char *kernel, const 
     return launch_each(r->w, kernel, (uint64_t)r->batch * (r->width + args->others * r->units), ARGS(args));
 }
 
+static bool multiplies_states(const struct rnn *r) { return r->view[RNN_W].at != NULL; }
+
 /* ---- forward ------------------------------------------------------------------------------ */
 
 struct planes {
@@ -53,6 +55,8 @@ static struct cell_forward_args forward_args(const struct rnn *r, const struct p
                                       .vector = (const float *)(void *)r->view[RNN_VECTOR].at,
                                       .vector_field = r->view[RNN_VECTOR].stride[0],
                                       .projected = r->projected,
+                                      .next_lowp = r->projected ? r->made : r->h,
+                                      .intermediate_lowp = r->intermediate,
                                       .options = *r->options};
 }
 
@@ -61,16 +65,17 @@ static unroll_status project(const struct rnn *r, const struct planes *p, int64_
     const int64_t t = rnn_step(r, i);
     if (!r->projected)
         return UNROLL_OK;
-    TRY(product(r->w, &(struct gpu_product){.m = r->batch,
-                                            .n = (uint32_t)r->width,
-                                            .k = (uint32_t)r->units,
-                                            .a = matrix_at(rnn_plane(r, p->next), 0),
-                                            .b = r->projection,
-                                            .b_by_columns = true,
-                                            .b_is_lowp = true,
-                                            .b_stays = true,
-                                            .c = matrix_at(rnn_plane(r, p->made), 0),
-                                            .a_moves = r->plane}));
+    struct gpu_product of = {.m = r->batch,
+                             .n = (uint32_t)r->width,
+                             .k = (uint32_t)r->units,
+                             .b = r->projection,
+                             .b_by_columns = true,
+                             .b_is_lowp = true,
+                             .b_stays = true,
+                             .c = matrix_at(rnn_plane(r, p->made), 0),
+                             .a_moves = r->plane};
+    rnn_operand(&of, rnn_plane(r, p->next), &r->made, 0);
+    TRY(product(r->w, &of));
     return launch_each(r->w, "gpu_projected", (uint64_t)r->batch * r->width,
                        ARGS(&(struct projected_args){.rows = r->batch,
                                                      .width = (uint32_t)r->width,
@@ -81,17 +86,18 @@ static unroll_status project(const struct rnn *r, const struct planes *p, int64_
                                                      .made = rnn_plane(r, p->made),
                                                      .state = rnn_plane(r, p->state),
                                                      .next = rnn_plane(r, p->next),
-                                                     .y = rnn_at(r, RNN_Y, t)}));
+                                                     .y = rnn_at(r, RNN_Y, t),
+                                                     .next_lowp = r->h}));
 }
 
 static unroll_status forward_step(const struct rnn *r, const struct planes *p, int64_t i, const char *const kernel[2])
 {
     const struct cell_forward_args args = forward_args(r, p, i);
     const uint64_t elements = (uint64_t)r->batch * r->units;
-    TRY(rnn_product(r, args.t, FROM_H, args.state));
+    TRY(rnn_product(r, args.t, FROM_H, args.state, &r->h));
     TRY(launch_each(r->w, kernel[0], elements, ARGS(&args)));
     if (r->cell->phases == 2) {
-        TRY(rnn_product(r, args.t, FROM_INTERMEDIATE, args.intermediate));
+        TRY(rnn_product(r, args.t, FROM_INTERMEDIATE, args.intermediate, &r->intermediate));
         TRY(launch_each(r->w, kernel[1], elements, ARGS(&args)));
     }
     return project(r, p, i);
@@ -106,6 +112,13 @@ unroll_status rnn_portable(struct rnn *r)
     struct states_args enter = states_of(r, rnn_output(r, RNN_H0), rnn_states(r, RNN_S0), p.state);
     enter.forget = rnn_step(r, 0);
     TRY(rnn_weights(r));
+    if (multiplies_states(r))
+        r->h = lowp_rows(r->w, r->batch, 1, r->width);
+    if (r->projected)
+        r->made = lowp_rows(r->w, r->batch, 1, r->units);
+    if (r->cell->phases == 2)
+        r->intermediate = lowp_rows(r->w, r->batch, 1, r->units);
+    enter.lowp = r->h;
     TRY(move_states(r, "gpu_states_enter", &enter));
     for (int64_t i = 0; i < (int64_t)r->steps; i++) {
         const size_t kept = p.state;
@@ -151,6 +164,7 @@ static struct cell_backward_args backward_args(const struct rnn *r, const struct
                                        .vector_field = r->view[RNN_VECTOR].stride[0],
                                        .zeros = rnn_plane(r, p->zeros).at,
                                        .projected = r->projected,
+                                       .g_lowp = r->gates,
                                        .options = *r->options};
 }
 
@@ -168,19 +182,21 @@ static unroll_status receive(const struct rnn *r, const struct back_planes *p, i
                                                    .whole = rnn_plane(r, p->whole),
                                                    .dy = rnn_at(r, RNN_DY, t),
                                                    .dp = rnn_at(r, RNN_DP, t),
+                                                   .whole_lowp = r->h,
                                                    .ends_here = t < 0}));
 }
 
 static unroll_status project_back(const struct rnn *r, const struct back_planes *p)
 {
-    return product(r->w, &(struct gpu_product){.m = r->batch,
-                                               .n = (uint32_t)r->units,
-                                               .k = (uint32_t)r->width,
-                                               .a = matrix_at(rnn_plane(r, p->whole), 0),
-                                               .b = r->projection,
-                                               .b_is_lowp = true,
-                                               .b_stays = true,
-                                               .c = matrix_at(rnn_plane(r, p->state), 0)});
+    struct gpu_product of = {.m = r->batch,
+                             .n = (uint32_t)r->units,
+                             .k = (uint32_t)r->width,
+                             .b = r->projection,
+                             .b_is_lowp = true,
+                             .b_stays = true,
+                             .c = matrix_at(rnn_plane(r, p->state), 0)};
+    rnn_operand(&of, rnn_plane(r, p->whole), &r->h, 0);
+    return product(r->w, &of);
 }
 
 static unroll_status backward_step(const struct rnn *r, const struct back_planes *p, int64_t i,
@@ -244,6 +260,10 @@ unroll_status rnn_back_portable(struct rnn *r)
     rnn_kernel(r, "backward", first, sizeof first);
     rnn_kernel(r, "backward_2", second, sizeof second);
     TRY(rnn_weights(r));
+    if (multiplies_states(r))
+        r->gates = lowp_rows(r->w, r->batch, (size_t)r->cell->inputs, r->units);
+    if (r->projected)
+        r->h = lowp_rows(r->w, r->batch, 1, r->width);
     TRY(begin_gradients(r, &p));
     for (int64_t i = (int64_t)r->steps; i-- > 0;) TRY(backward_step(r, &p, i, (const char *const[]){first, second}));
     return end_gradients(r, &p);

@@ -163,7 +163,7 @@ static void put_lines(FILE *file, const char *const *line)
 
 /* Sizes are held against the host's: a device that lays a struct out in another way does not compile it. */
 #define STRUCTS(S)                                                                                                     \
-    S(gpu_rows) S(gpu_fields) S(copy_args) S(clear_ended_args) S(gather_args) S(pack_args) S(panels_args)              \
+    S(gpu_rows) S(gpu_fields) S(gpu_lowp) S(copy_args) S(clear_ended_args) S(gather_args) S(pack_args) S(panels_args)              \
     S(embed_args) S(dropout_args) S(activate_args) S(activate_back_args) S(pool_args) S(pool_back_args) S(tree_args)   \
     S(sum_parts_args) S(sum_args) S(embed_grad_args) S(loss_args) S(loss_total_args) S(norm_tensor) S(norm_args)       \
     S(update_tensor) S(update_begin_args) S(update_args) S(step_args) S(cell_forward_args) S(cell_backward_args)       \
