@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Measures Unroll beside PyTorch and cuDNN on a GPU and writes bench/RESULTS-gpu.md; `make gpu-bench` calls it.
 
-In each regime of bench/regimes-gpu.txt all take turns, and the median of a turn's runs counts, of its best turn. Peers
-are timed by CUDA events. Ours is `unroll bench`: its clock runs on the host, from the call to the last result that has
-arrived there, with inputs that lie on the GPU as the peers' do. It needs a GPU, and no network; peers that are not here
-are left out."""
+In each regime of bench/regimes-gpu.txt all take turns, and the median of a turn's runs counts, of its best turn. All are
+timed by CUDA events around a run, with inputs that lie on the GPU: ours is `unroll bench`, which says which clock it had;
+a time of the host is not taken. It needs a GPU, and no network; peers that are not here are left out."""
 import argparse
 import datetime
 import glob
@@ -91,6 +90,8 @@ def parse_ours(code, out, err):
     if code:
         return {"refused": (err.strip().splitlines() or ["it failed"])[0]}
     answer = json.loads(out.splitlines()[-1])
+    if answer.get("clock") != "device":
+        return {"refused": "timed by the host"}
     return {"ms_median": answer["ms_median"], "runs": answer["runs"], "version": answer["isa"]}
 
 
@@ -198,8 +199,8 @@ PAGE = """# Unroll beside PyTorch and cuDNN on a GPU
 
 %s. Written by `make gpu-bench%s`; build %s.
 
-Medians in ms; ratio: the best peer's time by ours, so more than 1 is faster. Ours is timed on the host and waits for
-the last result, peers by CUDA events; inputs lie on the GPU. *graph*: PyTorch as a CUDA graph, where that is faster.
+Medians in ms; ratio: the best peer's time by ours, so more than 1 is faster. All are
+timed by CUDA events around a run; inputs lie on the GPU. *graph*: PyTorch as a CUDA graph, where that is faster.
 cuDNN is called directly, its algorithm the fastest of four. *persistent*: our recurrences take one launch each
 (docs/cuda-recurrences.md). *both*: forward and backward. Floors are estimates for an H200 (bench/regimes-gpu.txt).
 

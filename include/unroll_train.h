@@ -187,6 +187,12 @@ typedef struct unroll_operation {
 /* The index-th in the plan's order; 0: there is none, or the session was made without `profile`. */
 UNROLL_API int unroll_session_operation(const unroll_session *session, int index, unroll_operation *operation);
 
+/* Seconds from the beginning of the first run since the last call to the end of the last one, by the clock of the
+ * device (of GPUs events, as other programs take them): what the host does between runs counts, as the device waits for
+ * it. The first call begins it, and gives 0, as calls without a run do. Waits. Refused where a device has no such
+ * clock. */
+UNROLL_API unroll_status unroll_session_span(unroll_session *session, double *seconds);
+
 /* What pieces of time met so far in a session, of all its recurrences together. */
 typedef struct unroll_pieces {
     size_t size;      /* begin with { .size = sizeof(unroll_pieces) } */

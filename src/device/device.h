@@ -59,6 +59,11 @@ struct device {
      * at theirs. */
     double (*seconds)(void *executable);
 
+    /* From the beginning of the first run since this was last asked to the end of the last one, by the clock of the
+     * device, whatever the host did meanwhile. Waits. The first call begins it: then and without a run *seconds is 0.
+     * NULL: the device has no such clock. */
+    unroll_status (*span)(void *executable, double *seconds);
+
     /* What runs has ended; what it met is told here. NULL: a run itself ends. */
     unroll_status (*wait)(void *executable);
 

@@ -267,6 +267,14 @@ uint64_t unroll_session_memory_estimate(const unroll_session *s)
 
 const char *unroll_session_isa(const unroll_session *s) { return s->device->isa(s->executable); }
 
+unroll_status unroll_session_span(unroll_session *s, double *seconds)
+{
+    TRY(session_check(s));
+    if (!s->device->span)
+        return fail(UNROLL_UNSUPPORTED, "%s has no clock of its own; fix: take the time around calls", s->device->name);
+    return s->device->span(s->executable, seconds);
+}
+
 int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
 {
     bool is_there = s->config.profile && index >= 0 && index < s->plan->ops;

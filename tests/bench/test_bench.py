@@ -93,7 +93,7 @@ serve(prepare)
 FAKE_UNROLL = """#!/bin/sh
 echo "$@" >>"$0.calls"
 echo some words
-echo '{"isa":"played","runs":3,"ms":5,"ms_median":6,"gflops":2,"peak_gflops":100,"peak_fraction":0.02}'
+echo '{"isa":"played","runs":3,"clock":"device","ms":5,"ms_median":6,"gflops":2,"peak_gflops":100,"peak_fraction":0.02}'
 """
 
 
@@ -232,9 +232,12 @@ def test_gpu_numbers():
           "5 PERSIST_STATIC | 2.50 | 1.25 | 62% |")
     check("the smaller median is kept", gpu.better({"ms_median": 2, "version": "v"}, {"ms_median": 3}) ==
           gpu.better({"ms_median": 3, "version": "v"}, {"ms_median": 2}) == {"ms_median": 2, "version": "v"})
-    printed = '{"isa":"sm_90 persistent","runs":3,"ms":5,"ms_median":6}'
+    printed = '{"isa":"sm_90 persistent","runs":3,"clock":"device","ms":5,"ms_median":6}'
     check("what we print", gpu.parse_ours(0, "words\n" + printed, "")
           == {"ms_median": 6, "runs": 3, "version": "sm_90 persistent"})
+    for other in ('"clock":"host"', '"turns":3'):
+        check("one clock", gpu.parse_ours(0, printed.replace('"clock":"device"', other), "")
+              == {"refused": "timed by the host"})
     check("what we refuse", gpu.parse_ours(4, "", "error: too large\n  fix: less\n") == {"refused": "error: too large"})
 
 

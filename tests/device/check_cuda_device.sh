@@ -30,5 +30,6 @@ check test "$(last step "$work/cuda")" = 14
 "$unroll" bench --device cuda --precision bf16 --shape 1,4,2,8,8 --pass train --seconds 0.001 >"$work/bench" 2>&1 ||
     cat "$work/bench"
 check says "$work/bench" 'train in bf16 on sm_90'
+check says "$work/bench" "by the device's clock"
 echo "check_cuda_device: $passed passed, $failed failed, 0 skipped"
 test "$failed" = 0

@@ -413,6 +413,42 @@ static void test_profile(void)
     unroll_model_free(model);
 }
 
+/* ---- the time of runs by the GPU's clock ----------------------------------------------------- */
+
+static void test_span(void)
+{
+    unroll_session_config config = config_of(UNROLL_MODULE);
+    unroll_model *model = model_new();
+    unroll_session *session = NULL;
+    float x[STEPS * ROWS * IN];
+    double span[4] = {-1, -1, -1, -1};
+    fill(x, sizeof x / sizeof *x, 1);
+    const unroll_batch batch = {.size = sizeof batch, .inputs = x};
+    if (CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error())) {
+        bool good = unroll_session_span(session, &span[0]) == UNROLL_OK && /* begins */
+                    unroll_forward(session, &batch) == UNROLL_OK &&
+                    unroll_session_span(session, &span[1]) == UNROLL_OK &&
+                    unroll_session_span(session, &span[2]) == UNROLL_OK;
+        for (int i = 0; good && i < 2; i++)
+            good = unroll_forward(session, &batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK;
+        good = good && unroll_session_span(session, &span[3]) == UNROLL_OK;
+        CHECK(good, "%s", unroll_last_error());
+        CHECK(span[0] >= 0 && span[0] <= 0 && span[1] > 0 && span[2] >= 0 && span[2] <= 0 && span[3] > 0,
+              "%g, %g, %g, %g s: none, a forward, none, two steps", span[0], span[1], span[2], span[3]);
+    }
+    unroll_session_free(session);
+    session = NULL;
+    unroll_model_free(model);
+    model = model_new();
+    config.machine.device = "cpu";
+    CHECK(unroll_session_new(model, &config, &session) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(session && unroll_session_span(session, &span[0]) == UNROLL_UNSUPPORTED &&
+              strstr(unroll_last_error(), "no clock of its own; fix: "),
+          "%s", unroll_last_error());
+    unroll_session_free(session);
+    unroll_model_free(model);
+}
+
 /* ---- what is read need not be copied back ------------------------------------------------- */
 
 /* Bytes that a forward copies to the GPU; 0: it failed. */
@@ -608,6 +644,7 @@ int main(void)
     test_loss_scale();
     test_scale_is_kept();
     test_profile();
+    test_span();
     test_reads();
     test_long();
     test_lesser_driver();

@@ -42,4 +42,5 @@ const struct device device_cuda = {.name = "cuda",
                                    .isa = gpu_isa,
                                    .threads = gpu_threads,
                                    .explain = cuda_explain,
-                                   .time = gpu_time};
+                                   .time = gpu_time,
+                                   .span = gpu_span};

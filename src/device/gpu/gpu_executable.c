@@ -319,6 +319,8 @@ static void drop_device_side(struct gpu_executable *in)
     drop_graphs(in);
     drop_device_comm(driver, &in->device_comm, in->plan->ops);
     gpu_profile_free(in);
+    driver->event_free(in->span_begin);
+    driver->event_free(in->span_end);
     for (int i = 0; in->ended && i < in->plan->ops; i++) driver->event_free(in->ended[i]);
     for (int i = 1; i < in->queues; i++) {
         driver->event_free(in->join[i]);

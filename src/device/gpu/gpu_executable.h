@@ -53,6 +53,8 @@ struct gpu_executable {
     bool captures;                   /* what is launched now goes into a graph */
     struct gpu_profile *profile;     /* of each operation; NULL: not asked for */
     const struct gpu_ranges *ranges; /* named by operations; NULL: not asked for */
+    gpu_event span_begin, span_end;  /* around the runs since somebody asked for their time; NULL: nobody asks */
+    bool in_span;                    /* one began */
     bool waiting;                    /* something was launched that nobody waited for */
     struct staged *staged; /* the host exchanges messages with other ranks; NULL: the driver does, or there are none */
     char isa[40];
@@ -91,6 +93,9 @@ void gpu_profile_free(struct gpu_executable *);
 unroll_status gpu_profile_prepare(struct gpu_executable *, int op, bool launches);
 unroll_status gpu_profile_mark(struct gpu_executable *, int op, bool ends);
 unroll_status gpu_profile_collect(struct gpu_executable *, enum phase);
+/* The device's span (device.h). */
+unroll_status gpu_span(void *executable, double *seconds);
+unroll_status gpu_span_mark(struct gpu_executable *, bool ends);
 const struct op_time *gpu_time(const void *executable, int op);
 
 /* What a process has done so far, for tests: graphs made and launched, parts that were too long for one. */

@@ -1,6 +1,6 @@
-/* What each operation takes on the GPU (gpu_executable.h): events before and after it on its queue's stream, in a graph
- * as nodes of it. All norms are one launch, and all updates: the operation where it stands has their time, and
- * operations that launch nothing have none. */
+/* What runs, and each operation, take on the GPU (gpu_executable.h): of operations events before and after it on its
+ * queue's stream, in a graph as nodes of it. All norms are one launch, and all updates: the operation where it stands
+ * has their time, and operations that launch nothing have none. */
 #include "device/gpu/gpu_executable.h"
 #include "base/memory.h"
 
@@ -58,4 +58,39 @@ const struct op_time *gpu_time(const void *executable, int op)
 {
     const struct gpu_executable *in = executable;
     return in->profile ? &in->profile[op].time : NULL;
+}
+
+/* ---- whole runs ---------------------------------------------------------------------------- */
+
+unroll_status gpu_span_mark(struct gpu_executable *in, bool ends)
+{
+    if (!in->span_end || (!ends && in->in_span))
+        return UNROLL_OK;
+    in->in_span = true;
+    return in->driver->event_time(ends ? in->span_end : in->span_begin, in->stream[0], false);
+}
+
+static unroll_status take_span(struct gpu_executable *in, double *seconds)
+{
+    if (!in->span_begin)
+        TRY(in->driver->event_new(in->gpu, true, &in->span_begin));
+    if (!in->span_end)
+        return in->driver->event_new(in->gpu, true, &in->span_end);
+    if (!in->in_span)
+        return UNROLL_OK;
+    in->in_span = false;
+    return in->driver->event_seconds(in->span_begin, in->span_end, seconds);
+}
+
+unroll_status gpu_span(void *executable, double *seconds)
+{
+    struct gpu_executable *in = executable;
+    *seconds = 0;
+    TRY(gpu_wait(in));
+    TRY(in->driver->enter(in->gpu));
+    unroll_status status = in->driver->stream_wait(in->stream[0], "taking the time");
+    if (status == UNROLL_OK)
+        status = take_span(in, seconds);
+    in->driver->leave(in->gpu);
+    return status;
 }

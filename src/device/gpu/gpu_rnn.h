@@ -40,8 +40,8 @@ struct matrix matrix_at(struct gpu_fields f, size_t field);
 /* The first operand of a product: the narrow numbers from field f on where there are such. */
 void rnn_operand(struct gpu_product *, struct gpu_fields, const struct gpu_lowp *, size_t field);
 
-/* g[step] += operand U^T + bias over the gates that come from `source`; or operand (+)= dg U, for their gradients. lowp:
- * the operand as narrow numbers, if there are such. */
+/* g[step] += operand U^T + bias over the gates that come from `source`; or operand (+)= dg U, for their gradients.
+ * lowp: the operand as narrow numbers, if there are such. */
 unroll_status rnn_product(const struct rnn *, int64_t step, unsigned source, struct gpu_fields operand,
                           const struct gpu_lowp *lowp);
 unroll_status rnn_product_back(const struct rnn *, int64_t step, unsigned source, struct gpu_fields gradient,

@@ -352,11 +352,13 @@ static unroll_status run_phases(struct gpu_executable *in, enum phase first, enu
 {
     const bool whole = first == PHASE_FORWARD && last == PHASE_UPDATE;
     TRY(settle(in));
+    TRY(gpu_span_mark(in, false));
     if (whole)
         TRY(launch_step(in, true));
     TRY(run_list(in, first, last));
     if (whole)
         TRY(launch_step(in, false));
+    TRY(gpu_span_mark(in, true));
     if (!whole || in->profile)
         TRY(settle(in));
     for (int phase = first; phase <= (int)last; phase++) TRY(gpu_profile_collect(in, (enum phase)phase));
