@@ -51,7 +51,7 @@ static struct {
     bool trained; /* it made a step in the open one, and has said so */
     char *address[RANKS_MAX];
     unroll_comm *comm; /* NULL: none is open */
-} world = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} world = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Of a clock that goes on while the machine sleeps, so that a lease ends meanwhile. */
 static long long now(void)
@@ -217,6 +217,7 @@ unroll_status member_open(double machine)
 {
     const char *place = getenv(MEMBER_VARIABLE);
     char words[SHORT_LINE], host[128] = "", *part[4], *rest = words;
+    pthread_condattr_t monotonic;
     if (place == NULL)
         return UNROLL_OK;
     snprintf(words, sizeof words, "%s", place);
@@ -225,6 +226,10 @@ unroll_status member_open(double machine)
             return complain(UNROLL_USAGE,
                             MEMBER_VARIABLE " = '%.80s' is not HOST/PORT/SECRET/EPOCH; fix: leave it to unroll launch",
                             place);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC); /* another clock may jump */
+    pthread_cond_init(&world.changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     TRY(reach(part[0], part[1]));
     gethostname(host, sizeof host - 1);
     tell("hello %.20s %d %ld %.0f %.40s %.100s", part[3], rank_number(), (long)getpid(), machine, part[2], host);
@@ -340,7 +345,7 @@ static unroll_status wait_for_world(double seconds)
             return UNROLL_PREEMPTED;
         if (world.whole && world.number > world.open)
             return UNROLL_OK;
-        clock_gettime(CLOCK_REALTIME, &until); /* looks at a clock that may jump ten times a second */
+        clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += 100000000;
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;

@@ -41,7 +41,7 @@ OF_device/test_opencl   = cases/case
 OF_stream/test_stream   = cases/case
 
 include tests/device/fake_cuda/fake_cuda.mk
-TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_several $T/cases/test_ahead $T/cases/test_curve $T/device/test_opencl $T/device/test_opencl_header $(FAKE_OPENCL) $T/device/fake_plugin.so $(FUZZERS:%=$T/fuzz/fuzz_%)
+TEST_BINARIES = $(TEST_PROGRAMS:%=$T/%) $(CUDA_PROGRAMS:%=$T/%) $(FAKE_CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA)) $T/cases/test_device $T/cases/test_several $T/cases/test_ahead $T/cases/test_curve $T/device/test_opencl $T/device/test_opencl_header $(FAKE_OPENCL) $T/device/fake_plugin.so $T/mpi/wrong_clock.so $(FUZZERS:%=$T/fuzz/fuzz_%)
 TEST_BINARIES += $(if $(CUDA_PROGRAMS),$T/device/test_cuda $B/bundled/unroll $B/peers/peer_cudnn)
 $B/tests/%.o: FLAGS += -Itests -I.
 
@@ -52,6 +52,9 @@ endef
 $(foreach p,$(TEST_PROGRAMS) cases/test_device cases/test_several cases/test_ahead cases/test_curve device/test_opencl device/test_opencl_header,$(eval $(call TEST_RULE,$p)))
 $(eval $(call TEST_RULE,device/test_cuda))
 $(eval $(call TEST_RULE,export/test_gates))
+$T/mpi/wrong_clock.so: tests/mpi/wrong_clock.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -shared -fPIC $< -o $@
 FAKE_PLUGIN = fake_plugin oracle_read oracle_rules oracle_dot oracle_run oracle_devices
 $T/device/fake_plugin.so: $(FAKE_PLUGIN:%=$T/device/%.o)
 	$(CC) $(CFLAGS) $(SANITIZE) -shared $(filter %.o,$^) -lm -o $@
@@ -204,6 +207,7 @@ lines:
 	@echo 'alone 100 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 120 tests/mpi/test_launch.sh $B/unroll'
 	@echo 'long 200 tests/mpi/test_launch.sh $B/unroll 50'
+	@echo 'alone 120 tests/mpi/test_faults.sh $B/unroll $T/mpi/wrong_clock.so'
 	@echo 'long alone 20 $T/device/test_several timed'
 	@echo 'alone 120 tests/mpi/test_worlds.sh $B/unroll'
 	@echo 'long 200 tests/mpi/test_worlds.sh $B/unroll 50'

@@ -1,6 +1,7 @@
 /* A clock that is never set. Only differences mean something. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
+#include <pthread.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -12,5 +13,22 @@ static inline int64_t clock_nanoseconds(void)
 }
 
 static inline double clock_seconds(void) { return 1e-9 * (double)clock_nanoseconds(); }
+
+/* A condition whose waits with a limit end by this clock. Returns an error as pthread_cond_init does. */
+static inline int clock_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic); /* neither can fail on Linux with these attributes */
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    int error = pthread_cond_init(condition, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return error;
+}
+
+static inline struct timespec clock_in(int64_t nanoseconds)
+{
+    const int64_t then = clock_nanoseconds() + nanoseconds;
+    return (struct timespec){then / 1000000000, then % 1000000000};
+}
 
 #endif

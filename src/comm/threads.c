@@ -1,12 +1,12 @@
 /* The transport for ranks that are threads of one process: each rank has a mailbox, a send copies the message
  * into it. Not for speed (threads of one rank share memory anyway): for tests, and for several ranks on
  * one machine without another library. */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "comm/transport.h"
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 struct message {
     struct message *next;
@@ -78,19 +78,6 @@ static struct message **find(struct rank_threads *mailbox, int from, uint32_t ta
     return at;
 }
 
-static struct timespec seconds_from_now(double seconds)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += (time_t)seconds;
-    t.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_sec++;
-        t.tv_nsec -= 1000000000;
-    }
-    return t;
-}
-
 static unroll_status threads_begin(struct unroll_comm *comm, struct request *r)
 {
     (void)comm, (void)r; /* the mailbox takes messages that nobody waits for */
@@ -129,7 +116,7 @@ static void threads_drop(struct unroll_comm *comm, struct request *r) { (void)co
 static void threads_idle(struct unroll_comm *comm, int looks)
 {
     struct rank_threads *mailbox = (struct rank_threads *)comm;
-    struct timespec deadline = seconds_from_now(1e-3);
+    struct timespec deadline = clock_in(1000000);
     int error = 0;
     (void)looks;
     pthread_mutex_lock(&mailbox->lock);
@@ -153,17 +140,13 @@ static const struct transport threads = {
 static struct rank_threads *new_rank(int rank, int ranks, double timeout, struct rank_threads **world)
 {
     struct rank_threads *r = allocate_zeroed(1, sizeof *r);
-    pthread_condattr_t monotonic;
     if (!r)
         return NULL;
     r->comm = (struct unroll_comm){
         .transport = &threads, .rank = rank, .ranks = ranks, .timeout = timeout, .process = process_number()};
     r->world = world;
-    pthread_mutex_init(&r->lock, NULL); /* neither can fail on Linux with these attributes */
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->arrival, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&r->lock, NULL);
+    clock_condition(&r->arrival);
     return r;
 }
 

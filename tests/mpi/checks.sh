@@ -43,3 +43,17 @@ process_of() {
             tr '\0' '\n' <"/proc/$p/environ" | grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" && echo "$p" && return
     done 2>/dev/null
 }
+
+# The processes of the ranks of the run $1 that unroll launch has started, and of these rank $1 of the run $2.
+ranks_of() {
+    local p
+    for p in $(pgrep -x unroll); do
+        [ "/proc/$p/cwd" -ef . ] && tr '\0' '\n' <"/proc/$p/cmdline" | grep -qxE -- "--(out|resume)=(.*/)?$1" && echo "$p"
+    done 2>/dev/null
+}
+rank_of() {
+    local p
+    for p in $(ranks_of "$2"); do
+        tr '\0' '\n' <"/proc/$p/environ" | grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" && echo "$p" && return
+    done 2>/dev/null
+}

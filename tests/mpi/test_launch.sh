@@ -11,20 +11,6 @@ for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) 
 train=(train text --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --dropout 0.2 --exact 8 --schedule constant --timeout 8s)
 memory=$(ls -A /dev/shm; echo .)
 
-# ranks_of NAME: the processes of the ranks of a run
-ranks_of() {
-    local p
-    for p in $(pgrep -x unroll); do
-        [ "/proc/$p/cwd" -ef . ] && tr '\0' '\n' <"/proc/$p/cmdline" | grep -qxE -- "--(out|resume)=(.*/)?$1" && echo "$p"
-    done 2>/dev/null
-}
-# rank_of NUMBER NAME
-rank_of() {
-    local p
-    for p in $(ranks_of "$2"); do
-        tr '\0' '\n' <"/proc/$p/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$1" && echo "$p" && return
-    done 2>/dev/null
-}
 # launch NAME RANKS [OPTIONS]: in the background, process $job
 launch() {
     "$unroll" launch --ranks "$2" --silence 1.5s ${launch_with:-} "${train[@]}" --save-every 20 --out "$1" "${@:3}" >"$1.log" 2>&1 &

@@ -1,6 +1,7 @@
 /* Executables: memory and threads for a plan. What its operations become is in executable_bind.c, running in
  * executable_run.c. */
 #include "device/cpu/executable_parts.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include <stdlib.h>
@@ -141,7 +142,7 @@ static unroll_status get_threads(struct executable *in)
 {
     make_teams(in);
     int error = pthread_mutex_init(&in->lock, NULL);
-    if (!error && (error = pthread_cond_init(&in->change, NULL)) != 0)
+    if (!error && (error = clock_condition(&in->change)) != 0)
         pthread_mutex_destroy(&in->lock);
     if (error)
         return fail(UNROLL_RESOURCE, "cannot make a lock: %s", strerror(error));

@@ -68,15 +68,11 @@ static bool may_begin(struct executable *in, const struct op *op)
 /* Until something changed; while sums are under way, to poll them, at most half a millisecond. */
 static void sleep_for_change(struct executable *in)
 {
-    struct timespec until;
     if (!comm_wants_polls()) {
         pthread_cond_wait(&in->change, &in->lock);
         return;
     }
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 500000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = clock_in(500000);
     pthread_cond_timedwait(&in->change, &in->lock, &until);
     pthread_mutex_unlock(&in->lock);
     comm_poll();
