@@ -23,64 +23,105 @@
  * processor of their own keep those that they wait for from running. */
 enum { SPIN_NANOSECONDS = 20000, CROWDED_SPIN_NANOSECONDS = 1000, PAUSES_PER_LOOK_AT_CLOCK = 32 };
 
+int barrier_depth(int members)
+{
+    int depth = 1;
+    for (; members > BARRIER_GROUP; depth++) members = (members + BARRIER_GROUP - 1) / BARRIER_GROUP;
+    return depth;
+}
+
+/* Where the last to come to the root makes its count a multiple of 1 << shift, the meeting is over with it. Of other
+ * groups it is over when their last has come back from the parent: one more. */
+static void init_group(struct barrier *barrier, int number, int members, int parent)
+{
+    struct barrier_shape *shape = &barrier->shape[number];
+    atomic_init(&barrier->group[number].count, 0);
+    atomic_init(&barrier->group[number].sleepers, 0);
+    *shape = (struct barrier_shape){.members = (uint8_t)members, .parent = (int16_t)parent};
+    while (1 << shape->shift < members + (parent >= 0)) shape->shift++;
+}
+
 void barrier_init(struct barrier *barrier, int members)
 {
-    atomic_init(&barrier->arrived, 0);
-    atomic_init(&barrier->epoch, 0);
-    atomic_init(&barrier->sleepers, 0);
-    barrier->members = (unsigned)members;
     barrier->spin = members > 1 && members > cpu_count() ? CROWDED_SPIN_NANOSECONDS : SPIN_NANOSECONDS;
-}
-
-/* Counts one arrival; the last one opens the barrier. The others wait while the epoch is `closed`. Of two members the
- * first waits for what the second counts with: one line of memory goes from core to core, not two one after the
- * other. */
-static bool arrive(struct barrier *barrier, unsigned *closed)
-{
-    if (barrier->members == 2) {
-        *closed = atomic_fetch_add(&barrier->epoch, 1) + 1;
-        if (*closed % 2 == 1)
-            return false;
-    } else {
-        /* No member can open the next meeting before we arrive: this epoch is the current one. */
-        *closed = atomic_load_explicit(&barrier->epoch, memory_order_relaxed);
-        if (atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 < barrier->members)
-            return false;
-        atomic_store_explicit(&barrier->arrived, 0, memory_order_relaxed);
-        atomic_store(&barrier->epoch, *closed + 1);
+    for (int first = 0, above;; members = above - first, first = above) {
+        above = first + (members + BARRIER_GROUP - 1) / BARRIER_GROUP;
+        const bool is_root = above == first + 1;
+        for (int i = first, rest = members; i < above; i++, rest -= BARRIER_GROUP)
+            init_group(barrier, i, rest < BARRIER_GROUP ? rest : BARRIER_GROUP,
+                       is_root ? -1 : above + (i - first) / BARRIER_GROUP);
+        barrier->groups = above;
+        if (is_root)
+            return;
     }
-    /* Both sequentially consistent: either we see the sleeper or the sleeper sees the epoch. */
-    if (atomic_load(&barrier->sleepers) > 0)
-        syscall(SYS_futex, &barrier->epoch, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
-    return true;
 }
 
-static bool opens_while_spinning(struct barrier *barrier, unsigned closed)
+/* Counts one arrival. True: the last one. Of two and four members of a root that count opens it, too: one line of
+ * memory goes from core to core, not two one after the other. */
+static bool arrive(struct barrier *barrier, int number, unsigned *meeting)
+{
+    const struct barrier_shape shape = barrier->shape[number];
+    const unsigned count = atomic_fetch_add(&barrier->group[number].count, 1);
+    *meeting = count >> shape.shift;
+    return (count & ((1u << shape.shift) - 1)) + 1 == shape.members;
+}
+
+/* Ends a meeting whose members all have come, `more` before the count of the next one. */
+static void open_group(struct barrier_group *group, unsigned more)
+{
+    if (more > 0)
+        atomic_fetch_add(&group->count, more);
+    /* Both sequentially consistent: either we see the sleeper or the sleeper sees the count. */
+    if (atomic_load(&group->sleepers) > 0)
+        syscall(SYS_futex, &group->count, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+static bool opens_while_spinning(struct barrier_group *group, unsigned shift, unsigned meeting, int spin)
 {
     int64_t begin = clock_nanoseconds();
     do {
         for (int i = 0; i < PAUSES_PER_LOOK_AT_CLOCK; i++) {
-            if (atomic_load_explicit(&barrier->epoch, memory_order_acquire) != closed)
+            if (atomic_load_explicit(&group->count, memory_order_acquire) >> shift != meeting)
                 return true;
             cpu_pause();
         }
-    } while (clock_nanoseconds() - begin < barrier->spin);
+    } while (clock_nanoseconds() - begin < spin);
     return false;
 }
 
-static void sleep_until_open(struct barrier *barrier, unsigned closed)
+static void sleep_until_open(struct barrier_group *group, unsigned shift, unsigned meeting)
 {
-    atomic_fetch_add(&barrier->sleepers, 1);
-    while (atomic_load(&barrier->epoch) == closed) /* the kernel compares once more, atomically */
-        syscall(SYS_futex, &barrier->epoch, FUTEX_WAIT_PRIVATE, closed, NULL, NULL, 0);
-    atomic_fetch_sub(&barrier->sleepers, 1);
+    unsigned count;
+    atomic_fetch_add(&group->sleepers, 1);
+    while ((count = atomic_load(&group->count)) >> shift == meeting) /* the kernel compares once more, atomically */
+        syscall(SYS_futex, &group->count, FUTEX_WAIT_PRIVATE, count, NULL, NULL, 0);
+    atomic_fetch_sub(&group->sleepers, 1);
 }
 
-void barrier_wait(struct barrier *barrier)
+/* Up the tree as the last of each group, wait at the first that others come to later, and open on the way down. */
+static void meet_in(struct barrier *barrier, int number)
 {
-    unsigned closed;
-    if (!arrive(barrier, &closed) && !opens_while_spinning(barrier, closed))
-        sleep_until_open(barrier, closed);
+    struct barrier_group *group = &barrier->group[number];
+    const struct barrier_shape shape = barrier->shape[number];
+    unsigned meeting;
+    if (!arrive(barrier, number, &meeting)) {
+        if (!opens_while_spinning(group, shape.shift, meeting, barrier->spin))
+            sleep_until_open(group, shape.shift, meeting);
+        return;
+    }
+    if (shape.parent >= 0)
+        meet_in(barrier, shape.parent);
+    open_group(group, (1u << shape.shift) - shape.members);
+}
+
+void barrier_wait(struct barrier *barrier, int me) { meet_in(barrier, me / BARRIER_GROUP); }
+
+/* Arrives for a member that isn't there, and waits for nobody. */
+static void arrive_for(struct barrier *barrier, int absent)
+{
+    unsigned meeting;
+    int number = absent / BARRIER_GROUP;
+    while (number >= 0 && arrive(barrier, number, &meeting)) number = barrier->shape[number].parent;
 }
 
 /* ---- team ---- */
@@ -106,20 +147,23 @@ static void *member_main(void *argument)
     struct team *team = member->team;
     cpu_flush_denormals();
     for (;;) {
-        barrier_wait(&team->gate);
+        barrier_wait(&team->gate, member->me);
         if (team->work == NULL)
             return NULL;
         team->work(team->arg, member->me);
-        barrier_wait(&team->gate);
+        barrier_wait(&team->gate, member->me);
     }
 }
 
-/* Ends the workers 1 .. started-1. The caller arrives for itself and for those that never started. */
+/* Ends the workers 1 .. started-1. The caller arrives for those that never started, and then for itself: of the groups
+ * whose last it was for another, it opens all, since it can't wait for two. Nobody meets there again. */
 static void dismiss(struct team *team, int started)
 {
-    unsigned closed;
     team->work = NULL;
-    for (int absent = started - 1; absent < team->size; absent++) arrive(&team->gate, &closed);
+    for (int absent = started; absent < team->size; absent++) arrive_for(&team->gate, absent);
+    barrier_wait(&team->gate, 0);
+    for (int i = 0; i < team->gate.groups && started < team->size; i++)
+        open_group(&team->gate.group[i], 1u << team->gate.shape[i].shift);
     for (int i = 1; i < started; i++) pthread_join(team->members[i].thread, NULL);
 }
 
@@ -198,9 +242,9 @@ unroll_status team_run(struct team *team, void (*work)(void *arg, int me), void 
     uint64_t mode = cpu_flush_denormals();
     team->work = work;
     team->arg = arg;
-    barrier_wait(&team->gate);
+    barrier_wait(&team->gate, 0);
     work(arg, 0);
-    barrier_wait(&team->gate);
+    barrier_wait(&team->gate, 0);
     cpu_restore_float_mode(mode);
     return UNROLL_OK;
 }

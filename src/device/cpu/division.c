@@ -4,6 +4,7 @@
 #include "device/cpu/division.h"
 #include "cells/cell.h"
 #include "base/processor.h"
+#include "base/team.h"
 #include <string.h>
 
 /* In a nanosecond, as a core of a server with 512 or 256 bits does it: less exact than they look. */
@@ -15,7 +16,7 @@
 #define WHOLE_SPLIT      16.0       /* floats that become bf16x3 splits on the way, wherever they come from */
 #define BYTES_HANDED     3.5        /* from the cache of another core */
 #define GATES_OF_A_TILE  25.0       /* nanoseconds: activations of CELL_TILE units of a row */
-#define BARRIER          400.0      /* nanoseconds for two threads, more for more */
+#define BARRIER          400.0      /* nanoseconds of a level of the tree of a barrier */
 
 unroll_status division_parse(const char *name, enum division *division)
 {
@@ -42,7 +43,7 @@ static double step_time(const struct division_shape *s, struct division_parts pa
     double product = weights * rows / (s->tiles ? TILES_ADDED : MULTIPLY_ADDS);
     bool whole = s->tiles && s->number == sizeof(float);
     double reading = bytes / (whole ? WHOLE_SPLIT : near ? CACHE_BYTES : s->tiles ? TILES_FAR : BYTES_FAR);
-    double barriers = parts.units > 1 ? s->barriers * BARRIER * (1 + 0.1 * (parts.rows * parts.units - 2)) : 0;
+    double barriers = parts.units > 1 ? s->barriers * BARRIER * barrier_depth(parts.rows * parts.units) : 0;
     double handed = rows * (double)s->handed * (1 - 1.0 / parts.units) / BYTES_HANDED;
     return (product > reading ? product : reading) + rows * (double)tiles * GATES_OF_A_TILE + barriers + handed;
 }

@@ -98,10 +98,10 @@ static bool wait_for_others(struct executable *in, const struct op *op)
 
 /* ---- teams ----------------------------------------------------------------------------- */
 
-static void meet(struct queue_team *team)
+static void meet(struct queue_team *team, int me)
 {
     if (team->size > 1)
-        barrier_wait(&team->barrier);
+        barrier_wait(&team->barrier, me);
 }
 
 /* All threads of the team see the same decision: it is not made anew before all have passed the end of the
@@ -110,13 +110,13 @@ static bool begin_op(struct executable *in, struct queue_team *team, int me, con
 {
     if (me == 0)
         team->goes_on = in->teams > 1 ? wait_for_others(in, op) : !failed(in);
-    meet(team);
+    meet(team, me);
     return team->goes_on;
 }
 
 static void end_op(struct executable *in, struct queue_team *team, int me, int i, int64_t begin)
 {
-    meet(team);
+    meet(team, me);
     if (me == 0)
         end_time(in, i, begin);
     if (me == 0 && in->teams > 1 && !failed(in)) {

@@ -11,10 +11,10 @@ static bool row_lasts(const struct call *call, size_t t, size_t b)
     return !lengths || (int64_t)call->view[LOSS_Z].origin[0] + (int64_t)t < lengths[b];
 }
 
-static void meet(const struct call *call, int team)
+static void meet(const struct call *call, int me, int team)
 {
     if (team > 1)
-        barrier_wait(call->barrier);
+        barrier_wait(call->barrier, me);
 }
 
 /* A forward that is done again makes dz alone. */
@@ -167,10 +167,10 @@ static void loss_xent(const struct call *call, struct range row, int me, int tea
         else
             xent_row(steps_at(&z, r), n, class);
     }
-    meet(call, team);
+    meet(call, me, team);
     if (me == 0)
         xent_sum(call, &z, &soft);
-    meet(call, team);
+    meet(call, me, team);
     for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         int32_t class = class_at(call, r / z.batch, r % z.batch);
         real *at = steps_at(&z, r);
@@ -312,7 +312,7 @@ static void loss_points(const struct call *call, struct range row, int me, int t
     const struct points points = points_of(call);
     if (me == 0)
         points_sum(call, &points, &z, &y);
-    meet(call, team);
+    meet(call, me, team);
     for (size_t r = row.first; r < row.end; r++, comm_poll()) {
         if (row_lasts(call, r / z.batch, r % z.batch))
             slopes_of_row(call->choice, &points, steps_at(&z, r), steps_at(&y, r));

@@ -17,6 +17,7 @@ struct rnn {
     size_t first_unit;   /* own units are [first_unit, first_unit + units) of K */
     bool projected;
     size_t steps, origin;        /* of this chunk; its first step in the whole sequence */
+    int me;                      /* this thread, of the team */
     size_t row, row_end;         /* of this thread */
     size_t unit, unit_end;       /* of this thread, of the own units */
     bool rendezvous;             /* the team divides units: its threads meet in every step */
@@ -287,6 +288,7 @@ static void divide(struct rnn *r, int me, int team, int barriers, size_t handed)
     r->row_end = row.end;
     r->unit = unit;
     r->unit_end = unit + units;
+    r->me = me;
     r->rendezvous = parts.units > 1;
     r->counts = me % parts.units == 0;
 }
@@ -294,7 +296,7 @@ static void divide(struct rnn *r, int me, int team, int barriers, size_t handed)
 static void meet(const struct rnn *r)
 {
     if (r->rendezvous)
-        barrier_wait(r->call->barrier);
+        barrier_wait(r->call->barrier, r->me);
 }
 
 /* Which axis of each view the team divides; -1: all threads read the view. */

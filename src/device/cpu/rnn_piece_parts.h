@@ -60,7 +60,7 @@ static int32_t steps_left(const struct pieces *p, size_t row, size_t t, size_t s
 static void gather_team(const struct pieces *p)
 {
     if (p->team > 1)
-        barrier_wait(p->call->barrier);
+        barrier_wait(p->call->barrier, p->me);
 }
 
 static bool is_mine(const struct pieces *p, size_t piece) { return piece % (size_t)p->team == (size_t)p->me; }
