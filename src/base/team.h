@@ -11,10 +11,10 @@
 enum { TEAM_LARGEST = 1024 }; /* members */
 
 /* A meeting point of `members` threads, for a team or a part of it: a tree of groups of four, so that no line of memory
- * is written by more than four of them however many there are. Waiting spins for some 20 us,
- * 1 us where there are more members than processors, then sleeps. What a member wrote before
- * is seen by all after. It may be released once every member has returned from its last wait and
- * synchronised otherwise (the end of team_run does). Not to be moved or copied. */
+ * is written by more than four of them however many there are; up to four it is one count. Waiting spins for some 20
+ * us, 1 us where there are more members than processors, then sleeps. What a member wrote before is seen by all after.
+ * It may be released once every member has returned from its last wait and synchronised otherwise (the end of team_run
+ * does). Not to be moved or copied. */
 enum { BARRIER_GROUP = 4, BARRIER_GROUPS = 256 + 64 + 16 + 4 + 1 };
 
 /* Apart from the lines that members write. */

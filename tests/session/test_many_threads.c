@@ -1,10 +1,10 @@
-/* Many threads on however few processors: what 8 to 64 threads make has the bits of one thread, with rows or units
+/* Many threads on however few processors: what 3 to 64 threads make has the bits of one thread, with rows or units
  * divided, in pieces of time and not; and what a session keeps grows with threads by their workspaces alone. */
 #include "piece_runs.h"
 
 static void check_way(const struct way *w, const char *division, int pieces)
 {
-    static const int threads[] = {8, 17, 64};
+    static const int threads[] = {3, 5, 8, 17, 64};
     unroll_model *m = model_of(w);
     struct made one = run(m, w, pieces, 1, NULL, 1e-6f, NULL);
     MUST(setenv("UNROLL_DIVISION", division, 1) ? UNROLL_FAILURE : UNROLL_OK);
