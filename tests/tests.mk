@@ -130,7 +130,7 @@ check:
 test test-long: deps
 	@tools/install.sh --optional $(OPTIONAL) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user python3-venv python3-dev librsvg2-bin pkg-config cmake g++ groff-base zsh fish \
 	    opencl-headers clang gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm iverilog verilator yosys nextpnr-ice40 fpga-icestorm fpga-icestorm-chipdb qflow-tech-osu018 opensta
-	@tools/install.sh --optional etcd-server
+	@tools/install.sh --optional etcd-server nftables
 	@tools/install.sh --optional clang-22 libclang-rt-22-dev clang-format-22
 	@tests/venv.sh $B >/dev/null 2>&1 &
 	@$(MAKE) --no-print-directory -j$$(nproc) builds$(@:test%=%) >$B.log 2>&1 || { tail -n 40 $B.log; exit 1; }
@@ -212,6 +212,7 @@ lines:
 	@echo 'alone 120 tests/mpi/test_worlds.sh $B/unroll'
 	@echo 'long 200 tests/mpi/test_worlds.sh $B/unroll 50'
 	@echo 'long alone 100 tests/mpi/test_launch_network.sh $B/unroll'
+	@echo 'long alone 120 tests/mpi/test_network.sh $B/unroll more'
 	@echo 'long alone 120 tests/mpi/test_etcd.sh $B/unroll'
 	@echo 'alone 200 tests/cli/test_plot.sh $B/unroll $B'
 	@echo '60 tests/cli/test_c99.sh $B/unroll'

@@ -44,6 +44,28 @@ machines_down() {       # machines_down N: its link is lost
     ip -n $machines_name-"$1" link set link0 down
 }
 
+machines_half_down() {  # machines_half_down N M: what it sends to machine M is lost, without a word; what M sends comes
+    ip -n $machines_name-"$1" neigh replace 10.231.77."$2" lladdr 02:00:00:00:00:99 dev link0 nud permanent
+}
+
+machines_half_up() {    # machines_half_up N M
+    ip -n $machines_name-"$1" neigh del 10.231.77."$2" dev link0
+}
+
+machines_lose() {       # machines_lose PERCENT: of all packets that all machines send; false: not here
+    local i
+    for i in $(seq "$machines"); do
+        ip netns exec $machines_name-$i nft "add table inet lossy; add chain inet lossy out { type filter hook output priority 0; }; \
+            add rule inet lossy out oifname link0 numgen random mod 100 lt $1 counter drop" 2>/dev/null || return 1
+    done
+}
+
+machines_lost() {       # so many packets were
+    local i
+    for i in $(seq "$machines"); do ip netns exec $machines_name-$i nft list table inet lossy; done | sed -n 's/.*packets \([0-9]*\).*/\1/p' |
+        awk '{ n += $1 } END { print n + 0 }'
+}
+
 machines_clean() {      # a daemon of MPI may be left on a lost machine
     local i p
     for i in $(seq 0 "${machines:-0}"); do

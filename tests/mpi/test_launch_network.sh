@@ -49,20 +49,28 @@ up() {
     ip -n $machines_name-2 link set link0 up
 }
 
-what="a link is lost between two ranks"
-printf '10.231.77.1 slots=1\n10.231.77.2 slots=1\n' >hosts
-launch cut 1:2 --steps 1500
-until_saved cut
-check "$what: both train" until_said cut '^2 ranks'
-machines_down 2
-begin=$EPOCHREALTIME
-check "$what: the lost one is named" until_said cut '^launch: rank 1 .* does not answer'
-check "$what: in 3 seconds" awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a; exit !(b - a < 3) }'
-check "$what: its host counts as lost" until_said cut '^launch: nobody is heard on 10.231.77.2'
-wait $job
-check "$what: the other goes on to the end, $?" test $? = 0
 "$unroll" "${train[@]}" --steps 1500 --out straight >log 2>&1
-check "$what: to the weights of an undisturbed run" cmp straight/model.safetensors cut/model.safetensors
+printf '10.231.77.1 slots=1\n10.231.77.2 slots=1\n' >hosts
+lost() {        # lost NAME HOW...: while two ranks train
+    launch "$1" 1:2 --steps 1500
+    until_saved "$1"
+    check "$what: both train" until_said "$1" '^2 ranks'
+    "${@:2}"
+    local begin=$EPOCHREALTIME
+    check "$what: the lost one is named" until_said "$1" '^launch: rank 1 .* does not answer'
+    check "$what: in 3 seconds" awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a; exit !(b - a < 3) }'
+    check "$what: its host counts as lost" until_said "$1" '^launch: nobody is heard on 10.231.77.2'
+    wait $job
+    check "$what: the other goes on to the end, $?" test $? = 0
+    check "$what: to the weights of an undisturbed run" cmp straight/model.safetensors "$1/model.safetensors"
+}
+
+what="a link is lost between two ranks"
+lost cut machines_down 2
+up
+what="what one of two ranks sends is lost"
+lost half machines_half_down 2 1
+machines_half_up 2 1
 up
 
 what="a rank is cut off that writes the files"

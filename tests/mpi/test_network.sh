@@ -1,6 +1,7 @@
 #!/bin/bash
 # Two machines, played by two network namespaces with a link of 100 Mbit/s between them: the bytes of one process, and
-# an end within the timeout when the link goes down. Usage: test_network.sh build/unroll
+# an end within the timeout when the link goes down. Usage: test_network.sh build/unroll [more]
+# more: instead, packets that get lost, and a link that is down in one direction
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_network
 . "$here/machines.sh"
@@ -22,11 +23,22 @@ run "$unroll" "${train[@]}" --steps 10 --split batch=2 --out both
 check "two machines train" test $? = 0
 check "to the bytes of one process" cmp alone/model.safetensors both/model.safetensors
 
+if [ "${2:-}" = more ]; then
+    "$unroll" "${train[@]}" --steps 60 --out sixty >log 2>&1
+    if machines_lose 2; then
+        run "$unroll" "${train[@]}" --steps 60 --split batch=2 --out lossy
+        check "two machines train while 2% of all packets get lost" test $? = 0
+        check "some were: $(machines_lost)" test "$(machines_lost)" -gt 10
+        check "to the bytes of one process" cmp sixty/model.safetensors lossy/model.safetensors
+    else
+        skip "packets can't be lost here (nft)"
+    fi
+fi
 run "$unroll" "${train[@]}" --steps 1000000 --split batch=2 --timeout 3s --out cut &
 job=$!
 for i in $(seq 300); do [ -s cut/metrics.jsonl ] && break; sleep 0.1; done # on a busy machine programs begin late
 check "they train when the link goes down" test -s cut/metrics.jsonl
-machines_down 2
+if [ "${2:-}" = more ]; then machines_half_down 2 1; else machines_down 2; fi
 # mpirun itself may wait for the lost machine for minutes; the ranks do not.
 left() {
     for p in $(pgrep -x unroll); do
