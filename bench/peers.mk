@@ -47,4 +47,8 @@ $B/accuracy: bench/accuracy.c $B/libunroll.a
 $B/pieces: bench/pieces.c $B/libunroll.a
 	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
 
+# Ranks of simulated clusters: bench/simulate.sh (docs/simulation.md).
+$B/simulate: bench/simulate.c $B/libunroll.a
+	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
+
 .PHONY: bench-peers gpu-bench

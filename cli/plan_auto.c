@@ -21,6 +21,9 @@ unroll_status plan_auto_check(const struct settings *s)
     static const enum option_id wants[] = {OPTION_NETWORK, OPTION_HOSTS};
     const bool is_auto = is_on(s, OPTION_AUTO);
     int64_t hosts;
+    if (is_auto && given(s, OPTION_SPLIT) && strstr(text_of(s, OPTION_SPLIT), "time="))
+        return complain(UNROLL_USAGE, "--split time= and --auto: the planner prices no cut along time, whose cost is "
+                                      "found by running; fix: leave out one of them");
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen && is_auto; i++)
         if (given(s, chosen[i]))
             return complain(UNROLL_USAGE, "--%s and --auto: the planner chooses that; fix: leave out one of them",

@@ -139,7 +139,7 @@ test test-long: deps
 	   $(SUBMAKE) -s --no-print-directory memory-lines B=$B/memory; \
 	   $(SUBMAKE) -s --no-print-directory thread-lines B=$B/thread; } | tests/run.sh $(@:test-%=%)
 
-test-programs: $(TEST_BINARIES) $T/printed.mlir $B/accuracy
+test-programs: $(TEST_BINARIES) $T/printed.mlir $B/accuracy $B/simulate
 memory-programs: $(QUICK_MEMORY:%=$T/%) $(FUZZERS:%=$T/fuzz/fuzz_%)
 memory-programs-long: memory-programs $(MEMORY:%=$T/%) $T/cases/test_cases $T/device/fake_plugin.so
 thread-programs: $(THREADS:%=$T/%) $T/device/fake_plugin.so $(CUDA_PROGRAMS:%=$T/%) $(if $(CUDA_PROGRAMS),$(FAKE_CUDA) $T/cases/test_device)
@@ -218,6 +218,7 @@ lines:
 	@echo '60 tests/cli/test_c99.sh $B/unroll'
 	@echo '60 tests/export/test_formal.sh'
 	@echo '60 tests/export/test_accuracy.sh $B/unroll $B/accuracy'
+	@echo '60 tests/mpi/test_simulate.sh $B/unroll $B/simulate'
 	@echo 'long 120 tests/export/test_cortex.sh $B/unroll $B/libunroll.a'
 	@echo '300 tests/package/test_package.sh $B'
 	@echo '60 python3 tests/bench/test_bench.py'

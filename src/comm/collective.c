@@ -33,14 +33,17 @@ static void add_doubles(double *restrict to, const double *restrict from, size_t
     for (size_t i = 0; i < count; i++) to[i] += from[i];
 }
 
+/* NULL: hollow. */
 static void *number_at(const struct collective *c, size_t index)
 {
-    return (char *)c->sum.data + index * element(&c->sum);
+    return !c->sum.data ? NULL : (char *)c->sum.data + index * element(&c->sum);
 }
 
 static void add(const struct collective *c, const void *from)
 {
     void *to = number_at(c, c->round.received_first);
+    if (!to)
+        return;
     if (c->sum.is_double)
         add_doubles(to, from, c->round.received);
     else
@@ -70,12 +73,12 @@ static unroll_status begin_round(struct unroll_comm *comm, struct collective *c)
     c->waits = r->from >= 0 && r->from != c->shape.place && r->received;
     if (!c->waits)
         return UNROLL_OK;
-    if (r->adds)
+    if (r->adds && c->sum.data)
         TRY(make_room(c, r->received * size));
     c->request = (struct request){.from = c->sum.ranks[r->from],
                                   .tag = c->sum.tag,
                                   .bytes = r->received * size,
-                                  .data = r->adds ? c->arrived : number_at(c, r->received_first)};
+                                  .data = r->adds && c->sum.data ? c->arrived : number_at(c, r->received_first)};
     return comm->transport->begin(comm, &c->request);
 }
 
@@ -103,7 +106,7 @@ static void note_time(struct unroll_comm *comm, bool under_way)
 {
     if (under_way == (comm->began > 0))
         return;
-    double now = clock_seconds();
+    double now = comm_clock(comm);
     comm->totals.communication += under_way ? 0 : now - comm->began;
     comm->began = under_way ? now : 0;
 }
@@ -150,7 +153,7 @@ void comm_poll_now(void)
     struct unroll_comm *comm = comm_of_thread;
     if ((!(comm->began > 0) && !comm->more && !comm->service) || comm->failed != UNROLL_OK)
         return;
-    double now = clock_seconds();
+    double now = comm_clock(comm);
     if (now - comm->polled < often)
         return;
     comm->polled = now;
@@ -250,7 +253,7 @@ unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
                    ? UNROLL_OK
                    : fail(UNROLL_COMMUNICATION, "a sum that never began (tag %u) is waited for", (unsigned)sum->tag);
     TRY(comm_check(comm));
-    double begin = clock_seconds();
+    double begin = comm_clock(comm);
     unroll_status status = wait_for(comm, *at);
     comm_waited(comm, begin);
     put_away(comm, at);

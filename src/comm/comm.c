@@ -86,6 +86,24 @@ void comm_interrupt(struct unroll_comm *comm)
         atomic_store(&comm->interrupted, true);
 }
 
+/* ---- simulated time ---------------------------------------------------------------------- */
+
+bool comm_is_simulated(const struct unroll_comm *comm) { return comm && comm->transport->spend; }
+
+double comm_seconds(const struct unroll_comm *comm) { return comm_clock(comm); }
+
+unroll_status comm_spend(struct unroll_comm *comm, double seconds)
+{
+    const double least = 1e-12;
+    if (!comm_is_simulated(comm))
+        return fail(UNROLL_UNSUPPORTED, "time is spent by simulated ranks alone; fix: comm_simgrid_run");
+    while (seconds > least) {
+        seconds -= comm->transport->spend(comm, seconds);
+        TRY(comm_progress(comm));
+    }
+    return UNROLL_OK;
+}
+
 /* ---- messages -------------------------------------------------------------------------- */
 
 static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32_t tag)
@@ -100,6 +118,8 @@ static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32
 unroll_status comm_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
     TRY(check_peer(comm, to, tag));
+    if (!data && bytes && !comm_is_simulated(comm))
+        return fail(UNROLL_UNSUPPORTED, "a hollow message is for simulated ranks");
     comm->more = comm->transport->push != NULL;
     comm->totals.sent += bytes;
     return comm->transport->send(comm, to, tag, data, bytes);
@@ -109,14 +129,14 @@ struct comm_totals comm_totals(const struct unroll_comm *comm)
 {
     struct comm_totals totals = comm->totals;
     if (comm->began > 0)
-        totals.communication += clock_seconds() - comm->began;
+        totals.communication += comm_clock(comm) - comm->began;
     return totals;
 }
 
 /* What sums under way count anyhow is not counted twice. */
 void comm_waited(struct unroll_comm *comm, double begin)
 {
-    double now = clock_seconds();
+    double now = comm_clock(comm);
     comm->totals.exposed += now - begin;
     if (!(comm->began > 0))
         comm->totals.communication += now - begin;
@@ -141,7 +161,7 @@ bool comm_within_timeout(struct unroll_comm *comm, struct wait_timeout *p)
     enum { LOOKS_BEFORE_CLOCK = 16 };
     if (p->looks++ < LOOKS_BEFORE_CLOCK)
         return true;
-    double now = clock_seconds();
+    double now = comm_clock(comm);
     if (p->looks == LOOKS_BEFORE_CLOCK + 1)
         p->begin = now;
     if (!comm_waits_on(comm, p, now))
@@ -169,7 +189,7 @@ unroll_status comm_recv(struct unroll_comm *comm, int from, uint32_t tag, void *
     struct request r = {.from = from, .tag = tag, .data = data, .bytes = bytes};
     TRY(check_peer(comm, from, tag));
     TRY(comm->transport->begin(comm, &r));
-    double begin = clock_seconds();
+    double begin = comm_clock(comm);
     unroll_status status = wait_for(comm, &r);
     comm_waited(comm, begin);
     return status;

@@ -53,6 +53,13 @@ enum { SILENCE_SIZE = 64 };
 const char *comm_silence(const struct unroll_comm *, char text[SILENCE_SIZE]);
 int comm_first(const struct unroll_comm *);
 
+/* Ranks of a simulation (comm/simgrid.h): is it one? Then seconds that a rank computes pass as they are spent,
+ * in which sums under way go on as they do in comm_poll; and messages and sums may be hollow: data NULL, whose bytes
+ * travel and are nothing. */
+bool comm_is_simulated(const struct unroll_comm *);
+unroll_status comm_spend(struct unroll_comm *, double seconds);
+double comm_seconds(const struct unroll_comm *); /* its clock: differences mean something */
+
 /* ---- messages -------------------------------------------------------------------------- */
 
 /* Tags have 28 bits, which every MPI takes: those of plans, and this one for what is no operation of a plan. */

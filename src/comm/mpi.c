@@ -266,8 +266,17 @@ static bool prefers_mpich(void)
 
 unroll_status comm_open_messages(const char *name, const struct mpi_abi *abi, double timeout, struct unroll_comm **comm)
 {
-    static const struct transport with_sums = {"mpi",    mpi_send, mpi_begin, mpi_test,  mpi_drop, mpi_idle,
-                                               mpi_push, mpi_join, mpi_sum,   mpi_abort, mpi_close};
+    static const struct transport with_sums = {.name = "mpi",
+                                               .send = mpi_send,
+                                               .begin = mpi_begin,
+                                               .test = mpi_test,
+                                               .drop = mpi_drop,
+                                               .idle = mpi_idle,
+                                               .push = mpi_push,
+                                               .join = mpi_join,
+                                               .sum = mpi_sum,
+                                               .abort = mpi_abort,
+                                               .close = mpi_close};
     static struct transport without;
     struct rank_mpi *r;
     int max_tag = 0;

@@ -133,8 +133,14 @@ static void threads_close(struct unroll_comm *comm) { (void)comm; }
 /* ---- worlds ---------------------------------------------------------------------------- */
 
 static const struct transport threads = {
-    "threads", threads_send, threads_begin, threads_test,  threads_drop,  threads_idle,
-    NULL,      NULL,         NULL,          threads_abort, threads_close,
+    .name = "threads",
+    .send = threads_send,
+    .begin = threads_begin,
+    .test = threads_test,
+    .drop = threads_drop,
+    .idle = threads_idle,
+    .abort = threads_abort,
+    .close = threads_close,
 };
 
 static struct rank_threads *new_rank(int rank, int ranks, double timeout, struct rank_threads **world)

@@ -37,6 +37,9 @@ struct transport {
     unroll_status (*sum)(struct unroll_comm *, struct request *, const struct sum *);
     void (*abort)(struct unroll_comm *, int code);
     void (*close)(struct unroll_comm *);
+    /* Of simulated ranks; NULL: time is the clock's, and passes by itself. */
+    double (*clock)(void);
+    double (*spend)(struct unroll_comm *, double seconds); /* computes for at most so long; for how long */
 };
 
 struct collective;
@@ -75,6 +78,11 @@ struct unroll_comm {
     atomic_bool interrupted;
     double began; /* when sums were under way again; 0: none is */
 };
+
+static inline double comm_clock(const struct unroll_comm *comm)
+{
+    return comm->transport->clock ? comm->transport->clock() : clock_seconds();
+}
 
 /* A row of the table. */
 struct transport_row {

@@ -266,6 +266,11 @@ static unroll_status check(const unroll_planner_config *c, struct cluster *clust
     CHECK_BEGUN(c, unroll_planner_config, "unroll_planner_default()");
     if (!c->network)
         return fail(UNROLL_USAGE, "the planner must know the network; fix: name its file (`network`)");
+    if (c->plan->machine.split.time > 1) /* how far repairs go is the data's, and no price says it */
+        return fail(UNROLL_USAGE,
+                    "the planner prices no cut along time: what it costs is found by running; fix: leave out "
+                    "time=%d",
+                    c->plan->machine.split.time);
     TRY(goal_find(c->goal, goal));
     TRY(cluster_read(c->network, cluster));
     if (c->sync)

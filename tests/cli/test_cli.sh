@@ -171,6 +171,7 @@ refuses "split of a layer by itself" 4 plan --split head:hidden=4,batch=4
 refuses "a planner without a cluster" 2 plan --auto --hosts 4
 refuses "a cluster without a planner" 2 plan --network net.json
 refuses "a planner whose cut is given" 2 plan --auto --hosts 4 --network net.json --split batch=2
+refuses "a planner whose cut is along time" 2 plan --auto --hosts 4 --network net.json --split time=2
 refuses "a planner of no hosts" 2 plan --auto --hosts none --network net.json
 refuses "a planner of a cluster that is not there" 3 plan --auto --hosts 4 --network nowhere.json
 printf '{"name":"a","levels":[]}' > net.json

@@ -216,6 +216,9 @@ static void test_refusals(void)
     planner.hosts = 1, planner.sync = "never";
     CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "never");
     planner.sync = NULL;
+    config.machine.split.time = 2;
+    CHECK_REFUSED(CHOOSE(), UNROLL_USAGE, "no cut along time");
+    config.machine.split.time = 1;
     planner.network = write_cluster("{\"name\":\"a\",\"rank\":{\"gflops\":1,\"recurrent_gflops\":1,"
                                     "\"memory_bandwidth\":1e9,\"memory\":10}," LEVEL "}");
     CHECK_REFUSED(CHOOSE(), UNROLL_UNSUPPORTED, "fits into");

@@ -1,0 +1,193 @@
+/* Ranks of a simulated cluster: SimGrid starts one actor for each in this process, which lowers the plan of its place,
+ * as a training does, and runs its steps on a simulated device (src/device/sim) over comm/simgrid.h. Prints what
+ * a step takes. The platform is made from the network file; no number is computed.
+ *     simulate NETWORK RANKS TOPOLOGY STEPS LAYERS HIDDEN INPUT BPTT ROWS BATCH,LAYER,HIDDEN CHUNKS SUM [CLOCKS]
+ * ROWS of the whole batch; CLOCKS: of each stage of forward, backward and update, 012:000: indices into the file's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "comm/simgrid.h"
+#include "device/sim/sim.h"
+#include "session/shares.h"
+#include "unroll_advanced.h"
+
+enum { ARGUMENTS = 12 };
+
+static struct {
+    struct cluster cluster;
+    unroll_spec spec;
+    unroll_plan_config plan;
+    int ranks, steps;
+    const char *clocks;
+    const struct plan *shared; /* of rank 0 */
+    double seconds, busy, sent, joules; /* of a step; busy and joules: of all ranks */
+    double waits_most;
+} sim;
+
+static void give_up(const char *what)
+{
+    fprintf(stderr, "simulate: %s\n", what);
+    exit(1);
+}
+
+/* ---- a rank ---------------------------------------------------------------------------- */
+
+struct rank {
+    struct unroll_comm *comm;
+    unroll_status status;
+};
+
+static int clock_of(const struct plan *plan, int which)
+{
+    size_t at = (size_t)(4 * plan->config.at[M_LAYER] + which);
+    return sim.clocks && at < strlen(sim.clocks) && sim.cluster.clocks ? (sim.clocks[at] - '0') % sim.cluster.clocks : 0;
+}
+
+static unroll_status run_phase(const struct plan *plan, struct unroll_comm *comm, int which, enum phase first,
+                               enum phase last)
+{
+    const struct cluster *c = &sim.cluster;
+    const int clock = clock_of(plan, which);
+    const double began = comm_seconds(comm), waited = comm_totals(comm).exposed;
+    TRY(sim_run(plan, c, comm, c->clocks ? c->clock[clock].speed : 1, first, last));
+    const double waits = comm_totals(comm).exposed - waited, busy = comm_seconds(comm) - began - waits;
+    sim.busy += busy;
+    sim.joules += c->clocks ? busy * c->clock[clock].watts : 0;
+    sim.waits_most += comm_rank(comm) == 0 ? waits : 0;
+    return UNROLL_OK;
+}
+
+static unroll_status run_step(const struct plan *plan, struct unroll_comm *comm)
+{
+    TRY(run_phase(plan, comm, 0, PHASE_FORWARD, PHASE_FORWARD));
+    TRY(run_phase(plan, comm, 1, PHASE_BACKWARD, PHASE_SUM));
+    return run_phase(plan, comm, 2, PHASE_UPDATE, PHASE_UPDATE);
+}
+
+/* All ranks begin at once. */
+static unroll_status run_plan(const struct plan *plan, struct unroll_comm *comm)
+{
+    TRY(comm_agree(comm, UNROLL_OK, 0, ""));
+    sim.busy = sim.joules = sim.waits_most = 0;
+    const double began = comm_seconds(comm);
+    const uint64_t sent = comm_totals(comm).sent;
+    for (int i = 0; i < sim.steps; i++) TRY(run_step(plan, comm));
+    const double seconds = comm_seconds(comm) - began;
+    if (comm_rank(comm) == 0)
+        sim.sent = (double)(comm_totals(comm).sent - sent) / sim.steps;
+    sim.seconds = seconds > sim.seconds ? seconds : sim.seconds;
+    return UNROLL_OK;
+}
+
+/* What ranks of a batch cut run alone differs in nothing but who they are: one plan is enough. */
+static bool plans_are_alike(void)
+{
+    const unroll_machine *m = &sim.plan.machine;
+    return m->split.batch == sim.ranks && sim.plan.rows % sim.ranks == 0;
+}
+
+static void show(const struct plan *plan, void *arg)
+{
+    struct rank *rank = arg;
+    sim.shared = plan;
+    rank->status = run_plan(plan, rank->comm);
+    if (rank->status == UNROLL_OK) /* the plan is there until all have run it */
+        rank->status = comm_agree(rank->comm, UNROLL_OK, 0, "");
+}
+
+static void run_rank(struct unroll_comm *comm, void *arg)
+{
+    struct rank rank = {.comm = comm};
+    unroll_plan_config config = sim.plan;
+    (void)arg;
+    config.machine.comm = comm;
+    unroll_status status = comm_rank(comm) && plans_are_alike() ? (show(sim.shared, &rank), UNROLL_OK)
+                                                               : session_show_plan(&config, show, &rank);
+    status = status == UNROLL_OK ? rank.status : status;
+    if (status == UNROLL_OK)
+        return;
+    fprintf(stderr, "simulate: rank %d: %s\n", comm_rank(comm), unroll_last_error());
+    exit(1);
+}
+
+/* ---- the platform ---------------------------------------------------------------------- */
+
+/* A fat tree of two levels of 32, a torus of three axes, a dragonfly of 16 ranks or more: for 2^n ranks. */
+static void write_topology(FILE *f, const char *topology, int ranks, double latency, double bandwidth)
+{
+    int links = 2, x = 1, y = 1, z = 1, leaf = ranks < 32 ? ranks : 32;
+    char more[128] = "";
+    const bool dragonfly = !strcmp(topology, "dragonfly");
+    while (x * y * z < (dragonfly ? ranks / 4 : ranks)) *(x <= y && x <= z ? &x : y <= z ? &y : &z) *= 2;
+    if (!strcmp(topology, "fat_tree"))
+        links = 4, snprintf(more, sizeof more, " topology=\"FAT_TREE\" topo_parameters=\"2;%d,%d;1,%d;1,1\"", leaf,
+                            ranks / leaf, leaf);
+    else if (!strcmp(topology, "torus"))
+        links = (x + y + z) / 4 + 1, snprintf(more, sizeof more, " topology=\"TORUS\" topo_parameters=\"%d,%d,%d\"", x, y, z);
+    else if (dragonfly)
+        links = 5, snprintf(more, sizeof more, " topology=\"DRAGONFLY\" topo_parameters=\"%d,4;%d,2;%d,1;4\"", z, y, x);
+    else if (strcmp(topology, "flat"))
+        give_up("topologies are flat, fat_tree, torus, dragonfly");
+    fprintf(f,
+            "<?xml version=\"1.0\"?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\"><platform "
+            "version=\"4.1\">\n<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-%d\" speed=\"1Gf\" core=\"1\" "
+            "bw=\"%.0fBps\" lat=\"%.9fs\" %s/></platform>\n",
+            ranks - 1, bandwidth, latency / links, more);
+}
+
+static void write_platform(const char *path, const char *topology)
+{
+    const struct cluster_level *level = &sim.cluster.level[sim.cluster.levels - 1];
+    FILE *f = fopen(path, "w");
+    if (!f || sim.cluster.levels != 1)
+        give_up(f ? "the network file has several levels; give one whose ranks are hosts" : path);
+    write_topology(f, topology, sim.ranks, level->latency, level->bandwidth);
+    fclose(f);
+}
+
+static void read_arguments(char **argv)
+{
+    if (cluster_read(argv[1], &sim.cluster) != UNROLL_OK)
+        give_up(unroll_last_error());
+    sim.ranks = atoi(argv[2]);
+    sim.steps = atoi(argv[4]);
+    sim.spec = unroll_spec_default();
+    sim.spec.cell = "lstm", sim.spec.tokens = 1, sim.spec.loss = "xent";
+    sim.spec.layers = atoi(argv[5]), sim.spec.hidden = atoi(argv[6]);
+    sim.spec.input = sim.spec.output = atoi(argv[7]);
+    sim.plan = unroll_plan_default();
+    sim.plan.spec = &sim.spec;
+    sim.plan.steps = atoi(argv[8]), sim.plan.rows = atoi(argv[9]);
+    unroll_machine *m = &sim.plan.machine;
+    if (sscanf(argv[10], "%d,%d,%d", &m->split.batch, &m->split.layer, &m->split.hidden) != 3)
+        give_up("the cut is BATCH,LAYER,HIDDEN");
+    m->chunks = atoi(argv[11]), m->sum = argv[12];
+    m->threads = 1;
+    sim.clocks = argv[13];
+}
+
+int main(int argc, char **argv)
+{
+    char place[] = "/tmp/unroll_simulate_XXXXXX", platform[64];
+    if (argc < ARGUMENTS + 1)
+        give_up("NETWORK RANKS TOPOLOGY STEPS LAYERS HIDDEN INPUT BPTT ROWS BATCH,LAYER,HIDDEN CHUNKS SUM [CLOCKS]");
+    read_arguments(argv);
+    if (!mkdtemp(place))
+        give_up(place);
+    snprintf(platform, sizeof platform, "%s/platform.xml", place);
+    write_platform(platform, argv[3]);
+    const unroll_status status = comm_simgrid_run(platform, sim.ranks, run_rank, NULL);
+    unlink(platform), rmdir(place);
+    if (status == UNROLL_UNSUPPORTED)
+        return printf("skipped: %s\n", unroll_last_error()), 0;
+    if (status != UNROLL_OK)
+        give_up(unroll_last_error());
+    const double step = sim.seconds / sim.steps, all = step * sim.ranks;
+    const double busy = sim.busy / sim.steps;
+    const double joules = (sim.joules / sim.steps + (all - busy) * sim.cluster.waiting_watts) / sim.plan.rows;
+    printf("simulated %s %s: %d ranks, %.6g s a step, computes %.2f%%, a rank sends %.0f bytes, %.6g J a sequence\n",
+           sim.cluster.name, argv[3], sim.ranks, step, 100 * busy / all, sim.sent, sim.cluster.clocks ? joules : 0);
+    return 0;
+}
