@@ -285,12 +285,14 @@ OPTION(SLOWER, "slower", NUMBER, .argument = "X", .fallback = "0.01", RANGE(0, 1
 OPTION(TIMEOUT, "timeout", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN) | IN(BENCH),
        .doc = "how long a rank waits for another before the run fails")
-OPTION(DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
-       .doc =
-           "cpu; cuda: the first GPU of NVIDIA, cuda:1: the second; opencl: the first device of OpenCL, opencl:1: the "
-           "second; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu; "
-           "cpu,opencl: both, each with some layers, or as --split says")
+OPTION(
+    DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
+    .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
+    .doc =
+        "cpu; cuda: the first GPU of NVIDIA, cuda:1: the second, cuda:GPU-.. and cuda:MIG-..: that GPU or instance of one, by "
+        "its UUID as nvidia-smi -L prints it or as many letters as are its alone; opencl: the first device of OpenCL, opencl:1: the "
+        "second; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu; "
+        "cpu,opencl: both, each with some layers, or as --split says")
 OPTION(TOPOLOGY, "topology", TEXT, .argument = "CHIPS", .fallback = "", .scope = CALL, .group = "Machine",
        .commands = IN(PLAN),
        .doc = "with --device tpu: compiles the step for these chips, v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2, without "

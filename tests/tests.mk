@@ -8,7 +8,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cells/check_gradient cells/check_any cells/check_fixed cells/check_math cells/check_scan cells/check_simd cells/check_fused cells/check_nan \
     cells/check_printed plan/test_plan plan/test_rates plan/test_polls plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
     device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_executable device/test_xla device/test_several device/test_oracle device/test_estimate device/test_tiling comm/test_comm comm/test_sums comm/test_ucx \
-    cases/test_cases cases/test_weights vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_many_threads session/test_refusals session/test_fork session/test_ranks \
+    cases/test_cases cases/test_weights cases/test_listed vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_many_threads session/test_refusals session/test_fork session/test_ranks \
     losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_twice train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
     train/test_examples train/test_tasks \
     tasks/test_forecast tasks/test_forecast_units tasks/test_lm tasks/test_anomaly tasks/test_recommend tasks/test_division \
@@ -34,6 +34,7 @@ OF_plan/test_toy        = plan/mesh $(TOYS:tests/%.c=%)
 OF_device/test_oracle   = device/oracle_read device/oracle_rules device/oracle_dot device/oracle_run device/oracle_devices
 OF_cases/test_cases     = cases/case
 OF_cases/test_weights   = cases/case
+OF_cases/test_listed    = cases/case
 OF_cases/test_device    = cases/case
 OF_cases/test_several   = cases/case
 OF_cases/test_ahead     = cases/case
@@ -88,6 +89,7 @@ RUN_train/test_toy_data = $T/device/fake_plugin.so
 RUN_device/test_estimate = $T/device/fake_plugin.so
 RUN_cases/test_cases = test tests/cases/cases.txt
 RUN_cases/test_weights = tests/cases/cases.txt
+RUN_cases/test_listed = tests/cases/cases.txt
 RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
 $(foreach p,cells/check_fused plan/test_mesh plan/test_execution device/test_rnn device/test_low_precision device/test_bf16x3 session/test_ranks \
     train/test_trainer train/test_corruption,$(eval RUN_$p = $(if $(filter %/memory %/thread,$B),quick)))
@@ -203,6 +205,7 @@ lines:
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
+	@echo 'alone 100 tests/mpi/test_lists.sh $B/unroll'
 	@echo 'alone 60 tests/mpi/test_ends.sh $B/unroll'
 	@echo 'alone 100 tests/mpi/test_network.sh $B/unroll'
 	@echo 'alone 120 tests/mpi/test_launch.sh $B/unroll'
