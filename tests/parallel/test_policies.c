@@ -3,6 +3,7 @@
  * are the workers' mean, and others go on from it. A server is the sum, or within its bound. Compression is
  * test_compress's. */
 #include "parallel/arrivals.h"
+#include "parallel/policy.h"
 #include "workers.h"
 #include <math.h>
 
@@ -13,6 +14,28 @@ static const char *place(const char *name, char path[128])
 {
     snprintf(path, 128, "%s/%s", folder, name);
     return path;
+}
+
+/* The outer step of many updates is another one; what is said counts. */
+static void check_local_defaults(void)
+{
+    const struct {
+        const char *sync;
+        double momentum, delay;
+    } cases[] = {{"local:32", 0.6, 31},
+                 {"local:16", 0.6, 15},
+                 {"local:15", 0, -1},
+                 {"local:auto", 0, -1},
+                 {"local:32,delay=2", 0.6, 2},
+                 {"local:32,momentum=0", 0, 31},
+                 {"local:4,momentum=0.9", 0.9, -1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct policy *policy;
+        struct sync_options options;
+        MUST(policy_read(cases[i].sync, &policy, &options));
+        CHECK(options.momentum == cases[i].momentum && options.delay == cases[i].delay && options.rate == 1,
+              "%s: momentum %g, delay %g, rate %g", cases[i].sync, options.momentum, options.delay, options.rate);
+    }
 }
 
 static void check_local_is_sum(void)
@@ -325,9 +348,11 @@ int main(void)
     char command[160], path[128];
     CHECK(mkdtemp(folder) != NULL, "no folder");
     legs_begin(place("text.txt", path));
+    check_local_defaults();
     check_local_is_sum();
     check_resume("local:4", 2, (unroll_split){1, 1, 1, 1});
     check_resume("local:4,rate=0.7,momentum=0.9,delay=0", 2, (unroll_split){1, 1, 1, 1});
+    check_resume("local:16", 2, (unroll_split){1, 1, 1, 1});
     check_resume("local:auto", 3, (unroll_split){1, 1, 1, 1});
     check_resume("local:4", 2, (unroll_split){2, 1, 1, 1});
     check_resume("local:3", 2, (unroll_split){1, 2, 2, 1});
