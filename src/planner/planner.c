@@ -11,7 +11,7 @@
 /* What is tried where nobody says what it should be. */
 static const char *const syncs[] = {"every", "local:8", "local:32", "server:4", "gossip", NULL};
 static const char *const compressions[] = {"none", "half", "lowrank:4", NULL};
-static const int chunk_counts[] = {0, 4, 8, 16, 32};
+static const int chunk_counts[] = {0, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 enum { CHUNK_COUNTS = sizeof chunk_counts / sizeof *chunk_counts };
 
 struct search {
@@ -236,6 +236,10 @@ static unroll_status add_ranks(struct search *s, int ranks)
     return UNROLL_OK;
 }
 
+/* Of few each number is tried: a stage for each of three layers wants three. */
+enum { FEW = 8 };
+static int fewer(int ranks) { return ranks > FEW ? ranks / 2 : ranks - 1; }
+
 static unroll_status search_all(struct search *s)
 {
     const unroll_planner_config *c = s->config;
@@ -244,10 +248,10 @@ static unroll_status search_all(struct search *s)
         return fail(UNROLL_USAGE, "%d hosts of %d ranks: 1 to %d ranks are possible", c->hosts,
                     s->cluster.ranks_per_host, RANKS_MAX);
     double best = INFINITY, least;
-    for (int ranks = most; ranks >= 1 && (ranks == most || c->hosts); ranks /= 2, best = least) { /* while it helps */
+    for (int ranks = most; ranks >= 1 && (ranks == most || c->hosts); ranks = fewer(ranks), best = least) {
         TRY(add_ranks(s, ranks));
         least = ways_least(s->ways, s->goal);
-        if (least >= best)
+        if (least >= best && ranks > FEW) /* while it helps */
             break;
     }
     if (s->ways->ways)

@@ -1,5 +1,6 @@
 /* The planner and what it stands on: files of clusters and their errors, prices of sums against arithmetic by hand,
- * steps of meshes against orders that must hold, the way that is chosen for each goal. No rank runs. */
+ * steps of meshes against orders that must hold, the way that is chosen for each goal, and against all ways there are.
+ * No rank runs. */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -191,6 +192,100 @@ static void test_choices(void)
     CHECK(w.workers == 4 && strcmp(w.sync, "every"), "workers=%d, %s", w.workers, w.sync);
 }
 
+/* ---- against all ways ------------------------------------------------------------------ */
+
+enum { LONGEST = 24 }; /* steps, and so the most chunks that are tried */
+
+struct searched {
+    struct cluster cluster;
+    double least; /* seconds of the best way */
+    int ways;
+};
+
+/* The plans of a mesh, with each of the sums. */
+static unroll_status try_sums(struct plan *const *plans, int stages, void *arg)
+{
+    struct searched *all = arg;
+    for (int i = 0; algorithm_name(i); i++) {
+        struct prices prices = {.cluster = &all->cluster};
+        struct mesh_time time = {0};
+        if (i == COMM_NATIVE)
+            continue;
+        for (int k = 0; k < stages; k++) plans[k]->config.sum = i;
+        MUST(mesh_seconds(plans, stages, &prices, &time));
+        all->least = fmin(all->least, time.seconds);
+        all->ways++;
+    }
+    return UNROLL_OK;
+}
+
+/* Every number of ranks, mesh, number of chunks and sum there is: none is left out for being unlikely. */
+static void try_all(struct searched *all, unroll_plan_config config, int hosts)
+{
+    for (int batch = 1; batch <= hosts; batch++)
+        for (int layer = 1; batch * layer <= hosts; layer++)
+            for (int hidden = 1; batch * layer * hidden <= hosts; hidden++)
+                for (int chunks = 0; chunks <= (layer > 1 ? LONGEST : 0); chunks++) {
+                    config.machine.split = (unroll_split){batch, layer, hidden, 1};
+                    config.machine.chunks = chunks;
+                    (void)session_show_stages(NULL, &config, try_sums, all); /* some cuts are refused */
+                }
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What the planner takes against the best of all, over networks that ask for each of the cuts. */
+static void test_against_all(void)
+{
+    static const struct {
+        int layers, hidden, rows, hosts;
+        const char *latency, *bandwidth;
+    } cases[] = {{3, 64, 32, 4, "1e-6", "1e11"}, {3, 64, 32, 4, "1e-5", "1e8"},  {3, 64, 32, 3, "1e-4", "1e7"},
+                 {2, 128, 2, 4, "1e-7", "1e11"}, {2, 128, 1, 2, "1e-7", "1e10"}, {4, 96, 2, 4, "1e-6", "3e8"},
+                 {1, 64, 8, 6, "1e-6", "1e9"},   {3, 32, 5, 5, "1e-6", "1e10"},  {2, 64, 32, 2, "1e-2", "1e6"},
+                 {4, 128, 4, 6, "1e-6", "1e10"}};
+    enum { CASES = sizeof cases / sizeof *cases };
+    double longer[CASES];
+    bool layered = false, divided = false, rows = false, alone = false;
+    for (int i = 0; i < CASES; i++) {
+        char text[512], why[512];
+        unroll_spec spec = spec_of(cases[i].layers, cases[i].hidden);
+        unroll_plan_config config = unroll_plan_default();
+        unroll_planner_config planner = unroll_planner_default();
+        struct searched all = {.least = INFINITY};
+        unroll_choice way;
+        int found;
+        snprintf(text, sizeof text,
+                 "{\"name\":\"a\"," RANK ",\"levels\":[{\"name\":\"net\",\"latency\":%s,\"bandwidth\":%s}]}",
+                 cases[i].latency, cases[i].bandwidth);
+        MUST(parse(text, &all.cluster));
+        config.steps = LONGEST, config.rows = cases[i].rows, config.spec = &spec;
+        config.machine.threads = 1, config.machine.isa = "scalar";
+        planner.plan = &config, planner.network = write_cluster(text), planner.hosts = cases[i].hosts;
+        planner.sync = "every", planner.compress = "none";
+        MUST(unroll_planner_choose(NULL, &planner, &way, 1, &found, why, sizeof why));
+        try_all(&all, config, cases[i].hosts);
+        longer[i] = way.seconds / all.least - 1;
+        check_next_case();
+        CHECK(longer[i] > -1e-3 && longer[i] < 0.05,
+              "case %d: batch=%d,layer=%d,hidden=%d takes %.2f%% longer than the best of %d ways", i, way.split.batch,
+              way.split.layer, way.split.hidden, 100 * longer[i], all.ways);
+        if (getenv("SHOW"))
+            printf("batch=%d,layer=%d,hidden=%d chunks=%d %s: %.3f%% longer than the best of %d\n", way.split.batch,
+                   way.split.layer, way.split.hidden, way.chunks, way.sum, 100 * longer[i], all.ways);
+        layered |= way.split.layer > 1, divided |= way.split.hidden > 1, rows |= way.split.batch > 1;
+        alone |= way.ranks == 1;
+    }
+    CHECK(layered && divided && rows && alone, "the cases ask for each cut: layers %d, units %d, rows %d, none %d",
+          layered, divided, rows, alone);
+    qsort(longer, CASES, sizeof *longer, by_size);
+    CHECK(longer[CASES / 2] <= 0.01, "half of the cases are more than %.2f%% away", 100 * longer[CASES / 2]);
+}
+
 static void test_refusals(void)
 {
     unroll_spec spec = spec_of(1, 8);
@@ -231,6 +326,7 @@ int main(void)
     test_sums();
     test_meshes();
     test_choices();
+    test_against_all();
     test_refusals();
     unlink(inside("net.json"));
     rmdir(folder);
