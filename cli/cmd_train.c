@@ -205,6 +205,7 @@ static unroll_status configure(struct training *t, unroll_train_config *config)
     config->augment = text_of(s, OPTION_AUGMENT);
     config->divide_by = text_of(s, OPTION_DIVIDE_BY);
     config->checks_gradients = is_on(s, OPTION_VERIFY_EVERY);
+    config->balance = is_on(s, OPTION_BALANCE);
     config->seed = (uint64_t)integer_of(s, OPTION_SEED);
     config->machine = machine_of(s, &t->ranks);
     config->sync = text_of(s, OPTION_SYNC);

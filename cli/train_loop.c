@@ -354,6 +354,7 @@ static void check_gradients(struct loop *loop)
 static unroll_status step(struct loop *loop)
 {
     double began = seconds_now(), rate = loop->progress.learning_rate;
+    const int divided = loop->progress.divided;
     struct rank_time before = ranks_now(&loop->t->ranks);
     if (loop->t->schedule_by_clock)
         follow_clock(loop);
@@ -365,6 +366,8 @@ static unroll_status step(struct loop *loop)
     for (int64_t i = 2; i <= loop->progress.synced && i <= LOSSES && i <= loop->steps_here; i++)
         loop->losses[(loop->steps_here - i) % LOSSES] = loop->progress.loss; /* a look is at all since the last */
     loop->t->steps_of_epoch = loop->progress.steps_per_epoch;
+    if (loop->progress.divided > divided)
+        say("update %" PRId64 ": rows of the batch are divided anew, by how fast ranks are", loop->progress.step);
     say_rise(loop, rate);
     member_trains();
     return UNROLL_OK;

@@ -475,6 +475,8 @@ typedef struct unroll_train_config {
     int new_hyperparameters; /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
     int checks_gradients;    /* 1: memory for unroll_trainer_check_next is taken: weights, gradients and activations of
                                 another rank */
+    int balance; /* 1: rows of the batch are divided anew while ranks train, when one has become slower or faster than
+                    it was: of ranks that divide the batch alone, without exact. The bits then depend on the clock. */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -506,6 +508,7 @@ typedef struct unroll_progress {
     int met;                        /* 1: all ranks have made this step; 0: workers that update by themselves may be at
                                        others */
     double waited;                  /* the part of the time of steps that went into waiting for data, 0 .. 1 */
+    int divided;                    /* how often rows of the batch were divided anew (balance) */
 } unroll_progress;
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);

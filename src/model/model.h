@@ -95,6 +95,7 @@ struct unroll_model {
     char *schema;                /* JSON: what its data are, which no other room reads; or NULL */
     struct signature *signature; /* [signatures] of the graph it was imported from */
     int signatures;
+    const double *rate;            /* [ranks] how fast those of its sessions are (session/balance.h); NULL: all alike */
     struct shared_weights *shared; /* of the sessions of this model (session.h), while there are some */
 };
 

@@ -64,22 +64,27 @@ double imbalance(const double *seconds, int n)
     return sum > 0 ? most * n / sum - 1 : 0;
 }
 
-bool pace_update(struct pace *pace, int n, const double *seconds, const double *work, double *rate)
+bool pace_window(struct pace *pace, int n, const double *seconds, const double *work, double *rate)
 {
     static const double tolerated = 0.15;
-    bool divides = false;
+    bool divides = true;
+    pace->windows = imbalance(seconds, n) > tolerated ? pace->windows + 1 : 0;
+    if (pace->windows < PACE_WINDOWS)
+        return false;
+    for (int i = 0; i < n; i++) {
+        divides = divides && seconds[i] > 0 && work[i] > 0;
+        rate[i] = work[i] * PACE_UPDATES / seconds[i];
+    }
+    pace->windows = 0;
+    return divides;
+}
+
+bool pace_update(struct pace *pace, int n, const double *seconds, const double *work, double *rate)
+{
     for (int i = 0; i < n; i++) pace->seconds[i] += seconds[i];
     if (++pace->updates < PACE_UPDATES)
         return false;
-    pace->windows = imbalance(pace->seconds, n) > tolerated ? pace->windows + 1 : 0;
-    if (pace->windows == PACE_WINDOWS) {
-        divides = true;
-        for (int i = 0; i < n; i++) {
-            divides = divides && pace->seconds[i] > 0 && work[i] > 0;
-            rate[i] = work[i] * pace->updates / pace->seconds[i];
-        }
-        pace->windows = 0;
-    }
+    const bool divides = pace_window(pace, n, pace->seconds, work, rate);
     memset(pace->seconds, 0, sizeof pace->seconds);
     pace->updates = 0;
     return divides;

@@ -33,5 +33,7 @@ struct pace {
 /* Adds what ranks computed in an update, of so much work each. True at the end of the third window out of balance: then
  * rate[n] holds new rates, by which to divide anew. */
 bool pace_update(struct pace *, int n, const double *seconds, const double *work, double *rate);
+/* The same of a whole window of PACE_UPDATES updates: what ranks computed in all of them. */
+bool pace_window(struct pace *, int n, const double *seconds, const double *work, double *rate);
 
 #endif

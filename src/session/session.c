@@ -267,8 +267,10 @@ static unroll_status choose_device(struct unroll_session *s, const char *name, c
 /* What the plans of all ranks must know of each other's devices. */
 static unroll_status suit_all_devices(struct unroll_session *s, struct plan_config *p)
 {
-    if (!s->staged)
+    if (!s->staged) {
+        p->rate = s->model->rate;
         return UNROLL_OK;
+    }
     release(s->traits);
     s->traits = NULL;
     TRY(mesh_traits(&s->config.machine, p->mesh, &s->traits));

@@ -96,6 +96,7 @@ unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_prog
                                   .best_step = state->best_step,
                                   .since_best = state->since_best,
                                   .met = exchange_met(trainer->exchange, state->step),
+                                  .divided = trainer->divided,
                                   .waited = trainer->stepping > 0 ? trainer->waited / trainer->stepping : 0};
     return UNROLL_OK;
 }
@@ -128,9 +129,26 @@ static unroll_status catch_up(unroll_trainer *trainer)
     return UNROLL_OK;
 }
 
+static double exposed_now(const unroll_trainer *trainer)
+{
+    double communication = 0, exposed = 0;
+    unroll_comm_seconds(trainer->config.machine.comm, &communication, &exposed);
+    return exposed;
+}
+
+/* Of an update of so many seconds, in which this rank did not wait for others. */
+static unroll_status balance(unroll_trainer *trainer, double seconds)
+{
+    bool divides = false;
+    if (trainer->balance)
+        TRY(balance_update(trainer->balance, seconds, &divides));
+    return divides ? trainer_divide_anew(trainer) : UNROLL_OK;
+}
+
 unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
 {
     struct trainer_state *state = &trainer->state;
+    const double exposed = exposed_now(trainer);
     unroll_hyperparameters rates = rates_now(trainer);
     bool looks = is_time_to_sync(trainer);
     double began = feed_seconds(), waited = trainer->feed.waited;
@@ -150,6 +168,8 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     progress->synced = looks ? trainer->unseen : 0;
     trainer->synced |= looks;
     trainer->unseen = looks ? 0 : trainer->unseen;
+    TRY(balance(trainer, feed_seconds() - began - (exposed_now(trainer) - exposed)));
+    progress->divided = trainer->divided;
     return UNROLL_OK;
 }
 

@@ -398,6 +398,10 @@ static unroll_status set_up(unroll_trainer *trainer)
         return status;
     }
     TRY(open_sessions(trainer, validation));
+    if (trainer->config.balance && is_divided(trainer->config.divide_by))
+        return fail(UNROLL_UNSUPPORTED, "balance: which sequences a rank has is fixed by `divide_by`; fix: even");
+    if (trainer->config.balance)
+        TRY(balance_new(trainer->session, &trainer->balance));
     return exchange_open(trainer);
 }
 
@@ -422,6 +426,37 @@ unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *data
     return UNROLL_OK;
 }
 
+static void close_sessions(unroll_trainer *trainer)
+{
+    evaluator_free(trainer->evaluator);
+    trainer->evaluator = NULL;
+    for (int i = 0; i < trainer->sessions.shapes; i++) {
+        twice_free(trainer->twice[i]);
+        trainer->twice[i] = NULL;
+    }
+    shaped_close(&trainer->sessions);
+}
+
+/* From a copy in memory, which knows no division. */
+unroll_status trainer_divide_anew(unroll_trainer *trainer)
+{
+    unroll_replica *kept;
+    struct part *validation = NULL;
+    TRY(unroll_replica_new(&kept));
+    unroll_status status = unroll_trainer_replicate(trainer, kept);
+    if (status == UNROLL_OK) {
+        close_sessions(trainer);
+        status = open_part(trainer, PART_VALIDATION, &trainer->config.validation, &validation);
+    }
+    if (status == UNROLL_OK)
+        status = open_sessions(trainer, validation);
+    if (status == UNROLL_OK)
+        status = unroll_trainer_restore(trainer, kept);
+    trainer->divided += status == UNROLL_OK;
+    unroll_replica_free(kept);
+    return status;
+}
+
 void unroll_trainer_free(unroll_trainer *trainer)
 {
     if (trainer == NULL)
@@ -429,10 +464,9 @@ void unroll_trainer_free(unroll_trainer *trainer)
     snapshot_free(trainer->snapshot);
     free(trainer->details);
     exchange_free(trainer->exchange);
-    evaluator_free(trainer->evaluator);
     feed_end(&trainer->feed);
-    for (int i = 0; i < trainer->sessions.shapes; i++) twice_free(trainer->twice[i]);
-    shaped_close(&trainer->sessions);
+    close_sessions(trainer);
+    balance_free(trainer->balance);
     part_free(trainer->test);
     part_free(trainer->part);
     release(trainer->class_weights);

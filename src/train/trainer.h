@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "parallel/policy.h"
+#include "session/balance.h"
 #include "session/twice.h"
 #include "train/evaluate.h"
 #include "train/feed.h"
@@ -46,6 +47,8 @@ struct unroll_trainer {
     struct feed feed;
     struct shaped sessions;
     struct twice *twice[PART_SHAPES_MAX]; /* of each session; NULL: its gradients are computed once */
+    struct balance *balance;              /* NULL: rows stay where they are */
+    int divided;                          /* how often they were divided anew */
     bool checks;                          /* the next step computes them twice */
     int wrong, suspects;                  /* what the last such step found: a rank, or -1; how many it may be */
     unroll_session *session;              /* the first of them: what optimizers and carried states are asked of */
@@ -64,6 +67,9 @@ struct unroll_trainer {
 
 /* Are the steps that nobody looked at sound? Before a checkpoint. */
 unroll_status trainer_sync(unroll_trainer *trainer);
+
+/* Makes its sessions anew, which divide rows as the ranks' rates are now; collective, between updates. */
+unroll_status trainer_divide_anew(unroll_trainer *trainer);
 
 int64_t trainer_steps_per_epoch(const unroll_trainer *trainer);
 

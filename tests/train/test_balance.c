@@ -1,0 +1,135 @@
+/* One of several ranks (threads here) is slow: it gets fewer rows while all train, nothing is lost, and what the
+ * network learns is what it learns without. When to divide, from seconds, is test_rates'. */
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "comm/comm.h"
+#include "device/device.h"
+#include "plan/rates.h"
+#include "session/session.h"
+#include "small_training.h"
+
+enum { RANKS = 3, SLOW = 1, ROWS = 12, UPDATES = (PACE_WINDOWS + 1) * PACE_UPDATES };
+
+static struct device uneven;
+static _Thread_local bool is_slow;
+
+static unroll_status run(void *executable, enum phase first, enum phase last)
+{
+    if (is_slow && first == PHASE_FORWARD)
+        nanosleep(&(struct timespec){0, 4000000}, NULL);
+    return device_find("cpu", NULL)->run(executable, first, last);
+}
+
+struct rank {
+    unroll_comm *comm;
+    const unroll_dataset *text;
+    int balance, exact, layers;
+    unroll_status status;
+    char error[256];
+    int rows, divided;
+    double loss, validation;
+};
+
+static unroll_status train(struct rank *r, unroll_model *model)
+{
+    unroll_train_config config = small_config();
+    unroll_progress progress = {.size = sizeof progress};
+    unroll_evaluation found;
+    unroll_trainer *trainer;
+    config.batch = ROWS;
+    config.balance = r->balance;
+    config.machine.device = "uneven";
+    config.machine.comm = r->comm;
+    config.machine.exact = r->exact;
+    config.machine.split.layer = r->layers ? RANKS : 1;
+    config.machine.split.batch = r->layers ? 1 : RANKS;
+    is_slow = unroll_comm_rank(r->comm) == SLOW && r->balance;
+    unroll_status status = unroll_trainer_new(model, r->text, &config, &trainer);
+    if (status != UNROLL_OK)
+        return status;
+    for (int i = 0; i < UPDATES && status == UNROLL_OK; i++) status = unroll_trainer_step(trainer, &progress);
+    if (status == UNROLL_OK)
+        status = unroll_trainer_validate(trainer, &found);
+    if (status == UNROLL_OK) {
+        r->rows = (int)trainer->session->plan->rows;
+        r->divided = progress.divided;
+        r->loss = progress.loss;
+        r->validation = found.loss;
+        CHECK(progress.step == UPDATES, "%d updates", (int)progress.step);
+    }
+    unroll_trainer_free(trainer);
+    return status;
+}
+
+static void *run_rank(void *arg)
+{
+    struct rank *r = arg;
+    unroll_model *model;
+    unroll_spec spec = small_spec(r->text);
+    r->status = unroll_model_new(&spec, 3, &model);
+    if (r->status == UNROLL_OK)
+        r->status = train(r, model);
+    if (r->status != UNROLL_OK)
+        snprintf(r->error, sizeof r->error, "%s", unroll_last_error());
+    unroll_model_free(model);
+    return NULL;
+}
+
+static struct rank rank[RANKS];
+
+static bool run_ranks(struct rank like)
+{
+    pthread_t thread[RANKS];
+    unroll_comm *comm[RANKS];
+    if (!CHECK(comm_threads_new(RANKS, 120, comm) == UNROLL_OK, "%s", unroll_last_error()))
+        return false;
+    for (int i = 0; i < RANKS; i++) {
+        rank[i] = like;
+        rank[i].comm = comm[i];
+        if (pthread_create(&thread[i], NULL, run_rank, &rank[i]))
+            abort();
+    }
+    for (int i = 0; i < RANKS; i++) pthread_join(thread[i], NULL);
+    comm_threads_free(comm, RANKS);
+    return true;
+}
+
+static void check_refused(struct rank like)
+{
+    for (int i = 0; run_ranks(like) && i < RANKS; i++)
+        CHECK(rank[i].status == UNROLL_UNSUPPORTED && strstr(rank[i].error, "balance: "), "rank %d: status %d, %s", i,
+              (int)rank[i].status, rank[i].error);
+}
+
+int main(void)
+{
+    unroll_dataset *text = make_text(6000, 5);
+    uneven = *device_find("cpu", NULL);
+    uneven.name = "uneven";
+    uneven.run = run;
+    MUST(device_add(&uneven));
+    check_refused((struct rank){.text = text, .balance = 1, .exact = 4});
+    check_refused((struct rank){.text = text, .balance = 1, .layers = 1});
+    if (run_ranks((struct rank){.text = text})) {
+        const struct rank even = rank[0];
+        CHECK(even.status == UNROLL_OK && even.rows == ROWS / RANKS, "%d rows: %s", even.rows, even.error);
+        run_ranks((struct rank){.text = text, .balance = 1});
+        int rows = 0;
+        for (int i = 0; i < RANKS; i++) {
+            CHECK(rank[i].status == UNROLL_OK, "rank %d: %s", i, rank[i].error);
+            CHECK(rank[i].divided == rank[0].divided && rank[i].divided > 0, "rank %d: divided %d times", i,
+                  rank[i].divided);
+            CHECK(fabs(rank[i].loss - even.loss) < 1e-3 && fabs(rank[i].validation - even.validation) < 1e-3,
+                  "rank %d: loss %.6f, of the validation %.6f, not %.6f and %.6f", i, rank[i].loss, rank[i].validation,
+                  even.loss, even.validation);
+            rows += rank[i].rows;
+        }
+        CHECK(rows == ROWS && rank[SLOW].rows < rank[0].rows && rank[SLOW].rows < rank[2].rows, "%d, %d and %d rows",
+              rank[0].rows, rank[1].rows, rank[2].rows);
+    }
+    unroll_data_free(text);
+    return check_finish("test_balance");
+}
