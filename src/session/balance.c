@@ -15,7 +15,7 @@ struct balance {
     uint32_t rows; /* of the whole batch */
     int ranks, updates;
     int rests, times; /* windows until the next look; how often shares have changed */
-    double seconds; /* of this rank in this window */
+    double seconds;   /* of this rank in this window */
     struct pace pace;
     double *rate, *found; /* [ranks] rows a second that the shares are by, that were measured */
     double *all, *work;   /* [ranks] */
