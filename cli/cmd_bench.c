@@ -342,6 +342,17 @@ static void print_pieces(const struct bench *bench)
                p->in_order, p->recurrences);
 }
 
+/* What part of an update's work each device of a list has; NULL: there is no list. */
+static json_t *work_to_json(const struct bench *bench)
+{
+    double part[RANKS_MAX];
+    int ranks;
+    (void)unroll_session_divided(bench->session, part, RANKS_MAX, &ranks);
+    json_t *parts = ranks ? json_array() : NULL;
+    for (int i = 0; i < ranks; i++) json_array_append_new(parts, json_real(part[i]));
+    return parts;
+}
+
 static unroll_status print(const struct bench *bench)
 {
     const struct settings *s = bench->settings;
@@ -353,13 +364,13 @@ static unroll_status print(const struct bench *bench)
     double best = bench->ms[0], median = bench->ms[bench->runs / 2];
     double gflops = operations(bench) / best / 1e6;
     if (is_on(s, OPTION_JSON))
-        return print_json(json_pack("{ss ss sb sb ss ss ss ss si si ss sf sf sf so* so* so* so*}", "cell", cell,
-                                    "shape", shape, "bidirectional", both_ways, "ragged", ragged, "pass", pass, "dtype",
-                                    dtype, "precision", precision, "isa", isa, "threads", threads, "runs", bench->runs,
-                                    "clock", bench->by_device ? "device" : "host", "ms", best, "ms_median", median,
-                                    "gflops", gflops, "peak_gflops", bench->peak > 0 ? json_real(bench->peak) : NULL,
-                                    "peak_fraction", of_peak(bench, gflops), "pieces", pieces_to_json(bench),
-                                    "operations", profile_to_json(bench->session, bench->peak)));
+        return print_json(json_pack(
+            "{ss ss sb sb ss ss ss ss si si ss sf sf sf so* so* so* so* so*}", "cell", cell, "shape", shape,
+            "bidirectional", both_ways, "ragged", ragged, "pass", pass, "dtype", dtype, "precision", precision, "isa",
+            isa, "threads", threads, "runs", bench->runs, "clock", bench->by_device ? "device" : "host", "ms", best,
+            "ms_median", median, "gflops", gflops, "peak_gflops", bench->peak > 0 ? json_real(bench->peak) : NULL,
+            "peak_fraction", of_peak(bench, gflops), "pieces", pieces_to_json(bench), "operations",
+            profile_to_json(bench->session, bench->peak), "work", work_to_json(bench)));
     profile_print(bench->session, bench->peak);
     printf("%s %s%s%s, %s in %s on %s, %d thread%s: %.4g ms (median %.4g of %d runs), %.4g GFLOP/s", cell, shape,
            both_ways ? " bidirectional" : "", ragged ? " ragged" : "", pass,

@@ -224,6 +224,8 @@ static unroll_status write_metrics(const struct run *run, const struct report *r
     REPORT_NUMBERS(ADD_NUMBER)
     if (run->newest >= 0)
         json_object_set_new(object, "checkpoint", json_integer(run->newest));
+    if (r->divided)
+        json_object_set(object, "divided", r->divided);
     if (r->ranks)
         json_object_set(object, "ranks", r->ranks);
     char *line = object ? metrics_format(object) : NULL;

@@ -34,8 +34,9 @@ struct report {
     double validation; /* NAN: not measured now */
     double speed;      /* characters or words per second */
     double seconds;
-    double sent;   /* bytes of the first of several ranks, so far; of curves alone */
-    json_t *ranks; /* what each of several did with its seconds; NULL: alone */
+    double sent;     /* bytes of the first of several ranks, so far; of curves alone */
+    json_t *divided; /* how work is divided among devices, where it was divided anew since the last one; or NULL */
+    json_t *ranks;   /* what each of several did with its seconds; NULL: alone */
 };
 
 /* The numbers of a report, and what they are called in metrics.jsonl. */

@@ -45,8 +45,28 @@ static void listen_to_signals(void)
 
 /* ---- what is kept ---- */
 
+/* How work lies on the devices of a list, as text too; NULL: as it lay before. */
+static json_t *divided_to_json(struct loop *loop, char *text, size_t size)
+{
+    double part[RANKS_MAX];
+    int ranks;
+    size_t used = 0;
+    const int times = unroll_trainer_divided(loop->t->trainer, part, RANKS_MAX, &ranks);
+    if (times == loop->divided)
+        return NULL;
+    loop->divided = times;
+    json_t *parts = json_array();
+    for (int i = 0; i < ranks; i++) {
+        json_array_append_new(parts, json_real(part[i]));
+        if (used < size)
+            used += (size_t)snprintf(text + used, size - used, "%s rank %d %.0f%%", i ? "," : "", i, 100 * part[i]);
+    }
+    return json_pack("{si so}", "times", times, "work", parts);
+}
+
 static unroll_status report(struct loop *loop, double validation)
 {
+    char parts[256] = "";
     double now = loop_seconds(loop);
     struct report report = {
         .step = loop->progress.step,
@@ -57,12 +77,16 @@ static unroll_status report(struct loop *loop, double validation)
         .validation = validation,
         .speed = loop_speed(loop, loop->steps_here - loop->then.steps, loop->stepping - loop->then.stepping),
         .seconds = now,
+        .divided = divided_to_json(loop, parts, sizeof parts),
         .ranks = ranks_to_json(&loop->t->ranks, loop->all)};
     loop->then.steps = loop->steps_here;
     loop->then.stepping = loop->stepping;
     loop->at.reported = now;
     loop->reported = loop->progress.step;
     unroll_status status = run_report(&loop->t->run, &report);
+    if (report.divided)
+        say("step %" PRId64 ": devices are not as fast as they were; the work is divided anew:%s", report.step, parts);
+    json_decref(report.divided);
     json_decref(report.ranks);
     return status;
 }

@@ -20,6 +20,7 @@ struct loop {
     unroll_evaluation best;      /* of the best validation; metrics 0: there was none in this process */
     unroll_evaluation test;      /* metrics 0: none */
     struct saver saver;          /* of rank 0 */
+    int divided;                 /* how often work was divided anew among devices, as was said */
     int64_t verified;            /* the step at which replicas were compared; -1: none */
     int64_t saved;               /* the step of the newest save, which may still be under way; -1: none */
     bool finishes;               /* all ranks have theirs, and rank 0 writes the rest */

@@ -193,6 +193,11 @@ UNROLL_API int unroll_session_operation(const unroll_session *session, int index
  * clock. */
 UNROLL_API unroll_status unroll_session_span(unroll_session *session, double *seconds);
 
+/* How often ranks on a list of devices were divided anew since the first session of their model was made, because one
+ * had become slower or faster. part[room]: of an update's FLOPs, what each of *ranks has now; ranks 0: there is no
+ * list, or each process is one rank. */
+UNROLL_API int unroll_session_divided(const unroll_session *session, double *part, int room, int *ranks);
+
 /* What pieces of time met so far in a session, of all its recurrences together. */
 typedef struct unroll_pieces {
     size_t size;      /* begin with { .size = sizeof(unroll_pieces) } */
@@ -576,6 +581,8 @@ UNROLL_API uint64_t
 unroll_trainer_memory_estimate(const unroll_trainer *trainer); /* bytes of its plans and of a checkpoint */
 UNROLL_API unroll_status unroll_trainer_pieces(const unroll_trainer *trainer,
                                                unroll_pieces *pieces); /* of its sessions */
+UNROLL_API int unroll_trainer_divided(const unroll_trainer *trainer, double *part, int room,
+                                      int *ranks); /* as unroll_session_divided */
 
 /* ---- evaluating ------------------------------------------------------------------------- */
 

@@ -89,6 +89,9 @@ struct device {
     /* Adds to a print of the plan how this device would run it: lines, or members of the JSON object where there is
      * one. NULL: the plan says it all. */
     unroll_status (*explain)(const struct plan *, const char *which, FILE *, struct json_t *json);
+    /* How often its ranks got other shares of the work while runs went on; part[room]: of an update's FLOPs, of each of
+     * *ranks. NULL: it has no ranks. */
+    int (*divided)(const void *executable, double *part, int room, int *ranks);
     const struct piece_counts *(*pieces)(const void *executable, int op); /* NULL: it runs no pieces of time */
     const struct op_time *(*time)(const void *executable, int op); /* NULL: not asked for; or the device takes none */
 };

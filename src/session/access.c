@@ -275,6 +275,12 @@ unroll_status unroll_session_span(unroll_session *s, double *seconds)
     return s->device->span(s->executable, seconds);
 }
 
+int unroll_session_divided(const unroll_session *s, double *part, int room, int *ranks)
+{
+    *ranks = 0;
+    return s->device->divided ? s->device->divided(s->executable, part, room, ranks) : 0;
+}
+
 int unroll_session_operation(const unroll_session *s, int index, unroll_operation *operation)
 {
     bool is_there = s->config.profile && index >= 0 && index < s->plan->ops;

@@ -478,6 +478,11 @@ int64_t trainer_steps_per_epoch(const unroll_trainer *trainer)
     return (trainer->part->batches + trainer->config.accumulate - 1) / trainer->config.accumulate;
 }
 
+int unroll_trainer_divided(const unroll_trainer *trainer, double *part, int room, int *ranks)
+{
+    return unroll_session_divided(trainer->session, part, room, ranks);
+}
+
 unroll_status unroll_trainer_pieces(const unroll_trainer *trainer, unroll_pieces *pieces)
 {
     CHECK_BEGUN(pieces, unroll_pieces, "{ .size = sizeof(unroll_pieces) }");

@@ -363,7 +363,12 @@ static struct course train_paced(const char *devices, unroll_split split, int up
     found.loss = result.loss;
     if (split.layer > 1 || split.batch > 1) {
         found.after = balance_of(session);
-        found.moves = ((const struct several *)session->executable)->store->moves;
+        double part[2] = {0};
+        int ranks;
+        found.moves = unroll_session_divided(session, part, 2, &ranks);
+        CHECK(ranks == 2 && part[0] > 0 && part[1] > 0 && fabs(part[0] + part[1] - 1) < 1e-9, "parts %g and %g",
+              part[0], part[1]);
+        CHECK(slow < 2 || part[0] < 0.4, "the slower rank still has %g of the work", part[0]);
     }
     unroll_session_free(evaluates);
     unroll_session_free(session);

@@ -21,6 +21,8 @@ last() { tail -n 1 "$1/metrics.jsonl" | sed -nE "s/.*\"$2\": ?([0-9.]+).*/\1/p";
 is_close() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0 && (a - b) * (a - b) < 1e-10) }'; }
 
 check "one process trains" "$unroll" "${train[@]}" --out alone
+check "a list without mpirun divides its work" sh -c "'$unroll' bench --device cpu,cpu --shape 2,8,4,8,8 --seconds 0.01 --json |
+    grep -q '\"work\":\[0.5,0.5\]'"
 check "each rank has its entry" ranks "$unroll" "${train[@]}" --device $list --split layer=2 --out layers
 check "layers: the loss of one process" is_close "$(last alone loss)" "$(last layers loss)"
 check "layers: its validation" is_close "$(last alone val_loss)" "$(last layers val_loss)"

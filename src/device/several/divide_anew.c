@@ -138,3 +138,13 @@ unroll_status divide_anew(struct several *x)
     TRY(gains(x, &worth));
     return worth ? move(x) : UNROLL_OK;
 }
+
+int several_divided(const void *executable, double *part, int room, int *ranks)
+{
+    const struct several *x = executable;
+    double all = 0;
+    *ranks = x->store->ranks;
+    for (int r = 0; r < x->store->ranks; r++) all += work_of(x->member[r].plan);
+    for (int r = 0; r < x->store->ranks && r < room; r++) part[r] = all > 0 ? work_of(x->member[r].plan) / all : 0;
+    return x->store->moves;
+}

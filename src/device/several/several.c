@@ -539,4 +539,5 @@ const struct device device_several = {.name = "several devices",
                                       .bytes = several_bytes,
                                       .isa = several_isa,
                                       .threads = several_threads,
-                                      .explain = several_explain};
+                                      .explain = several_explain,
+                                      .divided = several_divided};

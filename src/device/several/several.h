@@ -73,6 +73,7 @@ void several_drop_stores(struct several_store *);
 
 /* divide_anew.c. After an update: were ranks out of balance for long enough? */
 void divide_watch(struct several *);
+int several_divided(const void *executable, double *part, int room, int *ranks);
 /* Between two updates. Other executables of the store go along. */
 unroll_status divide_anew(struct several *);
 
