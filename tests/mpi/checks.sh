@@ -28,6 +28,17 @@ skip() {
 }
 says() { grep -q -- "$1" log; }
 
+memory=$(ls -A /dev/shm; echo .)
+# What has come to shared memory since, and no process uses: another test on this machine may have its own there.
+left_in_memory() {
+    local name
+    ls -A /dev/shm | grep -vxF "$memory" | while read -r name; do
+        grep -qsF "/dev/shm/$name" /proc/[0-9]*/maps && continue
+        [ -d "/dev/shm/$name" ] && ! flock -n "/dev/shm/$name" true && continue
+        [ -e "/dev/shm/$name" ] && echo "$name"
+    done
+}
+
 # The processes that write to $1 here: another test on this machine may have runs of the same name.
 writing_to() {
     local p

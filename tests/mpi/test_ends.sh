@@ -27,7 +27,7 @@ ends() {
     check "$what: the status is $2, not $status" grep -qx "$status" <<<"${2// /$'\n'}"
     for i in $(seq 100); do [ -z "$(writing_to "$1")" ] && break; sleep 0.05; done
     check "$what: no process is left" test -z "$(writing_to "$1")"
-    check "$what: no shared memory is left" test -z "$(ls -A /dev/shm | grep -vxF "$memory")"
+    check "$what: no shared memory is left" test -z "$(left_in_memory)"
 }
 resumable() { check "$what: it says how to go on" says '^resume: unroll train --resume '; }
 
@@ -80,7 +80,6 @@ crowd() {
     check "$what: $(cat speed) characters/s, not $1" test "$(cat speed)" -gt "$1"
 }
 
-memory=$(ls -A /dev/shm; echo .)
 if command -v mpirun.openmpi >/dev/null; then
     mpirun="mpirun.openmpi --oversubscribe" unbound="--bind-to none"
     begin stops 3

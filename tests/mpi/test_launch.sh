@@ -9,7 +9,6 @@ command -v mpirun.openmpi >/dev/null || { skip "no Open MPI here"; finish; }
 
 for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
 train=(train text --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --dropout 0.2 --exact 8 --schedule constant --timeout 8s)
-memory=$(ls -A /dev/shm; echo .)
 
 # launch NAME RANKS [OPTIONS]: in the background, process $job
 launch() {
@@ -40,7 +39,7 @@ ends() {
     cp "$1.log" log
     check "$what: it ends with $2, not $status" test $status = "$2"
     check "$what: no process is left" test -z "$(ranks_of "$1")"
-    left=$(ls -A /dev/shm | grep -vxF "$memory" | grep -E 'vader|unroll-launch'; ls -d unroll-launch.* 2>/dev/null)
+    left=$(left_in_memory; ls -d unroll-launch.* 2>/dev/null)
     check "$what: nothing is left in memory or /tmp: $left" test -z "$left"
 }
 same() {      # RUN [UNDISTURBED]

@@ -8,7 +8,6 @@ unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
 
 for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
 train=(train text --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --dropout 0.2 --exact 8 --schedule constant --timeout 20s --stateful)
-memory=$(ls -A /dev/shm; echo .)
 
 ranks_of() {    # NAME: the processes of the ranks of a run
     local p
@@ -38,7 +37,7 @@ ends() {        # NAME STATUS
     cp "$1.log" log
     check "$what: it ends with $2, not $status" test $status = "$2"
     check "$what: no process is left" test -z "$(ranks_of "$1")"
-    left=$(ls -A /dev/shm | grep -vxF "$memory" | grep -E 'ucx|unroll-launch'; ls -d unroll-launch.* 2>/dev/null)
+    left=$(left_in_memory; ls -d unroll-launch.* 2>/dev/null)
     check "$what: nothing is left in memory or /tmp: $left" test -z "$left"
 }
 stop_at_a_step() {  # NAME: stopped by a signal; an undisturbed run up to there has the same checkpoint
