@@ -1,6 +1,6 @@
 /* LUTs, flip-flops and block RAMs of hardware before any synthesis. Memories are put where yosys 0.23 puts them: by the
  * costs of its libraries of memories (block RAM, LUT RAM, or logic). The rest is a sum of a few sizes with factors that
- * were fitted to its counts of 8 to 12 networks; `make rtl` holds it within 15 % of these, 25 % of others. The core
+ * were fitted to its counts of 15 to 17 networks; `make rtl` holds it within 15 % of these, 25 % of others. The core
  * alone, no bus. LUTs are SB_LUT4; LUT4 + 2 CCU2C + 4 TRELLIS_DPR16X4; LUT1 .. LUT6 + SRL16E + 4 of each RAM32M and
  * RAM64M. */
 #include "export/verilog.h"
@@ -8,8 +8,19 @@
 
 /* What sizes are counted: 1; bits of the lanes' sums; those once more if two segments' sums may wait; inputs of
  * shifters times their bits; bits of memories that become logic: tables, others; LUTs of LUT RAM; bits of a pointwise
- * word. */
-enum { SIZE_ONE, SIZE_SUMS, SIZE_WAITING, SIZE_SHIFTS, SIZE_TABLES, SIZE_REGISTERS, SIZE_LUT_RAM, SIZE_WORD, SIZES };
+ * word; of the product that ends a row. */
+enum {
+    SIZE_ONE,
+    SIZE_SUMS,
+    SIZE_WAITING,
+    SIZE_SHIFTS,
+    SIZE_TABLES,
+    SIZE_REGISTERS,
+    SIZE_LUT_RAM,
+    SIZE_WORD,
+    SIZE_PRODUCT,
+    SIZES
+};
 
 static const struct family {
     const char *name;
@@ -28,8 +39,8 @@ static const struct family {
      64,
      16,
      {{0}},
-     {166, 3.26, 1.75, 2.94, 0.0497, 1.75, 0, 6.27},
-     {0, 1.56, 0.935, 3.41, 0.0469, 0, 0, 12.7}},
+     {0, 2.44, 1.94, 1.86, 0.0189, 1.06, 0, 11.2, 2.12},
+     {0, 1.43, 1.54, 1.69, 0, 0, 0, 15.8, 1.96}},
     {"ecp5",
      36,
      512,
@@ -37,8 +48,8 @@ static const struct family {
      128,
      16,
      {{4, 16, 4, 4}},
-     {428, 2.67, 2.21, 4.85, 0.0494, 0, 2.02, 0},
-     {0, 2.48, 1.41, 3.68, 0.0346, 0, 0, 14.4}},
+     {0, 2.95, 2.66, 3.16, 0.0513, 0, 1.17, 5.98, 7.38},
+     {0, 2.39, 1.67, 2.43, 0, 0, 0.21, 16.7, 0}},
     {"gowin", 36, 512, 1, 128, 16, {{4, 16, 4, 4}}, {0}, {0}},
     {"xilinx",
      36,
@@ -47,8 +58,8 @@ static const struct family {
      129,
      64,
      {{6, 32, 8, 4}, {3, 64, 8, 4}},
-     {0, 1.57, 0.945, 0, 0.0489, 0, 3.9, 0},
-     {493, 0.695, 1.33, 1.2, 0, 0, 1.43, 1.45}},
+     {0, 1.28, 1.22, 0, 0.0453, 10.5, 4.06, 0, 0.299},
+     {182, 0.521, 1.33, 0.332, 0.00302, 0, 0.939, 7.54, 0}},
 };
 
 static const struct family *family_of(const char *name)
@@ -102,7 +113,8 @@ void verilog_estimate(const struct verilog *v, struct verilog_report *r)
     struct verilog_memory memory[VERILOG_MEMORIES];
     const int memories = verilog_memories(v, memory);
     const double sums = (double)h->lanes * h->accumulator_bits;
-    double size[SIZES] = {[SIZE_ONE] = 1, [SIZE_SUMS] = sums, [SIZE_WAITING] = h->holds == 2 ? sums : 0};
+    double size[SIZES] = {[SIZE_ONE] = 1, [SIZE_SUMS] = sums, [SIZE_WAITING] = h->holds == 2 ? sums : 0,
+                          [SIZE_PRODUCT] = h->accumulator_bits + h->multiplier_bits};
     enum { PRODUCT = 33, TERM = 18 }; /* bits of what is shifted */
     size[SIZE_SHIFTS] = inputs(&h->row_shifts, PRODUCT) + inputs(&h->formats, PRODUCT) + inputs(&h->p_shifts, PRODUCT) +
                         inputs(&h->out_shifts, PRODUCT) + inputs(&h->c_shifts, TERM);
