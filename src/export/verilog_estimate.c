@@ -113,7 +113,9 @@ void verilog_estimate(const struct verilog *v, struct verilog_report *r)
     struct verilog_memory memory[VERILOG_MEMORIES];
     const int memories = verilog_memories(v, memory);
     const double sums = (double)h->lanes * h->accumulator_bits;
-    double size[SIZES] = {[SIZE_ONE] = 1, [SIZE_SUMS] = sums, [SIZE_WAITING] = h->holds == 2 ? sums : 0,
+    double size[SIZES] = {[SIZE_ONE] = 1,
+                          [SIZE_SUMS] = sums,
+                          [SIZE_WAITING] = h->holds == 2 ? sums : 0,
                           [SIZE_PRODUCT] = h->accumulator_bits + h->multiplier_bits};
     enum { PRODUCT = 33, TERM = 18 }; /* bits of what is shifted */
     size[SIZE_SHIFTS] = inputs(&h->row_shifts, PRODUCT) + inputs(&h->formats, PRODUCT) + inputs(&h->p_shifts, PRODUCT) +

@@ -250,6 +250,41 @@ static void check_proven(void)
     CHECK(system(command) == 0 && !passes("formal-axis", "", line), "a wrong bus is proven: %s", line);
 }
 
+/* Where a tool is not found the Makefile says which: as on a machine that has make and little else. */
+static void check_absent(void)
+{
+    static const struct {
+        const char *target, *there, *what, *says; /* there: made already, but for the tool */
+    } cases[] = {{"ice40", "", "sim-core SIM=icarus", "needs iverilog, which is not here"},
+                 {"ice40", "", "sim-core SIM=verilator", "needs verilator, which is not here"},
+                 {"ice40", "", "counts", "needs yosys, which is not here"},
+                 {"ice40", "", "formal", "needs yosys, which is not here"},
+                 {"ice40", "", "sim-gates", "needs yosys, which is not here"},
+                 {"ice40", "synth_net_spi.json", "place", "needs nextpnr-ice40, which is not here"},
+                 {"ecp5", "synth_net_spi.json", "place", "needs nextpnr-ecp5, which is not here"},
+                 {"ice40", "", "asic", "needs yosys, which is not here"},
+                 {"ice40", "asic_net.v asic_activity.txt", "asic", "needs sta, which is not here"},
+                 {"xilinx", "", "place", "no free tool here places for xilinx"},
+                 {"xilinx", "", "sim-gates", "yosys has no models of all parts of xilinx"}};
+    struct network n = spread[8];
+    char command[512];
+    double clocks;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_next_case();
+        n.target = cases[i].target;
+        if (!write_network(&n, 1, &clocks))
+            return;
+        snprintf(
+            command, sizeof command,
+            "cd %s && mkdir -p bin && for c in sh make cat grep sed awk cp rm tail; do "
+            "ln -sf \"$(command -v $c)\" bin; done; touch absent.log %s; env PATH=$PWD/bin make %s >absent.log 2>&1 && "
+            "exit 1; grep -qF '%s' absent.log || { cat absent.log; exit 1; }",
+            folder, cases[i].there, cases[i].what, cases[i].says);
+        CHECK(system(command) == 0, "make %s for %s without tools does not say: %s", cases[i].what, cases[i].target,
+              cases[i].says);
+    }
+}
+
 /* ---- what is refused ------------------------------------------------------------------- */
 
 static void check_refused(void)
@@ -285,6 +320,7 @@ int main(int count, char *words[])
     if (!CHECK(mkdtemp(folder) != NULL, "no folder for temporary files"))
         return check_finish("test_verilog");
     check_refused();
+    check_absent();
     check_lanes();
     check_proven();
     if (!find(strcmp(simulator, "icarus") ? "verilator" : "iverilog"))
