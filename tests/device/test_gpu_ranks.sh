@@ -93,6 +93,6 @@ cut_off() {     # cut_off SETTING WORDS
     check "$1 ends the run with 7" test $? = 7
     check "$1: the message names both ranks and the operation" says "$2"
 }
-cut_off FAKE_CUDA_NCCL_STALLS=60 "'[a-z_]* .*': rank [01] waited 3 seconds for rank [01]"
+cut_off FAKE_CUDA_NCCL_STALLS=60 "'[a-z_]* .*': rank [01] waited 3[.0-9]* seconds for rank [01]"
 cut_off FAKE_CUDA_NCCL_LOSES=60 "'[a-z_]* .*': rank 0 could not reach rank 1: NCCL: remote process exited"
 finish
