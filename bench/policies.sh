@@ -4,12 +4,15 @@
 # Usage: bench/policies.sh UNROLL TEXT [WAY...]          WAY: options of one training, as one word
 #        bench/policies.sh UNROLL TEXT equal [WAY...]    each sends $MEGABYTES (4) on the slow link, at most $MOST (300)
 #                                                        updates; pictures of the loss: policies-seconds.svg, -sent.svg
+#        bench/policies.sh UNROLL TEXT slow [WAY...]     two ranks here, of which one is stopped for 90 of 100 ms: what the
+#                                                        other computes for
 #   $WORKERS (2), $HIDDEN (128), $BATCH (256), $BPTT (64), $STEPS (128); $RUNS: where the runs stay (nowhere)
-[ -x "$1" ] && [ -f "$2" ] || { sed -n '2,7s/^# //p' "$0"; exit 2; }
+[ -x "$1" ] && [ -f "$2" ] || { sed -n '2,9s/^# //p' "$0"; exit 2; }
 here=$(dirname "$(realpath "$0")") unroll=$(realpath "$1") text=$(realpath "$2")
 shift 2
-equal=
+equal= slow=
 [ "$1" = equal ] && { equal=yes; shift; }
+[ "$1" = slow ] && { slow=yes; shift; }
 . "$here/../tests/mpi/machines.sh"
 dir=$(mktemp -d) || exit 1
 runs=${RUNS:-$dir}
@@ -54,6 +57,29 @@ updates_for() {
         END { if (!b) exit 1; u = int(room / b * n); print (u < 8 ? 8 : u > most ? most : u) }'
 }
 
+# Rank 1 says its number; it is stopped and let go on until the run ends.
+limp() {
+    while [ ! -s rank1 ] && kill -0 "$1" 2>/dev/null; do sleep 0.1; done
+    while kill -0 "$1" 2>/dev/null; do
+        kill -STOP "$(cat rank1)" && sleep 0.09
+        kill -CONT "$(cat rank1)" && sleep 0.01
+    done 2>/dev/null
+}
+
+if [ "$slow" ]; then
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    command -v mpirun.openmpi >/dev/null || { echo "skipped: no Open MPI here"; exit 0; }
+    for way in "$@"; do
+        rm -f rank1
+        mpirun.openmpi --oversubscribe -n 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = 1 ] && echo $$ >rank1; exec "$@"' sh \
+            "$unroll" train "$text" "${network[@]}" --threads 1 --workers 2 $way --steps "$steps" --timeout 300s --json \
+            --out "$runs/slow" </dev/null >result 2>log &
+        limp $!
+        wait $! && report "$(name_of "$way")" slow || { echo "$way:"; tail -n 5 log; }
+        rm -rf "$runs/slow"
+    done
+    exit
+fi
 if [ "$equal" ]; then
     machines_make "$workers" "$rate" "$dir" || { echo "skipped: $machines_missing"; exit 0; }
     names=()
