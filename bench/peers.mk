@@ -51,4 +51,8 @@ $B/pieces: bench/pieces.c $B/libunroll.a
 $B/simulate: bench/simulate.c $B/libunroll.a
 	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
 
+# What 2 to 64 cores would make of the regimes: $B/cores bench/regimes.txt [PART [NAME]] (docs/threads.md).
+$B/cores: bench/cores.c $B/libunroll.a
+	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
+
 .PHONY: bench-peers gpu-bench

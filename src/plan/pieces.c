@@ -98,12 +98,15 @@ static unroll_status check_given(const struct plan_config *c)
     return UNROLL_OK;
 }
 
-/* Rows of the batch are as good as pieces, and need no repairs. */
+/* Rows of the batch are as good as pieces, and need no repairs. Cells that multiply no state read no weights in their
+ * steps: their training gains nothing by pieces, and keeps all sums twice (docs/time.md). */
 static int choose(const struct plan *p)
 {
     const struct plan_config *c = &p->config;
     const uint32_t enough = c->T / (uint32_t)c->mesh[M_TIME] / ENOUGH_STEPS, rows = (ENOUGH_PIECES + c->B - 1) / c->B;
     const uint32_t pieces = enough < rows ? enough : rows;
+    if (c->mode >= MODE_TRAIN && !dense_layer(p->model))
+        return 1;
     if (pieces < 2 || !recurs(p->model) || check_possible(p) != UNROLL_OK)
         return 1;
     return (int)pieces;

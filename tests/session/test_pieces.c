@@ -171,11 +171,11 @@ static void refuse(unroll_model *m, unroll_session_config c, unroll_status statu
     unroll_session_free(s);
 }
 
-static int pieces_chosen(const char *cell, int steps, int rows)
+static int pieces_chosen(const char *cell, unroll_mode mode, int steps, int rows)
 {
     const struct way w = WAY(cell, 1, 0, 0, steps, rows, 5, PLAIN);
     unroll_model *m = model_of(&w);
-    unroll_session_config c = config_of(UNROLL_INFER, steps, rows);
+    unroll_session_config c = config_of(mode, steps, rows);
     unroll_pieces counts = {.size = sizeof counts};
     c.machine.pieces = UNROLL_AUTO;
     unroll_session *s = open_with(m, c);
@@ -214,9 +214,10 @@ static void test_requests(void)
     }
     unroll_model_free(lstm);
     unroll_model_free(paragru);
-    CHECK(pieces_chosen("lstm", 640, 1) == 1 && pieces_chosen("lstm", 4096, 1) == 4 &&
-              pieces_chosen("gru", 32768, 1) == 16 && pieces_chosen("sru", 16384, 4) == 4 &&
-              pieces_chosen("sru", 16384, 16) == 1,
+    CHECK(pieces_chosen("lstm", UNROLL_INFER, 640, 1) == 1 && pieces_chosen("lstm", UNROLL_INFER, 4096, 1) == 4 &&
+              pieces_chosen("gru", UNROLL_MODULE, 32768, 1) == 16 &&
+              pieces_chosen("sru", UNROLL_INFER, 16384, 4) == 4 && pieces_chosen("sru", UNROLL_INFER, 16384, 16) == 1 &&
+              pieces_chosen("paragru", UNROLL_MODULE, 16384, 1) == 1,
           "other pieces are chosen");
 }
 

@@ -55,10 +55,18 @@ static inline struct portion portion_by(bool by_rows, size_t rows, size_t column
     return p;
 }
 
-static inline struct portion my_portion(size_t rows, size_t columns, uint32_t column_grain, int me, int team)
+/* Fewer rows than that a thread multiply slower; they are still better than blocks of columns for a part of the team.
+ */
+static inline bool rows_divide_better(size_t rows, size_t blocks, size_t team)
 {
     enum { ENOUGH = 8 };
-    return portion_by(rows >= (size_t)team * ENOUGH, rows, columns, column_grain, me, team);
+    return rows >= team * ENOUGH || (blocks < team && 2 * ((rows + team - 1) / team) * blocks <= rows);
+}
+
+static inline struct portion my_portion(size_t rows, size_t columns, uint32_t column_grain, int me, int team)
+{
+    const size_t blocks = (columns + column_grain - 1) / column_grain;
+    return portion_by(rows_divide_better(rows, blocks, (size_t)team), rows, columns, column_grain, me, team);
 }
 
 /* ---- work ------------------------------------------------------------------------------ */
