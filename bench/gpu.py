@@ -264,7 +264,7 @@ def arguments():
 def main():
     options = arguments()
     try:
-        todo = [(regime, purpose) for regime in read(options.only) for purpose in PASSES]
+        runs = [(regime, purpose) for regime in read(options.only) for purpose in PASSES]
     except ValueError as error:
         fail(error)
     os.environ["LD_LIBRARY_PATH"] = ":".join([*nvidia_libraries(), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
@@ -273,7 +273,7 @@ def main():
     if isinstance(torch, Absent):
         print(f"gpu-bench: {sys.executable} has no PyTorch: it is left out; PYTHON=that of an environment that has it")
     results, left = [], []
-    for regime, purpose in todo:
+    for regime, purpose in runs:
         if time.time() - options.begin > 60 * options.minutes:
             left.append(f"{regime.key} {purpose}")
             continue

@@ -23,6 +23,11 @@ struct network {
     const char *store, *target; /* NULL: generic, of spram ice40 */
 };
 
+/* What every one has; the rest by name. */
+#define NETWORK(cell_, layers_, input_, hidden_, output_, lanes_, bits_) \
+    .cell = cell_, .layers = layers_, .input = input_, .hidden = hidden_, .output = output_, .lanes = lanes_, \
+    .operand_bits = bits_
+
 static inline bool find(const char *program)
 {
     char command[64];

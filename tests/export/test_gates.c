@@ -32,26 +32,9 @@ static void check_gates(void)
     static const struct {
         struct network network;
         const char *registers[5]; /* as yosys writes them */
-    } small[] = {{{.cell = "lstm",
-                   .layers = 1,
-                   .input = 2,
-                   .hidden = 4,
-                   .output = 2,
-                   .lanes = 4,
-                   .operand_bits = 8,
-                   .store = "rom",
-                   .target = "ice40"},
+    } small[] = {{{NETWORK("lstm", 1, 2, 4, 2, 4, 8), .store = "rom", .target = "ice40"},
                   {"v6 [0]", "result [15]", "live ", "queue.valid "}},
-                 {{.cell = "gru",
-                   .layers = 1,
-                   .input = 2,
-                   .hidden = 3,
-                   .output = 2,
-                   .lanes = 3,
-                   .operand_bits = 8,
-                   .is_class = true,
-                   .store = "rom",
-                   .target = "ice40"},
+                 {{NETWORK("gru", 1, 2, 3, 2, 3, 8), .is_class = true, .store = "rom", .target = "ice40"},
                   {"best_index [0]", "queue.valid "}}};
     char line[256];
     double clocks;
@@ -109,53 +92,11 @@ static void check_estimates(void)
     static const struct {
         struct network network;
         double share;
-    } shapes[] = {{{.cell = "lstm",
-                    .layers = 1,
-                    .input = 5,
-                    .hidden = 12,
-                    .output = 3,
-                    .lanes = 8,
-                    .operand_bits = 8,
-                    .store = "rom"},
-                   0.15},
-                  {{.cell = "gru",
-                    .layers = 1,
-                    .input = 4,
-                    .hidden = 40,
-                    .output = 6,
-                    .lanes = 6,
-                    .operand_bits = 8,
-                    .store = "rom"},
-                   0.25},
-                  {{.cell = "gru",
-                    .layers = 1,
-                    .input = 6,
-                    .hidden = 64,
-                    .output = 4,
-                    .lanes = 12,
-                    .operand_bits = 8,
-                    .is_class = true,
-                    .store = "rom"},
-                   0.15},
-                  {{.cell = "lstm",
-                    .layers = 1,
-                    .input = 9,
-                    .hidden = 20,
-                    .output = 3,
-                    .lanes = 8,
-                    .operand_bits = 8,
-                    .is_class = true,
-                    .store = "rom"},
-                   0.25},
-                  {{.cell = "gru",
-                    .layers = 2,
-                    .input = 6,
-                    .hidden = 32,
-                    .output = 4,
-                    .lanes = 12,
-                    .operand_bits = 8,
-                    .store = "rom"},
-                   0.25}};
+    } shapes[] = {{{NETWORK("lstm", 1, 5, 12, 3, 8, 8), .store = "rom"}, 0.15},
+                  {{NETWORK("gru", 1, 4, 40, 6, 6, 8), .store = "rom"}, 0.25},
+                  {{NETWORK("gru", 1, 6, 64, 4, 12, 8), .is_class = true, .store = "rom"}, 0.15},
+                  {{NETWORK("lstm", 1, 9, 20, 3, 8, 8), .is_class = true, .store = "rom"}, 0.25},
+                  {{NETWORK("gru", 2, 6, 32, 4, 12, 8), .store = "rom"}, 0.25}};
     char command[128];
     if (!find("yosys")) {
         check_skip("what exported hardware takes, counted by yosys, which is not here");
@@ -183,16 +124,7 @@ static void check_estimates(void)
 /* make WHAT of a small network succeeds, and a line has the words. */
 static void check_made(const char *target, const char *what, const char *words)
 {
-    const struct network n = {.cell = "rnn",
-                              .layers = 1,
-                              .input = 2,
-                              .hidden = 4,
-                              .output = 2,
-                              .lanes = 2,
-                              .operand_bits = 8,
-                              .is_class = true,
-                              .store = "rom",
-                              .target = target};
+    const struct network n = {NETWORK("rnn", 1, 2, 4, 2, 2, 8), .is_class = true, .store = "rom", .target = target};
     char command[256];
     double clocks;
     check_next_case();

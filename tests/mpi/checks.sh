@@ -26,6 +26,7 @@ skip() {
     skipped=$((skipped + 1))
     echo "skipped: $1"
 }
+make_text() { local i; for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text; }
 says() { grep -q -- "$1" log; }
 
 memory=$(ls -A /dev/shm; echo .)
@@ -52,19 +53,5 @@ process_of() {
     for p in $(writing_to "$2"); do
         [ "$(cat "/proc/$p/comm")" = unroll ] &&
             tr '\0' '\n' <"/proc/$p/environ" | grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" && echo "$p" && return
-    done 2>/dev/null
-}
-
-# The processes of the ranks of the run $1 that unroll launch has started, and of these rank $1 of the run $2.
-ranks_of() {
-    local p
-    for p in $(pgrep -x unroll); do
-        [ "/proc/$p/cwd" -ef . ] && tr '\0' '\n' <"/proc/$p/cmdline" | grep -qxE -- "--(out|resume)=(.*/)?$1" && echo "$p"
-    done 2>/dev/null
-}
-rank_of() {
-    local p
-    for p in $(ranks_of "$2"); do
-        tr '\0' '\n' <"/proc/$p/environ" | grep -qxE "(OMPI_COMM_WORLD_RANK|PMI_RANK)=$1" && echo "$p" && return
     done 2>/dev/null
 }

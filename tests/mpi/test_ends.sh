@@ -4,7 +4,7 @@
 unroll=$(realpath "$1")
 . "$(dirname "$(realpath "$0")")/checks.sh" test_ends
 
-for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+make_text
 train=(train text --batch 8 --val 0 --threads 1 --timeout 4s)
 
 # begin NAME RANKS: a run in the background, process $job, that has saved and goes on

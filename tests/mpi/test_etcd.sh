@@ -1,22 +1,17 @@
 #!/bin/bash
 # unroll launch --control etcd: three servers on this machine, of which the leader is killed while a rank is; a launcher that
 # is paused while another takes its run, and writes nothing when it wakes. Usage: test_etcd.sh build/unroll
-unroll=$(realpath "$1")
-. "$(dirname "$(realpath "$0")")/checks.sh" test_etcd
+unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
+. "$here/checks.sh" test_etcd
+. "$here/launched.sh"
 command -v mpirun.openmpi >/dev/null || { skip "no Open MPI here"; finish; }
 
-for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+make_text
 train=(train text --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --exact 8 --schedule constant --timeout 8s)
 
-refused() {     # refused STATUS WORDS WHERE
-    "$unroll" launch --ranks 2 --control "$3" "${train[@]}" --steps 1 --out no >log 2>&1
-    local status=$?
-    check "--control $3 ends with $1, not $status" test $status = "$1"
-    check "--control $3 says: $2" says "$2"
-}
-refused 2 'is no store' zookeeper:there
-refused 2 'is not etcd:HOST:PORT' etcd:there
-refused 7 'no server of etcd answers' etcd:127.0.0.1:1
+refused 2 'is no store' --ranks 2 --control zookeeper:there "${train[@]}" --steps 1 --out no
+refused 2 'is not etcd:HOST:PORT' --ranks 2 --control etcd:there "${train[@]}" --steps 1 --out no
+refused 7 'no server of etcd answers' --ranks 2 --control etcd:127.0.0.1:1 "${train[@]}" --steps 1 --out no
 command -v etcd >/dev/null || { skip "no etcd here"; finish; }
 
 base=$((20000 + RANDOM % 20000)) servers= cluster= etcds=()
@@ -52,9 +47,7 @@ launch() {      # launch LOG WORDS...
     "$unroll" launch --ranks 1:3 --silence 3s --control "etcd:${servers#,}" "${@:2}" >"$1.log" 2>&1 &
     job=$!
 }
-until_said() { local i; for i in $(seq 500); do grep -q -- "$2" "$1.log" && return; sleep 0.05; done; return 1; }
-until_saved() { local i; for i in $(seq 400); do ls "$1"/ckpt/step-*[0-9] >/dev/null 2>&1 && return; sleep 0.05; done; return 1; }
-rank_of() {     # of the ranks below process $1 that of number $2
+rank_below() {  # of the ranks below process $1 that of number $2
     local p
     for p in $(pgrep -x unroll); do
         [ "/proc/$p/cwd" -ef . ] && [ "$(ps -o ppid= -p "$(ps -o ppid= -p "$p" | tr -d ' ')" | tr -d ' ')" = "$1" ] &&
@@ -67,7 +60,7 @@ launch one "${train[@]}" --steps 3000 --save-every 20 --out one
 until_saved one
 killed=$(leader)
 kill -KILL "${etcds[$killed]}"
-kill -KILL "$(rank_of $job 1)"
+kill -KILL "$(rank_below $job 1)"
 check "$what: the ranks that are left go on" until_said one '^launch: 2 ranks train again'
 wait $job
 check "$what: the training ends, $?" test $? = 0

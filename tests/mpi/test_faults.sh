@@ -4,41 +4,15 @@
 # Usage: test_faults.sh build/unroll wrong_clock.so
 unroll=$(realpath "$1") clock=$(realpath "$2") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_faults
+. "$here/launched.sh"
 
-for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+make_text
 train=(train text --batch 8 --val 0 --threads 1 --bptt 8 --schedule constant --timeout 8s)
 small=(--hidden 12 --dropout 0.2 --exact 8)
 
 launch() {      # launch NAME RANKS [OPTIONS]: in the background until it is told to stop, process $job
     "$unroll" launch --ranks "$2" --silence 1.5s --attempts 1000 "${train[@]}" --steps 1000000000 --out "$1" "${@:3}" >"$1.log" 2>&1 &
     job=$!
-}
-until_said() {  # until_said NAME WORDS [COUNT]
-    local i
-    for i in $(seq 800); do [ "$(grep -c -- "$2" "$1.log")" -ge "${3:-1}" ] && return; kill -0 $job 2>/dev/null || break; sleep 0.05; done
-    [ "$(grep -c -- "$2" "$1.log")" -ge "${3:-1}" ]
-}
-until_saved() {
-    local i
-    for i in $(seq 800); do ls "$1"/ckpt/step-*[0-9] >/dev/null 2>&1 && return; sleep 0.05; done
-    return 1
-}
-ends() {        # ends NAME STATUS
-    wait $job 2>/dev/null
-    local status=$?
-    cp "$1.log" log
-    check "$what: it ends with $2, not $status" test $status = "$2"
-    check "$what: no process is left" test -z "$(ranks_of "$1")"
-}
-# stop_at_a_step NAME [OPTIONS...]: it is told to stop; with options, an undisturbed run of as many steps has the same weights
-straight=("$unroll")
-stop_at_a_step() {
-    kill -TERM $job
-    ends "$1" 75
-    step=$(ls "$1/ckpt" | grep -v tmp | sed 's/step-//' | sort -n | tail -n 1)
-    [ $# -gt 1 ] || return
-    "${straight[@]}" "${train[@]}" --steps "$step" --out "$1.alone" "${@:2}" >log 2>&1
-    check "$what: the weights are those of $step undisturbed steps" cmp "$1.alone/model.safetensors" "$1/ckpt/step-$step/model.safetensors"
 }
 # A rank is killed with a part of a checkpoint written, which is still there then.
 die_while_saving() {
@@ -61,7 +35,8 @@ if command -v mpirun.openmpi >/dev/null; then
     kill -STOP "$(rank_of 0 jumps)"
     check "$what: a stopped rank is named" until_said jumps '^launch: rank 0 .* does not answer'
     check "$what: one goes on" until_said jumps 'launch: 1 rank train again'
-    stop_at_a_step jumps "${small[@]}"
+    stop_at_a_step jumps
+    undisturbed_until "$step" jumps "$unroll" "${train[@]}" "${small[@]}"
 
     what="a rank dies while it saves"
     large=(--hidden 160 --exact 2)
@@ -74,7 +49,8 @@ if command -v mpirun.openmpi >/dev/null; then
         [ $deaths = 2 ] && break
     done
     check "$what: $deaths deaths, not 2" test $deaths = 2
-    stop_at_a_step saves "${large[@]}"
+    stop_at_a_step saves
+    undisturbed_until "$step" saves "$unroll" "${train[@]}" "${large[@]}"
     "$unroll" train --resume saves --steps "$((step + 2))" >log 2>&1
     check "$what: what was half written is gone: $(ls saves/ckpt | tr '\n' ' ')" test -z "$(compgen -G 'saves/ckpt/*.tmp*')"
 
@@ -85,12 +61,9 @@ if command -v mpirun.openmpi >/dev/null; then
         kill -KILL "$(rank_of 1 served$wait)"
         check "$what, server:$wait: it is named" until_said served$wait '^launch: rank 1 (process [0-9]* on .*) was killed'
         check "$what, server:$wait: two go on" until_said served$wait 'launch: 2 ranks train again'
-        straight=("$unroll" launch --ranks 2:2)
-        case $wait in
-            0) stop_at_a_step served0 --workers 2 --sync server:0 --hidden 12 ;;
-            *) stop_at_a_step served2 ;; # as they come: no two runs have the same weights
-        esac
-        straight=("$unroll")
+        stop_at_a_step served$wait
+        [ $wait = 0 ] &&        # else as they come: no two runs have the same weights
+            undisturbed_until "$step" served0 "$unroll" launch --ranks 2:2 "${train[@]}" --workers 2 --sync server:0 --hidden 12
     done
 fi
 
@@ -101,7 +74,8 @@ if command -v mpirun.mpich >/dev/null; then
     kill -KILL "$(rank_of 1 mpich)"
     check "$what: a killed rank is named" until_said mpich '^launch: rank 1 (process [0-9]* on .*) was killed'
     check "$what: the other goes on" until_said mpich 'launch: 1 rank train again'
-    stop_at_a_step mpich "${small[@]}"
+    stop_at_a_step mpich
+    undisturbed_until "$step" mpich "$unroll" "${train[@]}" "${small[@]}"
 else
     skip "no MPICH here"
 fi

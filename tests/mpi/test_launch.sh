@@ -5,9 +5,10 @@
 # KILLS: so many ranks are killed one after the other, with numbers of ranks that change, and nothing else is tested
 unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_launch
+. "$here/launched.sh"
 command -v mpirun.openmpi >/dev/null || { skip "no Open MPI here"; finish; }
 
-for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+make_text
 train=(train text --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --dropout 0.2 --exact 8 --schedule constant --timeout 8s)
 
 # launch NAME RANKS [OPTIONS]: in the background, process $job
@@ -15,32 +16,10 @@ launch() {
     "$unroll" launch --ranks "$2" --silence 1.5s ${launch_with:-} "${train[@]}" --save-every 20 --out "$1" "${@:3}" >"$1.log" 2>&1 &
     job=$!
 }
-# until_grep NAME WORDS [SECONDS]: its log says so
-until_said() {
-    local i
-    for i in $(seq $((${3:-20} * 20))); do grep -q -- "$2" "$1.log" && return; kill -0 $job 2>/dev/null || break; sleep 0.05; done
-    grep -q -- "$2" "$1.log"
-}
-newest_of() { ls -d "$1"/ckpt/step-* 2>/dev/null | grep -v tmp | sort -t- -k2n | tail -n 1; }   # its newest checkpoint
-until_saved() {     # NAME: there is a checkpoint, and all ranks train
-    local i
-    for i in $(seq 400); do [ -n "$(newest_of "$1")" ] && return; sleep 0.05; done
-    return 1
-}
 until_newer() {     # NAME: there is a newer checkpoint than now
     local i now=$(ls "$1/ckpt" 2>/dev/null)
     for i in $(seq 400); do [ "$(ls "$1/ckpt" 2>/dev/null | grep -v tmp)" != "$now" ] && return; sleep 0.02; done
     return 1
-}
-# ends NAME STATUS
-ends() {
-    wait $job 2>/dev/null
-    local status=$?
-    cp "$1.log" log
-    check "$what: it ends with $2, not $status" test $status = "$2"
-    check "$what: no process is left" test -z "$(ranks_of "$1")"
-    left=$(left_in_memory; ls -d unroll-launch.* 2>/dev/null)
-    check "$what: nothing is left in memory or /tmp: $left" test -z "$left"
 }
 same() {      # RUN [UNDISTURBED]
     check "$what: the weights are those of an undisturbed run" cmp "${2:-straight}/model.safetensors" "$1/model.safetensors"; }
@@ -66,25 +45,14 @@ if [ -n "$kills" ]; then
     done
     check "$what: none hangs" test $hung = 0
     until_newer many
-    kill -TERM $job
-    ends many 75
-    step=$(ls many/ckpt | grep -v tmp | sed 's/step-//' | sort -n | tail -n 1)
-    "$unroll" "${train[@]}" --steps "$step" --out straight >log 2>&1
-    check "$what: the weights of step $step are those of an undisturbed run" cmp straight/ckpt/step-$step/model.safetensors many/ckpt/step-$step/model.safetensors
-    check "$what: so are the optimizer's states" cmp straight/ckpt/step-$step/optim.safetensors many/ckpt/step-$step/optim.safetensors
-    grep -o 'again after [0-9.]*' many.log | sed 's/.* //' | sort -n |
-        awk '{ x[NR] = $1 } END { printf "%d starts, seconds from loss to training: median %s, worst %s\n", NR, x[int((NR + 1) / 2)], x[NR] }'
+    stop_at_a_step many
+    undisturbed_until "$step" many "$unroll" "${train[@]}"
+    seconds_again many
     finish
 fi
 
 # ---- what is refused -----------------------------------------------------------------------
 
-refused() {     # refused STATUS WORDS ARGUMENTS...
-    "$unroll" launch "${@:3}" >log 2>&1
-    local status=$?
-    check "launch ${*:3} ends with $1, not $status" test $status = "$1"
-    check "launch ${*:3} says: $2" says "$2"
-}
 refused 2 'missing\|needs\|--ranks' train text
 refused 2 'is not MIN:MAX' --ranks 3:2 train text
 refused 2 "can't be launched" --ranks 2 sample text

@@ -4,6 +4,7 @@
 # Usage: test_launch_network.sh build/unroll
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_launch_network
+. "$here/launched.sh"
 . "$here/machines.sh"
 listener=
 clean() {
@@ -29,7 +30,7 @@ exec sleep 1000
 END
 chmod +x connect
 
-for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+make_text
 train=(train "$dir/text" --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --exact 8 --schedule constant --timeout 6s)
 launch() {      # launch NAME RANKS [OPTIONS]: on machine 1, in the background
     ip netns exec $machines_name-1 unshare -u env OMPI_MCA_plm_rsh_agent="$dir/connect" OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self \
@@ -38,8 +39,6 @@ launch() {      # launch NAME RANKS [OPTIONS]: on machine 1, in the background
         --save-every 20 --out "$dir/$1" "${@:3}" >"$1.log" 2>&1 &
     job=$!
 }
-until_said() { local i; for i in $(seq 400); do grep -q -- "$2" "$1.log" && return; sleep 0.05; done; return 1; }
-until_saved() { local i; for i in $(seq 400); do ls "$1"/ckpt/step-*[0-9] >/dev/null 2>&1 && return; sleep 0.05; done; return 1; }
 left() {        # processes of ranks on the lost machine
     local p
     for p in $(ip netns pids $machines_name-2); do [ "$(cat "/proc/$p/comm" 2>/dev/null)" = unroll ] && echo "$p"; done

@@ -7,7 +7,7 @@ unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3 root=$(realpath "$(dirnam
 
 # ---- without MPI ---------------------------------------------------------------------------
 
-for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+make_text
 train=(train text --layers 2 --hidden 12 --bptt 8 --batch 8 --val 0.2 --validate-every 4 --dropout 0.2 --threads 1)
 alone() { "$unroll" "${train[@]}" "$@" >log 2>&1; }
 

@@ -16,7 +16,7 @@ machines_make 2 100mbit "$dir" || { skip "$machines_missing"; finish; }
 machines_seconds=80
 run() { machines_run "$@" >log 2>&1; }
 
-for i in $(seq 400); do echo "$i: a line of text, in which $((i * 7919 % 1000)) is a number and nothing is new"; done >text
+make_text
 train=(train text --layers 2 --hidden 96 --bptt 16 --batch 8 --val 0 --threads 1 --exact 2)
 "$unroll" "${train[@]}" --steps 10 --out alone >log 2>&1
 run "$unroll" "${train[@]}" --steps 10 --split batch=2 --out both
