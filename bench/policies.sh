@@ -35,7 +35,7 @@ text = open("result").read()
 r = json.loads(text[text.index("{"):text.rindex("}") + 1])
 steps, rank = r["steps"], r["ranks"][0]
 seconds = rank["compute"] + rank["exposed"]
-print("%-32s %-7s %5d updates %8.3f s/update  waits %5.1f%%  sends %9.0f bytes/update  validation %.4f"
+print("%-32s %-7s %5d updates %8.4f s/update  waits %5.1f%%  sends %9.0f bytes/update  validation %.4f"
       % (sys.argv[1], sys.argv[2], steps, seconds / steps, 100 * rank["exposed"] / seconds, rank["sent"] / steps,
          r["val_loss"]))
 PY

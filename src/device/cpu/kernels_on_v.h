@@ -14,6 +14,7 @@
 #include "device/cpu/bias_grad.h"
 #include "device/cpu/gather_columns.h"
 #include "device/cpu/elementwise.h"
+#include "device/cpu/pack.h"
 #include "device/cpu/loss_kernels.h"
 #include "device/cpu/activate.h"
 #include "device/cpu/pool.h"

@@ -1,5 +1,5 @@
 /* pack, for copies of weights that are right factors (layout_is_right): this thread's tiles of columns.
- * Included after elementwise.h and product_tiles.h. */
+ * Included after pack.h and product_tiles.h. */
 
 static void pack_bf16x3(const struct call *call, int me, int team, bool whole, struct work *work)
 {

@@ -115,7 +115,7 @@ CELL_CODE void tile_ask(const real *c, size_t c_row, const size_t rows, const si
 #pragma GCC unroll 16
     for (size_t r = 0; r < rows; r++, c += c_row)
 #pragma GCC unroll 8
-        for (size_t j = 0; j < vectors; j++) __builtin_prefetch(c + j * V_WIDTH, 1);
+        for (size_t j = 0; j < vectors; j++) __builtin_prefetch(c + (j + 1) * V_WIDTH - 1, 1);
 }
 
 CELL_CODE void tile_clear(V sum[][WIDE_VECTORS], const size_t rows, const size_t vectors)
