@@ -20,7 +20,7 @@ fi
 
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT
-passed=0 failed=0
+passed=0 failed=0 ranks=
 check() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $*"; fi; }
 count() {       # adds up the last line of a program
     "$@" >"$work/log" 2>&1
@@ -45,12 +45,15 @@ count "$build/tests/cases/test_device" "xla:$plugin" --cuts "$work/cases"
 
 # A training from the command: the same loss, a model that the CPU reads, one text.
 cat README.md docs/plan.md >"$work/text"
-for device in cpu "xla:$plugin"; do
-    out=$work/run-${device%%:*}
-    "$build/unroll" train "$work/text" --cell gru --hidden 24 --batch 8 --bptt 16 --steps 40 --val 0.2 \
-        --seed 5 --sample-every 0 --log-interval 1 --device "$device" --out "$out" >/dev/null 2>"$work/log" ||
+train() {       # train OUT DEVICE [OPTIONS]; with several ranks where $ranks starts them
+    out=$work/$1 device=$2
+    shift 2
+    $ranks "$build/unroll" train "$work/text" --cell gru --hidden 24 --batch 8 --bptt 16 --steps 40 --val 0.2 \
+        --seed 5 --sample-every 0 --log-interval 1 --device "$device" --out "$out" "$@" >/dev/null 2>"$work/log" ||
         { echo "train on $device:"; cat "$work/log"; }
-done
+}
+train run-cpu cpu
+train run-xla "xla:$plugin"
 check test "$(last loss "$work/run-cpu")" = "$(last loss "$work/run-xla")"
 check test -n "$(last loss "$work/run-xla")"
 "$build/unroll" sample "$work/run-xla" --length 60 --temperature 0 >"$work/here" 2>&1
@@ -61,5 +64,19 @@ there=$("$build/unroll" eval "$work/run-xla" "$work/text" --device "xla:$plugin"
 check test "$here" = "$there"
 "$build/unroll" train --resume "$work/run-xla" --steps 50 >/dev/null 2>"$work/log"
 check test "$(last step "$work/run-xla")" = 50
-echo "check_xla: $passed passed, $failed failed, 0 skipped"
+
+# A layer each, of threads and of processes.
+train both-cpu cpu --layers 2
+train both-threads "cpu,xla:$plugin" --layers 2 --split layer=2
+check test "$(last loss "$work/both-cpu")" = "$(last loss "$work/both-threads")"
+skipped=0
+if command -v mpirun.openmpi >/dev/null; then
+    ranks="mpirun.openmpi --allow-run-as-root --oversubscribe -n 2"
+    train both-ranks "cpu,xla:$plugin" --layers 2 --split layer=2
+    check test "$(last loss "$work/both-cpu")" = "$(last loss "$work/both-ranks")"
+else
+    echo "skipped: no Open MPI here for ranks on processor and XLA"
+    skipped=1
+fi
+echo "check_xla: $passed passed, $failed failed, $skipped skipped"
 test "$failed" = 0
