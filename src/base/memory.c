@@ -1,4 +1,5 @@
-/* Aligned zeroed memory on top of posix_memalign, and three counters.
+/* Aligned zeroed memory on top of posix_memalign, and three counters. Pages of large arrays are left to the system
+ * until somebody touches them: on a machine of several nodes they lie where their first user runs.
  * The counters are atomic because teams allocate, too; they order nothing, so relaxed is enough. */
 #include "base/memory.h"
 
@@ -8,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Bytes of a large page of x86 and most ARM systems. */
-enum { LARGE_PAGE = 2 << 20 };
+/* Bytes of a large page of x86 and most ARM systems, and of the largest small page of both. */
+enum { LARGE_PAGE = 2 << 20, SMALL_PAGE = 64 << 10 };
 
 static atomic_uint_fast64_t allocations, releases;
 static atomic_int_fast64_t successes_left = -1; /* negative: no limit */
@@ -40,8 +41,12 @@ static void *allocate_aligned(size_t bytes)
     return memory;
 }
 
-/* Wraps around where the result has no room. */
-static size_t round_up(size_t bytes) { return (bytes + MEMORY_ALIGNMENT - 1) & ~(size_t)(MEMORY_ALIGNMENT - 1); }
+/* Large arrays have their pages to themselves. Wraps around where the result has no room. */
+static size_t round_up(size_t bytes)
+{
+    const size_t step = bytes < LARGE_PAGE ? MEMORY_ALIGNMENT : SMALL_PAGE;
+    return (bytes + step - 1) & ~(step - 1);
+}
 
 void *allocate(size_t bytes)
 {
@@ -53,11 +58,19 @@ void *allocate(size_t bytes)
     return memory;
 }
 
+/* Pages that were given back are zeros when they are touched. Locked pages can't be. */
+static void *zero(void *memory, size_t bytes)
+{
+    if (bytes >= LARGE_PAGE && madvise(memory, bytes, MADV_DONTNEED) == 0)
+        return memory;
+    return memset(memory, 0, bytes);
+}
+
 void *allocate_zeroed(size_t count, size_t size)
 {
     size_t bytes;
     void *memory = __builtin_mul_overflow(count, size, &bytes) ? NULL : allocate(bytes);
-    return memory != NULL ? memset(memory, 0, round_up(bytes)) : NULL;
+    return memory != NULL ? zero(memory, round_up(bytes)) : NULL;
 }
 
 bool enlarge(void *array, size_t used, size_t bytes)

@@ -12,7 +12,8 @@
 enum { MEMORY_ALIGNMENT = 64 }; /* bytes: a cache line and an AVX-512 register */
 
 /* count * size zero bytes, aligned to MEMORY_ALIGNMENT. NULL when there is no memory or the product
- * overflows, and only then: an empty array has an address too. Large ones ask the system for large pages. */
+ * overflows, and only then: an empty array has an address too. Large ones, from 2 MB on, ask the system for large
+ * pages, which take no memory until somebody touches them. */
 void *allocate_zeroed(size_t count, size_t size);
 
 /* So many bytes that hold anything, aligned alike; pages of them that nobody touches take no memory. */

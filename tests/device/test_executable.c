@@ -10,6 +10,8 @@
 #include "tests/check.h"
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { STEPS = 8, ROWS = 5, SYMBOLS = 7, UPDATES = 7 };
 
@@ -361,6 +363,64 @@ static void check_bf16x3(const struct unroll_model *model)
     plan_free(plan);
 }
 
+/* Of an array, how much somebody has touched: bytes; a page of 2 MB counts whole. */
+static size_t touched(const void *memory, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = bytes / page;
+    unsigned char *is_there = allocate(pages);
+    size_t count = 0;
+    union {
+        const void *read;
+        void *any;
+    } at = {memory};
+    if (CHECK(is_there && mincore(at.any, pages * page, is_there) == 0, "mincore failed"))
+        for (size_t i = 0; i < pages; i++) count += is_there[i] & 1;
+    release(is_there);
+    return count * page;
+}
+
+/* Large arrays are touched by who uses them, not by who makes them; weights by all threads. */
+static void check_first_touch(void)
+{
+    enum { LARGE = 2 << 20 };
+    unroll_spec spec = unroll_spec_default();
+    struct unroll_model *model;
+    struct run r = {NULL};
+    spec.input = spec.hidden = 512;
+    spec.loss = "mse";
+    spec.output = 4;
+    if (!MUST(unroll_model_new(&spec, 5, &model)))
+        return;
+    for (int threads = 1; threads <= 2; threads++) {
+        struct plan_config config = train_config(1, 1);
+        struct executable_config executable = {.isa = cpu_isa_find(ISA_SCALAR, DTYPE_F32), .threads = threads};
+        size_t large = 0;
+        config.B = 64;
+        config.lengths = config.resets = false;
+        check_next_case();
+        if (!MUST(plan_new(model, &config, &r.plan)) || !MUST(store_new(r.plan, &r.store)) ||
+            !MUST(executable_new(r.plan, r.store, &executable, &r.executable)))
+            break;
+        for (int i = 0; i < SEG_N; i++) {
+            const size_t bytes = r.plan->segment_bytes[i];
+            const char *base = r.executable->base[i];
+            if (bytes < LARGE)
+                continue;
+            const size_t there = touched(base, bytes), wanted = i == SEG_PARAM && threads > 1 ? bytes - LARGE : 0;
+            CHECK(wanted ? there >= wanted : there == 0, "%d threads, %s: %zu of %zu bytes are touched", threads,
+                  segment_name((enum segment)i), there, bytes);
+            size_t zeros = 0;
+            while (zeros < bytes && base[zeros] == 0) zeros++;
+            CHECK(zeros == bytes, "%s is not zero at %zu", segment_name((enum segment)i), zeros);
+            large++;
+        }
+        CHECK(large >= 3, "%zu large segments", large);
+        close_run(&r);
+    }
+    close_run(&r);
+    unroll_model_free(model);
+}
+
 int main(void)
 {
     struct unroll_model *model = new_model(), *other = new_model();
@@ -375,6 +435,7 @@ int main(void)
     check_ranks(model);
     check_store(model, other);
     check_bf16x3(model);
+    check_first_touch();
     unroll_model_free(model);
     unroll_model_free(other);
     return check_finish("test_executable");

@@ -1,6 +1,7 @@
 /* Executables: memory and threads for a plan. What its operations become is in executable_bind.c, running in
  * executable_run.c. */
 #include "device/cpu/executable_parts.h"
+#include "device/cpu/tensor.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -84,6 +85,7 @@ static unroll_status get_memory(struct executable *in, struct store *store, bool
     for (int i = 0; i < SEG_N; i++) {
         uint64_t bytes = in->plan->segment_bytes[i];
         if (is_stored(i)) {
+            in->has_new_weights |= i == SEG_PARAM && bytes && !store->base[i];
             TRY(use_segment(store, (enum segment)i, bytes, &in->base[i]));
             continue;
         }
@@ -138,6 +140,16 @@ static void make_teams(struct executable *in)
     }
 }
 
+/* The host writes weights, all threads read them: they are spread over the threads' nodes, as updates divide them. */
+static void touch_weights(void *of, int me)
+{
+    enum { PAGE = 4096 };
+    const struct executable *in = of;
+    const size_t bytes = in->plan->segment_bytes[SEG_PARAM];
+    const struct range share = my_share(bytes, me, in->threads, PAGE);
+    for (size_t i = share.first; i < share.end; i += PAGE) ((char *)in->base[SEG_PARAM])[i] = 0;
+}
+
 static unroll_status get_threads(struct executable *in)
 {
     make_teams(in);
@@ -147,7 +159,10 @@ static unroll_status get_threads(struct executable *in)
     if (error)
         return fail(UNROLL_RESOURCE, "cannot make a lock: %s", strerror(error));
     in->has_lock = true;
-    return in->threads > 1 ? team_new(in->threads, &in->all) : UNROLL_OK;
+    if (in->threads == 1)
+        return UNROLL_OK;
+    TRY(team_new(in->threads, &in->all));
+    return in->has_new_weights ? team_run(in->all, touch_weights, in) : UNROLL_OK;
 }
 
 /* ---- the whole ------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ struct executable {
     atomic_int sleepers; /* threads that wait for a change of ended or error */
     pthread_mutex_t lock;
     pthread_cond_t change;
-    bool has_lock;
+    bool has_lock, has_new_weights;
 };
 
 /* executable_bind.c. Of tests, which make their own views: only the numbers, and how views are accessed. */
