@@ -26,6 +26,7 @@ class Regime:
     threads: tuple
     target: float  # None: no target
     peak: float  # percent of the peak; None: no target
+    plain: tuple  # both without AMX
 
     @property
     def key(self):
@@ -50,7 +51,7 @@ def number(word):
 
 
 def parse_line(line):
-    part, name, cell, purpose, dtype, shape, form, peers, threads, target, peak = line.split()
+    part, name, cell, purpose, dtype, shape, form, peers, threads, target, peak, plain = line.split()
     regime = Regime(
         part,
         name,
@@ -63,6 +64,7 @@ def parse_line(line):
         tuple(map(int, threads.split(","))),
         number(target),
         number(peak),
+        (*map(number, plain.split(",")), None)[:2],
     )
     for field, choices in CHOICES.items():
         if getattr(regime, field) not in choices:

@@ -1,4 +1,5 @@
-# Writes bench/RESULTS.md from the answers that bench/run.py keeps: ratios first, then all times.
+# Writes bench/RESULTS.md, or of processors without AMX RESULTS-avx512.md or so, from the answers that bench/run.py keeps:
+# ratios first, then all times.
 # Measures nothing; what was not measured is left out, what is missed is said.
 import argparse
 import json
@@ -134,16 +135,17 @@ def shown(regime, result, ms):
 # ---- targets ----
 
 
-def verdict(regime, found):
+def verdict(target, found):
     if None in found:
         return "not measured"
-    return "yes" if min(found) >= regime.target else "no"
+    return "yes" if min(found) >= target else "no"
 
 
 def target_rows(table_, results):
     for regime in table_:
         measured = [results[regime.key, n] for n in regime.threads if (regime.key, n) in results]
-        if regime.target is None or not measured:
+        target, peak = regime.plain if kind(results) else (regime.target, regime.peak)
+        if target is None or not measured:
             continue
         found = [ratio(result) for result in measured]
         peer = best_peer(measured[-1])
@@ -152,11 +154,11 @@ def target_rows(table_, results):
         }
         own = percents(regime, measured, "own_peak")
         of_multiply_adds = percents(regime, measured, "peak")
-        wanted = f"{regime.target:g}x" + (f", {regime.peak:g}%" if regime.peak else "")
-        met = verdict(regime, found)
-        if met == "yes" and regime.peak and min(own, default=0) < regime.peak:
+        wanted = f"{target:g}x" + (f", {peak:g}%" if peak else "")
+        met = verdict(target, found)
+        if met == "yes" and peak and min(own, default=0) < peak:
             met = "no: the peak"
-            if min(of_multiply_adds, default=0) >= regime.peak:
+            if min(of_multiply_adds, default=0) >= peak:
                 met = "ratio, and of multiply-adds' peak"
         yield [
             TITLES[regime.part] + ": " + regime.name,
@@ -264,9 +266,11 @@ def machine():
     with open("/proc/cpuinfo") as file:
         text = file.read()
     name = re.search(r"model name\s*: (.*)", text)
+    family = re.search(r"^cpu family\s*: (\d+)", text, re.MULTILINE)
     model = re.search(r"^model\s*: (\d+)", text, re.MULTILINE)
     words = [
         name[1] if name else "unknown processor",
+        f"family {family[1]}" if family else "",
         f"model {model[1]}" if model else "",
         f"{os.cpu_count()} processors",
         "virtual" if " hypervisor" in text else "",
@@ -287,6 +291,12 @@ def versions(results):
 def builds(results):
     found = sorted({result.get("build") for result in results.values()} - {None, ""})
     return f"Unroll of commit{'s' * (len(found) > 1)} {', '.join(found)}. " if found else ""
+
+
+def kind(results):
+    """What a page's name ends with: the instructions that most of our runs were on, but "" where they are AMX's."""
+    used = [result["ours"]["isa"].split("_")[0] for result in results.values() if "isa" in result["ours"]]
+    return "" if "amx" in used or not used else "-" + max(set(used), key=used.count)
 
 
 def page(table_, results, about):
@@ -315,7 +325,7 @@ def page(table_, results, about):
         "shapes and warm-up; random numbers. A ratio above 1 says how many times as fast as the *best* peer "
         "Unroll was. [README.md](README.md) says what is measured and how.",
         "",
-        "![Percent of peak by shape](percent-of-peak.svg)",
+        f"![Percent of peak by shape](percent-of-peak{kind(results)}.svg)",
         "",
         "## Targets",
         "",
@@ -374,7 +384,7 @@ def panels(table_, results):
 
 def main():
     parser = argparse.ArgumentParser(
-        description="Writes RESULTS.md and percent-of-peak.svg from measured results."
+        description="Writes RESULTS.md and percent-of-peak.svg, without AMX RESULTS-avx512.md and so on, from measured results."
     )
     parser.add_argument("results", help="folder of bench/run.py's answers")
     parser.add_argument("--out", default=os.path.dirname(os.path.abspath(__file__)))
@@ -384,9 +394,9 @@ def main():
     if not results:
         parser.exit(1, f"report: no results in {options.results}; fix: make bench-peers\n")
     table_ = regimes.read()
-    with open(os.path.join(options.out, "RESULTS.md"), "w") as file:
+    with open(os.path.join(options.out, f"RESULTS{kind(results)}.md"), "w") as file:
         file.write(page(table_, results, options.machine))
-    with open(os.path.join(options.out, "percent-of-peak.svg"), "w") as file:
+    with open(os.path.join(options.out, f"percent-of-peak{kind(results)}.svg"), "w") as file:
         file.write(chart.svg(list(panels(table_, results))))
 
 

@@ -38,7 +38,7 @@ def refuses(name, words, function, *arguments):
 
 # ---- the table ----
 
-LINE = "p n lstm train fp32 1,100,64,512,512 - fp32 1,2 1.3 80"
+LINE = "p n lstm train fp32 1,100,64,512,512 - fp32 1,2 1.3 80 1.0,90"
 
 
 def written(folder, text):
@@ -57,13 +57,13 @@ def test_table(folder):
     regime = regimes.parse_line(LINE)
     check(
         "fields",
-        (regime.shape, regime.threads, regime.target, regime.peak)
-        == ((1, 100, 64, 512, 512), (1, 2), 1.3, 80),
+        (regime.shape, regime.threads, regime.target, regime.peak, regime.plain)
+        == ((1, 100, 64, 512, 512), (1, 2), 1.3, 80, (1.0, 90)),
     )
     check("flop of one layer", regime.flop() == 3 * 2 * 4 * 512 * 1024 * 100 * 64)
     check(
         "flop of two layers both ways",
-        regimes.parse_line("p n gru infer fp32 2,5,1,3,4 both fp32 1 - -").flop()
+        regimes.parse_line("p n gru infer fp32 2,5,1,3,4 both fp32 1 - - -").flop()
         == 2 * 3 * 4 * (3 + 4 + 8 + 4) * 2 * 5,
     )
     check("one part", {r.part for r in regimes.chosen(table, "stream,one-row")} == {"stream", "one-row"})
@@ -149,7 +149,12 @@ def test_lengths():
 
 def test_page():
     table, results = regimes.read(), report.load(os.path.join(HERE, "recorded"))
+    plain = report.page(table, results, "a machine")
+    check("without AMX other targets", "| LSTM, forward and backward: A | 1x, 90% | 1.36 | 1.20 |" in plain)
+    check("a page of each kind", "(percent-of-peak-avx512.svg)" in plain and report.kind(results) == "-avx512")
+    results["stream/16", 1]["ours"] |= {"isa": "amx"}
     page = report.page(table, results, "a machine")
+    check("AMX has the page without a name", "(percent-of-peak.svg)" in page)
     check(
         "the worse of two ratios decides",
         "| LSTM, forward and backward: A | 1.3x, 80% | 1.36 | 1.20 |  | 89% 89% | 89% 89% | oneDNN 2 | no |" in page,
