@@ -20,7 +20,7 @@ until_said() {  # until_said NAME WORDS [COUNT]: its log says so, so often; with
     for i in $(seq 1200); do said "$@" && return; kill -0 $job 2>/dev/null || break; sleep 0.05; done
     said "$@"
 }
-newest_of() { ls -d "$1"/ckpt/step-*[0-9] 2>/dev/null | sort -t- -k2n | tail -n 1; }    # newest_of NAME: its newest checkpoint
+newest_of() { ls -d "$1"/ckpt/step-* 2>/dev/null | grep -v tmp | sort -t- -k2n | tail -n 1; }   # newest_of NAME: its newest checkpoint
 until_saved() { # until_saved NAME: there is a checkpoint, so that all ranks train
     local i
     for i in $(seq 800); do [ -n "$(newest_of "$1")" ] && return; sleep 0.05; done
