@@ -347,11 +347,13 @@ OPTION(DTYPE, "dtype", CHOICE, .argument = "TYPE", .choices = "fp32 fp16 bf16 in
        .doc = "data type of the weights in matrix products, or in the file written (fp16: export only); bf16 and "
               "int8 are for inference only and change results a little")
 
-OPTION(PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32 bf16 fp16", .fallback = "fp32",
-       .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
-       .doc = "data type of matrix products, on devices that have it (bf16: also CPUs with AVX512_BF16 or AMX); sums, "
-              "states and trained weights stay fp32")
+OPTION(
+    PRECISION, "precision", CHOICE, .argument = "TYPE", .choices = "fp32 tf32 bf16 fp16", .fallback = "fp32",
+    .scope = FREE, .group = "Machine",
+    .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(PLAN),
+    .doc =
+        "data type of matrix products, on devices that have it (bf16: also OpenCL, and CPUs with AVX512_BF16 or AMX); sums, "
+        "states and trained weights stay fp32")
 
 /* ---- ranks that come and go ---- */
 OPTION(RANKS, "ranks", TEXT, .argument = "MIN:MAX", .group = "Ranks", .scope = LINE, .commands = IN(LAUNCH),

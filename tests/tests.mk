@@ -173,7 +173,7 @@ lines:
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --document docs/xla.md $T/cases/row.txt'
 	@echo '60 tests/device/test_xla_command.sh $B'
 	@echo 'long 200 tests/device/check_xla.sh $B'
-	@echo '100 tests/device/check_opencl.sh $B'
+	@echo '200 tests/device/check_opencl.sh $B'
 	@echo '60 tests/device/test_opencl_fails.sh $B'
 	@echo '10 $T/device/test_opencl_header'
 	@echo 'long 300 tests/device/check_opencl.sh $B long'

@@ -1,5 +1,7 @@
 /* Questions to a cell table and to a declaration. It knows no table of its own. */
 #include "cells/cell.h"
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct cell_kernels *cell_find(const struct cell_kernels *const *table, const char *name)
@@ -15,4 +17,51 @@ int cell_inputs_from(const struct cell_declaration *cell, unsigned sources)
     int count = 0;
     for (int k = 0; k < cell->inputs; k++) count += (cell->input[k].from & sources) != 0;
     return count;
+}
+
+/* ---- keys ---- */
+
+static unsigned bits_of(float x)
+{
+    unsigned bits;
+    static_assert(sizeof bits == sizeof x, "a float has the bits of a word");
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float of_bits(unsigned bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+void cell_key(const struct cell_declaration *cell, const struct cell_options *o, char key[CELL_KEY])
+{
+    int end = snprintf(key, CELL_KEY, "%s", cell->name);
+    for (int i = 0; cell->chooses && i < CELL_ACTIVATIONS; i++)
+        end += snprintf(key + end, (size_t)(CELL_KEY - end), "_%x_%x_%x", (unsigned)o->function[i].kind,
+                        bits_of(o->function[i].alpha), bits_of(o->function[i].beta));
+    if (cell->chooses)
+        snprintf(key + end, (size_t)(CELL_KEY - end), "_%x_%d", bits_of(o->clip), o->input_forget);
+}
+
+bool cell_key_read(const char *key, const char *name, struct cell_options *o)
+{
+    const size_t size = strlen(name);
+    unsigned kind, alpha, beta, clip, forget;
+    int read = 0;
+    if (strncmp(key, name, size) != 0)
+        return false;
+    key += size;
+    for (int i = 0; i < CELL_ACTIVATIONS; i++, key += read) {
+        if (sscanf(key, "_%x_%x_%x%n", &kind, &alpha, &beta, &read) != 3 || kind >= ACTIVATION_COUNT)
+            return false;
+        o->function[i] = (struct activation){(enum activation_kind)kind, of_bits(alpha), of_bits(beta)};
+    }
+    if (sscanf(key, "_%x_%u%n", &clip, &forget, &read) != 2 || key[read])
+        return false;
+    o->clip = of_bits(clip);
+    o->input_forget = forget;
+    return true;
 }

@@ -84,6 +84,12 @@ struct cell_options {
     struct activation function[CELL_ACTIVATIONS]; /* of the gates, the candidate, the output */
 };
 
+/* A word of letters, digits and '_' for a cell with these options: of one that chooses nothing its name, else that and
+ * all options. The other way round: false: it is no key of the cell of that name. */
+enum { CELL_KEY = 112 };
+void cell_key(const struct cell_declaration *, const struct cell_options *, char key[CELL_KEY]);
+bool cell_key_read(const char *key, const char *name, struct cell_options *);
+
 /* values, gradients: backward only reads the values; forward ignores the gradients. */
 struct cell_step {
     size_t rows, width; /* width >= 1 */

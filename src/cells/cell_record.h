@@ -5,6 +5,9 @@
 
 #ifndef CELL_RECORD_MACROS
 #define CELL_RECORD_MACROS
+/* What was chosen of the cell that is being recorded. */
+static _Thread_local const struct cell_options *recorded_choice;
+
 #define GIVE_OPTION(name)      v.option.name  = record_input("option_" #name);
 #define GIVE_IN(name, from)    v.in.name      = record_input("in_" #name);
 #define GIVE_STATE(name)       v.state.name   = record_input("state_" #name);
@@ -27,6 +30,7 @@ static void CELL_(record_forward)(struct record *record)
 {
     struct CELL_(unit) v;
     memset(&v, 0, sizeof v);
+    v.choice = recorded_choice;
     record_begin(record, QUOTE(CELL) "_forward");
     OPTIONS(GIVE_OPTION)
     GATE_INPUTS(GIVE_IN)
@@ -45,6 +49,7 @@ static void CELL_(record_backward)(struct record *record)
 {
     struct CELL_(unit) v, d;
     memset(&v, 0, sizeof v);
+    v.choice = recorded_choice;
     memset(&d, 0, sizeof d);
     record_begin(record, QUOTE(CELL) "_backward");
     OPTIONS(GIVE_OPTION)
@@ -69,6 +74,7 @@ static void CELL_(record_forward_2)(struct record *record)
 {
     struct CELL_(unit) v;
     memset(&v, 0, sizeof v);
+    v.choice = recorded_choice;
     record_begin(record, QUOTE(CELL) "_forward_2");
     OPTIONS(GIVE_OPTION)
     GATE_INPUTS_2(GIVE_IN)
@@ -82,6 +88,7 @@ static void CELL_(record_backward_2)(struct record *record)
 {
     struct CELL_(unit) v, d;
     memset(&v, 0, sizeof v);
+    v.choice = recorded_choice;
     memset(&d, 0, sizeof d);
     record_begin(record, QUOTE(CELL) "_backward_2");
     OPTIONS(GIVE_OPTION)

@@ -23,10 +23,11 @@
 #define CELLS_OF_CHOICE(NAMED)
 #endif
 
-#define ALL_CELLS(NAMED)                                                            \
+#define CELLS_OF_THEIR_OWN_FUNCTIONS(NAMED)                                         \
     NAMED(lstm) NAMED(lstm_peephole) NAMED(lstm_clip) NAMED(lstm_peephole_clip)     \
     NAMED(gru) NAMED(gru_before)                                                    \
     NAMED(rnn) NAMED(rnn_relu)                                                      \
     NAMED(mingru) NAMED(minlstm)                                                    \
-    NAMED(sru) NAMED(indrnn) NAMED(paragru) NAMED(paralstm)                         \
-    CELLS_OF_CHOICE(NAMED)
+    NAMED(sru) NAMED(indrnn) NAMED(paragru) NAMED(paralstm)
+
+#define ALL_CELLS(NAMED) CELLS_OF_THEIR_OWN_FUNCTIONS(NAMED) CELLS_OF_CHOICE(NAMED)

@@ -102,9 +102,12 @@ struct cell_recorder {
     const char *name;
     void (*record)(struct cell_record *cell);
 };
-extern const struct cell_recorder cell_recorders[];
+extern const struct cell_recorder cell_recorders[]; /* of cells with functions of their own */
 
 /* Records the cell of that name; false if the table has none. */
 bool cell_record_named(const struct cell_recorder *table, const char *name, struct cell_record *cell);
+
+/* Records the cell of a key (cell.h): functions that are chosen, with their numbers as constants. */
+bool cell_record_key(const char *key, struct cell_record *cell);
 
 #endif

@@ -1,13 +1,13 @@
 /* Records all cells by running them with V = a node. */
 #include "cells/record.h"
 #include "cells/v/v_record.h"
-#define CELLS_WITHOUT_CHOICE
 #define CELL_USER "cells/cell_record.h"
 #include "cells/cell_table.h"
 #include <string.h>
 
 #define RECORDER(name) { #name, name##_record },
-const struct cell_recorder cell_recorders[] = {ALL_CELLS(RECORDER){NULL, NULL}};
+const struct cell_recorder cell_recorders[] = {CELLS_OF_THEIR_OWN_FUNCTIONS(RECORDER){NULL, NULL}};
+static const struct cell_recorder of_choice[] = {CELLS_OF_CHOICE(RECORDER){NULL, NULL}};
 
 bool cell_record_named(const struct cell_recorder *table, const char *name, struct cell_record *cell)
 {
@@ -17,4 +17,19 @@ bool cell_record_named(const struct cell_recorder *table, const char *name, stru
             return true;
         }
     return false;
+}
+
+bool cell_record_key(const char *key, struct cell_record *cell)
+{
+    struct cell_options options;
+    const struct cell_recorder *chosen = of_choice;
+    if (cell_record_named(cell_recorders, key, cell))
+        return true;
+    while (chosen->name && !cell_key_read(key, chosen->name, &options)) chosen++;
+    if (!chosen->name)
+        return false;
+    recorded_choice = &options;
+    chosen->record(cell);
+    recorded_choice = NULL;
+    return true;
 }

@@ -20,7 +20,7 @@
 #define RNN_RELU
 #include "cells/rnn.h"
 
-#ifndef CELLS_WITHOUT_CHOICE /* where functions can't be chosen at run time: records, fixed point, CUDA */
+#ifndef CELLS_WITHOUT_CHOICE /* where functions can't be chosen at run time: fixed point, CUDA */
 #define CELL lstm_any
 #define CELL_LIKE lstm
 #define CELL_CHOOSES

@@ -28,7 +28,7 @@ export UNROLL_OPENCL_CACHE POCL_CACHE_DIR
 if [ "$2" = long ]; then
     count "$build/tests/device/test_opencl" tests/cases/cases.txt
     count "$build/tests/cases/test_device" opencl tests/cases/cases.txt
-    count "$build/tests/cases/test_curve" opencl fp32
+    count "$build/tests/cases/test_curve" opencl
     count "$build/tests/cases/test_several" cpu,opencl tests/cases/cases.txt
     for form in scalar pairs scalar,pairs; do
         UNROLL_OPENCL_FORM=$form count "$build/tests/device/test_opencl" tests/cases/short.txt

@@ -1,12 +1,14 @@
 /* The OpenCL device where a driver is (PoCL's is for processors): bits of forward beside the CPU's, sessions side by
  * side in its one piece of memory, and what it keeps on disk. That it learns test_device shows, failures
  * test_opencl_fails.sh. Usage: test_opencl cases.txt [part of a line] */
+#include "base/dtype.h"
 #include "base/memory.h"
 #include "cases/case.h"
 #include "check.h"
 #include "device/device.h"
 #include "device/opencl/opencl_context.h"
 #include "unroll_advanced.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +53,159 @@ static void check_bits(const struct test_case *c)
     }
     free(here);
     free(there);
+}
+
+/* ---- functions that are chosen, factors that are rounded --------------------------------------- */
+
+enum { STEPS = 4, ROWS = 3, WIDE = 13, UNITS = 21 };
+
+static unroll_model *network_new(const unroll_layer *layer, int layers)
+{
+    unroll_network network = unroll_network_default();
+    unroll_model *model = NULL;
+    network.input = WIDE, network.layer = layer, network.layers = layers;
+    CHECK(unroll_network_new(&network, 5, &model) == UNROLL_OK, "%s", unroll_last_error());
+    return model;
+}
+
+static unroll_layer layer_of(const char *kind, const char *name, int width, const char *activations)
+{
+    unroll_layer layer = unroll_layer_default();
+    layer.kind = kind, layer.name = name, layer.width = width, layer.activations = activations;
+    return layer;
+}
+
+/* Cells one after the other, with every function that a cell may have, clips and coupled gates. */
+static unroll_model *chosen_new(void)
+{
+    unroll_layer layer[] = {layer_of("lstm", "a", 6, "hard_sigmoid(0.2,0.5) softsign elu(0.5)"),
+                            layer_of("lstm", "b", 17, "sigmoid scaled_tanh(1.5,0.5) softplus"),
+                            layer_of("gru", "c", 7, "softsign leaky_relu(0.1)"),
+                            layer_of("gru-before", "d", 4, "hard_sigmoid affine(0.5,0.1)"),
+                            layer_of("rnn", "e", 33, "thresholded_relu(0.01)"),
+                            layer_of("rnn", "f", 5, "relu"),
+                            layer_of("dense", "z", 3, NULL)};
+    layer[0].clip = 0.4f, layer[0].input_forget = 1, layer[0].projection = 4;
+    layer[1].peephole = 1, layer[1].bidirectional = 1;
+    layer[2].clip = 0.7f;
+    layer[5].clip = 0.3f;
+    return network_new(layer, sizeof layer / sizeof *layer);
+}
+
+static void fill(float *x, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++) x[i] = (float)case_random(seed, i);
+}
+
+/* Outputs, then gradients of the inputs, of a module's run on a device. */
+static bool run_module(const char *device, const char *isa, float *z, float *dx)
+{
+    unroll_session_config config = unroll_session_default();
+    unroll_session *session = NULL;
+    unroll_model *model = chosen_new();
+    float x[STEPS * ROWS * WIDE], dz[STEPS * ROWS * 3];
+    fill(x, sizeof x / sizeof *x, 1);
+    fill(dz, sizeof dz / sizeof *dz, 2);
+    config.mode = UNROLL_MODULE, config.steps = STEPS, config.rows = ROWS, config.input_gradient = 1;
+    config.machine.device = device, config.machine.isa = isa;
+    bool good = model && unroll_session_new(model, &config, &session) == UNROLL_OK &&
+                unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
+                unroll_read(session, "z", z, STEPS * ROWS * 3) == UNROLL_OK &&
+                unroll_write(session, "d.z", dz, STEPS * ROWS * 3) == UNROLL_OK &&
+                unroll_backward(session) == UNROLL_OK &&
+                unroll_read(session, "d.x", dx, STEPS * ROWS * WIDE) == UNROLL_OK;
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return good;
+}
+
+static void check_chosen(void)
+{
+    float z[2][STEPS * ROWS * 3], dx[2][STEPS * ROWS * WIDE], size = 0;
+    if (!CHECK(run_module("cpu", "scalar", z[0], dx[0]) && run_module("opencl", NULL, z[1], dx[1]), "%s",
+               unroll_last_error()))
+        return;
+    CHECK(!memcmp(z[0], z[1], sizeof z[0]), "functions that are chosen have the CPU's bits: %g, %g", (double)z[0][0],
+          (double)z[1][0]);
+    for (size_t i = 0; i < STEPS * ROWS * WIDE; i++) size = fmaxf(size, fabsf(dx[0][i]));
+    for (size_t i = 0; i < STEPS * ROWS * WIDE; i++)
+        CHECK(fabsf(dx[0][i] - dx[1][i]) <= 1e-5f * size, "gradient %zu: %g, not %g", i, (double)dx[1][i],
+              (double)dx[0][i]);
+    CHECK(size > 0, "there are gradients");
+}
+
+static float rounded(float x) { return bf16_to_f32(f32_to_bf16(x)); }
+
+static void round_all(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) x[i] = rounded(x[i]);
+}
+
+/* What an LSTM gives in all steps. */
+static bool run_lstm(const char *precision, float *y)
+{
+    const unroll_layer lstm = layer_of("lstm", "a", UNITS, NULL);
+    unroll_session_config config = unroll_session_default();
+    unroll_session *session = NULL;
+    unroll_model *model = network_new(&lstm, 1);
+    float x[STEPS * ROWS * WIDE];
+    fill(x, sizeof x / sizeof *x, 3);
+    config.mode = UNROLL_INFER, config.steps = STEPS, config.rows = ROWS;
+    config.machine.device = "opencl", config.machine.precision = precision;
+    bool good = unroll_session_new(model, &config, &session) == UNROLL_OK &&
+                unroll_forward(session, &(unroll_batch){.size = sizeof(unroll_batch), .inputs = x}) == UNROLL_OK &&
+                unroll_read(session, "y.l0", y, STEPS * ROWS * UNITS) == UNROLL_OK;
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return good;
+}
+
+/* The same in floats on the CPU, one step at a time, where all factors have been rounded: of an LSTM products alone
+ * read h. */
+static bool run_rounded(float *y)
+{
+    const unroll_layer lstm = layer_of("lstm", "a", UNITS, NULL);
+    unroll_session_config config = unroll_session_default();
+    unroll_session *session = NULL;
+    unroll_model *model = network_new(&lstm, 1);
+    float x[STEPS * ROWS * WIDE], h[ROWS * UNITS], c[ROWS * UNITS];
+    fill(x, sizeof x / sizeof *x, 3);
+    round_all(x, sizeof x / sizeof *x);
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        if (p.rank == 2)
+            round_all(p.data, (size_t)p.shape[0] * (size_t)p.shape[1]);
+    }
+    config.mode = UNROLL_INFER, config.steps = 1, config.rows = ROWS;
+    config.machine.device = "cpu", config.machine.isa = "scalar";
+    bool good = unroll_session_new(model, &config, &session) == UNROLL_OK;
+    for (int t = 0; good && t < STEPS; t++) {
+        const unroll_batch batch = {.size = sizeof batch, .inputs = x + t * ROWS * WIDE};
+        float *of = y + t * ROWS * UNITS;
+        good = unroll_forward(session, &batch) == UNROLL_OK &&
+               unroll_read(session, "y.l0", of, ROWS * UNITS) == UNROLL_OK &&
+               unroll_read(session, "sn.l0", c, ROWS * UNITS) == UNROLL_OK;
+        memcpy(h, of, sizeof h);
+        round_all(h, ROWS * UNITS);
+        good = good && unroll_write(session, "h0.l0", h, ROWS * UNITS) == UNROLL_OK &&
+               unroll_write(session, "s0.l0", c, ROWS * UNITS) == UNROLL_OK;
+    }
+    unroll_session_free(session);
+    unroll_model_free(model);
+    return good;
+}
+
+static void check_bf16(void)
+{
+    float floats[STEPS * ROWS * UNITS], narrow[STEPS * ROWS * UNITS], reference[STEPS * ROWS * UNITS];
+    if (!CHECK(run_lstm("fp32", floats) && run_lstm("bf16", narrow) && run_rounded(reference), "%s",
+               unroll_last_error()))
+        return;
+    for (size_t i = 0; i < STEPS * ROWS * UNITS; i++)
+        CHECK(!memcmp(&narrow[i], &reference[i], sizeof *narrow), "output %zu of rounded factors: %a, not %a", i,
+              (double)narrow[i], (double)reference[i]);
+    CHECK(memcmp(narrow, floats, sizeof floats) != 0, "bf16 is not fp32");
 }
 
 /* ---- sessions side by side ------------------------------------------------------------------ */
@@ -145,6 +300,8 @@ int main(int argc, char **argv)
         check_bits(&list[i]);
     }
     free(list);
+    check_chosen();
+    check_bf16();
     check_memory();
     check_without_memory();
     return check_finish("test_opencl");

@@ -57,8 +57,8 @@ for device in opencl:7 opencl:x opencl:-1 opencl:; do
     check test $? -ne 0
     check grep -qE "there is no device opencl:7: this machine has 1|after the colon comes the number of a device" "$work/log"
 done
-train "$work/text" --device opencl --precision bf16 --out "$work/refused"
-check grep -q "don't multiply bf16" "$work/log"
+train "$work/text" --device opencl --precision fp16 --out "$work/refused"
+check grep -q "don't multiply fp16" "$work/log"
 
 # A text that does not compile: the sentence names a file that has it, and what the compiler said.
 UNROLL_OPENCL_CACHE=$work/empty FAKE_OPENCL=nocompile begin "$work/refused"

@@ -1,6 +1,7 @@
 /* Makes stores and executables (gpu_executable.h): lays memory out, takes it, prepares kernels and products, and
  * captures each phase into a graph, so that nothing is made afterwards. */
 #include "device/gpu/gpu_executable.h"
+#include "device/gpu/gpu_rnn.h"
 #include "base/memory.h"
 #include <stdio.h>
 #include <string.h>
@@ -122,16 +123,17 @@ static unroll_status use_segment(struct gpu_store *s, int segment, uint64_t byte
 
 static unroll_status check_cell(const struct gpu_executable *in, const struct op *op)
 {
-    const struct cell_declaration *cell = in->plan->model->layer[op->depth - 1].cell;
-    const char *name = cell->name;
-    char kernel[64];
+    const struct layer *layer = &in->plan->model->layer[op->depth - 1];
+    const struct cell_declaration *cell = layer->cell;
+    char kernel[GPU_CELL_KERNEL];
     gpu_kernel function;
-    snprintf(kernel, sizeof kernel, "%s_gpu_forward", name);
+    gpu_cell_kernel(cell, &layer->options, "forward", kernel, sizeof kernel);
     const unroll_status status = in->driver->kernel_find(in->gpu, kernel, &function);
     if (status == UNROLL_OK || !cell->chooses)
         return status;
     return fail(UNROLL_UNSUPPORTED,
-                "there is no '%s' for GPUs, whose functions are chosen when it runs; fix: run it on the cpu", name);
+                "there is no '%s' for GPUs, whose functions are chosen when it runs; fix: run it on the cpu",
+                cell->name);
 }
 
 static unroll_status check_ranks(const struct gpu_executable *in, const struct device_options *options)

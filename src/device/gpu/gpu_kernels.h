@@ -77,7 +77,7 @@ struct tree_args { float *x; size_t shard, count; uint32_t shards, none; };
 /* b of products in panels of GPU_PANEL columns, zeros behind the last: b[k][n] at to[(n / GPU_PANEL * depth + k) *
  * GPU_PANEL + n % GPU_PANEL]; by_columns: b lies as [n][k]. For drivers that ask for it. */
 enum { GPU_PANEL = 32 };
-struct pack_args { const float *b; size_t b_row; float *to; uint32_t columns, depth; int by_columns, none; };
+struct pack_args { const float *b; size_t b_row; float *to; uint32_t columns, depth; int by_columns, rounds; };
 
 /* c[m][n] = a[m][k] b[k][n] (+ c where adds) (+ bias): one chain of fused multiply-adds a number, k rising, that begins
  * with c + bias. a at a[m * a_row + k * a_next]; b in panels, which lie b_panel numbers apart. */

@@ -120,8 +120,8 @@ struct gpu_product {
 unroll_status product(struct recorder *, const struct gpu_product *);
 
 /* A matrix of floats as the plan's narrow numbers, in scratch, with rows at multiples of 16 bytes; of other plans the
- * matrix itself. */
-bool products_are_lowp(const struct plan *);
+ * matrix itself, and of drivers with panels, whose products round what they read. */
+bool products_are_lowp(const struct recorder *);
 /* Scratch for rows of so many fields of narrow numbers that kernels write themselves; of other plans none. */
 struct gpu_lowp lowp_rows(struct recorder *, uint32_t rows, size_t fields, size_t width);
 unroll_status lowp_matrix(struct recorder *, struct matrix *, uint32_t rows, uint32_t width);

@@ -143,7 +143,7 @@ static unroll_status dw_shifted(struct recorder *w, const struct gpu_call *call)
     struct matrix before = {(char *)x.at + (back ? x.t * sizeof(float) : 0), x.row};
     struct operand of;
     TRY(keep_gradient(w, call, &dy, &of));
-    const size_t step = dy.batch * of.at.row * (products_are_lowp(w->plan) ? sizeof(uint16_t) : sizeof(float));
+    const size_t step = dy.batch * of.at.row * (products_are_lowp(w) ? sizeof(uint16_t) : sizeof(float));
     struct operand later = {{of.at.at + (back ? 0 : step), of.at.row}, true};
     struct operand first = {{of.at.at + (back ? (dy.steps - 1) * step : 0), of.at.row}, true};
     if (x.steps > 1)

@@ -1,9 +1,10 @@
 /* Products (gpu_launch.h): operands of bf16 and fp16 are made here, in scratch; the driver multiplies. */
 #include "device/gpu/gpu_launch.h"
 
-bool products_are_lowp(const struct plan *p)
+bool products_are_lowp(const struct recorder *w)
 {
-    return p->config.precision == PRECISION_BF16 || p->config.precision == PRECISION_FP16;
+    const struct plan *p = w->plan;
+    return !w->driver->panel && (p->config.precision == PRECISION_BF16 || p->config.precision == PRECISION_FP16);
 }
 
 /* Numbers of a row of so many, to a multiple of 16 bytes. */
@@ -29,7 +30,7 @@ static unroll_status lowp_to(struct recorder *w, struct matrix *x, uint32_t rows
 struct gpu_lowp lowp_rows(struct recorder *w, uint32_t rows, size_t fields, size_t width)
 {
     const size_t row = lowp_row((uint32_t)(fields * width));
-    if (!products_are_lowp(w->plan))
+    if (!products_are_lowp(w))
         return (struct gpu_lowp){0};
     return (struct gpu_lowp){.at = scratch_take(w, rows * row * sizeof(uint16_t)),
                              .field = width,
@@ -39,7 +40,7 @@ struct gpu_lowp lowp_rows(struct recorder *w, uint32_t rows, size_t fields, size
 
 unroll_status lowp_matrix(struct recorder *w, struct matrix *x, uint32_t rows, uint32_t width)
 {
-    if (!products_are_lowp(w->plan))
+    if (!products_are_lowp(w))
         return UNROLL_OK;
     return lowp_to(w, x, rows, width, scratch_take(w, rows * lowp_row(width) * sizeof(uint16_t)));
 }
@@ -49,7 +50,7 @@ unroll_status lowp_kept(struct recorder *w, int buffer, struct matrix *x, uint32
     struct kept *k = w->kept;
     const uint64_t bytes = rows * lowp_row(width) * sizeof(uint16_t);
     const struct kept wanted = {buffer, rows, width, *x, {w->kept_at, lowp_row(width)}};
-    if (!products_are_lowp(w->plan))
+    if (!products_are_lowp(w))
         return UNROLL_OK;
     if (k->buffer == buffer && k->rows == rows && k->width == width && k->from.at == x->at && k->from.row == x->row) {
         *x = k->lowp;
@@ -112,9 +113,27 @@ static unroll_status pack(struct recorder *w, struct gpu_product *p)
                                    .to = (float *)(void *)as.to,
                                    .columns = p->n,
                                    .depth = p->k,
-                                   .by_columns = p->b_by_columns};
+                                   .by_columns = p->b_by_columns,
+                                   .rounds = w->plan->config.precision == PRECISION_BF16};
     p->b.at = as.to;
     return launch_each(w, "gpu_pack", panels * p->k, ARGS(&args));
+}
+
+/* What a driver with panels multiplies are floats: of bf16 the left factor is rounded here, the right one in its
+ * panels. */
+static unroll_status round_left(struct recorder *w, struct gpu_product *p)
+{
+    const uint32_t rows = p->a_by_columns ? p->k : p->m, width = p->a_by_columns ? p->m : p->k;
+    if (w->plan->config.precision != PRECISION_BF16)
+        return UNROLL_OK;
+    const struct lowp_args args = {.from = (const float *)(void *)p->a.at,
+                                   .from_row = p->a.row,
+                                   .rows = rows,
+                                   .width = width,
+                                   .to = scratch_take(w, (uint64_t)rows * width * sizeof(float)),
+                                   .to_row = width};
+    p->a = (struct matrix){(char *)args.to, width};
+    return launch_each(w, "gpu_round", (uint64_t)rows * width, ARGS(&args));
 }
 
 unroll_status product(struct recorder *w, const struct gpu_product *given)
@@ -127,12 +146,14 @@ unroll_status product(struct recorder *w, const struct gpu_product *given)
         TRY(pack(w, &p));
     if (p.b_stays)
         scratch = w->scratch_used;
+    if (w->driver->panel)
+        TRY(round_left(w, &p));
     if (!p.a_is_lowp)
         TRY(lowp_matrix(w, &p.a, p.a_by_columns ? p.k : p.m, p.a_by_columns ? p.m : p.k));
     if (!p.b_is_lowp)
         TRY(lowp_matrix(w, &p.b, p.b_by_columns ? p.n : p.k, p.b_by_columns ? p.k : p.n));
     TRY(align_bias(w, &p));
-    if (products_are_lowp(w->plan))
+    if (products_are_lowp(w))
         p.a_moves = 0;
     w->launches++;
     w->scratch_used = scratch; /* operations that follow on the stream may use it */

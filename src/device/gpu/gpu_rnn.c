@@ -31,7 +31,7 @@ struct rnn rnn_of(struct recorder *w, const struct gpu_call *call)
 unroll_status rnn_weights(struct rnn *r)
 {
     const struct gpu_view *w = &r->view[RNN_W];
-    if (!products_are_lowp(r->w->plan))
+    if (!products_are_lowp(r->w))
         return UNROLL_OK;
     r->weight_bytes = sizeof(uint16_t);
     if (w->at)
@@ -156,9 +156,17 @@ unroll_status rnn_product_back(const struct rnn *r, int64_t step, unsigned sourc
     return UNROLL_OK;
 }
 
+void gpu_cell_kernel(const struct cell_declaration *cell, const struct cell_options *options, const char *suffix,
+                     char *name, size_t size)
+{
+    char key[CELL_KEY];
+    cell_key(cell, options, key);
+    snprintf(name, size, "%s_gpu_%s", key, suffix);
+}
+
 void rnn_kernel(const struct rnn *r, const char *suffix, char *name, size_t size)
 {
-    snprintf(name, size, "%s_gpu_%s", r->cell->name, suffix);
+    gpu_cell_kernel(r->cell, r->options, suffix, name, size);
 }
 
 /* ---- the ways ----------------------------------------------------------------------------- */

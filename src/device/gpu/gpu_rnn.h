@@ -49,6 +49,9 @@ unroll_status rnn_product_back(const struct rnn *, int64_t step, unsigned source
 
 /* "lstm_gpu_forward": the kernel of the cell. */
 void rnn_kernel(const struct rnn *, const char *suffix, char *name, size_t size);
+enum { GPU_CELL_KERNEL = CELL_KEY + 16 };
+void gpu_cell_kernel(const struct cell_declaration *, const struct cell_options *, const char *suffix, char *name,
+                     size_t size);
 
 /* Step by step, on any GPU. */
 unroll_status rnn_portable(struct rnn *), rnn_back_portable(struct rnn *);

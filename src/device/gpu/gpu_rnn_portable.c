@@ -5,8 +5,6 @@
  * it. */
 #include "device/gpu/gpu_rnn.h"
 
-enum { NAME = 64 };
-
 /* ---- states ------------------------------------------------------------------------------- */
 
 static struct states_args states_of(const struct rnn *r, struct gpu_fields first, struct gpu_fields rest, size_t plane)
@@ -105,7 +103,7 @@ static unroll_status forward_step(const struct rnn *r, const struct planes *p, i
 
 unroll_status rnn_portable(struct rnn *r)
 {
-    char first[NAME], second[NAME];
+    char first[GPU_CELL_KERNEL], second[GPU_CELL_KERNEL];
     struct planes p = {0, r->states, 2 * r->states, 2 * r->states + r->intermediates};
     rnn_kernel(r, "forward", first, sizeof first);
     rnn_kernel(r, "forward_2", second, sizeof second);
@@ -254,7 +252,7 @@ static unroll_status end_gradients(const struct rnn *r, const struct back_planes
 
 unroll_status rnn_back_portable(struct rnn *r)
 {
-    char first[NAME], second[NAME];
+    char first[GPU_CELL_KERNEL], second[GPU_CELL_KERNEL];
     const struct back_planes p = {0, r->states, r->states + r->intermediates, r->states + r->intermediates + 1,
                                   r->states + r->intermediates + 2};
     rnn_kernel(r, "backward", first, sizeof first);

@@ -25,6 +25,13 @@
 #define STORE(v, p) PASTE(vstore, WIDTH)(v, 0, p)
 #endif
 
+/* To bf16, the nearest, ties to even; a NaN stays one. */
+static float bf16_of(float x)
+{
+    const uint bits = as_uint(x), even = bits + 0x7fff + (bits >> 16 & 1);
+    return as_float((bits & 0x7fffffff) > 0x7f800000 ? bits : even & 0xffff0000);
+}
+
 /* ---- rows --------------------------------------------------------------------------------- */
 
 static bool row_lasts(global const char *m, struct gpu_ends e, ulong t, ulong b)

@@ -14,7 +14,7 @@ static uint64_t opencl_memory_estimate(const struct plan *plan, int threads)
 }
 
 const struct device device_opencl = {.name = "opencl",
-                                     .precisions = 1 << PRECISION_FP32,
+                                     .precisions = 1 << PRECISION_FP32 | 1 << PRECISION_BF16,
                                      .whole_steps = true,
                                      .workers = 1,
                                      .about = opencl_describe,

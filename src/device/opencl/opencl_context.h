@@ -62,12 +62,13 @@ void opencl_give(struct opencl_context *, gpu_address);
 
 /* ---- opencl_program.c ----------------------------------------------------------------------- */
 
+enum { OPENCL_KERNEL_NAME = 128 }; /* a cell's has its functions */
 struct gpu_kernel_handle {
     struct gpu_kernel_handle *next;
     const struct opencl_items *items; /* opencl_kernels.h */
     struct opencl_context *context;
     cl_kernel kernel;
-    char name[64];
+    char name[OPENCL_KERNEL_NAME];
 };
 
 /* A kernel by its name: its program is printed, and taken from the cache or built. Refused as UNROLL_UNSUPPORTED: there

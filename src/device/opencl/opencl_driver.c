@@ -190,7 +190,7 @@ unroll_status opencl_enqueue(gpu_stream s, gpu_kernel k, const size_t items[3], 
                              size_t bytes)
 {
     struct opencl_context *c = s->context;
-    char doing[96];
+    char doing[OPENCL_KERNEL_NAME + 16];
     snprintf(doing, sizeof doing, "launching %s", k->name);
     pthread_mutex_lock(&c->lock);
     cl_int result = cl.clSetKernelArg(k->kernel, 0, sizeof c->heap.memory, &c->heap.memory);

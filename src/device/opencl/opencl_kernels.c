@@ -22,6 +22,7 @@ COUNT(count_copy, copy_args, (uint64_t)a->count[0] * a->count[1] * a->count[2], 
 COUNT(count_clear_ended, clear_ended_args, rows_of_args(&a->x), a->x.width, form->run)
 COUNT(count_gather, gather_args, (uint64_t)a->x.steps * a->rows, a->x.width, form->run)
 COUNT(count_pack, pack_args, parts(a->columns, GPU_PANEL), a->depth, OPENCL_PACK_DEPTH)
+COUNT(count_round, lowp_args, a->rows, a->width, form->run)
 COUNT(count_embed, embed_args, rows_of_args(&a->y), a->y.width, form->run)
 COUNT(count_dropout, dropout_args, rows_of_args(&a->x), (a->first_unit + a->x.width + 3) / 4 - a->first_unit / 4,
       OPENCL_DROPOUT_QUADS)
@@ -69,6 +70,7 @@ static const struct opencl_items table[] = {
     {"gpu_clear_ended", "rows", count_clear_ended},
     {"gpu_gather", "rows", count_gather},
     {"gpu_pack", "rows", count_pack},
+    {"gpu_round", "rows", count_round},
     {"gpu_embed", "rows", count_embed},
     {"gpu_dropout", "rows", count_dropout},
     {"gpu_pool", "rows", count_pool},
@@ -163,7 +165,7 @@ static void put_lines(FILE *file, const char *const *line)
 
 /* Sizes are held against the host's: a device that lays a struct out in another way does not compile it. */
 #define STRUCTS(S)                                                                                                     \
-    S(gpu_rows) S(gpu_fields) S(gpu_lowp) S(copy_args) S(clear_ended_args) S(gather_args) S(pack_args) S(panels_args)              \
+    S(gpu_rows) S(gpu_fields) S(gpu_lowp) S(copy_args) S(clear_ended_args) S(gather_args) S(pack_args) S(lowp_args) S(panels_args)              \
     S(embed_args) S(dropout_args) S(activate_args) S(activate_back_args) S(pool_args) S(pool_back_args) S(tree_args)   \
     S(sum_parts_args) S(sum_args) S(embed_grad_args) S(loss_args) S(loss_total_args) S(norm_tensor) S(norm_args)       \
     S(update_tensor) S(update_begin_args) S(update_args) S(step_args) S(cell_forward_args) S(cell_backward_args)       \

@@ -219,15 +219,15 @@ static void print_units(FILE *f, const struct record *r, const struct place *loa
     fputs("}\n", f);
 }
 
-static void print_phase(FILE *f, const struct cell_record *cell, const struct place *loads, const struct place *stores,
-                        int phase, bool back, uint32_t width)
+static void print_phase(FILE *f, const struct cell_record *cell, const char *name, const struct place *loads,
+                        const struct place *stores, int phase, bool back, uint32_t width)
 {
     const struct cell_declaration *d = cell->declaration;
     const struct record *r = back ? &cell->backward[phase] : &cell->forward[phase];
     const char *args = back ? "cell_backward_args" : "cell_forward_args";
-    char kernel[64], intermediates[16];
+    char kernel[OPENCL_KERNEL_NAME], intermediates[16];
     snprintf(intermediates, sizeof intermediates, ", %d", d->intermediates);
-    snprintf(kernel, sizeof kernel, "%s_gpu_%s%s", d->name, back ? "backward" : "forward", phase ? "_2" : "");
+    snprintf(kernel, sizeof kernel, "%s_gpu_%s%s", name, back ? "backward" : "forward", phase ? "_2" : "");
     print_units(f, r, loads, stores, kernel, args, 1);
     if (width > 1)
         print_units(f, r, loads, stores, kernel, args, width);
@@ -240,7 +240,7 @@ bool opencl_print_cell(FILE *f, const char *name, uint32_t width)
 {
     static _Thread_local struct cell_record cell;
     const char *input[64];
-    if (!cell_record_named(cell_recorders, name, &cell))
+    if (!cell_record_key(name, &cell) || cell_record_refusal(&cell))
         return false;
     const struct cell_declaration *d = cell.declaration;
     for (int i = 0; i < d->inputs && i < 64; i++) input[i] = d->input[i].name;
@@ -266,8 +266,8 @@ bool opencl_print_cell(FILE *f, const char *name, uint32_t width)
                                         none};
     const locale_t before = point_begin();
     for (int phase = 0; phase < d->phases; phase++) {
-        print_phase(f, &cell, loads, stores, phase, false, width);
-        print_phase(f, &cell, back_loads, back_stores, phase, true, width);
+        print_phase(f, &cell, name, loads, stores, phase, false, width);
+        print_phase(f, &cell, name, back_loads, back_stores, phase, true, width);
     }
     point_end(before);
     return true;

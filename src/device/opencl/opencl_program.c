@@ -11,7 +11,7 @@
 struct opencl_program {
     struct opencl_program *next;
     cl_program program;
-    char name[64];
+    char name[OPENCL_KERNEL_NAME];
 };
 
 static atomic_uint_fast64_t built, cached;
@@ -144,7 +144,7 @@ static unroll_status find_program(struct opencl_context *c, const char *name, cl
 static unroll_status make_kernel(struct opencl_context *c, const char *name, gpu_kernel *kernel)
 {
     const struct opencl_items *items = opencl_items_of(name);
-    char program_name[64];
+    char program_name[OPENCL_KERNEL_NAME];
     cl_program program;
     cl_int result;
     gpu_kernel k;

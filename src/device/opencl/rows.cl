@@ -72,8 +72,21 @@ KERNEL(gpu_pack, pack_args)
     global const float *b = FLOATS(a.b);
     const ulong next = a.by_columns ? a.b_row : 1, down = a.by_columns ? 1 : a.b_row;
     for (uint n = 0; n < GPU_PANEL; n++)
-        for (uint k = p.first; k < p.end; k++)
-            to[(ulong)k * GPU_PANEL + n] = first + n < a.columns ? b[(first + n) * next + k * down] : 0;
+        for (uint k = p.first; k < p.end; k++) {
+            const float x = first + n < a.columns ? b[(first + n) * next + k * down] : 0;
+            to[(ulong)k * GPU_PANEL + n] = a.rounds ? bf16_of(x) : x;
+        }
+}
+
+/* A factor of products as bf16, in floats. */
+KERNEL(gpu_round, lowp_args)
+{
+    const struct part p = part_of(ITEM, a.width, RUN);
+    if (p.row >= a.rows)
+        return;
+    global const float *from = FLOATS(a.from) + p.row * a.from_row;
+    global float *to = FLOATS(a.to) + p.row * a.to_row;
+    for (uint i = p.first; i < p.end; i++) to[i] = bf16_of(from[i]);
 }
 
 /* ---- embed, dropout ------------------------------------------------------------------------ */
