@@ -397,10 +397,11 @@ OPTION(
 OPTION(MTBF, "mtbf", SECONDS, .argument = "TIME", .fallback = "24h", RANGE(1, 1e9), .scope = FREE, .group = "Run",
        .commands = IN(TRAIN),
        .doc = "mean time between failures, for --save-every auto; unroll launch corrects it by those that it sees")
-OPTION(BALANCE, "balance", FLAG, .fallback = "false", .scope = FREE, .group = "Run", .commands = IN(TRAIN),
-       .doc =
-           "divide the rows of the batch anew while ranks train, when one has become slower or faster: of ranks that "
-           "divide the batch alone, without --exact. The bits then depend on the clock")
+OPTION(
+    BALANCE, "balance", FLAG, .fallback = "false", .scope = FREE, .group = "Run", .commands = IN(TRAIN),
+    .doc =
+        "divide rows of the batch and layers anew while ranks train, when one has become slower or faster: of ranks that "
+        "divide nothing else, without --exact. The bits then depend on the clock")
 OPTION(VERIFY_EVERY, "verify-every", INTEGER, .argument = "N", .unit = "updates", .fallback = "0", RANGE(0, INFINITY),
        .scope = FREE, .group = "Run", .commands = IN(TRAIN),
        .doc =

@@ -85,7 +85,7 @@ static unroll_status report(struct loop *loop, double validation)
     loop->reported = loop->progress.step;
     unroll_status status = run_report(&loop->t->run, &report);
     if (report.divided)
-        say("step %" PRId64 ": devices are not as fast as they were; the work is divided anew:%s", report.step, parts);
+        say("step %" PRId64 ": ranks are not as fast as they were; work is divided anew:%s", report.step, parts);
     json_decref(report.divided);
     json_decref(report.ranks);
     return status;
@@ -378,7 +378,6 @@ static void check_gradients(struct loop *loop)
 static unroll_status step(struct loop *loop)
 {
     double began = seconds_now(), rate = loop->progress.learning_rate;
-    const int divided = loop->progress.divided;
     struct rank_time before = ranks_now(&loop->t->ranks);
     if (loop->t->schedule_by_clock)
         follow_clock(loop);
@@ -390,8 +389,6 @@ static unroll_status step(struct loop *loop)
     for (int64_t i = 2; i <= loop->progress.synced && i <= LOSSES && i <= loop->steps_here; i++)
         loop->losses[(loop->steps_here - i) % LOSSES] = loop->progress.loss; /* a look is at all since the last */
     loop->t->steps_of_epoch = loop->progress.steps_per_epoch;
-    if (loop->progress.divided > divided)
-        say("update %" PRId64 ": rows of the batch are divided anew, by how fast ranks are", loop->progress.step);
     say_rise(loop, rate);
     member_trains();
     return UNROLL_OK;

@@ -195,7 +195,7 @@ UNROLL_API unroll_status unroll_session_span(unroll_session *session, double *se
 
 /* How often ranks on a list of devices were divided anew since the first session of their model was made, because one
  * had become slower or faster. part[room]: of an update's FLOPs, what each of *ranks has now; ranks 0: there is no
- * list, or each process is one rank. */
+ * list, or each process is one rank (unroll_trainer_divided knows those). */
 UNROLL_API int unroll_session_divided(const unroll_session *session, double *part, int room, int *ranks);
 
 /* What pieces of time met so far in a session, of all its recurrences together. */
@@ -480,8 +480,9 @@ typedef struct unroll_train_config {
     int new_hyperparameters; /* 1: a checkpoint of other rates, warmup or another schedule may be loaded */
     int checks_gradients;    /* 1: memory for unroll_trainer_check_next is taken: weights, gradients and activations of
                                 another rank */
-    int balance; /* 1: rows of the batch are divided anew while ranks train, when one has become slower or faster than
-                    it was: of ranks that divide the batch alone, without exact. The bits then depend on the clock. */
+    int balance; /* 1: rows of the batch and layers are divided anew while ranks train, when one has become slower or
+                    faster than it was: of ranks that divide nothing else, without exact. The bits then depend on the
+                    clock. */
 } unroll_train_config;
 
 UNROLL_API unroll_train_config unroll_train_default(void);
@@ -513,7 +514,6 @@ typedef struct unroll_progress {
     int met;                        /* 1: all ranks have made this step; 0: workers that update by themselves may be at
                                        others */
     double waited;                  /* the part of the time of steps that went into waiting for data, 0 .. 1 */
-    int divided;                    /* how often rows of the batch were divided anew (balance) */
 } unroll_progress;
 
 UNROLL_API unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress);
@@ -555,7 +555,7 @@ UNROLL_API unroll_status unroll_snapshot_write_shard(unroll_snapshot *snapshot, 
 UNROLL_API unroll_status unroll_snapshot_write(unroll_snapshot *snapshot, const char *directory);
 UNROLL_API unroll_status unroll_trainer_load(unroll_trainer *trainer, const char *directory);
 /* A checkpoint in the memory of each rank, from which a trainer of the same training goes on to the same bits, on any
- * number of ranks that divide the batch: other cuts, and workers, are refused (UNROLL_UNSUPPORTED). Replicating is
+ * number of ranks and any mesh; workers are refused (UNROLL_UNSUPPORTED). Replicating is
  * collective; if it fails, because a rank is lost, the replica is empty: so two are kept in turn. Restoring is each
  * rank's own. Sharing gives that of rank `from` to all. step: of what it holds, -1: nothing. */
 typedef struct unroll_replica unroll_replica;
@@ -581,8 +581,8 @@ UNROLL_API uint64_t
 unroll_trainer_memory_estimate(const unroll_trainer *trainer); /* bytes of its plans and of a checkpoint */
 UNROLL_API unroll_status unroll_trainer_pieces(const unroll_trainer *trainer,
                                                unroll_pieces *pieces); /* of its sessions */
-UNROLL_API int unroll_trainer_divided(const unroll_trainer *trainer, double *part, int room,
-                                      int *ranks); /* as unroll_session_divided */
+/* As unroll_session_divided; of ranks that are balanced (`balance`) ranks is 0 before the first time. */
+UNROLL_API int unroll_trainer_divided(const unroll_trainer *trainer, double *part, int room, int *ranks);
 
 /* ---- evaluating ------------------------------------------------------------------------- */
 

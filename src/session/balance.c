@@ -1,5 +1,6 @@
 #include "session/balance.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -12,13 +13,13 @@ enum { MOST_RESTS = 6 };
 struct balance {
     struct unroll_model *model;
     unroll_comm *comm;
-    uint32_t rows; /* of the whole batch */
     int ranks, updates;
     int rests, times; /* windows until the next look; how often shares have changed */
     double seconds;   /* of this rank in this window */
     struct pace pace;
-    double *rate, *found; /* [ranks] rows a second that the shares are by, that were measured */
-    double *all, *work;   /* [ranks] */
+    double *rate, *found; /* [ranks] FLOP/s that the shares are by, that were measured */
+    double *all;          /* [ranks] seconds of a window */
+    double *work, *other; /* [ranks] FLOPs of an update, as it is divided, 0: not known yet; as it could be */
 };
 
 unroll_status balance_new(unroll_session *s, struct balance **balance)
@@ -29,19 +30,20 @@ unroll_status balance_new(unroll_session *s, struct balance **balance)
     if (!is_one_of_many(s))
         return UNROLL_OK;
     const int ranks = unroll_comm_ranks(s->config.machine.comm);
-    if (c->mesh[M_BATCH] != ranks || c->workers > 1 || c->shards > 1 || s->staged)
-        return fail(UNROLL_UNSUPPORTED, "balance: rows are divided anew among ranks that divide the batch alone; fix: "
-                                        "leave out other cuts, workers, exact and lists of devices");
+    if (c->mesh[M_BATCH] * c->mesh[M_LAYER] != ranks || c->workers > 1 || c->shards > 1)
+        return fail(UNROLL_UNSUPPORTED,
+                    "balance: rows and layers are divided anew among ranks that divide nothing else; "
+                    "fix: leave out other cuts, workers and exact");
     TRY(ALLOCATE(b, 1, "for rates of ranks"));
     *balance = b;
     b->model = s->model;
     b->comm = s->config.machine.comm;
-    b->rows = c->B;
     b->ranks = ranks;
-    TRY(ALLOCATE(b->rate, 4 * (size_t)ranks, "for rates of ranks"));
+    TRY(ALLOCATE(b->rate, 5 * (size_t)ranks, "for rates of ranks"));
     b->found = b->rate + ranks;
     b->all = b->found + ranks;
     b->work = b->all + ranks;
+    b->other = b->work + ranks;
     for (int i = 0; i < ranks; i++) b->rate[i] = 1;
     return UNROLL_OK;
 }
@@ -55,25 +57,31 @@ void balance_free(struct balance *b)
     release(b);
 }
 
-static double rows_of(const struct balance *b, const double *rate, int rank)
+/* FLOPs of an update of each rank, by these rates. */
+static unroll_status divide_work(const struct balance *b, const unroll_session *s, const double *rate, double *work)
 {
-    uint32_t first, count;
-    rates_divide(b->rows, b->ranks, rank, rate, &first, &count);
-    return count;
+    for (int i = 0; i < b->ranks; i++) {
+        struct plan_config c = s->plan->config;
+        struct plan *plan;
+        c.rate = rate;
+        plan_config_at(&c, i);
+        TRY(plan_new(b->model, &c, &plan));
+        work[i] = 0;
+        for (int k = 0; k < plan->ops; k++) work[i] += plan->op[k].flops;
+        plan_free(plan);
+    }
+    return UNROLL_OK;
 }
 
 /* Of the rank that is done last, as fast as ranks were found to be. */
-static double longest(const struct balance *b, const double *rate)
+static double longest(const struct balance *b, const double *work)
 {
     double most = 0;
-    for (int i = 0; i < b->ranks; i++) {
-        const double seconds = rows_of(b, rate, i) / b->found[i];
-        most = seconds > most ? seconds : most;
-    }
+    for (int i = 0; i < b->ranks; i++) most = fmax(most, work[i] / b->found[i]);
     return most;
 }
 
-unroll_status balance_update(struct balance *b, double seconds, bool *divides)
+unroll_status balance_update(struct balance *b, const unroll_session *s, double seconds, bool *divides)
 {
     static const double worth = 0.95;
     *divides = false;
@@ -88,13 +96,27 @@ unroll_status balance_update(struct balance *b, double seconds, bool *divides)
         b->rests--;
         return UNROLL_OK;
     }
-    for (int i = 0; i < b->ranks; i++) b->work[i] = rows_of(b, b->rate, i);
-    if (!pace_window(&b->pace, b->ranks, b->all, b->work, b->found) ||
-        longest(b, b->found) >= worth * longest(b, b->rate))
+    if (b->work[0] <= 0)
+        TRY(divide_work(b, s, s->plan->config.rate, b->work));
+    if (!pace_window(&b->pace, b->ranks, b->all, b->work, b->found))
         return UNROLL_OK;
+    TRY(divide_work(b, s, b->found, b->other));
+    if (longest(b, b->other) >= worth * longest(b, b->work))
+        return UNROLL_OK;
+    memcpy(b->work, b->other, (size_t)b->ranks * sizeof *b->work);
     memcpy(b->rate, b->found, (size_t)b->ranks * sizeof *b->rate);
     b->model->rate = b->rate;
-    b->rests = PACE_WINDOWS << (b->times < MOST_RESTS ? b->times++ : MOST_RESTS); /* rates may go to and fro */
+    b->rests = PACE_WINDOWS << (b->times < MOST_RESTS ? b->times : MOST_RESTS); /* rates may go to and fro */
+    b->times++;
     *divides = true;
     return UNROLL_OK;
+}
+
+int balance_divided(const struct balance *b, double *part, int room, int *ranks)
+{
+    double all = 0;
+    *ranks = b->times ? b->ranks : 0;
+    for (int i = 0; i < *ranks; i++) all += b->work[i];
+    for (int i = 0; i < *ranks && i < room; i++) part[i] = b->work[i] / all;
+    return b->times;
 }

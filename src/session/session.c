@@ -275,7 +275,7 @@ static unroll_status suit_all_devices(struct unroll_session *s, struct plan_conf
     s->traits = NULL;
     TRY(mesh_traits(&s->config.machine, p->mesh, &s->traits));
     p->traits_of = s->traits;
-    p->rate = s->model->shared ? s->model->shared->rate : s->rate;
+    p->rate = s->model->rate ? s->model->rate : s->model->shared ? s->model->shared->rate : s->rate;
     plan_config_at(p, unroll_comm_rank(s->config.machine.comm));
     return UNROLL_OK;
 }

@@ -44,30 +44,35 @@ static unroll_status make_room(unroll_replica *replica, size_t weights, size_t k
     return ALLOCATE(replica->number, weights + kept, "for a replica of %zu numbers", weights + kept);
 }
 
+/* Of what ranks have shares of, all of it, which is collective. */
 static unroll_status copy(unroll_trainer *trainer, const struct kept *kept, unroll_replica *replica)
 {
     const struct unroll_model *m = trainer->model;
+    const bool split = session_is_split(trainer->session);
     float *at = replica->number + replica->weights;
-    for (int i = 0; i < m->parameters; i++)
+    for (int i = 0; i < m->parameters && !split; i++)
         TRY(session_read_here(trainer->session, m->parameter[i].name, replica->number + m->parameter[i].first));
+    if (split) {
+        TRY(unroll_session_pull(trainer->session));
+        memcpy(replica->number, m->values, m->count * sizeof *m->values);
+    }
     for (int i = 0; i < kept->count; at += kept->size[i++])
-        TRY(kept->from[i].parameter >= 0 ? session_read_here(trainer->session, kept->name[i], at)
-                                         : unroll_read(trainer->session, kept->name[i], at, kept->size[i]));
+        TRY(kept->from[i].parameter >= 0 && !split ? session_read_here(trainer->session, kept->name[i], at)
+                                                   : unroll_read(trainer->session, kept->name[i], at, kept->size[i]));
     take_state(trainer, &replica->state);
     return UNROLL_OK;
 }
 
-static unroll_status refuse_split(void)
+static unroll_status refuse_workers(void)
 {
-    return fail(UNROLL_UNSUPPORTED,
-                "a replica is of ranks that divide the batch alone, without workers; fix: leave out "
-                "other cuts, or go on from checkpoints in files");
+    return fail(UNROLL_UNSUPPORTED, "a replica is of one training, not of workers; fix: leave them out, or go on from "
+                                    "checkpoints in files");
 }
 
 unroll_status unroll_trainer_replicate(unroll_trainer *trainer, unroll_replica *replica)
 {
     struct kept kept;
-    TRY(session_is_split(trainer->session) || trainer->exchange ? refuse_split() : UNROLL_OK);
+    TRY(trainer->exchange ? refuse_workers() : UNROLL_OK);
     replica->whole = false;
     TRY(trainer_sync(trainer));
     unroll_status status = kept_list(trainer, false, &kept);
@@ -110,7 +115,7 @@ unroll_status unroll_trainer_restore(unroll_trainer *trainer, unroll_replica *re
     struct kept kept;
     if (!replica->whole || replica->weights != trainer->model->count)
         return fail(UNROLL_USAGE, "this is no replica of the training");
-    TRY(session_is_split(trainer->session) || trainer->exchange ? refuse_split() : UNROLL_OK);
+    TRY(trainer->exchange ? refuse_workers() : UNROLL_OK);
     unroll_status status = kept_list(trainer, true, &kept);
     if (status == UNROLL_OK && kept.total != replica->kept)
         status = fail(UNROLL_USAGE, "this is no replica of the training: it has other states");

@@ -96,7 +96,6 @@ unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_prog
                                   .best_step = state->best_step,
                                   .since_best = state->since_best,
                                   .met = exchange_met(trainer->exchange, state->step),
-                                  .divided = trainer->divided,
                                   .waited = trainer->stepping > 0 ? trainer->waited / trainer->stepping : 0};
     return UNROLL_OK;
 }
@@ -141,7 +140,7 @@ static unroll_status balance(unroll_trainer *trainer, double seconds)
 {
     bool divides = false;
     if (trainer->balance)
-        TRY(balance_update(trainer->balance, seconds, &divides));
+        TRY(balance_update(trainer->balance, trainer->session, seconds, &divides));
     return divides ? trainer_divide_anew(trainer) : UNROLL_OK;
 }
 
@@ -169,7 +168,6 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     trainer->synced |= looks;
     trainer->unseen = looks ? 0 : trainer->unseen;
     TRY(balance(trainer, feed_seconds() - began - (exposed_now(trainer) - exposed)));
-    progress->divided = trainer->divided;
     return UNROLL_OK;
 }
 

@@ -452,7 +452,6 @@ unroll_status trainer_divide_anew(unroll_trainer *trainer)
         status = open_sessions(trainer, validation);
     if (status == UNROLL_OK)
         status = unroll_trainer_restore(trainer, kept);
-    trainer->divided += status == UNROLL_OK;
     unroll_replica_free(kept);
     return status;
 }
@@ -480,7 +479,8 @@ int64_t trainer_steps_per_epoch(const unroll_trainer *trainer)
 
 int unroll_trainer_divided(const unroll_trainer *trainer, double *part, int room, int *ranks)
 {
-    return unroll_session_divided(trainer->session, part, room, ranks);
+    return trainer->balance ? balance_divided(trainer->balance, part, room, ranks)
+                            : unroll_session_divided(trainer->session, part, room, ranks);
 }
 
 unroll_status unroll_trainer_pieces(const unroll_trainer *trainer, unroll_pieces *pieces)

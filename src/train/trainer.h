@@ -48,7 +48,6 @@ struct unroll_trainer {
     struct shaped sessions;
     struct twice *twice[PART_SHAPES_MAX]; /* of each session; NULL: its gradients are computed once */
     struct balance *balance;              /* NULL: rows stay where they are */
-    int divided;                          /* how often they were divided anew */
     bool checks;                          /* the next step computes them twice */
     int wrong, suspects;                  /* what the last such step found: a rank, or -1; how many it may be */
     unroll_session *session;              /* the first of them: what optimizers and carried states are asked of */

@@ -30,6 +30,19 @@ check "ranks along the batch" ranks "$unroll" "${train[@]}" --device $list --spl
 check "rows: the loss of one process" is_close "$(last alone loss)" "$(last rows loss)"
 check "a run of ranks goes on in one process" "$unroll" train --resume layers --steps 8 --device cpu --split layer=1
 
+# A rank that becomes slow, stopped for 90 of 100 ms, gives layers away while both train.
+ranks "$unroll" "${train[@]}" --layers 6 --steps 1000000000 --log-interval 50 --device $list --split layer=2 --balance --out slow &
+job=$!
+for i in $(seq 1200); do slow=$(process_of 0 slow); [ -s slow/metrics.jsonl ] && break; sleep 0.05; done
+for i in $(seq 600); do
+    kill -STOP "$slow" && sleep 0.09 && kill -CONT "$slow" && sleep 0.01 || break
+    grep -q '"divided"' slow/metrics.jsonl && break
+done
+kill -TERM "$slow"
+wait $job
+check "a rank that became slow: work is divided anew" grep -q '"divided":{"times":[1-9][0-9]*,"work":\[0.[0-9]*,0.[0-9]*\]}' slow/metrics.jsonl
+check "and the run says so" says 'work is divided anew: rank 0 [0-9]*%, rank 1 [0-9]*%'
+
 # Which rank has what: an entry that is not there is told by the rank that has it, and all end.
 ranks "$unroll" "${train[@]}" --device cpu,xla:none.so --split layer=2 --out lost
 check "an entry that is not there ends all" test $? != 0

@@ -1,5 +1,5 @@
-/* One of several ranks (threads here) is slow: it gets fewer rows while all train, nothing is lost, and what the
- * network learns is what it learns without. When to divide, from seconds, is test_rates'. */
+/* One of several ranks (threads here) is slow: it gets fewer rows, or layers, while all train, nothing is lost, and
+ * what the network learns is what it learns without. When to divide, from seconds, is test_rates'. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "session/session.h"
 #include "small_training.h"
 
-enum { RANKS = 3, SLOW = 1, ROWS = 12, UPDATES = (PACE_WINDOWS + 1) * PACE_UPDATES };
+enum { RANKS = 3, SLOW = 1, ROWS = 12, LAYERS = 9, UPDATES = (PACE_WINDOWS + 1) * PACE_UPDATES };
 
 static struct device uneven;
 static _Thread_local bool is_slow;
@@ -26,12 +26,20 @@ static unroll_status run(void *executable, enum phase first, enum phase last)
 struct rank {
     unroll_comm *comm;
     const unroll_dataset *text;
-    int balance, exact, layers;
+    int balance, exact, hidden;
+    bool by_layers;
     unroll_status status;
     char error[256];
-    int rows, divided;
+    int share, divided; /* rows, or recurrences */
     double loss, validation;
 };
+
+static int share_of(const struct rank *r, const struct plan *plan)
+{
+    int recurrences = 0;
+    for (int i = 0; i < plan->ops; i++) recurrences += plan->op[i].kind == OP_RNN;
+    return r->by_layers ? recurrences / plan->config.chunks : (int)plan->rows;
+}
 
 static unroll_status train(struct rank *r, unroll_model *model)
 {
@@ -39,13 +47,16 @@ static unroll_status train(struct rank *r, unroll_model *model)
     unroll_progress progress = {.size = sizeof progress};
     unroll_evaluation found;
     unroll_trainer *trainer;
+    double part[RANKS];
+    int ranks;
     config.batch = ROWS;
     config.balance = r->balance;
     config.machine.device = "uneven";
     config.machine.comm = r->comm;
     config.machine.exact = r->exact;
-    config.machine.split.layer = r->layers ? RANKS : 1;
-    config.machine.split.batch = r->layers ? 1 : RANKS;
+    config.machine.split.layer = r->by_layers ? RANKS : 1;
+    config.machine.split.hidden = r->hidden;
+    config.machine.split.batch = r->by_layers || r->hidden ? 1 : RANKS;
     is_slow = unroll_comm_rank(r->comm) == SLOW && r->balance;
     unroll_status status = unroll_trainer_new(model, r->text, &config, &trainer);
     if (status != UNROLL_OK)
@@ -54,8 +65,8 @@ static unroll_status train(struct rank *r, unroll_model *model)
     if (status == UNROLL_OK)
         status = unroll_trainer_validate(trainer, &found);
     if (status == UNROLL_OK) {
-        r->rows = (int)trainer->session->plan->rows;
-        r->divided = progress.divided;
+        r->share = share_of(r, trainer->session->plan);
+        r->divided = unroll_trainer_divided(trainer, part, RANKS, &ranks);
         r->loss = progress.loss;
         r->validation = found.loss;
         CHECK(progress.step == UPDATES, "%d updates", (int)progress.step);
@@ -69,6 +80,7 @@ static void *run_rank(void *arg)
     struct rank *r = arg;
     unroll_model *model;
     unroll_spec spec = small_spec(r->text);
+    spec.layers = r->by_layers ? LAYERS : 2;
     r->status = unroll_model_new(&spec, 3, &model);
     if (r->status == UNROLL_OK)
         r->status = train(r, model);
@@ -104,6 +116,30 @@ static void check_refused(struct rank like)
               (int)rank[i].status, rank[i].error);
 }
 
+static void check_divided(struct rank like, int whole)
+{
+    if (!run_ranks(like))
+        return;
+    const struct rank even = rank[0];
+    CHECK(even.status == UNROLL_OK && even.share == whole / RANKS, "%d: %s", even.share, even.error);
+    like.balance = 1;
+    run_ranks(like);
+    int all = 0;
+    for (int i = 0; i < RANKS; i++) {
+        CHECK(rank[i].status == UNROLL_OK, "rank %d: %s", i, rank[i].error);
+        CHECK(rank[i].divided == rank[0].divided && rank[i].divided > 0, "rank %d: divided %d times", i,
+              rank[i].divided);
+        CHECK(fabs(rank[i].loss - even.loss) < 1e-3 && fabs(rank[i].validation - even.validation) < 1e-3,
+              "rank %d: loss %.6f, of the validation %.6f, not %.6f and %.6f", i, rank[i].loss, rank[i].validation,
+              even.loss, even.validation);
+        all += rank[i].share;
+    }
+    CHECK(all == whole && rank[SLOW].share < even.share, "%d of %d, and %d", rank[SLOW].share, all, even.share);
+    if (!like.by_layers) /* of which others may have few: a layer takes them no time beside the slow one's */
+        CHECK(rank[SLOW].share < rank[0].share && rank[SLOW].share < rank[2].share, "%d, %d and %d", rank[0].share,
+              rank[1].share, rank[2].share);
+}
+
 int main(void)
 {
     unroll_dataset *text = make_text(6000, 5);
@@ -112,24 +148,9 @@ int main(void)
     uneven.run = run;
     MUST(device_add(&uneven));
     check_refused((struct rank){.text = text, .balance = 1, .exact = 4});
-    check_refused((struct rank){.text = text, .balance = 1, .layers = 1});
-    if (run_ranks((struct rank){.text = text})) {
-        const struct rank even = rank[0];
-        CHECK(even.status == UNROLL_OK && even.rows == ROWS / RANKS, "%d rows: %s", even.rows, even.error);
-        run_ranks((struct rank){.text = text, .balance = 1});
-        int rows = 0;
-        for (int i = 0; i < RANKS; i++) {
-            CHECK(rank[i].status == UNROLL_OK, "rank %d: %s", i, rank[i].error);
-            CHECK(rank[i].divided == rank[0].divided && rank[i].divided > 0, "rank %d: divided %d times", i,
-                  rank[i].divided);
-            CHECK(fabs(rank[i].loss - even.loss) < 1e-3 && fabs(rank[i].validation - even.validation) < 1e-3,
-                  "rank %d: loss %.6f, of the validation %.6f, not %.6f and %.6f", i, rank[i].loss, rank[i].validation,
-                  even.loss, even.validation);
-            rows += rank[i].rows;
-        }
-        CHECK(rows == ROWS && rank[SLOW].rows < rank[0].rows && rank[SLOW].rows < rank[2].rows, "%d, %d and %d rows",
-              rank[0].rows, rank[1].rows, rank[2].rows);
-    }
+    check_refused((struct rank){.text = text, .balance = 1, .hidden = RANKS});
+    check_divided((struct rank){.text = text}, ROWS);
+    check_divided((struct rank){.text = text, .by_layers = true}, LAYERS);
     unroll_data_free(text);
     return check_finish("test_balance");
 }
