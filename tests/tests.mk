@@ -183,6 +183,7 @@ lines:
 	    echo '60 tests/device/with_fake_cuda.sh $B tests/device/test_nvtx.sh $B'; \
     echo 'long 100 tests/device/with_fake_cuda.sh $B tests/device/test_gpu_ranks.sh $B'; \
 	    echo '300 tests/device/test_bundle.sh $B'; \
+	    echo 'long 600 tests/device/test_bundle.sh $B long'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/cases.txt',echo "10 echo 'skipped: CUDA kernels on the host: there is no g++'; echo 'fake_cuda: 0 passed, 0 failed, 1 skipped'")
 	@echo '30 python3 tests/device/check_cuda_code.py $B'
 	@echo '30 python3 tests/device/check_sass.py'

@@ -190,7 +190,8 @@ unroll_status library_open_file(const char *name, const char *path, const struct
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     return library ? find_symbols(name, path, library, symbols, count)
-                   : fail(UNROLL_DATA, "%s '%s' cannot be loaded: %s", name, path, dlerror());
+                   : fail(UNROLL_DATA, "%s '%s' cannot be loaded: %s; fix: name a library of this machine", name, path,
+                          dlerror());
 }
 
 unroll_status library_open(enum library which, const struct symbol *symbols, size_t count, char *path)
@@ -203,7 +204,8 @@ unroll_status library_open(enum library which, const struct symbol *symbols, siz
     if (named)
         snprintf(path, LIBRARY_PATH, "%s", named);
     if (named && !visit_open(row, named, &library))
-        return fail(UNROLL_DATA, "the %s named by %s cannot be loaded: %s", row->name, row->variable, dlerror());
+        return fail(UNROLL_DATA, "the %s named by %s cannot be loaded: %s; fix: name one that can, or leave %s out",
+                    row->name, row->variable, dlerror(), row->variable);
     if (!named && !visit_files(row, visit_open, &library, path))
         return fail(UNROLL_UNSUPPORTED, "there is no %s here (%s was not found); fix: %s", row->name, row->file[0],
                     library_fix(which, fix, sizeof fix));
