@@ -176,7 +176,7 @@ lines:
 	@echo '200 tests/device/check_opencl.sh $B'
 	@echo '60 tests/device/test_opencl_fails.sh $B'
 	@echo '10 $T/device/test_opencl_header'
-	@echo 'long 300 tests/device/check_opencl.sh $B long'
+	@echo 'long 600 tests/device/check_opencl.sh $B long'
 	@$(if $(CUDA_PROGRAMS),$(call LINES,$(CUDA_PROGRAMS))echo '60 tests/device/with_fake_cuda.sh $B $T/device/test_fake_cuda'; \
 	    echo '120 tests/device/with_fake_cuda.sh $B $T/device/test_cuda'; \
 	    echo '100 tests/device/with_fake_cuda.sh $B tests/device/check_cuda_device.sh $B'; \

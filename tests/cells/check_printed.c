@@ -147,6 +147,43 @@ static void compare_table(const struct cell_kernels *const *table, const struct 
     }
 }
 
+/* Functions that are chosen go into a key and back, and each is in the record. */
+static void check_keys(void)
+{
+    static const char *const bad[] = {"lstm_any",
+                                      "lstm_any_2_0_0_2_0_0_2_0_0_0",
+                                      "lstm_any_63_0_0_2_0_0_2_0_0_0_0",
+                                      "lstm_any_2_0_0_2_0_0_2_0_0_0_0x",
+                                      "lstm_any_2_0_0_2_0_0",
+                                      "toy",
+                                      ""};
+    static struct cell_record record;
+    struct cell_options read;
+    char key[CELL_KEY];
+    for (int i = 0; cells_scalar[i]; i++) {
+        const struct cell_declaration *cell = cells_scalar[i]->declaration;
+        struct cell_options o = {.clip = 1.5f, .input_forget = cell->couples};
+        for (int k = 0; k < CELL_ACTIVATIONS; k++) {
+            o.function[k].kind = k == 1 ? ACTIVATION_SOFTPLUS : ACTIVATION_ELU;
+            o.function[k].alpha = 0.25f + (float)k, o.function[k].beta = -0.1f;
+        }
+        cell_key(cell, &o, key);
+        CHECK(cell_record_key(key, &record) && !strcmp(record.declaration->name, cell->name) &&
+                  !cell_record_refusal(&record),
+              "the record of %s", key);
+        CHECK(!cell->chooses || record_uses(&record.forward[0], "in_f") == !o.input_forget ||
+                  strncmp(cell->name, "lstm", 4) != 0,
+              "coupled gates of %s", key);
+        if (!cell->chooses)
+            continue;
+        CHECK(cell_key_read(key, cell->name, &read) && read.clip >= o.clip && read.clip <= o.clip &&
+                  read.input_forget == o.input_forget && !memcmp(read.function, o.function, sizeof o.function),
+              "%s is read as it was written", key);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK(!cell_record_key(bad[i], &record), "'%s' is no key", bad[i]);
+}
+
 static void check_questions(void)
 {
     static struct cell_record record;
@@ -172,6 +209,7 @@ int main(int count, char **word)
         compare_table(toys_scalar, toy_recorders, stablehlo);
         fclose(stablehlo);
     }
+    check_keys();
     check_questions();
     return check_finish("check_printed");
 }
