@@ -397,6 +397,9 @@ OPTION(
 OPTION(MTBF, "mtbf", SECONDS, .argument = "TIME", .fallback = "24h", RANGE(1, 1e9), .scope = FREE, .group = "Run",
        .commands = IN(TRAIN),
        .doc = "mean time between failures, for --save-every auto; unroll launch corrects it by those that it sees")
+OPTION(WATTS, "watts", NUMBER, .argument = "W", .unit = "W", .fallback = "0", RANGE(0, 1e9), .scope = FREE,
+       .group = "Run", .commands = IN(TRAIN),
+       .doc = "what each machine takes, to tell joules by; 0: what the kernel's counters say, where they can be read")
 OPTION(
     BALANCE, "balance", FLAG, .fallback = "false", .scope = FREE, .group = "Run", .commands = IN(TRAIN),
     .doc =

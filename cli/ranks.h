@@ -32,11 +32,11 @@ bool ranks_report(const struct ranks *ranks, unroll_status status);
 /* alone: others may not know of this failure, and would wait. */
 void ranks_close(struct ranks *ranks, unroll_status status, bool alone);
 
-/* What ranks did with their seconds: computing; sending and receiving, beside that or not; waiting for it. And
- * bytes. */
+/* What ranks did with their seconds: computing; sending and receiving, beside that or not; waiting for it. And bytes;
+ * and joules (energy.h). */
 enum { RANKS_MAX = 1024 };
 struct rank_time {
-    double compute, communication, exposed, sent;
+    double compute, communication, exposed, sent, joules;
 };
 
 /* What since `before` was sent, received and waited for is added, and what of `seconds` was no waiting. */

@@ -226,6 +226,8 @@ static unroll_status write_metrics(const struct run *run, const struct report *r
         json_object_set_new(object, "checkpoint", json_integer(run->newest));
     if (r->divided)
         json_object_set(object, "divided", r->divided);
+    if (r->energy)
+        json_object_set(object, "energy", r->energy);
     if (r->ranks)
         json_object_set(object, "ranks", r->ranks);
     char *line = object ? metrics_format(object) : NULL;
@@ -242,14 +244,16 @@ static unroll_status write_metrics(const struct run *run, const struct report *r
 
 static unroll_status write_events(struct run *run, const struct report *r)
 {
-    const struct event_value values[] = {{"loss/train", r->loss},
-                                         {"loss/validation", r->validation},
-                                         {"norm", r->norm},
-                                         {"learning_rate", r->rate},
-                                         {"items_per_second", r->speed}};
+    const struct event_value values[] = {
+        {"loss/train", r->loss},
+        {"loss/validation", r->validation},
+        {"norm", r->norm},
+        {"learning_rate", r->rate},
+        {"items_per_second", r->speed},
+        {"joules_per_item", json_number_value(json_object_get(r->energy, "joules_per_item"))}};
     if (run->events.file == NULL)
         TRY(events_open(&run->events, run->directory, run->newest));
-    return events_write(&run->events, r->step, values, sizeof values / sizeof *values);
+    return events_write(&run->events, r->step, values, sizeof values / sizeof *values - !r->energy);
 }
 
 unroll_status run_report(struct run *run, const struct report *r)

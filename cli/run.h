@@ -36,6 +36,7 @@ struct report {
     double seconds;
     double sent;     /* bytes of the first of several ranks, so far; of curves alone */
     json_t *divided; /* how work is divided among devices, where it was divided anew since the last one; or NULL */
+    json_t *energy;  /* joules so far, and where they are from (energy.h); or NULL */
     json_t *ranks;   /* what each of several did with its seconds; NULL: alone */
 };
 

@@ -68,6 +68,8 @@ static unroll_status report(struct loop *loop, double validation)
 {
     char parts[256] = "";
     double now = loop_seconds(loop);
+    if (!loop->t->ranks.comm)
+        loop->mine.joules = energy_joules(&loop->energy);
     struct report report = {
         .step = loop->progress.step,
         .epoch = loop->progress.epoch,
@@ -78,6 +80,7 @@ static unroll_status report(struct loop *loop, double validation)
         .speed = loop_speed(loop, loop->steps_here - loop->then.steps, loop->stepping - loop->then.stepping),
         .seconds = now,
         .divided = divided_to_json(loop, parts, sizeof parts),
+        .energy = loop_energy(loop),
         .ranks = ranks_to_json(&loop->t->ranks, loop->all)};
     loop->then.steps = loop->steps_here;
     loop->then.stepping = loop->stepping;
@@ -87,6 +90,7 @@ static unroll_status report(struct loop *loop, double validation)
     if (report.divided)
         say("step %" PRId64 ": ranks are not as fast as they were; work is divided anew:%s", report.step, parts);
     json_decref(report.divided);
+    json_decref(report.energy);
     json_decref(report.ranks);
     return status;
 }
@@ -122,6 +126,7 @@ static unroll_status gather_times(struct loop *loop)
     enum { PARTS = sizeof loop->mine / sizeof(double) };
 
     memset(loop->all, 0, RANKS_MAX * sizeof *loop->all);
+    loop->mine.joules = energy_joules(&loop->energy);
     loop->all[unroll_comm_rank(loop->t->ranks.comm)] = loop->mine;
     loop->gathered = loop->agreed;
     return sum_of_ranks(loop, &loop->all->compute, PARTS * unroll_comm_ranks(loop->t->ranks.comm));
@@ -521,9 +526,13 @@ unroll_status training_run(struct training *training)
     listen_to_signals();
     leave_word(run);
     run_mark_best(run, &loop.progress); /* of a run that goes on */
-    unroll_status status = train_on(&loop);
+    loop.first_item = loop.progress.items;
+    unroll_status status = energy_open(&loop.energy, training->settings, &training->ranks);
+    if (status == UNROLL_OK)
+        status = train_on(&loop);
     if (status == UNROLL_OK)
         status = finish(&loop);
+    energy_close(&loop.energy);
     saver_wait(&loop.saver, run); /* after a failure: the newest is then known */
     if (status == UNROLL_DIVERGED && training->ranks.apart && training->ranks.comm)
         console_unmute(unroll_comm_rank(training->ranks.comm)); /* perhaps it alone */

@@ -2,6 +2,7 @@
  * measures and tells what came of it. */
 #ifndef CLI_TRAIN_LOOP_H
 #define CLI_TRAIN_LOOP_H
+#include "energy.h"
 #include "saver.h"
 #include "train.h"
 
@@ -14,6 +15,8 @@ struct loop {
     int64_t steps_here;          /* of this process */
     double stepping;             /* seconds inside steps: speed leaves out everything else */
     struct rank_time mine, *all; /* of this process, and [RANKS_MAX]: in steps and in what ranks tell each other */
+    struct energy energy;
+    int64_t first_item;          /* of this process */
     double agreed, gathered;     /* seconds of the run at the last look around, and when `all` was made, by rank
                                     0's clock */
     int64_t validated, reported; /* the steps of the newest ones; -1: none */
@@ -57,6 +60,9 @@ void loop_describe(const struct loop *, bool has_room, char line[ROOM]);
 unroll_status loop_show(struct loop *, double now);
 
 /* ---- train_result.c ---- */
+
+/* {"joules", "joules_per_item", "source"} of all ranks since this process began to train; NULL: nobody counts them. */
+json_t *loop_energy(const struct loop *);
 
 bool loop_validates(const struct loop *);
 bool loop_is_out_of_patience(const struct loop *);

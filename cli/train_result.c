@@ -73,6 +73,24 @@ unroll_status loop_measure_kept(struct loop *loop)
 
 /* ---- telling ---- */
 
+static double joules_of(const struct loop *loop)
+{
+    double joules = 0;
+    if (!loop->t->ranks.comm)
+        return loop->mine.joules;
+    for (int i = 0; i < unroll_comm_ranks(loop->t->ranks.comm); i++) joules += loop->all[i].joules;
+    return joules;
+}
+
+json_t *loop_energy(const struct loop *loop)
+{
+    const double joules = joules_of(loop), items = (double)(loop->progress.items - loop->first_item);
+    if (!loop->energy.name)
+        return NULL;
+    return json_pack("{sf so ss}", "joules", joules, "joules_per_item", json_finite(items > 0 ? joules / items : NAN),
+                     "source", loop->energy.name);
+}
+
 static unroll_status print_result(const struct loop *loop)
 {
     bool has_validation = loop->best.metrics > 0, has_test = loop->test.metrics > 0;
@@ -81,12 +99,12 @@ static unroll_status print_result(const struct loop *loop)
                             loop_speed(loop, loop->steps_here, loop->stepping)};
     json_t *number[4], *ranks = ranks_to_json(&loop->t->ranks, loop->all);
     for (int i = 0; i < 4; i++) number[i] = json_finite(value[i]);
-    return print_json(json_pack("{sI sf so so so so sf ss so* so* so*}", "steps", (json_int_t)loop->progress.step,
-                                "epochs", loop->progress.epoch, "train_loss", number[0], "val_loss", number[1],
-                                "best_val_loss", number[2], "items_per_second", number[3], "seconds",
-                                loop_seconds(loop), "out", run->directory, "val",
-                                has_validation ? evaluation_to_json(&loop->best) : NULL, "test",
-                                has_test ? evaluation_to_json(&loop->test) : NULL, "ranks", ranks));
+    return print_json(
+        json_pack("{sI sf so so so so sf ss so* so* so* so*}", "steps", (json_int_t)loop->progress.step, "epochs",
+                  loop->progress.epoch, "train_loss", number[0], "val_loss", number[1], "best_val_loss", number[2],
+                  "items_per_second", number[3], "seconds", loop_seconds(loop), "out", run->directory, "val",
+                  has_validation ? evaluation_to_json(&loop->best) : NULL, "test",
+                  has_test ? evaluation_to_json(&loop->test) : NULL, "energy", loop_energy(loop), "ranks", ranks));
 }
 
 /* What a newcomer would want to do now, as commands to copy. */
@@ -148,6 +166,15 @@ static void say_pieces(const struct loop *loop)
             pieces.in_order, pieces.recurrences);
 }
 
+static void say_energy(const struct loop *loop)
+{
+    char whole[NUMBER_TEXT], each[NUMBER_TEXT];
+    const double joules = joules_of(loop), items = (double)(loop->progress.items - loop->first_item);
+    if (loop->energy.name && items > 0)
+        say("  energy %s J, %s uJ/%s (%s)", with_prefix(whole, joules), with_prefix(each, 1e6 * joules / items),
+            loop->progress.item, loop->energy.name);
+}
+
 static void say_result(const struct loop *loop)
 {
     const struct run *run = &loop->t->run;
@@ -171,6 +198,7 @@ static void say_result(const struct loop *loop)
         evaluation_to_text(&loop->test, line, sizeof line);
         say("  test %s", line);
     }
+    say_energy(loop);
     say_input_bound(loop);
     say_pieces(loop);
     say_next(loop);

@@ -193,6 +193,7 @@ lines:
 	@echo 'long 300 tests/session/mutate_pieces.sh $B'
 	@$(if $(CUDA_PROGRAMS),$(foreach w,portable grid,echo '100 env UNROLL_CUDA_ALGORITHM=$w tests/device/with_fake_cuda.sh $B $T/cases/test_device cuda tests/cases/short.txt';))
 	@echo 'alone 200 tests/cli/test_cli.sh $B/unroll'
+	@echo '100 tests/cli/test_energy.sh $B/unroll'
 	@echo '60 tests/cli/test_tasks.sh $B/unroll'
 	@echo '60 tests/cli/test_numbers.sh $B/unroll'
 	@echo '60 tests/cli/test_completion.sh $B/unroll'
