@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
 #include "base/number.h"
 #include "console.h"
+#include "crc.h"
 #include "stopwatch.h"
 #include "unroll_advanced.h"
 
@@ -108,7 +108,7 @@ static unroll_status share(struct energy *e, const struct ranks *ranks)
     char name[256] = "";
     gethostname(name, sizeof name - 1);
     memset(host, 0, sizeof host);
-    host[rank] = (double)(hash_text(HASH_BEGIN, name) >> 12);
+    host[rank] = crc32c(name, strlen(name));
     host[count + rank] = e->source ? 1 + (double)(e->source - sources) : 0;
     TRY(complain_library(unroll_comm_sum(ranks->comm, host, 2 * count)));
     for (int i = 0; i < rank; i++)
