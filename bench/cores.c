@@ -174,7 +174,8 @@ static void show(const struct regime *r)
         in->call[i].barrier = &alone;
         add_op(in, i, 1, &price);
     }
-    printf("| %s %s | %.3g |", r->part, r->name, 1e3 * price.alone);
+    const double ms = 1e3 * price.alone;
+    printf(ms < 1000 ? "| %s %s | %.3g |" : "| %s %s | %.0f |", r->part, r->name, ms);
     for (int k = 0; k < SIZES; k++) {
         price.parts = price.barriers = price.handed = 0;
         for (int i = 0; i < in->plan->ops; i++) add_op(in, i, sizes[k], &price);
