@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-/* Bytes of a large page of x86 and most ARM systems, and of the largest small page of both. */
-enum { LARGE_PAGE = 2 << 20, SMALL_PAGE = 64 << 10 };
+/* Bytes of a large page of x86 and most ARM systems. */
+enum { LARGE_PAGE = 2 << 20 };
 
 static atomic_uint_fast64_t allocations, releases;
 static atomic_int_fast64_t successes_left = -1; /* negative: no limit */
@@ -44,7 +45,7 @@ static void *allocate_aligned(size_t bytes)
 /* Large arrays have their pages to themselves. Wraps around where the result has no room. */
 static size_t round_up(size_t bytes)
 {
-    const size_t step = bytes < LARGE_PAGE ? MEMORY_ALIGNMENT : SMALL_PAGE;
+    const size_t step = bytes < LARGE_PAGE ? MEMORY_ALIGNMENT : (size_t)sysconf(_SC_PAGESIZE);
     return (bytes + step - 1) & ~(step - 1);
 }
 

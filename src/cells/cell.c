@@ -1,5 +1,6 @@
 /* Questions to a cell table and to a declaration. It knows no table of its own. */
 #include "cells/cell.h"
+#include "base/number.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,26 +41,36 @@ void cell_key(const struct cell_declaration *cell, const struct cell_options *o,
 {
     int end = snprintf(key, CELL_KEY, "%s", cell->name);
     for (int i = 0; cell->chooses && i < CELL_ACTIVATIONS; i++)
-        end += snprintf(key + end, (size_t)(CELL_KEY - end), "_%x_%x_%x", (unsigned)o->function[i].kind,
+        end += snprintf(key + end, (size_t)(CELL_KEY - end), "_%u_%u_%u", (unsigned)o->function[i].kind,
                         bits_of(o->function[i].alpha), bits_of(o->function[i].beta));
     if (cell->chooses)
-        snprintf(key + end, (size_t)(CELL_KEY - end), "_%x_%d", bits_of(o->clip), o->input_forget);
+        snprintf(key + end, (size_t)(CELL_KEY - end), "_%u_%d", bits_of(o->clip), o->input_forget);
+}
+
+/* "_NUMBER", at most `most`; *key moves behind it. */
+static bool next_number(const char **key, unsigned most, unsigned *number)
+{
+    int64_t value;
+    if (*(*key)++ != '_' || number_integer(key, NULL, 0, most, &value) != NUMBER_OK)
+        return false;
+    *number = (unsigned)value;
+    return true;
 }
 
 bool cell_key_read(const char *key, const char *name, struct cell_options *o)
 {
     const size_t size = strlen(name);
     unsigned kind, alpha, beta, clip, forget;
-    int read = 0;
     if (strncmp(key, name, size) != 0)
         return false;
     key += size;
-    for (int i = 0; i < CELL_ACTIVATIONS; i++, key += read) {
-        if (sscanf(key, "_%x_%x_%x%n", &kind, &alpha, &beta, &read) != 3 || kind >= ACTIVATION_COUNT)
+    for (int i = 0; i < CELL_ACTIVATIONS; i++) {
+        if (!next_number(&key, ACTIVATION_COUNT - 1, &kind) || !next_number(&key, UINT32_MAX, &alpha) ||
+            !next_number(&key, UINT32_MAX, &beta))
             return false;
         o->function[i] = (struct activation){(enum activation_kind)kind, of_bits(alpha), of_bits(beta)};
     }
-    if (sscanf(key, "_%x_%u%n", &clip, &forget, &read) != 2 || key[read])
+    if (!next_number(&key, UINT32_MAX, &clip) || !next_number(&key, 1, &forget) || *key)
         return false;
     o->clip = of_bits(clip);
     o->input_forget = forget;
