@@ -7,7 +7,7 @@
 #                   (make gpu-check-tiny: a small one on the fake driver)
 # make gpu-bench    on a machine with a GPU: us versus PyTorch and cuDNN, within 10 minutes (PYTHON=that has PyTorch)
 # make gpu-bundle   build/gpu-bundle: both of these for a bare machine with a GPU, which runs run.sh there (wants nvcc)
-# make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/adding.md)
+# make debug        build/debug/unroll: not optimized, and each session draws its ISA (docs/internals/adding.md)
 # make install      into PREFIX (/usr/local); make uninstall; make deb: a Debian package
 # make meshes       trains every mesh with every pair of options (minutes)
 # make kills        kills 1,000 ranks of a launched training, whose weights are then those of an undisturbed one
@@ -17,7 +17,7 @@
 # make rtl          exported hardware of every cell in a simulator, its gates, chips and standard cells (minutes)
 # make vectors      makes the PyTorch vectors anew (wants PyTorch)
 # make bench-peers  measures us versus oneDNN, PyTorch, ONNX Runtime and OpenVINO (25 minutes; ONLY=PART)
-# make reference    prints docs/reference.md anew, from the table of options
+# make reference    writes docs/reference/commands.md and unroll-*.md from the table of options
 # make format       formats the C files as .clang-format says (wants clang-format-22)
 #
 # JANSSON=DIR: libjansson.a and jansson.h lie somewhere below DIR, where the system has none (an unpacked package).

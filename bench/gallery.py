@@ -1,4 +1,4 @@
-# Writes docs/gallery.md: every task with its command, time, score and picture, from one run each (the rows of tasks.py).
+# Writes docs/guide/gallery.md: every task with its command, time, score and picture, from one run each (the rows of tasks.py).
 # Not a comparison with others (tasks.sh). Usage: bench/gallery.py DATA FOLDER_OF_DOCS [--only NAME,..]; pages keep what
 # is not run.
 import argparse

@@ -202,7 +202,7 @@ PAGE = """# Unroll beside PyTorch and cuDNN on a GPU
 Medians in ms; ratio: the best peer's time by ours, so more than 1 is faster. All are
 timed by CUDA events around a run; inputs lie on the GPU. *graph*: PyTorch as a CUDA graph, where that is faster.
 cuDNN is called directly, its algorithm the fastest of four. *persistent*: our recurrences take one launch each
-(docs/cuda-recurrences.md). *both*: forward and backward. Floors are estimates for an H200 (bench/regimes-gpu.txt).
+(docs/internals/cuda-recurrences.md). *both*: forward and backward. Floors are estimates for an H200 (bench/regimes-gpu.txt).
 
 | regime | pass | L,T,B,I,H | Unroll | PyTorch | cuDNN | ratio | floor | of it |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -39,19 +39,19 @@ $(PEERS)/peer_cudnn: bench/peer_cudnn.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(PEER_FLAGS) $< -ldl -o $@
 
-# What integers cost a classifier: $B/accuracy MODEL TRAINING-SET TEST-SET (docs/fpga.md).
+# What integers cost a classifier: $B/accuracy MODEL TRAINING-SET TEST-SET (docs/howto/fpga.md).
 $B/accuracy: bench/accuracy.c $B/libunroll.a
 	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
 
-# What pieces of time gain for a trained model: $B/pieces MODEL TEXT [STEPS [PIECES..]] (docs/time.md).
+# What pieces of time gain for a trained model: $B/pieces MODEL TEXT [STEPS [PIECES..]] (docs/internals/time.md).
 $B/pieces: bench/pieces.c $B/libunroll.a
 	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
 
-# Ranks of simulated clusters: bench/simulate.sh (docs/simulation.md).
+# Ranks of simulated clusters: bench/simulate.sh (docs/internals/simulation.md).
 $B/simulate: bench/simulate.c $B/libunroll.a
 	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
 
-# What 2 to 64 cores would make of the regimes: $B/cores bench/regimes.txt [PART [NAME]] (docs/threads.md).
+# What 2 to 64 cores would make of the regimes: $B/cores bench/regimes.txt [PART [NAME]] (docs/internals/threads.md).
 $B/cores: bench/cores.c $B/libunroll.a
 	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@
 

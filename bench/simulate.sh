@@ -1,5 +1,5 @@
 #!/bin/bash
-# Simulated clusters (docs/simulation.md). Usage: bench/simulate.sh UNROLL SIMULATE [scale|sums|calibrate|all]
+# Simulated clusters (docs/internals/simulation.md). Usage: bench/simulate.sh UNROLL SIMULATE [scale|sums|calibrate|all]
 #   scale      weak scaling of a 4 x 1024 LSTM, 64 rows a host, T = 64: $HOSTS (1 16 64 256 1024), 100 and 25 GbE, fat tree
 #   sums       each sum on each topology, the same training on $RANKS (16) hosts, 25 GbE
 #   calibrate  2, 3 and 4 real ranks in network namespaces, links of $RATE (40mbit), against the same simulated

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What pieces of time and ranks along it gain: the tables of docs/time.md, one line a network. One piece, pieces and two
+# What pieces of time and ranks along it gain: the tables of docs/internals/time.md, one line a network. One piece, pieces and two
 # ranks run in turns, and the fastest of all turns counts. Usage: bench/time.sh UNROLL [TURNS [SECONDS]]; needs mpirun
 # for the column of ranks, and a quiet machine: it prints the load at its beginning and end.
 unroll=${1:?usage: bench/time.sh UNROLL [TURNS [SECONDS]]} turns=${2:-3} seconds=${3:-1}

@@ -240,7 +240,7 @@ static void roff_surroundings(void)
          ".SH EXIT STATUS");
     for (int i = 0; i < EXIT_CODES; i++) printf(".TP\n.B %d\n%s\n", (int)exit_codes[i].status, exit_codes[i].means);
     puts(".SH FURTHER READING\n"
-         "Pages that are named here, such as docs/formats.md, are installed in share/doc/unroll.\n"
+         "Pages that are named here, such as docs/reference/formats.md, are installed in share/doc/unroll.\n"
          ".SH EXAMPLES");
     for (int i = 0; i < EXAMPLES; i++) {
         printf(".TP\n.B ");

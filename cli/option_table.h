@@ -12,7 +12,7 @@ OPTION(CHECKPOINT, "checkpoint", TEXT, .argument = "WHICH", .fallback = "best", 
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
        .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT), .doc = data_doc)
 OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
-       .doc = "x.npy, or a .npz of x or tokens, lengths, h0, c0 (docs/formats.md)")
+       .doc = "x.npy, or a .npz of x or tokens, lengths, h0, c0 (docs/reference/formats.md)")
 OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL, .commands = IN(PLOT),
        .doc = "directories of runs, or files metrics.jsonl; at most 20")
 OPTION(SOURCE, "source", PATH, .argument = "[FORMAT] FILE", .positional = 1, .repeats = 1, .scope = CALL,

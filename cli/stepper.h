@@ -1,5 +1,5 @@
 /* A model one time step at a time: a stream on the processor, which allocates nothing and has a timeout; on any other
- * device a session of one step whose states are carried on (docs/realtime.md). */
+ * device a session of one step whose states are carried on (docs/howto/realtime.md). */
 #ifndef CLI_STEPPER_H
 #define CLI_STEPPER_H
 #include "options.h"

@@ -224,7 +224,7 @@ UNROLL_API unroll_token_kind unroll_model_token_kind(const unroll_model *model);
 UNROLL_API const char *unroll_model_schema(const unroll_model *model);
 
 /* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order
- * of axes: "output 'logits': y as [batch features time]" (docs/formats.md). NULL after the last. */
+ * of axes: "output 'logits': y as [batch features time]" (docs/reference/formats.md). NULL after the last. */
 UNROLL_API const char *unroll_model_signature(const unroll_model *model, int index);
 
 /* ---- where and how to run --------------------------------------------------------------- */
@@ -236,7 +236,8 @@ typedef struct unroll_split {
     int batch;  /* each has some rows of every batch */
     int layer;  /* each has some layers; chunks let them work at the same time */
     int hidden; /* each has some units of every layer */
-    int time;   /* each has some steps, which it runs from guessed states that are then repaired (docs/time.md) */
+    int time; /* each has some steps, which it runs from guessed states that are then repaired (docs/internals/time.md)
+               */
 } unroll_split;
 
 enum { UNROLL_AUTO = -1 };        /* the library chooses */
@@ -247,8 +248,8 @@ enum { UNROLL_PIECE_STEPS = 64 }; /* that a piece of time has at least */
  * a field refuses it. */
 typedef struct unroll_machine {
     size_t size;           /* sizeof(unroll_machine) */
-    const char *device;    /* "cpu"; "cuda" or "cuda:1": docs/cuda.md; "xla" or "xla:PLUGIN": docs/xla.md;
-                              "cpu,opencl": docs/devices.md;
+    const char *device;    /* "cpu"; "cuda" or "cuda:1": docs/howto/cuda.md; "xla" or "xla:PLUGIN": docs/howto/xla.md;
+                              "cpu,opencl": docs/howto/devices.md;
                               NULL: the one that the model's sessions are on, else the cpu */
     const char *isa;       /* a name of unroll_isa_name; NULL: the best this machine has */
     const char *precision; /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
@@ -264,7 +265,7 @@ typedef struct unroll_machine {
     int checkpoint_time;   /* steps after which states are kept: backward makes what lies between them
                               again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
     int pieces;            /* of time that each recurrent layer runs at once, as rows, from guessed states that are
-                              then repaired: 1, UNROLL_AUTO or at most 64, each of 64 steps or more (docs/time.md) */
+                              then repaired: 1, UNROLL_AUTO or at most 64, each of 64 steps or more (docs/internals/time.md) */
     float time_tolerance;  /* of pieces: states are the serial ones within so much of max(1, |state|); 0: the same
                               bits, which cells whose gates multiply no state always have */
     uint64_t memory;       /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
@@ -361,7 +362,7 @@ UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, con
 /* ---- streams: one time step at a time, in the caller's memory --------------------------- */
 
 /* A stream runs a model of one direction step by step, for real time: a step computes on the caller's thread
- * and makes no allocation, lock, system call or page fault (docs/realtime.md). Its outputs have the bits of
+ * and makes no allocation, lock, system call or page fault (docs/howto/realtime.md). Its outputs have the bits of
  * unroll_forward over the whole sequence, in a session with weights of the same dtype. Begin with
  * unroll_stream_default(). */
 typedef struct unroll_stream_weights unroll_stream_weights;

@@ -18,7 +18,7 @@ extern "C" {
 /* ---- integers: what exported C computes in int8 ------------------------------------------ */
 
 /* The reference of `unroll export --to c99 --dtype int8`: int8 weights, 16-bit fixed point, one row, step by step,
- * with the bits of the exported C (docs/microcontrollers.md). To measure what that costs; not fast. */
+ * with the bits of the exported C (docs/howto/microcontrollers.md). To measure what that costs; not fast. */
 typedef struct unroll_integer unroll_integer;
 
 /* Inputs like those to come: formats are chosen by the magnitudes that they cause. All NULL: noise. */
@@ -52,10 +52,10 @@ UNROLL_API void unroll_integer_reset(unroll_integer *integer); /* a new sequence
 
 /* ---- ranks: one model on many processes ------------------------------------------------- */
 
-/* Each process of a parallel run is a rank, started by mpirun or srun (docs/parallel.md). What takes a comm is called
- * by all ranks in the same order with the same arguments, gives all of them the same status, and waits for nobody
- * longer than the timeout: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is left
- * to do. One thread of a rank makes these calls. */
+/* Each process of a parallel run is a rank, started by mpirun or srun (docs/howto/parallel.md). What takes a comm is
+ * called by all ranks in the same order with the same arguments, gives all of them the same status, and waits for
+ * nobody longer than the timeout: after UNROLL_COMMUNICATION the other ranks are lost, and only unroll_comm_abort is
+ * left to do. One thread of a rank makes these calls. */
 
 /* transport: "mpi", an MPI library found now; "self", this process alone; NULL: mpi if we were started as one of
  * several ranks. Seconds that a wait may last. Once a process. */
@@ -121,7 +121,7 @@ typedef struct unroll_planner_config {
     size_t size;                    /* sizeof(unroll_planner_config) */
     const unroll_plan_config *plan; /* of one process: split, workers, chunks and sum of its machine are what is chosen;
                                        a sum that is not NULL or "auto" is taken as it is */
-    const char *network;            /* the file of the cluster (docs/formats.md) */
+    const char *network;            /* the file of the cluster (docs/reference/formats.md) */
     int hosts;                      /* at most so many; 0: so many ranks, no fewer: */
     int ranks;
     const char *goal;            /* "time", "energy", "memory" or "money" */

@@ -238,7 +238,7 @@ typedef struct unroll_dataset_config {
     const char *reader;        /* a name of unroll_reader_name; NULL: found from the file */
     const char *options;       /* "key=value,key=value": the reader's own and, of all, tokens=chars|words|blanks|sets,
                                   vocab=N, columns=NAME=TYPE;NAME=TYPE (number, category, time, set, text, ignore),
-                                  group=COLUMN, time=COLUMN (docs/data.md); NULL: as they are without */
+                                  group=COLUMN, time=COLUMN (docs/guide/data.md); NULL: as they are without */
     const unroll_model *model; /* the data are read as this model reads: with its vocabulary; NULL: it is found */
 } unroll_dataset_config;
 
@@ -366,9 +366,9 @@ UNROLL_API unroll_status unroll_model_set_schema(unroll_model *model, const char
 /* The scales that the model's schema keeps become a part of its weights, for what knows no schema (streams, exports):
  * inputs are numbers as the data have them, answers of a regression in the target's unit, to the last bits of a float.
  * Of the task forecast or anomaly the model is one of a series from then on, and keeps no schema: its step reads the
- * numbers of a period, [masks,] those of the other columns (docs/tasks.md), and answers what comes then. series: which,
- * "load", of groups "north" or "north:load"; NULL: the only one. Without scales nothing changes. UNROLL_USAGE while the
- * model has sessions, and without the series where there are several. */
+ * numbers of a period, [masks,] those of the other columns (docs/guide/tasks.md), and answers what comes then. series:
+ * which, "load", of groups "north" or "north:load"; NULL: the only one. Without scales nothing changes. UNROLL_USAGE
+ * while the model has sessions, and without the series where there are several. */
 UNROLL_API unroll_status unroll_model_in_units(unroll_model *model, const char *series);
 
 /* The first weights of a model are another's (fine-tuning): parameters of the same name and shape, and what belongs to

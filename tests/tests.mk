@@ -94,7 +94,7 @@ RUN_device/test_persistent = $(if $(findstring thread,$(SANITIZE)$(B)),tiny)
 $(foreach p,cells/check_fused plan/test_mesh plan/test_execution device/test_rnn device/test_low_precision device/test_bf16x3 session/test_ranks \
     train/test_trainer train/test_corruption,$(eval RUN_$p = $(if $(filter %/memory %/thread,$B),quick)))
 RUN_plan/test_polls = $(if $(filter %/thread,$B),untimed)
-RUN_train/test_weights_loss = docs/design.md
+RUN_train/test_weights_loss = docs/internals/design.md
 RUN_stream/test_stream = tests/cases/cases.txt
 RUN_vectors/test_vectors = tests/vectors/*.safetensors
 RUN_cells/check_printed = $T/printed.mlir
@@ -170,7 +170,7 @@ lines:
 	@$(foreach u,2 3 8,echo '60 env UNROLL_XLA_UNROLL=$u $T/cases/test_device xla:$T/device/fake_plugin.so tests/cases/short.txt';)
 	@echo '60 $T/cases/test_ahead xla:$T/device/fake_plugin.so tests/cases/cases.txt v5e:2x2'
 	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --cuts tests/cases/cases.txt'
-	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --document docs/xla.md $T/cases/row.txt'
+	@echo '60 $T/cases/test_device xla:$T/device/fake_plugin.so --document docs/howto/xla.md $T/cases/row.txt'
 	@echo '60 tests/device/test_xla_command.sh $B'
 	@echo 'long 200 tests/device/check_xla.sh $B'
 	@echo '200 tests/device/check_opencl.sh $B'
@@ -233,7 +233,7 @@ lines:
 	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll'
 	@echo '200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a'
-	@echo 'long 200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a docs/microcontrollers.md'
+	@echo 'long 200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a docs/howto/microcontrollers.md'
 memory-lines:
 	@$(call LINES,$(QUICK_MEMORY))
 	@$(call LINES,$(filter-out $(QUICK_MEMORY),$(MEMORY)),$(LONG))
@@ -323,8 +323,7 @@ vectors:
 	python3 tools/make_torch_vectors.py --out tests/vectors
 
 reference: $B/unroll
-	tools/reference.sh $B >$B/reference.md
-	mv $B/reference.md docs/reference.md
+	tools/reference.sh $B docs/reference
 
 .PHONY: rtl rtl-simulated rtl-synthesised kills gpu-check gpu-check-tiny check test test-long tpu-check test-python-long test-programs memory-programs thread-programs \
     builds builds-long memory-build memory-build-long memory-programs-long thread-build lines memory-lines thread-lines mutate fuzz vectors reference

@@ -4,7 +4,7 @@
 # all of it. At most 40 MB. Run from the top folder (make gpu-bundle). Usage: gpu_bundle.sh BUILD FOLDER
 build=$1 to=$2
 most=40
-rm -rf "$to" && mkdir -p "$to/build/tests/cases" "$to/build/tests/session" "$to/build/peers" "$to/docs" "$to/bench" \
+rm -rf "$to" && mkdir -p "$to/build/tests/cases" "$to/build/tests/session" "$to/build/peers" "$to/docs/internals" "$to/bench" \
     "$to/tests/device" || exit 1
 strip -o "$to/build/unroll" "$build/bundled/unroll" && strip -o "$to/build/peers/peer_cudnn" "$build/peers/peer_cudnn" || exit 1
 for program in tests/cases/test_device tests/cases/test_curve tests/session/test_ranks; do
@@ -16,7 +16,7 @@ test -z "$jansson" || { mkdir -p "$to/lib" && cp -L "$jansson" "$to/lib"; } || e
 cp -r tests/cases "$to/tests/" && rm -f "$to"/tests/cases/*.[ch] "$to"/tests/cases/*.sh
 cp tests/device/gpu_check.sh "$to/tests/device/"
 cp bench/gpu.py bench/run.py bench/regimes.py bench/peer.py bench/peer_torch_cuda.py bench/regimes-gpu.txt "$to/bench/"
-cp README.md "$to/" && cp docs/plan.md "$to/docs/" && cp tools/gpu_bundle_run.sh "$to/run.sh" || exit 1
+cp README.md "$to/" && cp docs/internals/plan.md "$to/docs/internals/" && cp tools/gpu_bundle_run.sh "$to/run.sh" || exit 1
 size=$(du -sm "$to" | cut -f1)
 echo "$to: $size MB"
 test "$size" -le $most || { echo "FAILED: more than $most MB; fix: fewer GPU_CODES"; exit 1; }

@@ -54,7 +54,7 @@ package: $P/unroll $P/libunroll.a $P/$(SHARED) $P/unroll.1 $(SHELLS:%=$P/unroll.
 # ---- installing ---------------------------------------------------------------------------
 
 HEADERS    := $(wildcard include/*.h)
-DOCUMENTS  := $(wildcard LICENSE README.md CHANGELOG.md docs/*.md docs/gallery/*.svg)
+DOCUMENTS  := $(wildcard LICENSE README.md CHANGELOG.md docs/*.md docs/*/*.md docs/*/*.svg docs/guide/gallery/*.svg)
 COMPLETION_bash = $(DATADIR)/bash-completion/completions/unroll
 COMPLETION_zsh  = $(DATADIR)/zsh/site-functions/_unroll
 COMPLETION_fish = $(DATADIR)/fish/vendor_completions.d/unroll.fish
@@ -90,7 +90,7 @@ install: package
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-	@for d in $(addprefix $(DESTDIR),$(CMAKEDIR) $(DOCDIR)/docs/gallery $(DOCDIR)/docs $(DOCDIR)); do \
+	@for d in $(addprefix $(DESTDIR),$(CMAKEDIR) $(DOCDIR)/docs/guide/gallery $(foreach f,guide howto reference internals,$(DOCDIR)/docs/$f) $(DOCDIR)/docs $(DOCDIR)); do \
 	    [ ! -d $$d ] || rmdir --ignore-fail-on-non-empty $$d || exit; done
 	@test -n '$(DESTDIR)' || test "$$(id -u)" != 0 || ldconfig
 

@@ -1,5 +1,5 @@
 /* A character model that writes text on a microcontroller: it reads a beginning, then goes on with what it
- * finds likeliest. docs/microcontrollers.md shows how it is trained, exported, compiled and run. */
+ * finds likeliest. docs/howto/microcontrollers.md shows how it is trained, exported, compiled and run. */
 #include "board.h"
 #include "poet.h"
 #include <string.h>

@@ -34,7 +34,7 @@ static const char *binary_fix(const byte *at)
 {
     static const char arrays[] = "give it by itself and without `reader`: arrays are known by their content";
     static const char sounds[] =
-        "train on sounds as arrays, from Python (docs/python.md) or C; 'unroll stream' runs a model over them";
+        "train on sounds as arrays, from Python (docs/howto/python.md) or C; 'unroll stream' runs a model over them";
     static const char utf_16[] = "convert it, for example with 'iconv -f UTF-16 -t UTF-8'";
     static const struct {
         const char *begin, *fix;

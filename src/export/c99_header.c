@@ -138,7 +138,7 @@ void print_header(const struct printer *p)
     const uint32_t outputs = program->vector[program->output].size;
     fprintf(p->file,
             "/* %s.h: a recurrent network, a step at a time, without a library. Made by `unroll export`,\n"
-            " * Unroll %s; docs/microcontrollers.md explains it.\n *\n",
+            " * Unroll %s; docs/howto/microcontrollers.md explains it.\n *\n",
             p->prefix, unroll_version());
     print_network(p);
     print_arithmetic(p);

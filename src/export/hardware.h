@@ -1,6 +1,6 @@
 /* An integer program as tables of a fixed core (rtl/unroll_core.v): stages with the products that they read, segments,
- * rows, groups of units and the words of their pointwise part. Not text: verilog.c prints it. docs/fpga.md has the
- * terms. */
+ * rows, groups of units and the words of their pointwise part. Not text: verilog.c prints it. docs/howto/fpga.md has
+ * the terms. */
 #ifndef EXPORT_HARDWARE_H
 #define EXPORT_HARDWARE_H
 #include "export/integers.h"

@@ -1,6 +1,6 @@
 /* Formats and integers of a calibrated program: how many bits of a number are its fraction, the int8
  * weights, and the multipliers that lead from a product's exact sum to the format of its result.
- * docs/microcontrollers.md has the rules. */
+ * docs/howto/microcontrollers.md has the rules. */
 #include "export/integers.h"
 #include "base/memory.h"
 #include "base/status.h"

@@ -100,7 +100,7 @@ static unroll_status refuse_content(const char *path, const char *head, size_t b
     if ((bytes >= 8 && !memcmp(head, hdf5, 8)) || path_ends_in(path, ".keras"))
         return fail(UNROLL_DATA,
                     "'%s' is a file of Keras, which is not read; fix: write its weights as safetensors "
-                    "with the script in docs/from-keras.md",
+                    "with the script in docs/howto/from-keras.md",
                     path);
     if (is_pickle || is_archive_of("data.pkl", head, bytes))
         return fail(UNROLL_DATA,

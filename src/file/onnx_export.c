@@ -1,6 +1,6 @@
 /* Models as ONNX files: opset 14, IR version 8, one node for each recurrent layer with layout 0, weights as
  * raw bytes, time and batch as symbols, first and last states as inputs and outputs. A recurrent layer that
- * ONNX has no operator for is refused. Which value is called what: docs/from-onnx.md. */
+ * ONNX has no operator for is refused. Which value is called what: docs/howto/from-onnx.md. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* ONNX graphs as networks: which operator is read by which function, in the order of the graph; then the
- * layers that were found become a model. See onnx_import.h; what is read is listed in docs/from-onnx.md. */
+ * layers that were found become a model. See onnx_import.h; what is read is listed in docs/howto/from-onnx.md. */
 #include "file/onnx_import.h"
 
 #include <stdarg.h>
@@ -86,7 +86,7 @@ static unroll_status read_node(struct onnx_import *im)
         return refuse_node(im, "operators of the domain '%.60s' are not read", n->domain);
     if (!row)
         return refuse_node(im, "this operator is not read: the layers of a network are LSTM, GRU, RNN, Gemm "
-                               "and MatMul with activations (docs/from-onnx.md has the list)");
+                               "and MatMul with activations (docs/howto/from-onnx.md has the list)");
     for (int i = 0; i < n->attributes; i++)
         if (!is_listed(row->attributes, n->attribute[i].name))
             return refuse_node(im, "the attribute '%.60s' is not known", n->attribute[i].name);

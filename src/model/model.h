@@ -66,7 +66,7 @@ struct parameter {
     size_t first;     /* of its numbers in values */
 };
 
-/* What an input or output of a graph is among the arrays of unroll_run (docs/formats.md). */
+/* What an input or output of a graph is among the arrays of unroll_run (docs/reference/formats.md). */
 struct signature {
     const char *name, *array, *axes; /* "logits", "y[-1]", "batch features" */
     bool is_output;

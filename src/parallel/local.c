@@ -17,7 +17,7 @@ enum { INTERVAL, BEGAN, PENDING, SQUARES };
 enum { MOST = 1 << 20, MOST_AUTO = 256 };
 
 /* Many updates of workers: the outer step has momentum, and the exchange the whole interval, or it would be waited for
- * on slow networks (docs/policies.md, "What it costs in loss"). Of few the mean as it is is as good. */
+ * on slow networks (docs/internals/policies.md, "What it costs in loss"). Of few the mean as it is is as good. */
 enum { MANY = 16 };
 static const double momentum_of_many = 0.6;
 

@@ -1,5 +1,5 @@
 /* What a cluster is to the price of a plan: how fast a rank computes, what it draws, and how ranks reach each other,
- * level by level. Read from a small JSON file (docs/formats.md). Nothing is measured here. */
+ * level by level. Read from a small JSON file (docs/reference/formats.md). Nothing is measured here. */
 #ifndef PLAN_CLUSTER_H
 #define PLAN_CLUSTER_H
 #include "base/status.h"

@@ -1,5 +1,5 @@
-/* The kinds of operations, and where each finds its views: all that a kernel must know of a plan. docs/plan.md says
- * what each computes. */
+/* The kinds of operations, and where each finds its views: all that a kernel must know of a plan.
+ * docs/internals/plan.md says what each computes. */
 #ifndef PLAN_OP_H
 #define PLAN_OP_H
 #include <stdbool.h>

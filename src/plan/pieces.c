@@ -99,7 +99,7 @@ static unroll_status check_given(const struct plan_config *c)
 }
 
 /* Rows of the batch are as good as pieces, and need no repairs. Cells that multiply no state read no weights in their
- * steps: their training gains nothing by pieces, and keeps all sums twice (docs/time.md). */
+ * steps: their training gains nothing by pieces, and keeps all sums twice (docs/internals/time.md). */
 static int choose(const struct plan *p)
 {
     const struct plan_config *c = &p->config;

@@ -1,6 +1,6 @@
 /* The plan: a flat list of coarse operations on views of buffers, made from a model by passes.
  * It is the hub: devices execute or translate it, the cost model prices it, `unroll plan` prints it.
- * It knows no device, no cell by name and no strategy; docs/plan.md describes every operation. */
+ * It knows no device, no cell by name and no strategy; docs/internals/plan.md describes every operation. */
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 #include "base/dtype.h"

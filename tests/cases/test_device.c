@@ -2,7 +2,7 @@
  * agree within what another order of sums may change. Not bit for bit: test_cases does that among ISAs.
  * With cuts: those of the list whose sizes they divide, divided among the devices of one process. Usage:
  * test_device DEVICE cases.txt [part of a line], or test_device DEVICE --cuts cases.txt [part of a line]; or
- * test_device DEVICE --document docs/xla.md SCRATCH: are the tables of the document true? */
+ * test_device DEVICE --document docs/howto/xla.md SCRATCH: are the tables of the document true? */
 #include "losses/loss.h"
 #include "cases/case.h"
 #include "check.h"
@@ -494,7 +494,7 @@ int main(int argc, char **argv)
         return check_document(argv[1], argv[3], argv[4]);
     if (argc < 3 + cuts) {
         fprintf(stderr, "usage: test_device DEVICE [--cuts] cases.txt [part of a line]\n"
-                        "       test_device DEVICE --document docs/xla.md SCRATCH\n");
+                        "       test_device DEVICE --document docs/howto/xla.md SCRATCH\n");
         return 2;
     }
     static const struct way ways[] = {{.chunks = 1, .shards = 1, .whole = WHOLE},

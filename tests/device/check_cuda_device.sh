@@ -12,7 +12,7 @@ says() { grep -q "$2" "$1"; }
 
 "$unroll" devices >"$work/devices"
 check says "$work/devices" '^cuda   Fake H200 (sm_90, 132 processors'
-head -c 3000 docs/plan.md >"$work/text"
+head -c 3000 docs/internals/plan.md >"$work/text"
 for device in cpu cuda; do
     "$unroll" train "$work/text" --cell gru --hidden 12 --layers 2 --dropout 0.2 --batch 4 --bptt 8 --steps 12 \
         --val 0.2 --seed 5 --sample-every 0 --log-interval 1 --device $device --out "$work/$device" >/dev/null \

@@ -48,7 +48,7 @@ count "$build/tests/cases/test_several" opencl,cpu tests/cases/tiny.txt
 
 # A key of the last line of metrics, to five digits.
 last() { tail -n 1 "$2/metrics.jsonl" | sed -nE "s/.*\"$1\": ?([0-9.e+-]+).*/\1/p" | xargs printf '%.4g'; }
-head -c 6000 docs/plan.md >"$work/text"
+head -c 6000 docs/internals/plan.md >"$work/text"
 for device in cpu opencl cpu,opencl; do
     "$unroll" train "$work/text" --cell gru --hidden 24 --layers 2 --dropout 0.2 --batch 4 --bptt 16 --steps 12 \
         --val 0.2 --seed 5 --sample-every 0 --log-interval 1 --device $device --out "$work/$device" >/dev/null \

@@ -44,7 +44,7 @@ grep -v '^#' "$cases" | sed -n '1p;3p;5p;7p;9,10p' >"$work/cases"
 count "$build/tests/cases/test_device" "xla:$plugin" --cuts "$work/cases"
 
 # A training from the command: the same loss, a model that the CPU reads, one text.
-cat README.md docs/plan.md >"$work/text"
+cat README.md docs/internals/plan.md >"$work/text"
 train() {       # train OUT DEVICE [OPTIONS]; with several ranks where $ranks starts them
     out=$work/$1 device=$2
     shift 2

@@ -89,7 +89,7 @@ case $what in
 esac
 
 # Trainings from the command: NAME, cell and more options. Each has a fifth of a part's time, a cell's all twice that time.
-cat README.md docs/plan.md | head -c "$bytes" >"$work/text"
+cat README.md docs/internals/plan.md | head -c "$bytes" >"$work/text"
 train() {
     name=$1
     shift

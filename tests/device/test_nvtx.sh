@@ -10,7 +10,7 @@ check() { if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); ech
 profiler=$(realpath "$profiler")
 bench() { "$unroll" bench --device cuda --cell gru --shape 2,4,2,8,8 --pass train --seconds 0.001 --profile --json "$@" >"$work/out" 2>"$work/log"; }
 train() {
-    "$unroll" train docs/glossary.md --cell lstm --hidden 8 --layers 2 --batch 4 --bptt 6 --steps 4 --val 0 --seed 3 \
+    "$unroll" train docs/reference/glossary.md --cell lstm --hidden 8 --layers 2 --batch 4 --bptt 6 --steps 4 --val 0 --seed 3 \
         --log-interval 1 --sample-every 0 --device cuda --out "$1" >"$work/out" 2>"$work/log"
 }
 

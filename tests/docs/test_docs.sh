@@ -17,8 +17,8 @@ miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 holds() { local name=$1; shift; if "$@"; then pass; else miss "$name"; fi; }
 
 documents=$(find * -name '*.md' -not -path 'build/*' | sort)
-of_the_command="README.md docs/tutorial.md docs/adding.md docs/design.md docs/plan.md docs/realtime.md docs/microcontrollers.md
-    docs/from-pytorch.md docs/from-keras.md"
+of_the_command="README.md docs/guide/tutorial.md docs/internals/adding.md docs/internals/design.md docs/internals/plan.md docs/howto/realtime.md docs/howto/microcontrollers.md
+    docs/howto/from-pytorch.md docs/howto/from-keras.md"
 
 # ---- pieces of a document ----
 
@@ -39,11 +39,11 @@ quotes() {
     block=$(fence "$1" c "$2") text=$(<"$3")
     [ -n "$block" ] && [[ $text == *"$block"* ]]
 }
-holds "docs/adding.md quotes the minGRU" quotes docs/adding.md 1 src/cells/mingru.h
-holds "docs/adding.md quotes an adjoint" quotes docs/adding.md 2 tests/plan/test_toy.c
-holds "docs/adding.md quotes an optimizer" quotes docs/adding.md 3 src/optim/momentum.h
-holds "docs/embedding.md quotes a specification" quotes docs/embedding.md 1 examples/stream.c
-holds "docs/embedding.md quotes the change of networks" quotes docs/embedding.md 2 examples/callback.c
+holds "docs/internals/adding.md quotes the minGRU" quotes docs/internals/adding.md 1 src/cells/mingru.h
+holds "docs/internals/adding.md quotes an adjoint" quotes docs/internals/adding.md 2 tests/plan/test_toy.c
+holds "docs/internals/adding.md quotes an optimizer" quotes docs/internals/adding.md 3 src/optim/momentum.h
+holds "docs/howto/embedding.md quotes a specification" quotes docs/howto/embedding.md 1 examples/stream.c
+holds "docs/howto/embedding.md quotes the change of networks" quotes docs/howto/embedding.md 2 examples/callback.c
 
 # ---- command lines ----
 
@@ -62,7 +62,7 @@ commands_of() {
 unroll() { "$binary" "$@" --help >/dev/null 2>>message || echo refused >>message; }
 timeout() { shift 3; "$@"; }            # timeout -s INT 8 unroll ...
 
-is_option() { grep -qE -- "^  --$1( |\$)" "$root/docs/reference.md"; }
+is_option() { grep -qE -- "^  --$1( |\$)" "$root"/docs/reference/unroll-*.md; }
 variables_are_options() {               # LINE
     local name option
     for name in $(grep -oE '\bUNROLL_[A-Z_]+' <<<"$1"); do
@@ -118,12 +118,15 @@ done
 # ---- the reference ----
 
 reference() {
-    tools/reference.sh "$(dirname "$binary")" >"$place/reference.md" || return
-    diff docs/reference.md "$place/reference.md" >"$place/difference" ||
-        { head -n 5 "$place/difference"; return 1; }
+    local page
+    tools/reference.sh "$(dirname "$binary")" "$place/reference" || return
+    test "$(cd docs/reference && ls commands.md unroll-*.md)" = "$(ls "$place/reference")" || { echo "other pages"; return 1; }
+    for page in "$place"/reference/*; do
+        diff "docs/reference/$(basename "$page")" "$page" >"$place/difference" || { head -n 5 "$place/difference"; return 1; }
+    done
 }
-holds "docs/reference.md is what the command prints; fix: make reference" reference
-holds "the reference has every command" test "$(grep -c '^## unroll ' docs/reference.md)" -ge 12
+holds "docs/reference is what the command prints; fix: make reference" reference
+holds "the reference has every command" test "$(grep -c '^| .`unroll ' docs/reference/commands.md)" -ge 12
 
 # ---- the headers' examples ----
 

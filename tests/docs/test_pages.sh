@@ -186,7 +186,7 @@ lacks() {
     done
 }
 
-[ $# -gt 2 ] || set -- "$1" "$2" README.md docs/tutorial.md docs/from-pytorch.md
+[ $# -gt 2 ] || set -- "$1" "$2" README.md docs/guide/tutorial.md docs/howto/from-pytorch.md
 for page in "${@:3}"; do
     missing=$(lacks "$page")
     if [ -z "$missing" ]; then run_page "$page"

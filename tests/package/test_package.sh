@@ -176,7 +176,7 @@ holds "fish's script" grep -q '^complete -c unroll ' "$prefix/share/fish/vendor_
 
 documents_are_there() { # what README and the manual page point to
     local name
-    for name in $(grep -oh 'docs/[a-z-]*\.md' README.md "$prefix/share/man/man1/unroll.1" | sort -u); do
+    for name in $(grep -oh 'docs/[a-z/-]*\.md' README.md "$prefix/share/man/man1/unroll.1" | sort -u); do
         test -s "$prefix/share/doc/unroll/$name" || { echo "there is no $name"; return 1; }
     done
 }
@@ -194,7 +194,7 @@ holds "nothing but what others put there is left" test "$(left "$prefix")" = "$p
 
 FILES="bin/unroll include/unroll.h include/unroll_train.h include/unroll_advanced.h share/man/man1/unroll.1.gz
     share/bash-completion/completions/unroll share/zsh/vendor-completions/_unroll share/fish/vendor_completions.d/unroll.fish
-    share/doc/unroll/docs/formats.md lib/.*/libunroll.a lib/.*/libunroll.so.$version
+    share/doc/unroll/docs/reference/formats.md lib/.*/libunroll.a lib/.*/libunroll.so.$version
     lib/.*/pkgconfig/unroll.pc lib/.*/cmake/unroll/unroll-config.cmake"
 
 deb_holds_everything() {

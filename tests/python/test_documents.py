@@ -11,7 +11,7 @@ import unittest
 from common import ROOT, numpy, sklearn, torch
 
 PACKAGE = os.path.join(ROOT, "bindings", "python", "src", "unroll")
-DOCUMENTS = ("bindings/python/README.md", "docs/python.md")
+DOCUMENTS = ("bindings/python/README.md", "docs/howto/python.md")
 
 
 def programs(path):

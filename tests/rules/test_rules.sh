@@ -1,7 +1,7 @@
 #!/bin/sh
-# The rules of the design, from the table in docs/design.md: a module includes what its row allows and nothing else,
+# The rules of the design, from the table in docs/internals/design.md: a module includes what its row allows and nothing else,
 # no module uses itself over others, no file is longer than 700 lines, each public function is called by the command, a
-# binding or an example, no two files have one name, words of docs/glossary.md stay, C files are formatted. Not a test of
+# binding or an example, no two files have one name, words of docs/reference/glossary.md stay, C files are formatted. Not a test of
 # what the code does. Usage: test_rules.sh ROOT [BROKEN]
 # BROKEN: a line "FILE HEADER" more, as if FILE included HEADER, or the name of one more public function
 cd "$1" || exit 2
@@ -11,7 +11,7 @@ trap 'rm -rf "$place"' EXIT
 files() { find src cli include bindings -name '*.[chS]' -o -name '*.cu' -o -name '*.cl' -o -name '*.cuh' -o -name '*.cc' -o -name '*.inc'; }
 
 # MODULE and the modules that it may use, a pair a line
-sed -n 's/^| `\([a-z/_.]*\)` |.*| *\([^|]*\) *|$/\1 \2/p' docs/design.md | tr -d ',`' |
+sed -n 's/^| `\([a-z/_.]*\)` |.*| *\([^|]*\) *|$/\1 \2/p' docs/internals/design.md | tr -d ',`' |
     awk '{ room = $1; sub("^src/", "", room); print room, room; for (i = 2; i <= NF; i++) if ($i != "nothing") print room, $i }' >"$place/allowed"
 # FILE HEADER, a pair for each #include "..."; headers without a folder are of the file's own, or unroll.h
 { files | xargs grep -nE '^ *# *include "[^"]+"' | sed -E 's/^([^:]+):[0-9]+: *# *include "([^"]+)".*/\1 \2/'
@@ -34,7 +34,7 @@ awk -v place="$place" '
         else if (header !~ "/") next
         else to = room_of(header)
         if (to == header && !((own, to) in may)) { sub("/[^/]*$", "", to) }         # a header with a row of its own
-        if (own == "") { print "FAILED " $1 ": its module has no row in docs/design.md"; bad++ }
+        if (own == "") { print "FAILED " $1 ": its module has no row in docs/internals/design.md"; bad++ }
         else if (to != "" && !((own, to) in may)) { print "FAILED " $1 " includes " header ": " own " may not use " to; bad++ }
         else good++
     }
@@ -48,7 +48,7 @@ awk -v place="$place" '
                 if (!open) { done[room]; changed = 1 }
             }
         } while (changed)
-        for (room in uses) if (!(room in done)) { print "FAILED " room ": its row in docs/design.md is part of a cycle"; bad++ }
+        for (room in uses) if (!(room in done)) { print "FAILED " room ": its row in docs/internals/design.md is part of a cycle"; bad++ }
         print good + 0, bad + 0
     }' "$place/allowed" "$place/includes" >"$place/found"
 set -- $(tail -n 1 "$place/found")
@@ -66,7 +66,7 @@ private='foretells?|foretold|learnt|(is|are) put out|put out by|mean surprise|th
 private="$private|unroll_rates|unroll_division|unroll_divide|unroll_symbol_kind|loss_every|RNN_(PACE|DIVISION|NCCL|CUBLASLT|CUDA_[A-Z]+|XLA_UNROLL|ISA_SEED)"
 private_words() { grep -rnwE "$private" "$@"; }
 if private_words src cli include bindings docs README.md CONTRIBUTING.md >"$place/words"; then
-    echo "FAILED $(wc -l <"$place/words") private words (docs/glossary.md): $(head -n 3 "$place/words")"; failed=$((failed + 1))
+    echo "FAILED $(wc -l <"$place/words") private words (docs/reference/glossary.md): $(head -n 3 "$place/words")"; failed=$((failed + 1))
 fi
 echo 'a walker foretold it' >"$place/page"
 private_words "$place/page" >/dev/null || { echo "FAILED private words are not found"; failed=$((failed + 1)); }

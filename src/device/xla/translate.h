@@ -57,7 +57,7 @@ unroll_status translate_range(struct mesh_plans, enum phase, int from, int end, 
 void translation_free(struct translation *);
 
 /* Steps of time in one turn of a loop. On TPUs 4: a turn is fusions of some 2000 cycles, most of it waiting, and fewer
- * turns are fewer of them (docs/xla.md has the estimates). Elsewhere 1: on XLA's CPU plugin 4 are slower. */
+ * turns are fewer of them (docs/howto/xla.md has the estimates). Elsewhere 1: on XLA's CPU plugin 4 are slower. */
 static inline int steps_in_turn(const char *platform) { return strcmp(platform, "tpu") ? 1 : 4; }
 
 /* One phase of a plan that is not cut. */
