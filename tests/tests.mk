@@ -126,7 +126,7 @@ CHECK_PROGRAMS = base/test_base file/test_safetensors file/test_torch file/test_
 check:
 	@$(MAKE) -s --no-print-directory -j$$(nproc) all $(CHECK_PROGRAMS:%=$T/%) $T/cases/test_cases
 	@{ $(call LINES,$(CHECK_PROGRAMS)) echo '60 $T/cases/test_cases test tests/cases/short.txt'; \
-	   echo '60 tests/bits/test_bits.sh $B/unroll'; echo '60 tests/rules/test_rules.sh .'; \
+	   echo '60 tests/bits/test_bits.sh $B/unroll'; echo '60 tests/rules/test_rules.sh .'; echo '10 tests/rules/test_prose.sh .'; \
 	   echo '200 tests/cli/test_cli.sh $B/unroll'; } | tests/run.sh
 
 test test-long: deps
@@ -199,6 +199,7 @@ lines:
 	@echo '60 tests/cli/test_completion.sh $B/unroll'
 	@echo '60 tests/bits/test_bits.sh $B/unroll'
 	@echo '30 tests/rules/test_rules.sh .'
+	@echo '10 tests/rules/test_prose.sh .'
 	@echo '30 tests/device/test_limits.sh $B/unroll'
 	@echo '120 tests/cli/test_crash.sh $B/unroll'
 	@echo '60 tests/cli/test_small_stack.sh $B/unroll'

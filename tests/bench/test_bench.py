@@ -18,6 +18,7 @@ import peer
 import regimes
 import report
 import run
+import speed
 
 count = {"passed": 0, "failed": 0}
 
@@ -177,6 +178,23 @@ def test_page():
     check("machine and versions", "a machine. Peers:" in page and "oneDNN 2.6.3" in page)
 
 
+def test_speed_chart():
+    with open(os.path.join(BENCH, "RESULTS.md")) as file:
+        page = file.read()
+    for name, colours in speed.COLOURS.items():
+        drawn = speed.svg(page, colours)
+        with open(os.path.join(BENCH, f"speed-{name}.svg")) as file:
+            check(f"speed-{name}.svg shows RESULTS.md; fix: python3 bench/speed.py", file.read() == drawn)
+        root = xml.fromstring(drawn)
+        bars = [e for e in root.iter() if e.tag.endswith("rect") and len(e)]
+        check("a bar for each library that offers the shape", len(bars) == sum(map(len, speed.speeds(page))))
+    section = "### A, inference\n\n|  | L,T,B,I,H | threads | Unroll | PyTorch |\n| - | - | - | - | - |\n"
+    table = section + "| A | 1,1,1,1,1 | 2 | 2 ms, 9% | 5 ms (6) |\n\n"
+    check("a row of a page", speed.milliseconds(table, "A, inference", "A") == {"Unroll": 2, "PyTorch": 5})
+    refuses("no row", "has no row 'B'", speed.milliseconds, table, "A, inference", "B")
+    refuses("no section", "there is no section 'C'", speed.milliseconds, table, "C", "A")
+
+
 def test_picture():
     table, results = regimes.read(), report.load(os.path.join(HERE, "recorded"))
     panels = list(report.panels(table, results))
@@ -308,6 +326,7 @@ def main():
     test_lengths()
     test_page()
     test_picture()
+    test_speed_chart()
     print(f"test_bench: {count['passed']} passed, {count['failed']} failed, 0 skipped")
     return count["failed"] > 0
 

@@ -98,7 +98,8 @@ cd "$root" || exit 2
 # ---- what is named exists ----
 
 links() {
-    grep -oE '\]\([^)#][^)]*\)' "$1" | sed -E 's/^\]\(//; s/\)$//; s/#.*//' | grep -vE '^[a-z]+:' | sort -u
+    grep -oE '\]\([^)#][^)]*\)' "$1" | sed -E 's/^\]\(//; s/\)$//; s/#.*//' |
+        grep -vE '^[a-z]+:|^\.\./\.\./actions/' | sort -u        # GitHub's page of the workflow is no file
 }
 # Paths in `...`; names in capitals stand for any.
 paths() {

@@ -11,7 +11,7 @@ import unittest
 from common import ROOT, numpy, sklearn, torch
 
 PACKAGE = os.path.join(ROOT, "bindings", "python", "src", "unroll")
-DOCUMENTS = ("bindings/python/README.md", "docs/howto/python.md")
+DOCUMENTS = ("README.md", "bindings/python/README.md", "docs/howto/python.md")
 
 
 def programs(path):
@@ -31,6 +31,7 @@ class Documents(unittest.TestCase):
                 if "sklearn" in program and not sklearn:
                     continue                            # test_sklearn.py says so
                 with self.subTest(path, number=number), tempfile.TemporaryDirectory() as folder:
+                    os.symlink(os.path.join(ROOT, "examples"), os.path.join(folder, "examples"))
                     done = subprocess.run([sys.executable, "-W", "error", "-c", program], cwd=folder, text=True,
                                           capture_output=True, check=False, timeout=120)
                     self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,0 +1,75 @@
+#!/bin/sh
+# The documents as a reader gets them: README, CHANGELOG and pages are short, each page says at its top whom it is for,
+# and phrases that are no plain English are gone. Not whether a document is true: tests/docs does that.
+# Usage: test_prose.sh ROOT
+cd "$1" || exit 2
+passed=0 failed=0
+holds() { if [ "$2" = 1 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED $1"; fi; }
+
+# Pages still to be rewritten, which none of the rules binds yet. Nothing is added here: a page that keeps them leaves it.
+TO_DO="CONTRIBUTING.md docs/guide/tasks.md docs/guide/tutorial.md docs/guide/data.md docs/guide/gallery.md
+docs/howto/cuda.md docs/howto/devices.md docs/howto/embedding.md docs/howto/fpga.md docs/howto/from-keras.md docs/howto/from-onnx.md
+docs/howto/from-pytorch.md docs/howto/launch.md docs/howto/microcontrollers.md docs/howto/opencl.md docs/howto/parallel.md
+docs/howto/python.md docs/howto/realtime.md docs/howto/xla.md
+docs/internals/adding.md docs/internals/cuda-recurrences.md docs/internals/design.md docs/internals/plan.md
+docs/internals/policies.md docs/internals/simulation.md docs/internals/threads.md docs/internals/time.md
+docs/reference/formats.md docs/reference/glossary.md docs/reference/promises.md"
+
+# The left column is what to avoid; what follows # is how to write it.
+PHRASES='beside                         # next to, compared with
+behind                                  # after, through
+anew                                    # again, re-
+so many (as|that|of)                    # N
+in the place of                         # instead of
+[Ww]hoever|[Nn]obody|[Ss]omebody        # the caller, no thread, a user
+that which                              # the noun
+naive answer                            # naive baseline
+data of yours                           # your data
+(is|are) (said|told)                    # is printed, is reported
+go(es)? on (with|from|to train)         # continue, resume
+learn(s|t)? by heart                    # overfit
+sees? nothing else                      # includes only
+go together                             # are averaged, are synchronised
+now and then                            # occasionally, every N steps
+as many as                              # enough to, the same number as
+there is (none|no [a-z]+) (there|here)  # not supported on, not found
+whose are                               # a sentence of its own'
+
+phrases_of() { echo "$PHRASES" | sed -E 's/ +#.*//'; }
+# Text between ``` and in `...` is quoted from programs, and commands.md is printed by one.
+prose() { awk '/^```/ { inside = !inside; print ""; next } inside { print ""; next } { gsub(/`[^`]*`/, "`"); print }' "$1"; }
+bad_phrases() {
+    case $1 in docs/reference/commands.md) return ;; esac
+    prose "$1" | grep -nE "(^|[^A-Za-z])($(phrases_of | paste -sd'|'))([^A-Za-z]|\$)"
+}
+
+lines() { wc -l <"$1"; }
+holds "README.md has more than 150 lines" $(($(lines README.md) <= 150))
+holds "CHANGELOG.md has more than 120 lines" $(($(lines CHANGELOG.md) <= 120))
+# Prints what is wrong with a page.
+faults() {
+    [ "$(lines "$1")" -le 300 ] || echo "more than 300 lines"
+    case $1 in docs/*) sed -n 3p "$1" | grep -q '^For ' || echo "line 3 does not begin with 'For ', for whom the page is" ;; esac
+    bad_phrases "$1" | head -n 3 | sed "s|^|phrase to replace (see PHRASES in tests/rules/test_prose.sh): line |"
+}
+for page in $(ls CONTRIBUTING.md README.md CHANGELOG.md docs/*.md docs/*/*.md); do
+    found=$(faults "$page")
+    case " $(echo $TO_DO) " in
+    *" $page "*) holds "$page keeps the rules; fix: take it off TO_DO" "$([ -n "$found" ] && echo 1)" ;;
+    *) holds "$page: $found" "$([ -z "$found" ] && echo 1)" ;;
+    esac
+done
+
+# The rules can fail.
+place=$(mktemp -d) || exit 2
+trap 'rm -rf "$place"' EXIT
+phrases_of | wc -l | grep -qx 18 || holds "phrases are read" 0
+for sentence in 'a naive answer beside it' 'it begins anew' 'what is said' 'Nobody looks' 'in the place of a file'; do
+    echo "$sentence" >"$place/page"
+    holds "not found: $sentence" "$(bad_phrases "$place/page" | grep -c .)"
+done
+printf 'a `beside` field\n```\nanew\n```\n' >"$place/page"
+holds "quoted text is no prose" "$([ -z "$(bad_phrases "$place/page")" ] && echo 1)"
+
+echo "test_prose: $passed passed, $failed failed, 0 skipped"
+test "$failed" = 0
