@@ -186,6 +186,22 @@ static cu_result launch_with(int id, unsigned cluster, unsigned shared)
     return cu.cuLaunchKernelEx(&l, probe, arguments, NULL);
 }
 
+/* The padding of an argument struct may hold anything: here, half of an address of the host. */
+static void check_padding(void)
+{
+    static struct probe_args host;
+    struct probe_args args = {(int32_t *)(uintptr_t)a, NULL, (int32_t)(uintptr_t)&host};
+    const uint64_t address = (uint64_t)(uintptr_t)&host;
+    char bytes[sizeof args];
+    void *arguments[] = {bytes};
+    struct cu_launch l = {
+        .grid_x = N / 32, .grid_y = 1, .grid_z = 1, .block_x = 32, .block_y = 1, .block_z = 1, .stream = first};
+    memcpy(bytes, &args, sizeof bytes);
+    memcpy(bytes + offsetof(struct probe_args, add), &address, sizeof address);
+    OK(cu.cuLaunchKernelEx(&l, probe, arguments, NULL));
+    OK(cu.cuStreamSynchronize(first));
+}
+
 static void check_launches(void)
 {
     struct cu_launch_attribute attribute = {.id = CU_LAUNCH_CLUSTER, .value.cluster = {16, 1, 1}};
@@ -280,6 +296,7 @@ int main(int count, char **argument)
     check_memory();
     check_graphs();
     check_launches();
+    check_padding();
     stop();
     check_faults(argument[0]);
     return check_finish("test_fake_cuda");
