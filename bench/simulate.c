@@ -1,6 +1,7 @@
 /* Ranks of a simulated cluster: SimGrid starts one actor for each in this process, which lowers the plan of its place,
  * as a training does, and runs its steps on a simulated device (src/device/sim) over comm/simgrid.h. Prints what
- * a step takes. The platform is made from the network file; no number is computed.
+ * a step takes, and for a cut of the batch what the planner expects. The platform is made from the network file; no
+ * number is computed.
  *     simulate NETWORK RANKS TOPOLOGY STEPS LAYERS HIDDEN INPUT BPTT ROWS BATCH,LAYER,HIDDEN CHUNKS SUM [CLOCKS]
  * ROWS of the whole batch; CLOCKS: of each stage of forward, backward and update, 012:000: indices into the file's. */
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 #include "comm/simgrid.h"
 #include "device/sim/sim.h"
+#include "plan/price.h"
 #include "session/shares.h"
 #include "unroll_advanced.h"
 
@@ -24,6 +26,7 @@ static struct {
     const struct plan *shared; /* of rank 0 */
     double seconds, busy, sent, joules; /* of a step; busy and joules: of all ranks */
     double waits_most;
+    double planned; /* seconds of a step by plan/price.h; 0: the mesh has several stages */
 } sim;
 
 static void give_up(const char *what)
@@ -88,11 +91,24 @@ static bool plans_are_alike(void)
     return m->split.batch == sim.ranks && sim.plan.rows % sim.ranks == 0;
 }
 
+static unroll_status expect(const struct plan *plan)
+{
+    struct prices prices = {.cluster = &sim.cluster};
+    struct mesh_time time = {0};
+    struct plan *const plans[] = {(struct plan *)plan};
+    TRY(mesh_seconds(plans, 1, &prices, &time));
+    sim.planned = time.seconds;
+    return UNROLL_OK;
+}
+
 static void show(const struct plan *plan, void *arg)
 {
     struct rank *rank = arg;
     sim.shared = plan;
-    rank->status = run_plan(plan, rank->comm);
+    if (comm_rank(rank->comm) == 0 && sim.plan.machine.split.batch == sim.ranks)
+        rank->status = expect(plan);
+    if (rank->status == UNROLL_OK)
+        rank->status = run_plan(plan, rank->comm);
     if (rank->status == UNROLL_OK) /* the plan is there until all have run it */
         rank->status = comm_agree(rank->comm, UNROLL_OK, 0, "");
 }
@@ -187,7 +203,8 @@ int main(int argc, char **argv)
     const double step = sim.seconds / sim.steps, all = step * sim.ranks;
     const double busy = sim.busy / sim.steps;
     const double joules = (sim.joules / sim.steps + (all - busy) * sim.cluster.waiting_watts) / sim.plan.rows;
-    printf("simulated %s %s: %d ranks, %.6g s a step, computes %.2f%%, a rank sends %.0f bytes, %.6g J a sequence\n",
+    printf("simulated %s %s: %d ranks, %.6g s a step, computes %.2f%%, a rank sends %.0f bytes, %.6g J a sequence",
            sim.cluster.name, argv[3], sim.ranks, step, 100 * busy / all, sim.sent, sim.cluster.clocks ? joules : 0);
+    printf(sim.planned ? ", planned %.6g s a step\n" : "\n", sim.planned);
     return 0;
 }

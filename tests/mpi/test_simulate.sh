@@ -13,22 +13,23 @@ network() {     # network BANDWIDTH
 run() { timeout 60 "$simulate" net.json "$1" "$2" 1 2 128 32 16 "$3" "$4" "$5" "$6" ${7:-} 2>log; }
 seconds() { sed -n 's/.* ranks, \([0-9.e-]*\) s a step.*/\1/p'; }
 near() { awk -v a="$1" -v b="$2" -v part="$3" 'BEGIN { exit !(a > 0 && b > 0 && (a / b - 1) ^ 2 <= part ^ 2) }'; }
-planned() {     # planned HOSTS ROWS [SUM]: seconds of the batch cut
-    "$unroll" plan --auto --network net.json --hosts "$1" --layers 2 --hidden 128 --input 32 --bptt 16 --batch "$2" --cell lstm \
-        --sync every --compress none --sum ${3:-auto} --json |
-        grep -o '"ranks":'"$1"',"workers":1,"split":{"batch":'"$1"',"layer":1,"hidden":1}[^}]*' |
-        sed -n 's/.*"seconds":\([0-9.e-]*\),.*/\1/p'
+# What the planner expects of the same plan: plans differ between instruction sets, and the command lists only the best.
+planned() { sed -n 's/.*, planned \([0-9.e-]*\) s a step.*/\1/p'; }
+of_command() {  # of_command ROWS: one rank, by the command
+    "$unroll" plan --auto --network net.json --hosts 1 --layers 2 --hidden 128 --input 32 --bptt 16 --batch "$1" --cell lstm --json |
+        grep -o '"seconds":[0-9.e-]*' | head -n 1 | sed 's/.*://'
 }
 
 network 1e9
 first=$(run 1 flat 8 1,1,1 0 auto)
 case $first in skipped*) skip "${first#skipped: }"; finish ;; esac
 one=$(seconds <<<"$first")
-check "one rank takes what its plan costs" near "$one" "$(planned 1 8)" 0.001
+check "one rank takes what its plan costs" near "$one" "$(of_command 8)" 0.001
+check "and what the planner expects" near "$one" "$(planned <<<"$first")" 0.001
 for topology in flat fat_tree torus dragonfly; do       # links of the last two are met by messages of several ranks
     run 16 $topology 128 16,1,1 0 auto >$topology
     case $topology in flat | fat_tree) part=0.1 ;; *) part=1 ;; esac
-    check "16 ranks of a $topology" near "$(seconds <$topology)" "$(planned 16 128)" $part
+    check "16 ranks of a $topology" near "$(seconds <$topology)" "$(planned <$topology)" $part
 done
 run 16 flat 128 16,1,1 0 auto >again
 check "again the same" cmp flat again
@@ -38,7 +39,8 @@ sums=$("$unroll" plan --cell lstm --layers 2 --hidden 128 --input 32 --bptt 16 -
     grep -o '"sum_bytes":[0-9.]*' | head -n 1 | sed 's/.*://')
 check "a rank sends what the plan says" near "$sent" "$sums" 0.0001
 for sum in tree ring; do
-    check "sums by $sum" near "$(run 4 flat 32 4,1,1 0 $sum | seconds)" "$(planned 4 32 $sum)" 0.4
+    run 4 flat 32 4,1,1 0 $sum >summed
+    check "sums by $sum" near "$(seconds <summed)" "$(planned <summed)" 0.4
 done
 check "a 2 x 2 x 2 mesh" near "$(run 8 flat 32 2,2,2 4 auto | seconds)" "$one" 3
 check "with slower clocks it takes longer" awk -v a="$(run 8 flat 32 2,2,2 4 auto 111:111 | seconds)" \
