@@ -77,6 +77,8 @@ unroll_status start_open(struct launch_start *start)
         return complain(UNROLL_RESOURCE, "cannot make a folder in %s: %s; fix: TMPDIR=FOLDER",
                         temporary ? temporary : "/tmp", strerror(errno));
     setenv("TMPDIR", start->folder, 1); /* of mpirun */
+    if (*start->memory) /* a rank that is killed before UCX has unlinked its segment leaves it in our folder */
+        setenv("UCX_POSIX_DIR", start->memory, 0);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
         return complain(UNROLL_UNSUPPORTED, "this kernel can't tell which processes are whose: %s", strerror(errno));
     return UNROLL_OK;
