@@ -5,8 +5,8 @@
 #     tests/docs/test_pages.sh BINARY LIBRARY [PAGE...]       SHOW=1: prints what the commands print, to renew a page
 # What is the machine's may be anything: times, rates, the instruction set, the threads and the memory they take. All
 # else is exact where the bits are the page's: with the same licences, and without AMX, whose sums have bits of their
-# own. With AMX numbers may differ by 10% (and by 0.01), those of steps by 30%, for another validation may be the best; with
-# other licences all numbers by 20%; and what is sampled is not compared then.
+# own. Then, and with other licences, numbers may differ by 30% (and by 0.09), for trainings on other bits drift apart and
+# another validation may be the best. Words, and so the labels, are exact. What is sampled is not compared then.
 set -u
 binary=$(realpath "$1") || exit 2
 library=$(realpath "$2") || exit 2
@@ -24,14 +24,10 @@ miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 # ---- whose bits ----
 
 licences=/usr/share/common-licenses
-tolerance=0 whole=0                     # relative, of numbers with a fraction and of whole ones
-"$binary" devices | grep -q '^ *amx  *yes' && tolerance=0.1 whole=0.3
-[ "$(cat $licences/* 2>/dev/null | cksum)" = "1064720355 303076" ] || tolerance=0.2 whole=0.2
+tolerance=0                             # relative
+"$binary" devices | grep -q '^ *amx  *yes' && tolerance=0.3
+[ "$(cat $licences/* 2>/dev/null | cksum)" = "1064720355 303076" ] || tolerance=0.3
 others_bits() { [ $tolerance != 0 ]; }
-# Each instruction set is some lines of `unroll check`: the page's are these.
-[ "$("$binary" devices | awk '$2 == "yes" { printf "%s ", $1 }')" = "scalar avx2 avx512 avx512_vnni " ] && checks=exact
-checks=${checks:-any}
-
 # What is the machine's is replaced by #. Curves are drawn from a report each second, of which one is the lowest.
 neutral() {
     sed -E -e 's/[0-9.]+[kM]? (char|words|steps|items)\/s/# \1\/s/' -e 's/ETA [0-9:]+/ETA #/' \
@@ -39,15 +35,17 @@ neutral() {
         -e 's/\| [a-z0-9_]+, [0-9]+ threads? \| plan: [0-9.]+ [kMG]B/| ISA, # threads | plan: #/' \
         -e 's/^(saved .*\/ckpt\/step-)[0-9]+$/\1#/' \
         -e 's/ on [a-z0-9_]+, [0-9]+ threads?: .*/ on ISA: #/' \
-        -e 's/[▁▂▃▄▅▆▇█]+( +[0-9.]+) +[0-9.]+/#\1 #/' -e 's/^[0-9]+ (ticks a step)$/# \1/' |
-        if [ $checks = any ]; then sed -E 's/^[0-9]+ (passed, 0 failed)$/# \1/'; else cat; fi |
-        if others_bits; then sed -E 's/grad [0-9.e-]+/grad #/; s/plan: [0-9.]+ .B/plan: #/; s/  best$//'; else cat; fi
+        -e 's/[▁▂▃▄▅▆▇█]+( +[0-9.]+) +[0-9.]+/#\1 #/' -e 's/^[0-9]+ (ticks a step)$/# \1/' \
+        -e 's/^[0-9]+ (passed, 0 failed)$/# \1/' |
+        if others_bits; then
+            sed -E 's/grad [0-9.e-]+/grad #/; s/plan: [0-9.]+ .B/plan: #/; s/  best$//; s/(first bad value: ).*/\1#/'
+        else cat; fi
 }
 
 # compare SHOWN PRINTED: says the first line that is not as shown
 compare() {
     neutral <"$1" >"$place/one" && neutral <"$2" >"$place/two"
-    awk -v tolerance=$tolerance -v whole=$whole '
+    awk -v tolerance=$tolerance '
         # The next number of a text; what is behind it is left in rest, what is before it in head.
         function number(text,    found) {
             if (!match(text, /[0-9][0-9,]*(\.[0-9]+)?(e[-+]?[0-9]+)?/)) { head = text; rest = ""; return "" }
@@ -56,11 +54,11 @@ compare() {
             rest = substr(text, RSTART + RLENGTH)
             return found
         }
-        function near(a, b,    allowed, most) {
-            allowed = a ~ /[.e]/ || b ~ /[.e]/ ? tolerance : whole
+        function near(a, b,    most) {
             gsub(",", "", a); gsub(",", "", b)
+            a += 0; b += 0
             most = a > b ? a : b
-            return (a > b ? a - b : b - a) <= allowed * (most + 0.1)
+            return (a > b ? a - b : b - a) <= tolerance * (most + 0.3)
         }
         function same(a, b,    x, y, before) {
             while (a != "" || b != "") {
@@ -71,21 +69,27 @@ compare() {
             }
             return 1
         }
+        # A printed line that a page may leave out.
+        function progress(text) { return text ~ /^step .*  ETA #/ }
         NR == FNR { shown[++lines] = $0; next }
         { printed[++count] = $0 }
-        END {
-            for (i = 1; i <= lines; i++) {
-                if (shown[i] == "...") { any = 1; continue }
-                while (at < count && !same(shown[i], printed[at + 1]) && (any || printed[at + 1] ~ /^step .*  ETA #/)) at++
-                if (at == count || !same(shown[i], printed[at + 1])) {
-                    print "shown: " shown[i]
-                    print "found: " (at < count ? printed[at + 1] : "the end")
-                    exit 1
-                }
-                at++; any = 0
-            }
-            while (at < count && (any || printed[at + 1] ~ /^step .*  ETA #/)) at++
-            if (at < count) { print "found, and not shown: " printed[at + 1]; exit 1 }
+        END {                   # ends[i, j]: the lines from i on are those printed from j on
+            for (j = count + 1; j > 0; j--)
+                ends[lines + 1, j] = j > count || (progress(printed[j]) && ends[lines + 1, j + 1])
+            for (i = lines; i > 0; i--)
+                for (j = count + 1; j > 0; j--)
+                    if (shown[i] == "...")
+                        ends[i, j] = ends[i + 1, j] || (j <= count && ends[i, j + 1])
+                    else if (tolerance && progress(shown[i]) && ends[i + 1, j])
+                        ends[i, j] = 1  # trainings on other bits may end some validations earlier
+                    else if (j <= count)
+                        ends[i, j] = (ends[i + 1, j + 1] && same(shown[i], printed[j])) || (progress(printed[j]) && ends[i, j + 1])
+            if (ends[1, 1]) exit 0
+            for (i = j = 1; i <= lines && shown[i] != "..." && (same(shown[i], printed[j]) || progress(printed[j])) && j <= count; j++)
+                i += same(shown[i], printed[j])
+            print "shown: " (i <= lines ? shown[i] : "the end")
+            print "found: " (j <= count ? printed[j] : "the end")
+            exit 1
         }' "$place/one" "$place/two"
 }
 
