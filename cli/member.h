@@ -12,7 +12,7 @@
 #define MEMBER_VARIABLE "UNROLL_LAUNCHER"
 enum { MEMBER_SECRET = 33, MEMBER_BEAT = 100 /* milliseconds */ };
 
-/* The place of a process among those that meet anew when others come or go (launch_elastic.h); others have none. */
+/* The place of a process in a world that is rebuilt when processes come or go (launch_worlds.c); others have none. */
 #define MEMBER_PLACE "UNROLL_PLACE"
 
 /* Before MPI begins, and with no threads yet. machine: processes with the same number share process numbers. */

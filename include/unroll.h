@@ -1,25 +1,26 @@
 /* unroll.h: recurrent networks, trained and run at the speed of the hardware.
  *
- * This header is for those who use a model: they load, import and export it, run it over files, stream it, let it write
- * text. unroll_train.h adds sessions and training, unroll_advanced.h ranks, plans, integers and the library's checks.
+ * This header uses a model: load, import, export, run over files, stream, sample text. unroll_train.h adds sessions and
+ * training, unroll_advanced.h adds ranks, plans, integers and the library's own checks.
  *
  *     unroll_model *model;
  *     unroll_stream *stream;
  *     unroll_stream_config config = unroll_stream_default();
- *     float frame[40] = { 0 }, answer[8];                      // as wide as the model's input and output
+ *     float frame[40] = { 0 }, output[8];                      // the widths of the model's input and output
  *     if (unroll_model_load("model.safetensors", &model) != UNROLL_OK)
  *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
  *     size_t bytes = unroll_stream_bytes(model, &config);
- *     if (unroll_stream_init(malloc(bytes), bytes, model, &config, &stream) == UNROLL_OK)
- *         unroll_stream_step(stream, frame, answer);           // one time step; again for each frame
+ *     if (unroll_stream_init(malloc(bytes), bytes, model, &config, &stream) == UNROLL_OK &&
+ *         unroll_stream_step(stream, frame, output) == UNROLL_OK)      // one time step; call it for each frame
+ *         printf("%.4f %.4f\n", output[0], output[7]);
  *
  * Arrays are time-major: [T, B, F] is T steps of B rows (the batch) of F features.
- * Nothing here is thread-safe on one object; different objects may be used by different threads,
- * except that sessions of one model share its weights. No function ends the process or prints. Pointers may be NULL
- * only where it is said; every *_free takes NULL.
- * 256 KB of stack are enough for any call (drivers, plugins and MPI take what they take; not in builds for debugging).
- * A child that fork() made goes on with models, streams and sessions, and may free them; sessions on other devices than
- * the CPU, of several ranks, or that another thread was in at the fork are refused there (UNROLL_UNSUPPORTED).
+ * One object may be used by one thread at a time. Different threads may use different objects, except that sessions of
+ * one model share its weights. No function ends the process or prints. A pointer may be NULL only where its comment
+ * allows it; every *_free accepts NULL.
+ * Every call needs at most 256 KB of stack, apart from what drivers, plugins and MPI use and in debug builds.
+ * After fork() the child can use and free models, streams and sessions. A call returns UNROLL_UNSUPPORTED there for
+ * sessions on other devices than the CPU, of several ranks, or that another thread was using at the fork.
  */
 #ifndef UNROLL_H
 #define UNROLL_H

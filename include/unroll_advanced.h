@@ -1,11 +1,13 @@
-/* unroll_advanced.h: ranks, plans, the integers of exported C, the library's own checks.
+/* unroll_advanced.h: ranks, plans, integer reference of exported C, the library's own checks.
  *
  *     unroll_model *model;
  *     unroll_spec spec = unroll_spec_default();
  *     unroll_plan_config config = unroll_plan_default();
- *     spec.input = 64, config.mode = UNROLL_TRAIN, config.steps = 100, config.rows = 32;
- *     if (unroll_model_new(&spec, 1, &model) == UNROLL_OK)
- *         unroll_plan_print(model, &config, stdout, 0);        // operations, their cost, the memory of a training step
+ *     spec.input = 64, spec.output = 64, spec.loss = "mse";
+ *     config.mode = UNROLL_TRAIN, config.steps = 100, config.rows = 32;
+ *     if (unroll_model_new(&spec, 1, &model) != UNROLL_OK ||
+ *         unroll_plan_print(model, &config, stdout, 0) != UNROLL_OK)      // operations, cost and memory of a step
+ *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
  */
 #ifndef UNROLL_ADVANCED_H
 #define UNROLL_ADVANCED_H

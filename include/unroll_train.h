@@ -1,18 +1,20 @@
-/* unroll_train.h: sessions (a model ready to run and to learn on a device), data sets, training on them, evaluation.
+/* unroll_train.h: sessions (a model on a device, ready to run and to train), data sets, training, evaluation.
  *
  *     unroll_dataset *data;
  *     unroll_model *model;
  *     unroll_trainer *trainer;
- *     unroll_progress progress = { 0 };
+ *     unroll_progress progress = { .size = sizeof progress };
  *     unroll_spec spec = unroll_spec_default();
  *     unroll_train_config config = unroll_train_default();
  *     if (unroll_data_open("book.txt", NULL, &data) != UNROLL_OK)
  *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
- *     if (unroll_task_network("lm", NULL, data, &spec, NULL) == UNROLL_OK &&    // an input and an output a character
- *         unroll_model_new(&spec, 1, &model) == UNROLL_OK &&
- *         unroll_trainer_new(model, data, &config, &trainer) == UNROLL_OK)
- *         while (progress.step < 1000 && unroll_trainer_step(trainer, &progress) == UNROLL_OK)
- *             printf("%.3f nats\n", progress.loss);
+ *     if (unroll_task_network("lm", NULL, data, &spec, NULL) != UNROLL_OK ||    // one input and output a character
+ *         unroll_model_new(&spec, 1, &model) != UNROLL_OK ||
+ *         unroll_trainer_new(model, data, &config, &trainer) != UNROLL_OK)
+ *         return fprintf(stderr, "%s\n", unroll_last_error()), 1;
+ *     while (progress.step < 40 && unroll_trainer_step(trainer, &progress) == UNROLL_OK)
+ *         if (progress.step % 20 == 0)
+ *             printf("step %d: %.2f nats\n", (int)progress.step, progress.loss);
  */
 #ifndef UNROLL_TRAIN_H
 #define UNROLL_TRAIN_H

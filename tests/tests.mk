@@ -233,6 +233,7 @@ lines:
 	@echo '600 tests/file/test_interchange.sh $B/unroll $B'
 	@echo '580 tests/python/test_python.sh $B'
 	@echo '60 tests/docs/test_docs.sh $B/unroll'
+	@echo '30 python3 tests/docs/test_names.py .'
 	@echo '200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a'
 	@echo 'long 200 tests/docs/test_pages.sh $B/unroll $B/libunroll.a docs/howto/microcontrollers.md'
 memory-lines:

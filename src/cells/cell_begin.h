@@ -21,7 +21,7 @@
  *
  * A cell with a second matrix phase in a step declares also
  *
- *   LINKS           LINK(name): made by the first phase for the product that FROM_INTERMEDIATE asks for
+ *   INTERMEDIATES   INTERMEDIATE(name): computed by the first phase, multiplied by the inputs FROM_INTERMEDIATE
  *   GATE_INPUTS_2, SAVED_2      as above, for the second phase
  *
  * and writes FORWARD(v) and BACKWARD(v, d), with a second phase FORWARD_2 and BACKWARD_2.

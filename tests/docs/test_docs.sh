@@ -1,6 +1,6 @@
 #!/bin/bash
 # The documents against the thing they describe: commands are read by the command itself, quoted sources and links are
-# looked up, the reference is printed again. Nothing is run: that is for test_pages.sh.
+# looked up, the reference is printed again. Names are for test_names.py. Nothing is run: that is for test_pages.sh.
 #     tests/docs/test_docs.sh BINARY
 set -u
 binary=$(realpath "$1") || exit 2
@@ -101,18 +101,9 @@ links() {
     grep -oE '\]\([^)#][^)]*\)' "$1" | sed -E 's/^\]\(//; s/\)$//; s/#.*//' |
         grep -vE '^[a-z]+:|^\.\./\.\./actions/' | sort -u        # GitHub's page of the workflow is no file
 }
-# Paths in `...`; names in capitals stand for any.
-paths() {
-    prose "$1" |
-        grep -oE '`(src|cli|tests|tools|docs|include|examples)/[A-Za-z0-9_./-]+`' | tr -d '`' |
-        grep -vE '(NAME|ROOM|PARSER)' | sort -u
-}
 for document in $documents; do
     for link in $(links "$document"); do
         holds "$document links to $link" test -e "$(dirname "$document")/$link"
-    done
-    for path in $(paths "$document"); do
-        holds "$document names $path" test -e "$path"
     done
 done
 
@@ -128,16 +119,6 @@ reference() {
 }
 holds "docs/reference is what the command prints; fix: make reference" reference
 holds "the reference has every command" test "$(grep -c '^| .`unroll ' docs/reference/commands.md)" -ge 12
-
-# ---- the headers' examples ----
-
-example() {             # HEADER: the code at its top is the body of a main that compiles
-    { printf '#include "%s"\n#include <stdlib.h>\nint main(void)\n{\n' "${1#include/}"
-      sed -n '1,/\*\//s/^ \*     //p' "$1"
-      printf 'return 0;\n}\n'; } >"$place/example.c"
-    test "$(wc -l <"$place/example.c")" -gt 10 && gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror -Iinclude "$place/example.c"
-}
-for header in include/*.h; do holds "the example of $header compiles" example "$header"; done
 
 echo "docs: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -2,7 +2,7 @@
 # Pages are run as they stand: each command of a plain block, from top to bottom, must print what the page shows behind
 # it. A block of C or JSON is the file that the text before it names: written, or, if the sources have it, a part of it.
 # In a page "..." stands for any lines, and lines of progress may be left out.
-#     tests/docs/test_pages.sh BINARY LIBRARY [PAGE...]       SHOW=1: prints what the commands print, to renew a page
+#     tests/docs/test_pages.sh BINARY LIBRARY [PAGE...|headers]       SHOW=1: prints what the commands print, to renew a page
 # What is the machine's may be anything: times, rates, the instruction set, the threads and the memory they take. All
 # else is exact where the bits are the page's: with the same licences, and without AMX, whose sums have bits of their
 # own. Then, and with other licences, numbers may differ by 30% (and by 0.09), for trainings on other bits drift apart and
@@ -192,8 +192,46 @@ lacks() {
     done
 }
 
-[ $# -gt 2 ] || set -- "$1" "$2" README.md docs/guide/tutorial.md docs/howto/from-pytorch.md
+# ---- the headers' examples ----
+
+# The code at the top of a header is the body of a main, which runs and prints what expected/ has.
+write_example() {       # HEADER
+    printf '#include "%s"\n#include <stdlib.h>\nint main(void)\n{\n' "$1"
+    sed -n '1,/\*\//s/^ \*     //p' "$root/include/$1"
+    printf 'return 0;\n}\n'
+}
+# A book and a model of 40 inputs and 8 outputs: what the examples read.
+write_their_files() {
+    for i in 1 2 3 4; do cat "$root/LICENSE"; done >book.txt
+    cat >files.c <<'END'
+#include "unroll.h"
+int main(void)
+{
+    unroll_model *model;
+    unroll_spec spec = unroll_spec_default();
+    spec.hidden = 16, spec.input = 40, spec.output = 8;
+    return unroll_model_new(&spec, 1, &model) || unroll_model_save(model, "model.safetensors");
+}
+END
+    compiled files && ./files
+}
+compiled() { gcc -std=c11 -I"$root/include" "$1.c" "$library" -ljansson -lm -pthread -ldl -o "$1"; }
+run_header() {          # HEADER
+    local page=$1
+    write_example "$1" >example.c && compiled example || { miss "$page: its example does not compile"; return; }
+    command="./example" && cp "$root/tests/docs/expected/${1%.h}.txt" "$place/shown" && run_command
+}
+run_headers() {
+    local header
+    mkdir -p "$place/headers" && cd "$place/headers" || exit 2
+    write_their_files || miss "the files of the headers' examples are not written"
+    for header in "$root"/include/*.h; do run_header "$(basename "$header")"; done
+    cd "$root" || exit 2
+}
+
+[ $# -gt 2 ] || set -- "$1" "$2" headers README.md docs/guide/tutorial.md docs/howto/from-pytorch.md
 for page in "${@:3}"; do
+    if [ "$page" = headers ]; then run_headers; continue; fi
     missing=$(lacks "$page")
     if [ -z "$missing" ]; then run_page "$page"
     else skipped=$((skipped + 1)); echo "skipped: $page: there is no $missing"; fi
