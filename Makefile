@@ -30,8 +30,15 @@ CFLAGS  ?= -O2
 WARN     = -Wall -Wextra -Wpedantic
 FLAGS    = -std=c11 -ffp-contract=off -fvisibility=hidden -D_GNU_SOURCE -Iinclude -Isrc -MMD -MP $(WARN) $(SANITIZE) $(JANSSON_FLAGS)
 JANSSON_FLAGS := $(if $(JANSSON),-I$(dir $(firstword $(shell find $(JANSSON) -name jansson.h))))
-LIBS     = $(or $(firstword $(shell test -z '$(JANSSON)' || find $(JANSSON) -name libjansson.a)),-ljansson) -lm -pthread -ldl
+LIBS     = $(or $(firstword $(shell test -z '$(JANSSON)' || find $(JANSSON) -name libjansson.a)),-ljansson) $(ARCHIVE_LIBS) -lm -pthread -ldl
 ARCH    := $(shell uname -m)
+
+# Packed data are read where libarchive and zlib are found; ARCHIVE= leaves them out.
+ARCHIVE ?= $(shell printf '\043include <archive.h>\n\043include <zlib.h>\nint main(void) { return !archive_version_number() + !zlibVersion(); }' | \
+    $(CC) $(CFLAGS) -x c - -o /dev/null -larchive -lz 2>/dev/null && echo yes)
+# They are linked even where the linker would leave out what is only needed if it is there.
+ARCHIVE_LIBS = $(if $(ARCHIVE),-Wl$(comma)--push-state$(comma)--no-as-needed -larchive -lz -Wl$(comma)--pop-state)
+comma    = ,
 
 ISA_avx2   = -mavx2 -mfma
 ISA_avx512 = -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma
@@ -41,7 +48,7 @@ ISA_amx    = $(ISA_avx512_bf16) -mamx-tile -mamx-bf16 -mamx-int8
 
 X86_ISAS   = %_avx2.c %_avx512.c %_avx512_vnni.c %_avx512_bf16.c %_amx.c %_amx_bf16.c
 OTHER_ISAS = $(if $(filter x86_64,$(ARCH)),%_neon.c,$(if $(filter aarch64,$(ARCH)),$(X86_ISAS),$(X86_ISAS) %_neon.c))
-SOURCES   := $(filter-out $(OTHER_ISAS),$(wildcard src/*/*.c src/device/*/*.c))
+SOURCES   := $(filter-out $(OTHER_ISAS) $(if $(ARCHIVE),src/data/archive_none.c,src/data/archive.c src/data/gzip.c),$(wildcard src/*/*.c src/device/*/*.c))
 OBJECTS   := $(SOURCES:%.c=$B/%.o) $B/src/device/cuda/images.o
 CLI       := $(patsubst %.c,$B/%.o,$(wildcard cli/*.c))
 
@@ -163,7 +170,7 @@ $B/src/export/verilog.o: $(patsubst src/export/rtl/%,$B/text/%.inc,$(basename $(
 
 # ---- what it takes ------------------------------------------------------------------------
 
-NEEDED = gcc make libc6-dev libjansson-dev
+NEEDED = gcc make libc6-dev libjansson-dev libarchive-dev zlib1g-dev
 deps:
 	@tools/install.sh $(NEEDED)
 
@@ -197,8 +204,11 @@ include bench/peers.mk
 format:
 	@tools/format.sh
 
+libs:
+	@echo '$(LIBS)'
+
 clean:
 	rm -rf $B
-.PHONY: always without_its_log all clean debug format deps deps-all demo
+.PHONY: always without_its_log all libs clean debug format deps deps-all demo
 
 -include $(wildcard $B/src/*/*.d $B/src/device/*/*.d $B/cli/*.d $B/tests/*/*.d)

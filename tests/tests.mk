@@ -13,7 +13,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     train/test_examples train/test_tasks \
     tasks/test_forecast tasks/test_forecast_units tasks/test_lm tasks/test_anomaly tasks/test_recommend tasks/test_division \
     parallel/test_policies parallel/test_compress \
-    data/test_formats stream/test_stream stream/test_realtime export/test_c99 export/test_integers export/test_verilog
+    data/test_formats data/test_csv stream/test_stream stream/test_realtime export/test_c99 export/test_integers export/test_verilog
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
 CUDA_PROGRAMS := $(if $(shell command -v g++),device/test_gpu_shim device/test_persistent)
 FAKE_CUDA_PROGRAMS := $(if $(CUDA_PROGRAMS),device/test_fake_cuda)
@@ -110,7 +110,7 @@ MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch fil
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 # Of those what reads files and takes memory by the caller's numbers: `make test` has time for these.
 QUICK_MEMORY = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
-    file/test_rnnoise plan/test_plan session/test_session session/test_network session/test_columns data/test_tables data/test_cache data/test_own_data train/test_text data/test_formats stream/test_stream
+    file/test_rnnoise plan/test_plan session/test_session session/test_network session/test_columns data/test_tables data/test_cache data/test_own_data train/test_text data/test_formats data/test_csv stream/test_stream
 
 # Not $(MAKE) by name, which `make -n` would run.
 SUBMAKE = $(MAKE)
@@ -205,6 +205,7 @@ lines:
 	@echo '60 tests/cli/test_small_stack.sh $B/unroll'
 	@echo '60 tests/cli/test_damage.sh $B/unroll'
 	@echo '60 tests/data/test_bad_input.sh $B/unroll'
+	@echo '60 python3 tests/data/check_csv.py $T/data/test_csv'
 	@echo '60 tests/cli/test_stream.sh $B/unroll $B/libunroll.a'
 	@echo '60 tests/stream/test_rtsan.sh $B/libunroll.a'
 	@echo 'alone 150 tests/mpi/test_mpi.sh $B/unroll $T/comm/test_sums'
@@ -280,7 +281,9 @@ $(BUNDLED:%=$B/bundled/%.o):
 	objcopy --keep-global-symbol=main_$(basename $(@F)) $@
 $B/bundled/unroll: $B/tools/gpu_bundle.o $(BUNDLED:%=$B/bundled/%.o) $B/libunroll.a
 	$(CC) $(CFLAGS) $^ $(BUNDLED_LIBS) -o $@
-BUNDLED_LIBS = $(if $(JANSSON)$(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),$(LIBS:-ljansson=-l:libjansson.a),$(LIBS))
+# A bare machine may have no libarchive.
+PLAIN_LIBS = $(filter-out $(ARCHIVE_LIBS),$(LIBS))
+BUNDLED_LIBS = $(if $(JANSSON)$(filter /%,$(shell $(CC) -print-file-name=libjansson.a)),$(PLAIN_LIBS:-ljansson=-l:libjansson.a),$(PLAIN_LIBS))
 
 # The product of meshes and pairs of options, over threads and over processes.
 meshes: all $T/session/test_ranks $T/comm/test_sums

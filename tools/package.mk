@@ -68,7 +68,8 @@ INSTALLED   = $(BINDIR)/unroll $(HEADERS:include/%=$(INCLUDEDIR)/%) \
 DATA = install -D -m 644
 FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|g' \
     -e 's|@VERSION@|$(VERSION)|g' -e 's|@SERIES@|$(SERIES)|g' \
-    -e 's|@SHARED@|$(SHARED)|g' -e 's|@SONAME@|$(SONAME)|g'
+    -e 's|@SHARED@|$(SHARED)|g' -e 's|@SONAME@|$(SONAME)|g' \
+    -e 's|@ARCHIVE_LIBS@|$(ARCHIVE_LIBS)|g' -e 's|@ARCHIVE_ITEMS@|$(if $(ARCHIVE),-Wl$(comma)--no-as-needed;archive;z;-Wl$(comma)--as-needed;)|g'
 
 # The loader's cache is of this machine: it is left alone where DESTDIR says that the files are for another.
 install: package
@@ -110,7 +111,7 @@ deb: package
 	@echo 'activate-noawait ldconfig' >$P/deb/DEBIAN/triggers
 	@cd $P/deb && find usr -type f -exec md5sum {} + >DEBIAN/md5sums
 	@libc=$$(objdump -T $P/unroll $P/$(SHARED) | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1); \
-	 sed -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(DEB_MAINTAINER)/' -e "s/@LIBC@/$${libc#GLIBC_}/" \
+	 sed -e 's/@VERSION@/$(VERSION)/' -e 's/@MAINTAINER@/$(DEB_MAINTAINER)/' -e 's/@ARCHIVE@/$(if $(ARCHIVE),$(comma) libarchive13 | libarchive13t64$(comma) zlib1g)/' -e "s/@LIBC@/$${libc#GLIBC_}/" \
 	     -e "s/@ARCHITECTURE@/$$(dpkg --print-architecture)/" \
 	     -e "s/@KIBIBYTES@/$$(du -sk $P/deb/usr | cut -f 1)/" tools/package/control.in >$P/deb/DEBIAN/control
 	dpkg-deb --root-owner-group --build $P/deb $B/unroll_$(VERSION)_$$(dpkg --print-architecture).deb

@@ -78,12 +78,7 @@ static const struct row table[] = {
     {.name = "PJRT for CPUs",
      .purpose = "the device xla:cpu",
      .fix = "pip install xla-cpu-pjrt",
-     .file = {"xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"}},
-    {.name = "libcsv", .purpose = "tables: csv, tsv", .package = "libcsv3", .file = {"libcsv.so.3"}},
-    {.name = "libarchive",
-     .purpose = "data in gz, xz, zst, bz2, tar and zip files",
-     .package = "libarchive13",
-     .file = {"libarchive.so.13"}}};
+     .file = {"xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"}}};
 
 /* ---- looking ---- */
 

@@ -18,9 +18,7 @@ enum library {
     LIBRARY_OPENCL,
     LIBRARY_XLA_TPU,
     LIBRARY_XLA_CUDA,
-    LIBRARY_XLA_CPU,
-    LIBRARY_CSV,
-    LIBRARY_ARCHIVE
+    LIBRARY_XLA_CPU
 };
 
 enum { LIBRARY_PATH = 1024 }; /* bytes of a path, with its end */

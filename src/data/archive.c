@@ -1,182 +1,124 @@
-/* Calls of libarchive 3, which is found at run time. */
+/* Calls of libarchive and, for what gzip packed, of zlib (gzip.c): libarchive does not compare gzip's checksums. Built
+ * only where both are (Makefile); without them archive_none.c is. */
 #include "data/archive.h"
 
+#include <archive.h>
+#include <archive_entry.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bytes.h"
-#include "base/crc32.h"
-#include "base/library.h"
 #include "base/memory.h"
+#include "data/gzip.h"
 
-/* Of archive.h. */
-enum { ARCHIVE_EOF = 1, ARCHIVE_OK = 0, ARCHIVE_WARN = -20, REGULAR_FILE = 0100000, BLOCK = 1 << 16, GZIP_TRAILER = 8 };
-struct archive;
-struct archive_entry;
+#ifndef __APPLE__
+/* A program may link the library without -larchive: packed data are then refused. */
+#pragma weak archive_read_new
+#pragma weak archive_read_support_filter_xz
+#pragma weak archive_read_support_filter_zstd
+#pragma weak archive_read_support_filter_bzip2
+#pragma weak archive_read_support_format_tar
+#pragma weak archive_read_support_format_zip
+#pragma weak archive_read_support_format_raw
+#pragma weak archive_read_support_format_empty
+#pragma weak archive_read_open
+#pragma weak archive_read_open_fd
+#pragma weak archive_read_open_memory
+#pragma weak archive_read_next_header
+#pragma weak archive_read_data
+#pragma weak archive_error_string
+#pragma weak archive_set_error
+#pragma weak archive_filter_bytes
+#pragma weak archive_filter_count
+#pragma weak archive_read_free
+#pragma weak archive_entry_pathname
+#pragma weak archive_entry_filetype
+#pragma weak archive_entry_is_encrypted
+#endif
 
-static struct {
-    struct archive *(*read_new)(void);
-    int (*gzip)(struct archive *), (*xz)(struct archive *), (*zstd)(struct archive *), (*bzip2)(struct archive *);
-    int (*tar)(struct archive *), (*zip)(struct archive *), (*raw)(struct archive *), (*empty)(struct archive *);
-    int (*open_fd)(struct archive *, int descriptor, size_t block);
-    int (*open_memory)(struct archive *, const void *bytes, size_t size);
-    int (*next_header)(struct archive *, struct archive_entry **);
-    ssize_t (*read_data)(struct archive *, void *to, size_t wanted);
-    const char *(*error_string)(struct archive *);
-    int64_t (*filter_bytes)(struct archive *, int filter);
-    int (*filter_count)(struct archive *);
-    int (*read_free)(struct archive *);
-    const char *(*pathname)(struct archive_entry *);
-    unsigned (*filetype)(struct archive_entry *);
-    int (*is_encrypted)(struct archive_entry *);
-} la;
-
-static const struct symbol symbols[] = {
-    {"archive_read_new", &la.read_new, false},
-    {"archive_read_support_filter_gzip", &la.gzip, false},
-    {"archive_read_support_filter_xz", &la.xz, false},
-    {"archive_read_support_filter_zstd", &la.zstd, false},
-    {"archive_read_support_filter_bzip2", &la.bzip2, false},
-    {"archive_read_support_format_tar", &la.tar, false},
-    {"archive_read_support_format_zip", &la.zip, false},
-    {"archive_read_support_format_raw", &la.raw, false},
-    {"archive_read_support_format_empty", &la.empty, false},
-    {"archive_read_open_fd", &la.open_fd, false},
-    {"archive_read_open_memory", &la.open_memory, false},
-    {"archive_read_next_header", &la.next_header, false},
-    {"archive_read_data", &la.read_data, false},
-    {"archive_error_string", &la.error_string, false},
-    {"archive_filter_bytes", &la.filter_bytes, false},
-    {"archive_filter_count", &la.filter_count, false},
-    {"archive_read_free", &la.read_free, false},
-    {"archive_entry_pathname", &la.pathname, false},
-    {"archive_entry_filetype", &la.filetype, false},
-    {"archive_entry_is_encrypted", &la.is_encrypted, false},
-};
+enum { BLOCK = 1 << 16 };
 
 struct archive_file {
     struct archive *archive;
     char name[160];
-    bool has_members, begun;
+    bool begun;
     int64_t unpacked;
-    int descriptor; /* below 0: the bytes */
-    const unsigned char *bytes;
-    size_t size;
-    bool is_gzip;
-    unsigned char trailer[GZIP_TRAILER]; /* its last bytes: CRC-32 and size of what gzip packed */
-    uint32_t sum;
-    struct crc32 crc;
+    struct gzip *gzip;                /* what it is packed with, under libarchive; NULL: it is not */
     unsigned char head[ARCHIVE_HEAD]; /* of the member, to see whether it is an archive */
     size_t head_bytes, head_at;
 };
 
-bool archive_is(const void *head, size_t bytes, bool *has_members)
-{
-    static const struct {
-        size_t at, length;
-        const char *magic;
-        bool has_members;
-    } kinds[] = {{0, 3, "\x1f\x8b\x08", false}, {0, 6, "\xfd\x37zXZ", false}, {0, 4, "\x28\xb5\x2f\xfd", false},
-                 {0, 3, "BZh", false},          {0, 4, "PK\3\4", true},       {0, 4, "PK\5\6", true},
-                 {257, 5, "ustar", true}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (bytes >= kinds[i].at + kinds[i].length &&
-            memcmp((const char *)head + kinds[i].at, kinds[i].magic, kinds[i].length) == 0) {
-            *has_members = kinds[i].has_members;
-            return true;
-        }
-    return false;
-}
-
-/* Bytes as they lie in the file; how many there are. */
-static size_t peek(const struct archive_file *file, uint64_t at, void *to, size_t wanted)
-{
-    if (file->descriptor >= 0) {
-        ssize_t got = pread(file->descriptor, to, wanted, (off_t)at);
-        return got > 0 ? (size_t)got : 0;
-    }
-    size_t left = at < file->size ? file->size - (size_t)at : 0;
-    memcpy(to, file->bytes + (left ? at : 0), left < wanted ? left : wanted);
-    return left < wanted ? left : wanted;
-}
-
-static uint64_t packed_bytes(const struct archive_file *file)
-{
-    struct stat info;
-    if (file->descriptor < 0)
-        return file->size;
-    return fstat(file->descriptor, &info) == 0 && info.st_size > 0 ? (uint64_t)info.st_size : 0;
-}
-
 static unroll_status refuse(const struct archive_file *file, const char *what)
 {
-    const char *why = la.error_string(file->archive);
+    const char *why = archive_error_string(file->archive);
     return fail(UNROLL_DATA, "'%s' %s%s%s; fix: fetch or pack it anew", file->name, what, why ? ": " : "",
                 why ? why : "");
 }
 
-/* libarchive does not compare what gzip packed with the sum behind it. */
-static void look_at_gzip(struct archive_file *file)
+static bool is_packed_twice(const struct archive_file *file)
 {
+    return archive_filter_count(file->archive) > (file->gzip ? 1 : 2);
+}
+
+/* libarchive's callback: the next bytes of what gzip packed. */
+static la_ssize_t read_gzip(struct archive *archive, void *arg, const void **bytes)
+{
+    struct archive_file *file = arg;
+    const int64_t got = gzip_next(file->gzip, bytes);
+    if (got < 0)
+        archive_set_error(archive, -1, "%s", gzip_error(file->gzip));
+    return got;
+}
+
+static unroll_status open_packed(struct archive_file *file, int descriptor, const void *bytes, size_t size)
+{
+    const unsigned char *at = bytes;
     unsigned char magic[2];
-    uint64_t packed = packed_bytes(file);
-    file->is_gzip = packed > GZIP_TRAILER && peek(file, 0, magic, 2) == 2 && magic[0] == 0x1f && magic[1] == 0x8b &&
-                    peek(file, packed - GZIP_TRAILER, file->trailer, GZIP_TRAILER) == GZIP_TRAILER;
-    crc32_begin(&file->crc);
-}
-
-/* Does something look like the header of another packed file behind the first? So it is where several were put one
- * behind the other, whose sums are not where the last one's is. */
-static bool has_several(const struct archive_file *file)
-{
-    unsigned char bytes[1 << 12];
-    size_t got;
-    for (uint64_t at = 1; (got = peek(file, at, bytes, sizeof bytes)) > 3; at += got - 3)
-        for (size_t i = 0; i + 3 < got; i++)
-            if (bytes[i] == 0x1f && bytes[i + 1] == 0x8b && bytes[i + 2] == 8 && bytes[i + 3] < 32)
-                return true;
-    return false;
-}
-
-static bool is_packed_twice(const struct archive_file *file) { return la.filter_count(file->archive) > 2; }
-
-/* At the end of packed data alone. */
-static unroll_status check_gzip(const struct archive_file *file)
-{
-    bool same_size = get_number(file->trailer + 4, 4) == (uint32_t)file->unpacked;
-    bool damaged = same_size ? get_number(file->trailer, 4) != file->sum : !has_several(file);
-    return damaged ? fail(UNROLL_DATA, "'%s' is damaged: its checksum differs; fix: fetch or pack it anew", file->name)
-                   : UNROLL_OK;
+    if (descriptor >= 0)
+        at = pread(descriptor, magic, sizeof magic, 0) == sizeof magic ? magic : NULL;
+    if (descriptor >= 0 && lseek(descriptor, 0, SEEK_SET) != 0)
+        return fail(UNROLL_DATA, "cannot read '%s' from its beginning", file->name);
+    int opened;
+    if (at && at[0] == 0x1f && at[1] == 0x8b) {
+        TRY(gzip_open(descriptor, bytes, size, &file->gzip));
+        opened = archive_read_open(file->archive, file, NULL, read_gzip, NULL);
+    } else if (descriptor >= 0)
+        opened = archive_read_open_fd(file->archive, descriptor, BLOCK);
+    else
+        opened = archive_read_open_memory(file->archive, bytes, size);
+    return opened < ARCHIVE_WARN ? refuse(file, "is damaged or cut short") : UNROLL_OK;
 }
 
 static unroll_status begin(struct archive_file *file, int descriptor, const void *bytes, size_t size)
 {
-    int (*const supported[])(struct archive *) = {la.gzip, la.xz, la.zstd, la.bzip2, la.tar, la.zip, la.raw, la.empty};
-    file->archive = la.read_new();
+    int (*const supported[])(struct archive *) = {archive_read_support_filter_xz,    archive_read_support_filter_zstd,
+                                                  archive_read_support_filter_bzip2, archive_read_support_format_tar,
+                                                  archive_read_support_format_zip,   archive_read_support_format_raw,
+                                                  archive_read_support_format_empty};
+    file->archive = archive_read_new();
     if (file->archive == NULL)
         return fail(UNROLL_RESOURCE, "no memory to unpack '%s'", file->name);
     for (size_t i = 0; i < sizeof supported / sizeof *supported; i++)
         if (supported[i](file->archive) < ARCHIVE_WARN)
             return refuse(file, "cannot be unpacked here");
-    if (descriptor >= 0 && lseek(descriptor, 0, SEEK_SET) != 0)
-        return fail(UNROLL_DATA, "cannot read '%s' from its beginning", file->name);
-    int opened =
-        descriptor >= 0 ? la.open_fd(file->archive, descriptor, BLOCK) : la.open_memory(file->archive, bytes, size);
-    return opened < ARCHIVE_WARN ? refuse(file, "is damaged or cut short") : UNROLL_OK;
+    return open_packed(file, descriptor, bytes, size);
 }
+
+bool archive_can_unpack(void) { return archive_read_new != NULL && gzip_is_linked(); }
 
 unroll_status archive_open(int descriptor, const void *bytes, size_t size, const char *name,
                            struct archive_file **opened)
 {
     struct archive_file *file;
-    TRY(library_open(LIBRARY_ARCHIVE, symbols, sizeof symbols / sizeof *symbols, NULL));
+    if (!archive_can_unpack())
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' is packed, and this program was linked without libarchive and zlib; fix: link "
+                    "it with -larchive -lz, or unpack the file first",
+                    name);
     TRY(ALLOCATE(file, 1, "to unpack '%.120s'", name));
     snprintf(file->name, sizeof file->name, "%s", name);
-    file->descriptor = descriptor, file->bytes = bytes, file->size = size;
-    look_at_gzip(file);
     unroll_status status = begin(file, descriptor, bytes, size);
     if (status == UNROLL_OK)
         *opened = file;
@@ -188,7 +130,9 @@ unroll_status archive_open(int descriptor, const void *bytes, size_t size, const
 void archive_close(struct archive_file *file)
 {
     if (file && file->archive)
-        la.read_free(file->archive);
+        archive_read_free(file->archive);
+    if (file)
+        gzip_close(file->gzip);
     release(file);
 }
 
@@ -196,7 +140,7 @@ void archive_close(struct archive_file *file)
 static unroll_status check_size(struct archive_file *file)
 {
     enum { RATIO = 250, FREE = 64 << 20 };
-    int64_t packed = la.filter_bytes(file->archive, -1);
+    const int64_t packed = file->gzip ? (int64_t)gzip_packed(file->gzip) : archive_filter_bytes(file->archive, -1);
     if (file->unpacked < FREE || file->unpacked / RATIO <= packed)
         return UNROLL_OK;
     return fail(UNROLL_DATA,
@@ -207,16 +151,12 @@ static unroll_status check_size(struct archive_file *file)
 
 static unroll_status read_data(struct archive_file *file, void *to, size_t wanted, size_t *got)
 {
-    ssize_t bytes = la.read_data(file->archive, to, wanted);
+    ssize_t bytes = archive_read_data(file->archive, to, wanted);
     if (bytes < 0)
         return refuse(file, "is damaged or cut short");
     *got = (size_t)bytes;
     file->unpacked += bytes;
-    if (file->is_gzip && !file->has_members)
-        file->sum = crc32_add(&file->crc, file->sum, to, *got);
-    TRY(check_size(file));
-    bool ended = bytes == 0 && wanted > 0 && file->is_gzip && !file->has_members && !is_packed_twice(file);
-    return ended ? check_gzip(file) : UNROLL_OK;
+    return check_size(file);
 }
 
 /* Its first bytes are kept for archive_read. */
@@ -235,27 +175,41 @@ static unroll_status begin_member(struct archive_file *file, const char *member)
     return UNROLL_OK;
 }
 
+/* The checksum stands behind what a tar file needs. */
+static unroll_status read_rest(struct archive_file *file)
+{
+    const void *bytes;
+    int64_t got;
+    while (file->gzip && (got = gzip_next(file->gzip, &bytes)) != 0) {
+        if (got < 0)
+            return fail(UNROLL_DATA, "'%s' is damaged or cut short: %s; fix: fetch or pack it anew", file->name,
+                        gzip_error(file->gzip));
+        file->unpacked += got;
+        TRY(check_size(file));
+    }
+    return UNROLL_OK;
+}
+
 unroll_status archive_next(struct archive_file *file, const char **member)
 {
     struct archive_entry *entry;
     *member = NULL;
     for (;;) {
-        int found = la.next_header(file->archive, &entry);
+        int found = archive_read_next_header(file->archive, &entry);
         if (found == ARCHIVE_EOF && !file->begun)
             return fail(UNROLL_DATA, "'%s' holds no files; fix: give another", file->name);
         if (found == ARCHIVE_EOF)
-            return UNROLL_OK;
+            return read_rest(file);
         if (found < ARCHIVE_WARN)
             return refuse(file, "is damaged or cut short");
-        if (la.is_encrypted(entry))
+        if (archive_entry_is_encrypted(entry))
             return fail(UNROLL_DATA, "'%s' is encrypted; fix: unpack it first, with its password", file->name);
-        if (la.filetype(entry) == REGULAR_FILE || la.filetype(entry) == 0)
+        if (archive_entry_filetype(entry) == AE_IFREG || archive_entry_filetype(entry) == 0)
             break;
     }
-    const char *path = la.pathname(entry);
+    const char *path = archive_entry_pathname(entry);
     file->begun = true;
     *member = path && strcmp(path, "data") ? path : "";
-    file->has_members = **member != 0;
     return begin_member(file, *member);
 }
 

@@ -14,6 +14,8 @@ enum { ARCHIVE_HEAD = 512 };
 /* By the first bytes of a file. *has_members: it is a tar or zip; else packed data alone. */
 bool archive_is(const void *head, size_t bytes, bool *has_members);
 
+bool archive_can_unpack(void); /* are libarchive and zlib part of the program? */
+
 /* descriptor: is read from its beginning, and stays the caller's; below 0: the bytes in memory. name: for messages. */
 unroll_status archive_open(int descriptor, const void *bytes, size_t size, const char *name,
                            struct archive_file **file);

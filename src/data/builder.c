@@ -59,6 +59,16 @@ unroll_status builder_note(struct builder *b, const char *format, ...)
 
 bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }
 
+bool builder_wants_column(const struct builder *b, const char *name, size_t length)
+{
+    for (int i = 0; b->schema && i < b->schema->columns; i++) {
+        const char *wanted = b->schema->column[i].name;
+        if (strlen(wanted) == length && memcmp(wanted, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- columns ---- */
 
 const char *builder_line_column(const struct builder *b, enum cell *cell)

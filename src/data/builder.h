@@ -52,6 +52,8 @@ unroll_status builder_note(struct builder *builder, const char *format, ...) __a
 const char *builder_line_column(const struct builder *builder, enum cell *cell);
 /* Are the data read as others were, to be evaluated or answered? */
 bool builder_reads_again(const struct builder *builder);
+/* Does the model that they are read for have a column of this name? */
+bool builder_wants_column(const struct builder *builder, const char *name, size_t length);
 
 /* ---- for reader_table.c ---- */
 

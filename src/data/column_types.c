@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "data/column_names.h"
 #include "data/table_cell.h"
 #include "data/draft.h"
 
@@ -11,38 +12,6 @@ enum { DISTINCT_NUMBERS = 1024, DISTINCT_MAX = 1 << 16, SHOWN = 40 };
 
 static const char *const types[] = {"number", "category", "time", "set", "text", "ignore", NULL};
 static const enum wish wishes[] = {WISH_NUMBER, WISH_CATEGORY, WISH_TIME, WISH_SET, WISH_TEXT, WISH_IGNORE};
-
-/* ---- names that say something ---- */
-
-static const char *const labels[] = {"label",  "labels",    "class",    "classes", "category", "categories",
-                                     "target", "species",   "genre",    "genres",  "tag",      "tags",
-                                     "intent", "sentiment", "language", NULL};
-static const char *const texts[] = {"text", "texts", "sentence",  "review", "comment", "message",  "tweet",    "title",
-                                    "body", "name",  "utterance", "query",  "content", "sequence", "question", NULL};
-static const char *const times[] = {"time",  "date", "datetime", "timestamp", "ts",
-                                    "month", "day",  "week",     "year",      NULL};
-static const char *const identifiers[] = {"id", "uuid", "guid", "index", "key", "no", "row", NULL};
-
-static const char *const series[] = {"series",   "session", "user",    "customer", "subject", "patient", "person",
-                                     "store",    "shop",    "item",    "product",  "device",  "sensor",  "station",
-                                     "machine",  "unit",    "vehicle", "symbol",   "ticker",  "group",   "sequence",
-                                     "location", "site",    "house",   "meter",    NULL};
-
-static bool is_among(const char *name, const char *const *list)
-{
-    for (; *list; list++)
-        if (strcasecmp(name, *list) == 0)
-            return true;
-    return false;
-}
-
-static bool is_identifier(const char *name)
-{
-    size_t length = strlen(name);
-    return is_among(name, identifiers) ||
-           (length > 2 && (strcasecmp(name + length - 3, "_id") == 0 || strcmp(name + length - 2, "Id") == 0 ||
-                           strcmp(name + length - 2, "ID") == 0));
-}
 
 /* ---- what the user says ---- */
 
@@ -221,15 +190,15 @@ static unroll_status conclude_numbers(struct builder *b, struct draft *draft)
     const struct survey *s = &draft->survey;
     const char *name = draft->column.name;
     bool few = !s->many && vocabulary_size(draft->vocabulary) <= 1000;
-    if (is_among(name, times) && is_unix_time(s)) {
+    if (is_time_name(name) && is_unix_time(s)) {
         draft->column.type = COLUMN_TIME;
         return builder_note(b, "the column '%s' is read as %s since 1970", name,
                             s->min >= 1e11 ? "milliseconds" : "seconds");
     }
-    if (is_identifier(name) && s->whole == s->cells && s->cells > 1 && s->max - s->min + 1 >= (double)s->cells &&
+    if (is_row_name(name) && s->whole == s->cells && s->cells > 1 && s->max - s->min + 1 >= (double)s->cells &&
         are_all_distinct(s, draft->vocabulary))
         return leave_out(b, draft, "its numbers only name the rows");
-    draft->column.type = is_among(name, labels) && s->whole == s->cells && few ? COLUMN_CATEGORY : COLUMN_NUMBERS;
+    draft->column.type = is_label_name(name) && s->whole == s->cells && few ? COLUMN_CATEGORY : COLUMN_NUMBERS;
     return UNROLL_OK;
 }
 
@@ -256,7 +225,7 @@ static unroll_status conclude_strings(struct builder *b, struct draft *draft)
     const struct survey *s = &draft->survey;
     const char *name = draft->column.name;
     size_t strings = s->cells - s->numbers, distinct = (size_t)vocabulary_size(draft->vocabulary);
-    bool label = is_among(name, labels), text = is_among(name, texts);
+    bool label = is_label_name(name), text = is_text_name(name);
     if (s->times == s->cells) {
         draft->column.type = COLUMN_TIME;
         return UNROLL_OK;
@@ -270,9 +239,9 @@ static unroll_status conclude_strings(struct builder *b, struct draft *draft)
         return refuse_cell(b, draft, &s->no_number, "number", s->numbers);
     if (!label && !text && s->times >= 2 * (s->cells - s->times))
         return refuse_cell(b, draft, &s->no_time, "time (ISO 8601)", s->times);
-    if (is_identifier(name) && s->cells > 1 && are_all_distinct(s, draft->vocabulary))
+    if (is_row_name(name) && s->cells > 1 && are_all_distinct(s, draft->vocabulary))
         return leave_out(b, draft, "every row has another one");
-    if (is_among(name, times) || (!label && !text && s->dates == s->cells)) {
+    if (is_time_name(name) || (!label && !text && s->dates == s->cells)) {
         char why[100];
         snprintf(why, sizeof why, "'%s' is no time that is known (ISO 8601: 2020-01-31)", s->no_time.text);
         return leave_out(b, draft, why);
@@ -339,7 +308,7 @@ static bool names_series(const struct builder *b, const struct draft *draft)
     if (draft->ignored || draft->cell != CELL_TEXT || draft->given || draft->wish != WISH_NONE ||
         (strings && draft->column.type != COLUMN_CATEGORY) || (!strings && s->whole < s->cells))
         return false;
-    if (!is_among(draft->column.name, series) && !is_identifier(draft->column.name))
+    if (!is_series_name(draft->column.name) && !is_row_name(draft->column.name))
         return false;
     const double most = strings || !s->many ? (double)s->distinct : s->max - s->min + 1;
     return s->cells == b->rows && most > 1 && 2 * most <= (double)s->cells;
@@ -384,7 +353,7 @@ unroll_status columns_note_series(struct builder *b)
 
 static bool is_better_text(const struct draft *one, const struct draft *other)
 {
-    bool named = is_among(one->column.name, texts), other_named = is_among(other->column.name, texts);
+    bool named = is_text_name(one->column.name), other_named = is_text_name(other->column.name);
     bool wished = one->wish == WISH_TEXT, other_wished = other->wish == WISH_TEXT;
     if (wished != other_wished)
         return wished;

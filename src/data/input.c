@@ -35,6 +35,8 @@ struct input {
     int64_t lines;
 };
 
+static unroll_status skip_mark(struct input *input);
+
 static unroll_status new_input(const char *name, struct input **input)
 {
     struct input *made;
@@ -270,7 +272,7 @@ unroll_status input_next(struct input *input, const char **member)
     }
     if (*member == NULL)
         close_file(input);
-    return UNROLL_OK;
+    return *member ? skip_mark(input) : UNROLL_OK;
 }
 
 unroll_status input_rewind(struct input *input)
@@ -331,6 +333,16 @@ static unroll_status fill_buffer(struct input *input)
     TRY(read_member(input, input->buffer + kept, input->room - kept, &got));
     input->end += got;
     input->ended = got == 0;
+    return UNROLL_OK;
+}
+
+/* Some editors begin a text with U+FEFF, which is no part of it. */
+static unroll_status skip_mark(struct input *input)
+{
+    static const char mark[] = {'\xef', '\xbb', '\xbf'};
+    while (input->end < sizeof mark && !input->ended) TRY(fill_buffer(input));
+    if (input->end >= sizeof mark && memcmp(input->buffer, mark, sizeof mark) == 0)
+        input->begin = sizeof mark;
     return UNROLL_OK;
 }
 

@@ -102,7 +102,7 @@ static bool begins_with_names(const struct schema *schema, const char *head, siz
     const char *end = memchr(head, '\n', bytes);
     size_t length = end ? (size_t)(end - head) : bytes;
     int cells = 0, named = 0;
-    for (size_t at = bytes >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; at < length; cells++) {
+    for (size_t at = 0; at < length; cells++) {
         size_t from = at;
         while (at < length && (head[at] == 0 || strchr(between, head[at]) == NULL)) at++;
         bool quoted = at - from > 1 && head[from] == '"' && head[at - 1] == '"';

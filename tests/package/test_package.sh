@@ -52,7 +52,7 @@ holds "link for the linker" test "$(realpath "$prefix/lib/libunroll.so")" = "$sh
 needs_only_its_own() {  # FILE...
     local file
     for file in "$@"; do
-        test -z "$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libjansson|libm|libc|libpthread|libdl|ld-linux[-a-z0-9_]*)\.so')" || return
+        test -z "$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libjansson|libarchive|libz|libm|libc|libpthread|libdl|ld-linux[-a-z0-9_]*)\.so')" || return
     done
 }
 plain_link() { ${CC:-gcc} -I"$prefix/include" examples/train_tiny.c -o "$place/plain" "$prefix/lib/libunroll.a" -ljansson -lm -pthread; }

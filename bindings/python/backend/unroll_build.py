@@ -87,7 +87,8 @@ def compile_extension(to, settings):
         *include,
         *sources,
         library,
-        *"-ljansson -lm -pthread -o".split(),
+        *shlex.split(subprocess.run(("make", "-s", "-C", ROOT, "libs"), check=True, text=True, capture_output=True).stdout),
+        "-o",
         to,
     )
 
