@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "options.h"
+#include "terminal.h"
 
 enum { WIDTH_UNKNOWN = 80, LINE_LONGEST = 4096 };
 
@@ -44,15 +45,18 @@ void end_live(void)
     console.line_is_up = false;
 }
 
-/* What it quotes may come from anywhere: control characters would do harm on a terminal. */
+static char *harmless(char *text)
+{
+    unsigned char before = 0;
+    make_harmless(text, strlen(text), &before);
+    return text;
+}
+
 static void print_error(const char *who, char *text)
 {
     static const char mark[] = "; fix: ";
-    for (char *c = text; *c; c++)
-        if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 127)
-            *c = '?';
     end_live();
-    char *fix = strstr(text, mark);
+    char *fix = strstr(harmless(text), mark);
     if (fix)
         *fix = '\0';
     fprintf(stderr, "error: %s%s\n", who, text);
@@ -93,11 +97,12 @@ void console_release(bool prints)
 
 static void say_line(bool silent, const char *format, va_list arguments)
 {
-    if (silent)
+    char *text = NULL;
+    if (silent || vasprintf(&text, format, arguments) < 0)
         return;
     end_live();
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    fprintf(stderr, "%s\n", harmless(text));
+    free(text);
 }
 
 void say(const char *format, ...)
@@ -127,12 +132,20 @@ void say_live(const char *line)
     if (!console.live)
         return;
     /* The last column stays free: writing it would make some terminals begin a new line. */
-    fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
+    char text[LINE_LONGEST];
+    snprintf(text, sizeof text, "%.*s", terminal_width() - 1, line);
+    fprintf(stderr, "\r\033[K%s", harmless(text));
     fflush(stderr);
     console.line_is_up = true;
 }
 
-void say_dim(const char *line) { say(console.colour ? "\033[2m%s\033[0m" : "%s", line); }
+void say_dim(const char *line)
+{
+    const bool dims = console.colour && !console.quiet;
+    fputs(dims ? "\033[2m" : "", stderr);
+    say("%s", line);
+    fputs(dims ? "\033[0m" : "", stderr);
+}
 
 unroll_status complain(unroll_status status, const char *format, ...)
 {

@@ -10,6 +10,7 @@
 #include "console.h"
 #include "options.h"
 #include "suggest.h"
+#include "terminal.h"
 
 #define COMMAND(id, name, function, does) unroll_status function(struct settings *settings);
 COMMANDS(COMMAND)
@@ -108,6 +109,13 @@ static void keep_standard_numbers(void)
             open("/dev/null", way[number]); /* takes the lowest number that is free */
 }
 
+/* What these print may be read by a program, byte by byte; that of others is for people. */
+static bool prints_bytes(enum command command)
+{
+    return command == COMMAND_SAMPLE || command == COMMAND_STREAM || command == COMMAND_RUN ||
+           command == COMMAND_EXPORT || command == COMMAND_COMPLETION || command == COMMAND_MAN;
+}
+
 int main(int count, char *words[])
 {
     enum command command;
@@ -121,5 +129,6 @@ int main(int count, char *words[])
     command = find_command(words[1]);
     if (command == COMMAND_NONE)
         return refuse_command(words[1]);
+    terminal_open(!prints_bytes(command));
     return flush_results(run_command(command, count - 2, words + 2));
 }

@@ -367,5 +367,24 @@ tar -cf lone.tar ok.csv
 says "an archive of one table" "task classify: labels in 'label'" train lone.tar --dry-run
 says "what was chosen" "task classify: labels in 'label'" train named --dry-run
 
+# ---- what would command a terminal ----
+
+# NAME COMMAND...: prints no control characters of the data, and something in their place
+harmless() {
+    "$unroll" "${@:2}" >out 2>&1 </dev/null
+    if grep -qF '?[31m' out && ! LC_ALL=C grep -qaP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' out; then
+        passed=$((passed + 1))
+    else
+        echo "FAILED $1: $(cat -v out)"; failed=$((failed + 1))
+    fi
+}
+for i in $(seq 40); do echo "$i,$((i * i))"; done | cat <(printf 'x\033[31m\007,\302\233y\n') - >escape.csv
+for i in $(seq 40); do printf 'text %d,%b[31m%d\n' "$i" '\033' $((i % 2)); done | cat <(printf 'text,label\n') - >labels.csv
+model labels.csv
+harmless "a name that is an escape sequence, inspected" inspect escape.csv
+harmless "labels that are, inspected" inspect labels.csv
+harmless "labels that are, answered" predict run-labels.csv labels.csv
+harmless "a name that is one, trained on" train escape.csv --steps 1 --hidden 4 --out run-escape
+
 echo "bad input: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
