@@ -52,7 +52,8 @@ struct archive_file {
 
 static unroll_status refuse(const struct archive_file *file, const char *what)
 {
-    const char *why = archive_error_string(file->archive);
+    const char *damage = file->gzip ? gzip_error(file->gzip) : NULL;
+    const char *why = damage ? damage : archive_error_string(file->archive);
     return fail(UNROLL_DATA, "'%s' %s%s%s; fix: fetch or pack it anew", file->name, what, why ? ": " : "",
                 why ? why : "");
 }
@@ -88,7 +89,8 @@ static unroll_status open_packed(struct archive_file *file, int descriptor, cons
         opened = archive_read_open_fd(file->archive, descriptor, BLOCK);
     else
         opened = archive_read_open_memory(file->archive, bytes, size);
-    return opened < ARCHIVE_WARN ? refuse(file, "is damaged or cut short") : UNROLL_OK;
+    const bool damaged = file->gzip && gzip_error(file->gzip);
+    return opened < ARCHIVE_WARN || damaged ? refuse(file, "is damaged or cut short") : UNROLL_OK;
 }
 
 static unroll_status begin(struct archive_file *file, int descriptor, const void *bytes, size_t size)
