@@ -145,8 +145,19 @@ class Tree:
         yield from filter(None, (self.missing(w, span) for w in words))
 
 
+def anchors(page):
+    """The links that GitHub makes of a page's headings."""
+    heads = re.findall(r"(?m)^#+ (.*)$", re.sub(r"(?ms)^```.*?^```$", "", page))
+    return {re.sub(r"[^\w -]", "", h.strip().lower()).replace(" ", "-") for h in heads}
+
+
 def check_page(tree, path):
-    for line, span in spans_of(read(os.path.join(tree.root, path))):
+    page = read(os.path.join(tree.root, path))
+    for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]*)\)", page):
+        to = os.path.normpath(os.path.join(os.path.dirname(path), target)) if target else path
+        check(os.path.isfile(os.path.join(tree.root, to)) and anchor in anchors(read(os.path.join(tree.root, to))),
+              f"{path}: no heading #{anchor} in {to}")
+    for line, span in spans_of(page):
         for fault in tree.faults(span):
             check(False, f"{path}:{line}: `{span}`: {fault}")
         check(True, "")

@@ -229,7 +229,7 @@ run_headers() {
     cd "$root" || exit 2
 }
 
-[ $# -gt 2 ] || set -- "$1" "$2" headers README.md docs/guide/tutorial.md docs/howto/from-pytorch.md
+[ $# -gt 2 ] || set -- "$1" "$2" headers README.md docs/guide/tutorial.md docs/howto/from-pytorch.md docs/reference/formats.md docs/reference/promises.md
 for page in "${@:3}"; do
     if [ "$page" = headers ]; then run_headers; continue; fi
     missing=$(lacks "$page")
