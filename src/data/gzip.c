@@ -9,7 +9,7 @@
 #include "base/memory.h"
 
 #ifndef __APPLE__
-/* A program may link the library without -lz (docs/data.md). */
+/* A program may link the library without -lz (docs/guide/data.md). */
 #pragma weak inflateInit2_
 #pragma weak inflate
 #pragma weak inflateReset
