@@ -197,7 +197,12 @@ static unroll_status print_all(unroll_model *model, bool json)
 unroll_status cmd_inspect(struct settings *settings)
 {
     unroll_model *model;
-    if (!inspect_is_model(text_of(settings, OPTION_MODEL)))
+    const bool is_model = inspect_is_model(text_of(settings, OPTION_MODEL));
+    if (!is_model && settings->of[OPTION_CHECKPOINT].source == SOURCE_LINE)
+        return complain(UNROLL_USAGE,
+                        "--checkpoint chooses among the weights of a run, and '%s' is data; fix: leave it out",
+                        text_of(settings, OPTION_MODEL));
+    if (!is_model)
         return inspect_data(settings);
     TRY(network_open(settings, &model));
     unroll_status status = print_all(model, is_on(settings, OPTION_JSON));

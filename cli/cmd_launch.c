@@ -115,14 +115,19 @@ static unroll_status find_run(struct launch *l)
     return run_choose(&l->run, s);
 }
 
-static unroll_status read_request(struct launch *l, const struct settings *s)
+/* Its words may ask for help alone. */
+static unroll_status read_training(struct launch *l, const struct settings *s)
 {
     if (strcmp(s->word[0], "train") != 0)
         return complain(UNROLL_USAGE, "launch: '%.40s' can't be launched; fix: unroll launch --ranks 2:8 train FILE",
                         s->word[0]);
+    return settings_load(&l->train, COMMAND_TRAIN, s->words - 1, s->word + 1);
+}
+
+static unroll_status read_request(struct launch *l, const struct settings *s)
+{
     TRY(settings_need(s, OPTION_RANKS));
     TRY(read_ranks(l, text_of(s, OPTION_RANKS)));
-    TRY(settings_load(&l->train, COMMAND_TRAIN, s->words - 1, s->word + 1));
     l->silence = number_of(s, OPTION_SILENCE);
     l->attempts = integer_of(s, OPTION_ATTEMPTS);
     l->timeout = number_of(&l->train, OPTION_TIMEOUT);
@@ -494,9 +499,13 @@ static unroll_status run_starts(struct launch *l)
 unroll_status cmd_launch(struct settings *settings)
 {
     static struct launch launch; /* megabytes */
-    unroll_status status = read_request(&launch, settings);
-    bool is_opened = status == UNROLL_OK;
-    if (is_opened) {
+    unroll_status status = read_training(&launch, settings);
+    const bool helps = status == UNROLL_OK && is_on(&launch.train, OPTION_HELP);
+    if (helps)
+        manual_help(COMMAND_TRAIN);
+    else if (status == UNROLL_OK)
+        status = read_request(&launch, settings);
+    if (status == UNROLL_OK && !helps) {
         listen_to_signals();
         status = store_open(&launch.store, text_of(settings, OPTION_CONTROL), launch.run.directory, launch.silence,
                             is_stopped);

@@ -141,6 +141,23 @@ static unroll_status choose_task(struct settings *s, const unroll_dataset *data)
     return UNROLL_OK;
 }
 
+/* An option that would change nothing is not recorded as if it did. */
+static unroll_status check_unused(const struct settings *s, const char *unused)
+{
+    const struct {
+        const char *field;
+        enum option_id id;
+        bool given;
+    } list[] = {{"bptt ", OPTION_BPTT, is_given(s, OPTION_BPTT) && integer_of(s, OPTION_BPTT) != 0},
+                {"batch_tokens ", OPTION_BATCH, is_given(s, OPTION_BATCH) && integer_of(s, OPTION_BATCH) == 0},
+                {"stateful ", OPTION_STATEFUL, is_given(s, OPTION_STATEFUL) && !is_on(s, OPTION_STATEFUL)}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].given && s->of[list[i].id].source > SOURCE_RUN && strstr(unused, list[i].field))
+            return complain(UNROLL_USAGE, "--%s %s: the task %s does not use it with these data; fix: leave it out",
+                            options[list[i].id].name, text_of(s, list[i].id), text_of(s, OPTION_TASK));
+    return UNROLL_OK;
+}
+
 static unroll_status make_network(struct training *t, unroll_model *first)
 {
     struct settings *s = t->settings;
@@ -151,6 +168,7 @@ static unroll_status make_network(struct training *t, unroll_model *first)
     if (first)
         TRY(spec_like(first, &spec));
     TRY(complain_library(unroll_task_network(text_of(s, OPTION_TASK), t->task_options, t->data, &spec, &of_task)));
+    TRY(check_unused(s, of_task.unused));
     if (*of_task.note)
         say("note: %s", as_options(of_task.note));
     TRY(network_derive(s, &spec));
@@ -364,6 +382,7 @@ static unroll_status follow_lead(struct training *t)
                            number_of(s, OPTION_VALIDATE_EVERY),
                            (double)integer_of(s, OPTION_SAVE_EVERY),
                            number_of(s, OPTION_PATIENCE),
+                           number_of(s, OPTION_VERIFY_EVERY),
                            number_of(s, OPTION_DRY_RUN)};
     double lead[sizeof mine / sizeof *mine] = {0};
     if (ranks_lead(&t->ranks))
@@ -377,8 +396,7 @@ static unroll_status follow_lead(struct training *t)
             ? UNROLL_OK
             : complain(
                   UNROLL_USAGE,
-                  "the end of the run, --patience, "
-                  "--validate-every, --save-every or --dry-run is not the same as on rank 0; fix: start all ranks with the same "
+                  "the end of the run, --patience, --validate-every, --save-every, --verify-every or --dry-run is not the same as on rank 0; fix: start all ranks with the same "
                   "options"));
 }
 

@@ -199,7 +199,7 @@ OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope 
 OPTION(BATCH_FIRST, "batch-first", FLAG, .fallback = "false", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(RUN), .doc = "x, tokens and y are [batch, steps, ..] instead of [steps, batch, ..]")
 OPTION(TOLERANCE, "tolerance", NUMBER, .argument = "X", .fallback = "1e-5", RANGE(0, 1), .group = "Format",
-       .scope = CALL, .commands = IN(IMPORT) | IN(RUN),
+       .needs = "compare verify", .scope = CALL, .commands = IN(IMPORT) | IN(RUN),
        .doc = "maximum difference allowed, relative to the largest element of an array")
 OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT) | IN(EXPORT),
@@ -332,7 +332,8 @@ OPTION(PIECES, "pieces", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64)
            "pieces of a long sequence, of 64 steps or more, that a recurrent layer runs at once, as rows of a batch, "
            "from guessed states that are then repaired; auto: as many as are fast")
 OPTION(TIME_TOLERANCE, "time-tolerance", NUMBER, .argument = "X", .fallback = "1e-6", RANGE(0, 0.1), .scope = FREE,
-       .group = "Machine", .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(PLAN) | IN(BENCH) | IN(RUN),
+       .needs = "pieces split", .group = "Machine",
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(PLAN) | IN(BENCH) | IN(RUN),
        .doc =
            "of --pieces: states are those of one piece within X max(1, |state|); 0: the same bits, which cells whose "
            "gates multiply no state always have")

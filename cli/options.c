@@ -574,19 +574,37 @@ static bool is_among(const char *word, const char *words)
     return false;
 }
 
+static bool has_any(const struct settings *settings, const char *names)
+{
+    for (int id = 0; id < option_count; id++) {
+        const char *text = text_of(settings, (enum option_id)id), *fallback = options[id].fallback;
+        if (is_among(options[id].name, names) && text && (fallback == NULL || strcmp(text, fallback) != 0))
+            return true;
+    }
+    return false;
+}
+
+static unroll_status refuse_idle(const struct settings *settings, int id)
+{
+    const struct option *o = &options[id];
+    const char *other = o->with_values ? text_of(settings, (enum option_id)o->with) : NULL;
+    char needed[ALLOWED_LONGEST];
+    if (o->needs && !has_any(settings, o->needs))
+        return complain(UNROLL_USAGE, "--%s does nothing without --%.*s; fix: leave it out, or give both", o->name,
+                        (int)strcspn(o->needs, " "), o->needs);
+    if (!other || is_among(other, o->with_values))
+        return UNROLL_OK;
+    list_choices(o->with_values, needed, sizeof needed);
+    return complain(UNROLL_USAGE, "--%s does nothing with --%s %s, only with %s; fix: leave it out, or change --%s",
+                    o->name, options[o->with].name, other, needed, options[o->with].name);
+}
+
 /* What was asked for and would do nothing. Files and the environment may hold settings for many calls. */
 static unroll_status check_effects(const struct settings *settings)
 {
-    for (int id = 0; id < option_count; id++) {
-        const struct option *o = &options[id];
-        const char *other = o->with_values ? text_of(settings, (enum option_id)o->with) : NULL;
-        if (settings->of[id].source != SOURCE_LINE || !other || is_among(other, o->with_values))
-            continue;
-        char needed[ALLOWED_LONGEST];
-        list_choices(o->with_values, needed, sizeof needed);
-        return complain(UNROLL_USAGE, "--%s does nothing with --%s %s, only with %s; fix: leave it out, or change --%s",
-                        o->name, options[o->with].name, other, needed, options[o->with].name);
-    }
+    for (int id = 0; id < option_count; id++)
+        if (settings->of[id].source == SOURCE_LINE)
+            TRY(refuse_idle(settings, id));
     return UNROLL_OK;
 }
 

@@ -47,6 +47,7 @@ struct option {
     unsigned commands;       /* IN(TRAIN) | ... */
     int with;                /* enum option_id: has an effect only where this CHOICE */
     const char *with_values; /* has one of these values; NULL: always */
+    const char *needs;       /* .. only where one of these options has another value than its default; NULL: always */
     const char *group, *doc;
 };
 

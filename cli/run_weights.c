@@ -210,6 +210,11 @@ unroll_status run_weights(const char *path, const char *which, char file[PATH_MA
                         strerror(errno));
     if (is_directory(run.directory))
         return weights_of_run(&run, which, file);
+    if (strcmp(which, "best") != 0)
+        return complain(UNROLL_USAGE,
+                        "--checkpoint %s chooses among the weights of a run, and '%s' is a file; fix: leave "
+                        "it out, or give the directory of the run",
+                        which, path);
     snprintf(file, PATH_MAX, "%s", run.directory);
     return UNROLL_OK;
 }

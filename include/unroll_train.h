@@ -348,6 +348,7 @@ typedef struct unroll_task_defaults {
     double validation;    /* share that is validated on; 0 of data that are too few to hold some out */
     int patience;         /* epochs without a better validation after which training ends; 0: none ends it */
     char note[200];       /* a sentence on what the user may want otherwise; "" */
+    char unused[64];      /* fields of unroll_train_config without effect on this task, each followed by a blank; "" */
 } unroll_task_defaults;
 
 UNROLL_API unroll_task_defaults unroll_task_defaults_default(void);

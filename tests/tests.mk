@@ -11,7 +11,7 @@ TEST_PROGRAMS = base/test_base base/test_team file/test_safetensors file/test_np
     cases/test_cases cases/test_weights cases/test_listed vectors/test_vectors session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_many_threads session/test_refusals session/test_fork session/test_ranks \
     losses/test_losses model/test_initial data/test_tables data/test_cache data/test_own_data train/test_text train/test_words train/test_toys train/test_toy_data train/test_batches train/test_feed train/test_sampler train/test_trainer train/test_checkpoint train/test_resume train/test_twice train/test_balance train/test_corruption train/test_sample train/test_weights_loss train/test_class_weights \
     train/test_examples train/test_tasks \
-    tasks/test_forecast tasks/test_forecast_units tasks/test_lm tasks/test_anomaly tasks/test_recommend tasks/test_division \
+    tasks/test_forecast tasks/test_forecast_units tasks/test_lm tasks/test_anomaly tasks/test_recommend tasks/test_division tasks/test_accepts \
     parallel/test_policies parallel/test_compress \
     data/test_formats data/test_csv stream/test_stream stream/test_realtime export/test_c99 export/test_integers export/test_verilog
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(wildcard tests/$p.c),$p))
@@ -106,11 +106,11 @@ MEMORY  = base/test_base file/test_safetensors file/test_npy file/test_torch fil
           plan/test_plan plan/test_mesh plan/test_execution plan/test_toy plan/test_planner \
           device/test_kernels device/test_kernels_training device/test_rnn device/test_low_precision device/test_bf16x3 device/test_xla device/test_several device/test_oracle device/test_estimate session/test_session session/test_network session/test_pool session/test_columns session/test_module session/test_pieces session/test_time_ranks session/test_many_threads session/test_refusals session/test_fork session/test_ranks \
           vectors/test_vectors losses/test_losses model/test_initial train/test_class_weights \
-          data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_checkpoint train/test_corruption train/test_sample stream/test_stream export/test_integers export/test_verilog
+          data/test_tables data/test_cache data/test_own_data data/test_formats train/test_text train/test_examples train/test_tasks train/test_words train/test_feed train/test_trainer train/test_checkpoint train/test_corruption train/test_sample tasks/test_accepts stream/test_stream export/test_integers export/test_verilog
 MEMORY := $(filter $(TEST_PROGRAMS),$(MEMORY))
 # Of those what reads files and takes memory by the caller's numbers: `make test` has time for these.
 QUICK_MEMORY = base/test_base file/test_safetensors file/test_npy file/test_torch file/test_onnx file/test_rtneural \
-    file/test_rnnoise plan/test_plan session/test_session session/test_network session/test_columns data/test_tables data/test_cache data/test_own_data train/test_text data/test_formats data/test_csv stream/test_stream
+    file/test_rnnoise plan/test_plan session/test_session session/test_network session/test_columns data/test_tables data/test_cache data/test_own_data train/test_text data/test_formats data/test_csv tasks/test_accepts stream/test_stream
 
 # Not $(MAKE) by name, which `make -n` would run.
 SUBMAKE = $(MAKE)
@@ -241,6 +241,7 @@ memory-lines:
 	@$(call LINES,$(QUICK_MEMORY))
 	@$(call LINES,$(filter-out $(QUICK_MEMORY),$(MEMORY)),$(LONG))
 	@echo 'long 120 $T/cases/test_cases downgrade tests/cases/short.txt'
+	@echo 'long 900 $T/tasks/test_accepts 4'
 	@$(foreach f,$(FUZZERS),echo '200 $T/fuzz/fuzz_$f tests/fuzz/seeds/$f $(FUZZ_RUNS)';)
 thread-lines:
 	@$(call LINES,$(THREADS) $(CUDA_PROGRAMS),$(LONG))

@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 
-enum { VALUE_SIZE = 1024, KNOWN = 256 };
+enum { VALUE_SIZE = KEY_VALUE_SIZE, KNOWN = 256 };
 
 static unroll_status refuse_key(const char *name, int length, const char *owner, const struct key *keys)
 {
@@ -72,10 +72,25 @@ unroll_status key_values_read(const char *text, const char *owner, const struct 
     return UNROLL_OK;
 }
 
+bool key_value_find(const char *text, const char *name, char value[KEY_VALUE_SIZE])
+{
+    const size_t length = strlen(name);
+    bool found = false;
+    while (text && *text) {
+        const size_t rest = strcspn(text, ",");
+        if (strncmp(text, name, length) == 0 && text[length] == '=') {
+            snprintf(value, KEY_VALUE_SIZE, "%.*s", (int)(rest - length - 1), text + length + 1);
+            found = true;
+        }
+        text += rest + (text[rest] == ',');
+    }
+    return found;
+}
+
 const struct key *key_at(const struct key *keys, int index)
 {
     for (const struct key *key = keys; key && key->name; key++)
-        if (key->about && index-- == 0)
+        if (key->about && index >= 0 && index-- == 0)
             return key;
     return NULL;
 }

@@ -3,6 +3,7 @@
  * texts. */
 #ifndef BASE_KEY_VALUE_H
 #define BASE_KEY_VALUE_H
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/status.h"
@@ -20,6 +21,11 @@ struct key {
 /* What the text does not name stays as it is; into NULL: it is checked alone. NULL is as "". `owner` is for messages:
  * "the reader text". */
 unroll_status key_values_read(const char *text, const char *owner, const struct key *keys, void *into);
+
+enum { KEY_VALUE_SIZE = 1024 }; /* bytes of a value, with its end */
+
+/* Copies the value of the last such name; false: the text has none. */
+bool key_value_find(const char *text, const char *name, char value[KEY_VALUE_SIZE]);
 
 /* The index-th key of those that people are told of (keys NULL: none); NULL: there is no more. */
 const struct key *key_at(const struct key *keys, int index);

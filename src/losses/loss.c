@@ -42,8 +42,11 @@ unroll_status loss_add(const struct loss *loss) { return table_add(&losses, loss
 
 static unroll_status refuse_levels(const char *text)
 {
-    return fail(UNROLL_USAGE, "loss = '%.80s': levels are up to %d numbers between 0 and 1 that rise, like 0.1,0.5,0.9",
-                text, (int)LOSS_LEVELS_MAX);
+    return fail(
+        UNROLL_USAGE,
+        "loss = '%.80s': the levels are not up to %d numbers above 0 and below 1 that rise as floats; fix: levels "
+        "such as 0.1,0.5,0.9",
+        text, (int)LOSS_LEVELS_MAX);
 }
 
 static unroll_status read_levels(const char *text, const char *levels, struct loss_choice *c)
@@ -54,7 +57,8 @@ static unroll_status read_levels(const char *text, const char *levels, struct lo
         if (c->levels == LOSS_LEVELS_MAX || number_real(&at, 0, 1, &level) != NUMBER_OK)
             return refuse_levels(text);
         c->level[c->levels++] = (float)level;
-        if (!(level > (c->levels > 1 ? (double)c->level[c->levels - 2] : 0) && c->level[c->levels - 1] < 1))
+        if (!((double)c->level[c->levels - 1] > (c->levels > 1 ? (double)c->level[c->levels - 2] : 0) &&
+              c->level[c->levels - 1] < 1))
             return refuse_levels(text);
         if (*at != ',')
             break;

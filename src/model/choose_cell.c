@@ -149,7 +149,8 @@ static unroll_status refuse_option(const struct cell_declaration *named, bool pe
             break;
         }
     }
-    return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; '%s' has", named->called, option, other);
+    return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no %s; fix: leave that out, or the cell '%s'", named->called,
+                option, other);
 }
 
 unroll_status find_cell(const char *name, bool peephole, struct cell_options *o, const struct cell_declaration **cell)

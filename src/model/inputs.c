@@ -62,7 +62,7 @@ static unroll_status short_form(const unroll_network *n, unroll_input *c)
     TRY(check_range("input", n->input, 1, MAX * 8));
     TRY(check_range("embed", n->embed, 0, MAX));
     if (!n->tokens && (n->embed || n->tied))
-        return fail(UNROLL_USAGE, "embed and tied are for models of tokens (tokens = 1)");
+        return fail(UNROLL_USAGE, "embed and tied are for models of tokens; fix: leave them out, or tokens = 1");
     *c =
         (unroll_input){.size = sizeof *c, .tokens = n->tokens ? n->input : 0, .width = n->tokens ? n->embed : n->input};
     return UNROLL_OK;
@@ -115,7 +115,7 @@ static unroll_status check_list(const unroll_network *n)
                     n->embedding, sizeof((struct unroll_model *)0)->input_name[0] - 1);
     for (int i = 0; i < n->n_inputs; i++) TRY(check_column(n->inputs, i, n->n_inputs));
     if (n->tied && (n->n_inputs > 1 || !n->inputs[0].tokens))
-        return fail(UNROLL_USAGE, "tied is for networks of one column of tokens");
+        return fail(UNROLL_USAGE, "tied is for networks of one column of tokens; fix: leave it out");
     return UNROLL_OK;
 }
 

@@ -30,6 +30,23 @@ static const struct key anomaly_keys[] = {
      .about = "what share of the validation's steps is below the threshold"},
     {0}};
 
+static const struct accepts anomaly_accepts[] = {{.losses = "huber mse mae ", .unused = "stateful batch_tokens "}, {0}};
+enum { LABEL_KINDS = STEP_NUMBERS | STEP_CATEGORY };
+static const struct accepts_column anomaly_columns[] = {
+    {.option = "target",
+     .kinds = STEP_NUMBERS,
+     .what = "numbers at each step",
+     .type = "number",
+     .list = true,
+     .all = true},
+    {.option = "known",
+     .kinds = STEP_NUMBERS | STEP_CATEGORY | STEP_SET,
+     .what = "numbers, a category or a set at each step",
+     .type = "number",
+     .list = true},
+    {.option = "label", .kinds = LABEL_KINDS, .what = "a label or a number at each step", .type = "category"},
+    {0}};
+
 /* A step that has been scored. */
 struct scored {
     double score;
@@ -58,33 +75,51 @@ static const char *anomaly_item(const unroll_dataset *data)
     return "steps";
 }
 
+/* Does the column of labels say that a step is an anomaly? A number other than 0, a category other than those that say
+ * no. */
+static bool says_anomaly(const struct column *label, size_t step)
+{
+    static const char *const no[] = {"", "0", "no", "false", "normal", "ok", "n", "-"};
+    if (label->type == COLUMN_NUMBERS)
+        return label->numbers[step * (size_t)label->width] > 0;
+    const int32_t id = column_id(label, step);
+    for (size_t i = 0; id >= 0 && i < sizeof no / sizeof *no; i++)
+        if (strcasecmp(label->vocabulary[id], no[i]) == 0)
+            return false;
+    return id >= 0;
+}
+
+/* A column without a normal step labels something else. */
+static unroll_status check_labels(const unroll_dataset *data, const struct column *label)
+{
+    for (size_t step = 0; label && step < data->steps; step++)
+        if (!says_anomaly(label, step))
+            return UNROLL_OK;
+    if (label == NULL)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA,
+                "`label`: by the column '%s' each step would be an anomaly; fix: a column that has 0, no or normal at "
+                "normal steps",
+                label->name);
+}
+
 static unroll_status choose(const unroll_dataset *data, const char *options, struct options *read,
                             struct recipe *recipe)
 {
     *read = (struct options){.quantile = 0.999};
     TRY(key_values_read(options, "the task anomaly", anomaly_keys, read));
     read->of_series.horizon = 1;
-    if (read->of_series.ignored[0] && dataset_named(data, read->of_series.ignored) == NULL)
-        return fail(UNROLL_DATA,
-                    "'%s' has no column '%s', which is to label anomalies; fix: another label, or rows that are "
-                    "all labelled as normal",
-                    data->name, read->of_series.ignored);
+    TRY(check_labels(data, dataset_named(data, read->of_series.ignored)));
     return recipe_choose(data, &read->of_series, recipe);
 }
 
 static unroll_status anomaly_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
                                      unroll_task_defaults *defaults)
 {
-    static const char *const of_one[] = {"huber", "mse", "mae"};
     struct options read;
     struct recipe recipe;
-    bool known = spec->loss == NULL;
-    spec->loss = spec->loss ? spec->loss : "huber";
-    for (size_t i = 0; i < 3; i++) known |= strcmp(spec->loss, of_one[i]) == 0;
-    if (!known)
-        return fail(UNROLL_USAGE, "loss = '%s' is none of the task anomaly; fix: huber, mse or mae", spec->loss);
     TRY(choose(data, options, &read, &recipe));
-    unroll_status status = windows_network(&recipe, spec, defaults);
+    unroll_status status = windows_network(&task_anomaly, &recipe, spec, defaults);
     recipe_end(&recipe);
     return status;
 }
@@ -102,14 +137,6 @@ static unroll_status anomaly_fit(const struct task_request *request, json_t **sc
     if (*schema == NULL || json_object_set_new(*schema, "quantile", json_real(read.quantile)) != 0 ||
         json_object_set_new(*schema, "label", json_string(read.of_series.ignored)) != 0)
         return fail(UNROLL_RESOURCE, "no memory for a schema");
-    return UNROLL_OK;
-}
-
-static unroll_status anomaly_check(const unroll_model *model, const unroll_dataset *data)
-{
-    (void)data; /* windows_open looks for its columns */
-    if (model->tokens || model->loss.index < 0)
-        return fail(UNROLL_USAGE, "the model forecasts no numbers; fix: a model of this task (unroll_task_network)");
     return UNROLL_OK;
 }
 
@@ -134,7 +161,12 @@ static unroll_status read_schema(const unroll_model *model, struct anomaly *a)
     a->quantile = json_number_value(json_object_get(json, "quantile"));
     a->threshold = json_number_value(json_object_get(json, "threshold"));
     a->label = label && *label ? dataset_named(a->w.recipe.data, label) : NULL;
-    if (deviations)
+    if (a->label && !(LABEL_KINDS & column_kind(a->label)))
+        status = fail(UNROLL_DATA,
+                      "column '%s' of '%s' is not the label that the model was measured with; fix: open the data with "
+                      "the model, and give it the same kind of column",
+                      a->label->name, a->w.recipe.data->name);
+    if (status == UNROLL_OK && deviations)
         status = ALLOCATE(a->deviation, (size_t)a->w.recipe.targets, "for deviations");
     for (int i = 0; status == UNROLL_OK && deviations && i < a->w.recipe.targets; i++)
         a->deviation[i] = json_number_value(json_array_get(deviations, (size_t)i));
@@ -221,22 +253,12 @@ static void anomaly_observe(struct part *part, int64_t number, const struct task
             (float)(truth_of(a, &window) - forecast_of(a, results, &window, row));
 }
 
-/* Does the column of labels say so? A number other than 0, a category other than those that say no. */
 static bool is_labelled(const struct anomaly *a, size_t origin)
 {
-    static const char *const no[] = {"", "0", "no", "false", "normal", "ok", "n", "-"};
-    const struct column *label = a->label;
-    if (label == NULL)
+    if (a->label == NULL)
         return false;
     struct window window = windows_item(&a->w, origin * (size_t)a->w.recipe.targets);
-    size_t step = a->w.recipe.data->begin[window.sequence] + window.origin;
-    if (label->type == COLUMN_NUMBERS)
-        return label->numbers[step * (size_t)label->width] > 0;
-    int32_t id = label->type == COLUMN_CATEGORY ? column_id(label, step) : -1;
-    for (size_t i = 0; id >= 0 && i < sizeof no / sizeof *no; i++)
-        if (strcasecmp(label->vocabulary[id], no[i]) == 0)
-            return false;
-    return id >= 0;
+    return says_anomaly(a->label, a->w.recipe.data->begin[window.sequence] + window.origin);
 }
 
 /* The largest residual of an origin in deviations, and whose; NaN: none is known. */
@@ -451,7 +473,8 @@ const struct task task_anomaly = {.name = "anomaly",
                                   .suits = suits_anomaly,
                                   .network = anomaly_network,
                                   .fit = anomaly_fit,
-                                  .check = anomaly_check,
+                                  .accepts = anomaly_accepts,
+                                  .columns = anomaly_columns,
                                   .open = anomaly_open,
                                   .observe = anomaly_observe,
                                   .score = anomaly_score,

@@ -34,6 +34,23 @@ static unroll_status find_target(const unroll_dataset *data, const char *options
     return target_find(data, "classify", "a label for each sequence", options, is_label, target);
 }
 
+enum { ONE, SEVERAL };
+static const struct accepts classify_accepts[] = {
+    [ONE] = {.losses = "xent ", .pool = "mean+max", .backward = true, .unused = "stateful "},
+    [SEVERAL] = {.losses = "bce ", .pool = "mean+max", .backward = true, .unused = "stateful "},
+    {0}};
+static const struct accepts_column classify_columns[] = {{.option = "target",
+                                                          .kinds = SEQUENCE_CATEGORY | SEQUENCE_SET | STEP_CATEGORY,
+                                                          .what = "a label for each sequence",
+                                                          .type = "category"},
+                                                         {0}};
+
+static int classify_row(const unroll_dataset *data, const json_t *schema)
+{
+    (void)data;
+    return json_is_true(json_object_get(schema, "several")) ? SEVERAL : ONE;
+}
+
 static int suits_classify(const unroll_dataset *data, char why[TASK_WHY])
 {
     const struct column *target = target_of(data, is_label);
@@ -92,11 +109,8 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
         return fail(UNROLL_DATA, "column '%s' has only the label '%s'; fix: give data of at least two", target->name,
                     target->vocabulary_size ? target->vocabulary[0] : "");
     TRY(sequence_network(data, target, NULL, &standard, spec));
-    if (spec->pool == NULL)
-        spec->pool = "mean+max";
+    TRY(accepts_spec(&task_classify, &classify_accepts[target->type == COLUMN_SET ? SEVERAL : ONE], spec));
     spec->output = target->vocabulary_size;
-    if (spec->loss == NULL || target->type == COLUMN_SET)
-        spec->loss = target->type == COLUMN_SET ? "bce" : "xent";
     sequence_defaults(data, 0, defaults);
     if (target->type != COLUMN_SET)
         return note_balance(data, target, defaults->note, sizeof defaults->note);
@@ -117,16 +131,6 @@ static unroll_status classify_fit(const struct task_request *request, json_t **s
     if (status == UNROLL_OK)
         json_object_set_new(*schema, "several", json_boolean(target->type == COLUMN_SET));
     return status;
-}
-
-static unroll_status classify_check(const unroll_model *model, const unroll_dataset *data)
-{
-    const struct loss *loss = loss_at(model->loss.index);
-    (void)data;
-    if (!model_is_pooled(model) || loss == NULL)
-        return fail(UNROLL_USAGE,
-                    "the model has no answer for a whole sequence; fix: a network with a pool and a loss");
-    return UNROLL_OK;
 }
 
 /* ---- batches ---- */
@@ -209,10 +213,11 @@ static unroll_status check_classes(const struct task_request *request, const str
 static unroll_status open(const struct task_request *request, enum part_of which, struct part *part)
 {
     struct classify_part *p = (struct classify_part *)part;
-    TRY(sequence_part_open(request, which, true, 0, 0, &p->base));
+    p->several = classify_row(request->data, p->base.schema) == SEVERAL;
+    TRY(sequence_part_open(request, which, p->several ? SEQUENCE_SET : SEQUENCE_CATEGORY | STEP_CATEGORY, 0, 0,
+                           &p->base));
     if (p->base.members.count == 0)
         return UNROLL_OK;
-    p->several = json_is_true(json_object_get(p->base.schema, "several"));
     TRY(confusion_new(p->base.classes, &p->confusion));
     p->base.part.pooled = true;
     p->base.part.fill = fill;
@@ -365,7 +370,10 @@ const struct task task_classify = {.name = "classify",
                                    .suits = suits_classify,
                                    .network = classify_network,
                                    .fit = classify_fit,
-                                   .check = classify_check,
+                                   .accepts = classify_accepts,
+                                   .columns = classify_columns,
+                                   .row = classify_row,
+                                   .row_is_in_schema = true,
                                    .open = classify_open,
                                    .observe = classify_observe,
                                    .score = classify_score,

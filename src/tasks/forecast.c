@@ -22,6 +22,23 @@ static const struct key forecast_keys[] = {
     RECIPE_KNOWN,
     {0}};
 
+static const struct accepts forecast_accepts[] = {{.losses = "quantile mse mae huber gaussian student-t ",
+                                                   .loss = "quantile:0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
+                                                   .unused = "stateful batch_tokens "},
+                                                  {0}};
+static const struct accepts_column forecast_columns[] = {{.option = "target",
+                                                          .kinds = STEP_NUMBERS,
+                                                          .what = "numbers at each step",
+                                                          .type = "number",
+                                                          .list = true,
+                                                          .all = true},
+                                                         {.option = "known",
+                                                          .kinds = STEP_NUMBERS | STEP_CATEGORY | STEP_SET,
+                                                          .what = "numbers, a category or a set at each step",
+                                                          .type = "number",
+                                                          .list = true},
+                                                         {0}};
+
 /* Sums over all windows that were observed. */
 struct errors {
     int64_t count, counted_mase, covered;
@@ -80,7 +97,7 @@ static unroll_status forecast_network(const unroll_dataset *data, const char *op
     struct recipe_options read;
     struct recipe recipe;
     TRY(choose(data, options, &read, &recipe));
-    unroll_status status = windows_network(&recipe, spec, defaults);
+    unroll_status status = windows_network(&task_forecast, &recipe, spec, defaults);
     recipe_end(&recipe);
     return status;
 }
@@ -95,14 +112,6 @@ static unroll_status forecast_fit(const struct task_request *request, json_t **s
         *schema = recipe_to_json(&recipe);
     recipe_end(&recipe);
     return status != UNROLL_OK || *schema ? status : fail(UNROLL_RESOURCE, "no memory for a schema");
-}
-
-static unroll_status forecast_check(const unroll_model *model, const unroll_dataset *data)
-{
-    (void)data; /* windows_open looks for its columns */
-    if (model->tokens || model->loss.index < 0)
-        return fail(UNROLL_USAGE, "the model forecasts no numbers; fix: a model of this task (unroll_task_network)");
-    return UNROLL_OK;
 }
 
 /* ---- parts ---- */
@@ -508,7 +517,8 @@ const struct task task_forecast = {.name = "forecast",
                                    .suits = suits_forecast,
                                    .network = forecast_network,
                                    .fit = forecast_fit,
-                                   .check = forecast_check,
+                                   .accepts = forecast_accepts,
+                                   .columns = forecast_columns,
                                    .open = forecast_open,
                                    .observe = forecast_observe,
                                    .score = forecast_score,

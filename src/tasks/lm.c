@@ -50,6 +50,17 @@ static int suits_lm(const unroll_dataset *data, char why[TASK_WHY])
     return text ? SUITS_ANY : 0;
 }
 
+enum { OF_TOKENS, OF_SETS };
+static const struct accepts lm_accepts[] = {[OF_TOKENS] = {.losses = "xent ", .unused = "batch_tokens "},
+                                            [OF_SETS] = {.losses = "bce ", .unused = "stateful "},
+                                            {0}};
+
+static int lm_row(const unroll_dataset *data, const json_t *schema)
+{
+    (void)schema;
+    return text_of(data) == NULL && sets_of(data) ? OF_SETS : OF_TOKENS;
+}
+
 static const char *lm_item(const unroll_dataset *data)
 {
     if (text_of(data) == NULL)
@@ -71,16 +82,12 @@ static unroll_status lm_network(const unroll_dataset *data, const char *options,
     if (text == NULL && sets_of(data) == NULL)
         return fail(UNROLL_DATA, "the task lm needs a column of tokens or sets; fix: give a text");
     TRY(key_values_read(options, "the task lm", none, NULL));
-    if (spec->bidirectional > 0)
-        return fail(UNROLL_UNSUPPORTED,
-                    "`bidirectional`: lm predicts the next token, which a bidirectional network has "
-                    "already seen; fix: leave it out");
+    TRY(accepts_spec(&task_lm, &lm_accepts[lm_row(data, NULL)], spec));
     if (text == NULL)
         return sets_network(data, spec, defaults);
     spec_settle(spec, is_standard ? &standard : &other);
     spec->tokens = 1;
     spec->input = spec->output = text->vocabulary_size;
-    spec->loss = "xent";
     *defaults = unroll_task_defaults_default();
     if (is_standard)
         defaults->learning_rate = 4e-3;
@@ -99,14 +106,11 @@ static unroll_status lm_fit(const struct task_request *request, json_t **schema)
 
 static unroll_status lm_check(const unroll_model *model, const unroll_dataset *data)
 {
-    const struct loss *loss = loss_at(model->loss.index);
     const struct column *text = text_of(data);
     if (text == NULL && sets_of(data))
         return sets_check(model, data);
-    if (!model->tokens || !loss || !loss->of_classes || unroll_model_outputs(model) != model->input)
+    if (!model->tokens || unroll_model_outputs(model) != model->input)
         return fail(UNROLL_USAGE, "the model does not predict tokens; fix: tokens = 1, output = input, loss = xent");
-    if (model_is_pooled(model))
-        return fail(UNROLL_USAGE, "the model has one answer for a whole sequence, not one for each step; fix: no pool");
     if (text == NULL)
         return fail(UNROLL_DATA, "the data have no tokens to predict; fix: give a text");
     return check_vocabulary(model, text);
@@ -343,6 +347,8 @@ const struct task task_lm = {.name = "lm",
                              .suits = suits_lm,
                              .network = lm_network,
                              .fit = lm_fit,
+                             .accepts = lm_accepts,
+                             .row = lm_row,
                              .check = lm_check,
                              .open = lm_open,
                              .score = lm_score};

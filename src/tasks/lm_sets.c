@@ -36,7 +36,6 @@ unroll_status sets_network(const unroll_dataset *data, unroll_spec *spec, unroll
     spec_settle(spec, &standard);
     spec->tokens = spec->embed = 0;
     spec->input = spec->output = sets_of(data)->width;
-    spec->loss = "bce";
     *defaults = unroll_task_defaults_default();
     defaults->batch = 8;
     defaults->bptt = 0;
@@ -49,8 +48,7 @@ unroll_status sets_network(const unroll_dataset *data, unroll_spec *spec, unroll
 unroll_status sets_check(const unroll_model *model, const unroll_dataset *data)
 {
     const struct column *sets = sets_of(data);
-    const struct loss *loss = loss_at(model->loss.index);
-    if (model->tokens || !loss || loss->of_classes || unroll_model_outputs(model) != model->input)
+    if (model->tokens || unroll_model_outputs(model) != model->input)
         return fail(UNROLL_USAGE, "the model does not predict sets; fix: tokens = 0, output = input, loss = bce");
     if (model->input != sets->width)
         return fail(UNROLL_DATA, "the model has sets of %d and the data of %d; fix: open the data with the model",
@@ -151,11 +149,13 @@ static unroll_status cut_pieces(struct sets_part *p, size_t longest)
 
 static unroll_status plan_sets(const struct task_request *request, enum part_of which, struct sets_part *p)
 {
+    struct task_request whole = *request;
     int32_t *lengths;
+    whole.steps = 0; /* pieces are cut already */
     TRY(cut_pieces(p, which != PART_TRAINING ? INT32_MAX : request->steps ? (size_t)request->steps : LONGEST));
     TRY(ALLOCATE(lengths, p->pieces, "for the lengths of %zu sequences", p->pieces));
     for (size_t i = 0; i < p->pieces; i++) lengths[i] = (int32_t)p->piece[i].pairs;
-    unroll_status status = batches_plan(request, which, lengths, 0, p->pieces, &p->batches, &p->part);
+    unroll_status status = batches_plan(&whole, which, lengths, 0, p->pieces, &p->batches, &p->part);
     release(lengths);
     p->part.items = p->part.examples;
     p->part.lengths = true;

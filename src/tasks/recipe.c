@@ -47,24 +47,6 @@ static bool is_listed(const char *list, const char *name)
     return false;
 }
 
-static unroll_status check_list(const unroll_dataset *data, const char *list, bool targets)
-{
-    char name[COLUMN_NAME], names[256];
-    for (const char *at = list; *at; at += strcspn(at, ";"), at += *at == ';') {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ";"), at);
-        const struct column *column = dataset_named(data, name);
-        if (column == NULL)
-            return fail(UNROLL_DATA, "'%s' has no column '%s'; fix: one of %s", data->name, name,
-                        dataset_names(data, names, sizeof names));
-        if (targets && column->type != COLUMN_NUMBERS)
-            return fail(UNROLL_DATA,
-                        "column '%s' of '%s' has no numbers to forecast; fix: another target, or read it as numbers "
-                        "(`columns` %s=number)",
-                        name, data->name, name);
-    }
-    return UNROLL_OK;
-}
-
 enum role { ROLE_NONE, ROLE_TARGET, ROLE_PAST, ROLE_KNOWN };
 
 static enum role role_of(const unroll_dataset *data, int index, const struct recipe_options *options)
@@ -164,9 +146,6 @@ static unroll_status choose_channels(const struct recipe_options *options, struc
 {
     const unroll_dataset *data = recipe->data;
     int most = 0, count = 0;
-    TRY(check_list(data, options->known, false));
-    if (strcmp(options->target, "all") != 0)
-        TRY(check_list(data, options->target, true));
     for (int i = 0; i < data->columns; i++) {
         int channels = column_channels(&data->column[i]);
         most += data->column[i].type == COLUMN_NUMBERS || channels <= MAX_CATEGORIES ? channels : 0;
@@ -445,7 +424,8 @@ static unroll_status channel_from_json(const json_t *json, const unroll_dataset 
                     "'%s' has no column '%s', which the model %s; fix: data with all columns that it was "
                     "trained on",
                     data->name, column, target ? "forecasts" : "reads");
-    if (part >= column_channels(channel->in.column) || (target && channel->in.column->type != COLUMN_NUMBERS))
+    if (channel->in.column->of_sequence || part >= column_channels(channel->in.column) ||
+        (target && channel->in.column->type != COLUMN_NUMBERS))
         return fail(UNROLL_DATA,
                     "column '%s' of '%s' is not what the model was trained on; fix: open the data with the "
                     "model, and give it the same kind of column",

@@ -37,6 +37,13 @@ static const struct key recommend_keys[] = {{.name = "item",
                                              .about = "how many items are recommended, 20, and recall is of"},
                                             {0}};
 
+static const struct accepts recommend_accepts[] = {{.losses = "xent ", .unused = "stateful bptt "}, {0}};
+static const struct accepts_column recommend_columns[] = {{.option = "item",
+                                                           .kinds = STEP_CATEGORY | STEP_TOKENS,
+                                                           .what = "an item at each step, a category",
+                                                           .type = "category"},
+                                                          {0}};
+
 /* Items of the sessions one behind the other, without those that are missing or unknown. */
 struct sessions {
     const unroll_dataset *data;
@@ -96,8 +103,7 @@ static unroll_status choose_items(const unroll_dataset *data, const char *name, 
 {
     *items = items_of(data, name);
     if (*items == NULL && name && *name)
-        return fail(UNROLL_DATA, "'%s' has no column '%s'; fix: name the column of items (`item` NAME)", data->name,
-                    name);
+        return fail(UNROLL_DATA, "'%s' has no column '%s', which the model reads; fix: add it", data->name, name);
     if (*items == NULL)
         return fail(
             UNROLL_DATA,
@@ -203,13 +209,9 @@ static unroll_status recommend_network(const unroll_dataset *data, const char *o
     TRY(key_values_read(options, "the task recommend", recommend_keys, &read));
     TRY(choose_items(data, read.item, &items));
     spec_settle(spec, &standard);
-    if (spec->bidirectional)
-        return fail(UNROLL_UNSUPPORTED,
-                    "`bidirectional`: recommend predicts the next item, which a bidirectional network "
-                    "has already seen; fix: leave it out");
+    TRY(accepts_spec(&task_recommend, recommend_accepts, spec));
     spec->tokens = 1;
     spec->input = spec->output = items->vocabulary_size;
-    spec->loss = "xent";
     if (spec->embed == UNROLL_AUTO)
         spec->embed = spec->tied || items->vocabulary_size > MAX_ONE_HOT ? spec->hidden : 0;
     *defaults = unroll_task_defaults_default();
@@ -266,9 +268,8 @@ static unroll_status recommend_fit(const struct task_request *request, json_t **
 
 static unroll_status recommend_check(const unroll_model *model, const unroll_dataset *data)
 {
-    const struct loss *loss = loss_at(model->loss.index);
     (void)data; /* recommend_open looks for its column */
-    if (!model->tokens || !loss || !loss->of_classes || unroll_model_outputs(model) != model->input)
+    if (!model->tokens || unroll_model_outputs(model) != model->input)
         return fail(UNROLL_USAGE, "the model does not predict items; fix: tokens = 1, output = input, loss = xent");
     return UNROLL_OK;
 }
@@ -588,6 +589,8 @@ const struct task task_recommend = {.name = "recommend",
                                     .suits = suits_recommend,
                                     .network = recommend_network,
                                     .fit = recommend_fit,
+                                    .accepts = recommend_accepts,
+                                    .columns = recommend_columns,
                                     .check = recommend_check,
                                     .open = recommend_open,
                                     .observe = recommend_observe,

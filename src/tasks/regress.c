@@ -53,6 +53,21 @@ static bool has_inputs(const unroll_dataset *data, const struct column *target)
     return false;
 }
 
+enum { OF_SEQUENCES, OF_STEPS };
+static const struct accepts regress_accepts[] = {
+    [OF_SEQUENCES] = {.losses = "mse mae huber ", .pool = "mean+max", .backward = true, .unused = "stateful "},
+    [OF_STEPS] = {.losses = "mse mae huber ", .backward = true, .unused = "stateful bptt "},
+    {0}};
+static const struct accepts_column regress_columns[] = {
+    {.option = "target", .kinds = STEP_NUMBERS | SEQUENCE_NUMBERS, .what = "numbers to predict", .type = "number"},
+    {0}};
+
+static int regress_row(const unroll_dataset *data, const json_t *schema)
+{
+    (void)data;
+    return json_is_true(json_object_get(schema, "pooled")) ? OF_SEQUENCES : OF_STEPS;
+}
+
 static int suits_regress(const unroll_dataset *data, char why[TASK_WHY])
 {
     const struct column *target = target_of(data, is_number);
@@ -74,16 +89,8 @@ static unroll_status regress_network(const unroll_dataset *data, const char *opt
     TRY(find_target(data, options, &target));
     const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 128, .bidirectional = target->of_sequence};
     TRY(sequence_network(data, target, NULL, &standard, spec));
-    if (!target->of_sequence && spec->pool)
-        return fail(UNROLL_USAGE,
-                    "`pool` = '%s' makes one answer of a sequence, and column '%s' has a number for each "
-                    "step; fix: leave it out",
-                    spec->pool, target->name);
-    if (target->of_sequence && spec->pool == NULL)
-        spec->pool = "mean+max";
+    TRY(accepts_spec(&task_regress, &regress_accepts[target->of_sequence ? OF_SEQUENCES : OF_STEPS], spec));
     spec->output = target->width;
-    if (spec->loss == NULL)
-        spec->loss = "mse";
     sequence_defaults(data, target->of_sequence ? 0 : WINDOW, defaults);
     return UNROLL_OK;
 }
@@ -129,9 +136,9 @@ static unroll_status regress_fit(const struct task_request *request, json_t **sc
 {
     const struct column *target;
     struct members members;
-    json_t *mean = json_array(), *deviation = json_array();
     TRY(find_target(request->data, request->options, &target));
     TRY(members_of(request, PART_TRAINING, target, &members));
+    json_t *mean = json_array(), *deviation = json_array();
     unroll_status status = sequence_schema(&members, target, NULL, schema);
     for (int k = 0; status == UNROLL_OK && k < target->width; k++)
         status = find_scale(&members, target, k, mean, deviation);
@@ -142,16 +149,6 @@ static unroll_status regress_fit(const struct task_request *request, json_t **sc
     json_decref(deviation);
     members_end(&members);
     return status;
-}
-
-static unroll_status regress_check(const unroll_model *model, const unroll_dataset *data)
-{
-    const struct loss *loss = loss_at(model->loss.index);
-    (void)data;
-    if (loss == NULL || loss->of_classes || unroll_model_targets(model) != unroll_model_outputs(model))
-        return fail(UNROLL_USAGE,
-                    "the model does not answer with a number for each target; fix: loss = mse, mae or huber");
-    return UNROLL_OK;
 }
 
 /* ---- batches ---- */
@@ -245,7 +242,8 @@ static unroll_status open(const struct task_request *request, enum part_of which
 {
     struct regress_part *p = (struct regress_part *)part;
     const bool pooled = model_is_pooled(request->model);
-    TRY(sequence_part_open(request, which, false, pooled ? 0 : WINDOW, pooled ? 0 : CONTEXT, &p->base));
+    TRY(sequence_part_open(request, which, pooled ? SEQUENCE_NUMBERS : STEP_NUMBERS, pooled ? 0 : WINDOW,
+                           pooled ? 0 : CONTEXT, &p->base));
     if (p->base.members.count == 0)
         return UNROLL_OK;
     TRY(read_scales(p));
@@ -404,7 +402,10 @@ const struct task task_regress = {.name = "regress",
                                   .suits = suits_regress,
                                   .network = regress_network,
                                   .fit = regress_fit,
-                                  .check = regress_check,
+                                  .accepts = regress_accepts,
+                                  .columns = regress_columns,
+                                  .row = regress_row,
+                                  .row_is_in_schema = true,
                                   .open = regress_open,
                                   .observe = regress_observe,
                                   .score = regress_score,

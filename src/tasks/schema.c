@@ -103,6 +103,7 @@ unroll_status schema_fit(unroll_model *model, const struct task *task, const str
 {
     const struct column *text = dataset_column(request->data, COLUMN_TOKENS, NULL);
     json_t *found = NULL;
+    TRY(accepts_columns(task, request->options, request->data));
     if (text && model->tokens && model->input == text->vocabulary_size) {
         TRY(model_set_vocabulary(model, text->vocabulary, text->vocabulary_size));
         model->symbol_kind = text->kind;

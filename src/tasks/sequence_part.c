@@ -54,8 +54,6 @@ unroll_status target_find(const unroll_dataset *data, const char *task, const ch
     TRY(key_values_read(options, owner, target_keys, &chosen));
     dataset_names(data, known, sizeof known);
     *target = *name ? dataset_named(data, name) : target_of(data, fits);
-    if (*name && *target == NULL)
-        return fail(UNROLL_USAGE, "the data have no column '%s'; fix: `target` is one of %s", name, known);
     if (*target == NULL)
         return fail(UNROLL_DATA,
                     "the task %s needs %s, and no column of the data has it: %s; fix: add one, or choose "
@@ -156,9 +154,22 @@ static unroll_status read_schema(const unroll_model *model, struct sequence_part
     return UNROLL_OK;
 }
 
-static unroll_status find_target(struct sequence_part *p, enum part_of which)
+/* Does a data set have the target as the model learned it? */
+static unroll_status check_target(const struct sequence_part *p, unsigned kinds, const unroll_dataset *data)
+{
+    const struct column *target = dataset_named(data, p->name);
+    if (target == NULL || kinds & column_kind(target))
+        return UNROLL_OK;
+    return fail(UNROLL_DATA,
+                "column '%s' of '%s' is not what the model has learned; fix: open the data with the model, and give "
+                "it the same kind of column",
+                p->name, data->name);
+}
+
+static unroll_status find_target(struct sequence_part *p, unsigned kinds, enum part_of which)
 {
     p->target = dataset_named(p->members.data, p->name);
+    TRY(check_target(p, kinds, p->members.data));
     if (p->target == NULL && !part_is_all(which))
         return fail(UNROLL_DATA, "the data have no column '%s', which is learned; fix: add it", p->name);
     if (p->target && p->classes && p->target->vocabulary_size != p->classes)
@@ -267,10 +278,25 @@ static int shape_of(const struct part *part, int64_t epoch, int64_t number)
     return sequence_place((const struct sequence_part *)part, epoch, number).shape;
 }
 
-unroll_status sequence_part_open(const struct task_request *request, enum part_of which, bool stratified, int window,
+/* Does the network have a result for each label, or each number of the target? */
+static unroll_status check_outputs(const struct sequence_part *p, const unroll_model *model)
+{
+    const json_t *means = json_object_get(p->schema, "mean");
+    const int wanted = p->classes ? p->classes : (int)json_array_size(means), has = unroll_model_outputs(model);
+    if (has == wanted * model->loss.results)
+        return UNROLL_OK;
+    return fail(
+        UNROLL_USAGE,
+        "the model has %d outputs, and its target '%s' needs %d; fix: a network as unroll_task_network makes it", has,
+        p->name, wanted * model->loss.results);
+}
+
+unroll_status sequence_part_open(const struct task_request *request, enum part_of which, unsigned kinds, int window,
                                  int context, struct sequence_part *p)
 {
-    TRY(read_schema(request->model, p));
+    const bool labels = kinds & (SEQUENCE_CATEGORY | SEQUENCE_SET);
+    TRY(check_outputs(p, request->model));
+    TRY(check_target(p, kinds, request->data));
     p->window = window;
     p->context = context;
     if (which == PART_TRAINING)
@@ -279,10 +305,10 @@ unroll_status sequence_part_open(const struct task_request *request, enum part_o
     if (window)
         TRY(members_of_series(request, which, &p->members));
     else
-        TRY(members_find(request, which, stratified ? dataset_named(request->data, p->name) : NULL, &p->members));
+        TRY(members_find(request, which, labels ? dataset_named(request->data, p->name) : NULL, &p->members));
     if (p->members.count == 0)
         return UNROLL_OK;
-    TRY(find_target(p, which));
+    TRY(find_target(p, kinds, which));
     TRY(features_from_json(json_object_get(p->schema, "inputs"), p->members.data, &p->features));
     TRY(features_check(&p->features, request->model));
     p->part.examples = p->target ? p->members.count : 0;
@@ -297,7 +323,9 @@ unroll_status sequence_open(const struct task_request *request, enum part_of whi
     if (p == NULL)
         return fail(UNROLL_RESOURCE, "no memory for a part of the data");
     p->part.end = end;
-    unroll_status status = open(request, which, &p->part);
+    unroll_status status = read_schema(request->model, p);
+    if (status == UNROLL_OK)
+        status = open(request, which, &p->part);
     if (status != UNROLL_OK || p->members.count == 0)
         part_free(&p->part);
     else

@@ -69,10 +69,10 @@ unroll_status sequence_open(const struct task_request *request, enum part_of whi
                             unroll_status (*open)(const struct task_request *, enum part_of, struct part *),
                             void (*end)(struct part *), struct part **part);
 
-/* With the schema of request.model. classes: parts have about as many of each label. window, context: of long series,
- * whose last steps are held out; 0: whole sequences. members.count is 0 where there is nothing. Also after a failure
- * sequence_part_end. */
-unroll_status sequence_part_open(const struct task_request *request, enum part_of which, bool stratified, int window,
+/* With the schema of request.model, which sequence_open has read. kinds: what the target must be; labels of sequences
+ * are drawn in the same proportions for each part. window, context: of long series, whose last steps are held out; 0:
+ * whole sequences. members.count is 0 where there is nothing. Also after a failure sequence_part_end. */
+unroll_status sequence_part_open(const struct task_request *request, enum part_of which, unsigned kinds, int window,
                                  int context, struct sequence_part *p);
 void sequence_part_end(struct sequence_part *p);
 

@@ -49,6 +49,20 @@ static unroll_status find_target(const unroll_dataset *data, const char *options
     return target_find(data, "tag", "a label for each step", options, is_tag, target);
 }
 
+enum { OF_SENTENCES, OF_SERIES };
+static const struct accepts tag_accepts[] = {
+    [OF_SENTENCES] = {.losses = "xent ", .backward = true, .unused = "stateful "},
+    [OF_SERIES] = {.losses = "xent ", .backward = true, .unused = "stateful bptt "},
+    {0}};
+static const struct accepts_column tag_columns[] = {
+    {.option = "target", .kinds = STEP_CATEGORY, .what = "a label for each step", .type = "category"}, {0}};
+
+static int tag_row(const unroll_dataset *data, const json_t *schema)
+{
+    (void)schema;
+    return data->rows_are_steps ? OF_SERIES : OF_SENTENCES;
+}
+
 static int suits_tag(const unroll_dataset *data, char why[TASK_WHY])
 {
     const struct column *target = target_of(data, is_tag), *words = target ? words_of(data, target) : NULL;
@@ -79,14 +93,8 @@ static unroll_status tag_network(const unroll_dataset *data, const char *options
     const struct column *target;
     TRY(find_target(data, options, &target));
     TRY(sequence_network(data, target, words_of(data, target), &standard, spec));
-    if (spec->pool)
-        return fail(UNROLL_USAGE,
-                    "`pool` = '%s' makes one answer of a sequence, and the task tag has one for each step; "
-                    "fix: leave it out, or the task classify",
-                    spec->pool);
+    TRY(accepts_spec(&task_tag, &tag_accepts[tag_row(data, NULL)], spec));
     spec->output = target->vocabulary_size;
-    if (spec->loss == NULL)
-        spec->loss = "xent";
     sequence_defaults(data, data->rows_are_steps ? WINDOW : 0, defaults);
     return UNROLL_OK;
 }
@@ -159,15 +167,6 @@ static unroll_status tag_fit(const struct task_request *request, json_t **schema
     return status;
 }
 
-static unroll_status tag_check(const unroll_model *model, const unroll_dataset *data)
-{
-    const struct loss *loss = loss_at(model->loss.index);
-    (void)data;
-    if (model_is_pooled(model) || loss == NULL || !loss->of_classes)
-        return fail(UNROLL_USAGE, "the model has no class for each step; fix: a network without a pool, loss = xent");
-    return UNROLL_OK;
-}
-
 /* ---- batches ---- */
 
 static void fill(const struct part *part, int64_t epoch, int64_t number, struct task_batch *batch)
@@ -222,7 +221,7 @@ static unroll_status open(const struct task_request *request, enum part_of which
     struct tag_part *p = (struct tag_part *)part;
     const bool is_series = request->data->rows_are_steps;
     size_t longest = 1;
-    TRY(sequence_part_open(request, which, false, is_series ? WINDOW : 0, is_series ? CONTEXT : 0, &p->base));
+    TRY(sequence_part_open(request, which, STEP_CATEGORY, is_series ? WINDOW : 0, is_series ? CONTEXT : 0, &p->base));
     if (p->base.members.count == 0)
         return UNROLL_OK;
     const json_t *words = json_object_get(p->base.schema, "spelled");
@@ -398,7 +397,9 @@ const struct task task_tag = {.name = "tag",
                               .suits = suits_tag,
                               .network = tag_network,
                               .fit = tag_fit,
-                              .check = tag_check,
+                              .accepts = tag_accepts,
+                              .columns = tag_columns,
+                              .row = tag_row,
                               .open = tag_open,
                               .observe = tag_observe,
                               .score = tag_score,

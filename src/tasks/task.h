@@ -13,6 +13,7 @@
 #include "base/key_value.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "tasks/accepts.h"
 #include "unroll_train.h"
 
 /* One batch, time-major, in the caller's arrays: those that the network and the part use, as in unroll_batch. A fill
@@ -78,8 +79,13 @@ enum { SUITS_ANY = 1, SUITS_USUALLY = 2, SUITS_SURELY = 3 };
 typedef unroll_status answer_taker(void *arg, json_t *answer);
 
 struct task {
-    const char *name, *about;                    /* "lm", "predict the next token" */
-    const struct key *keys;                      /* its options; NULL: none */
+    const char *name, *about;             /* "lm", "predict the next token" */
+    const struct key *keys;               /* its options; NULL: none */
+    const struct accepts *accepts;        /* the networks that it trains, a row for each kind of target */
+    const struct accepts_column *columns; /* the columns that its options may name; NULL: none */
+    /* The row of accepts for these data, or for the data that the schema describes (NULL: there is none). NULL: 0. */
+    int (*row)(const unroll_dataset *, const json_t *schema);
+    bool row_is_in_schema;                       /* row needs a schema */
     bool augments;                               /* its training parts do as request.augment says */
     bool divides;                                /* and as request.divide_by does */
     const char *(*item)(const unroll_dataset *); /* what items are, in short, for speeds: "char" */
@@ -92,7 +98,7 @@ struct task {
     /* What must be known beside the data's schema to read such data and to answer, of the training part alone: targets,
      * scales, labels. The model's schema keeps it as "task"; *schema NULL: it needs none. fit NULL: nothing. */
     unroll_status (*fit)(const struct task_request *, json_t **schema);
-    /* Refuses models that can't have learned it. */
+    /* Refuses models that can't have learned it, beyond what `accepts` says. NULL: none. */
     unroll_status (*check)(const unroll_model *, const unroll_dataset *);
     /* part_free(*part) is its end. *part stays NULL if there is none. */
     unroll_status (*open)(const struct task_request *, enum part_of, struct part **part);
@@ -117,6 +123,11 @@ struct task {
 /* By name; NULL and "auto": the model's, if it has one, else what suits the data best. */
 unroll_status task_find(const char *name, const unroll_model *model, const unroll_dataset *data,
                         const struct task **task);
+
+/* Refuses a model that the task cannot train or run with these data. *unused, if wanted: fields of unroll_train_config
+ * without effect on it. */
+unroll_status task_check(const struct task *task, const unroll_model *model, const unroll_dataset *data,
+                         const char **unused);
 
 void part_free(struct part *); /* NULL is allowed */
 

@@ -111,7 +111,19 @@ unroll_status unroll_task_network(const char *name, const char *options, const u
     unwanted = unroll_task_defaults_default();
     if (defaults)
         CHECK_BEGUN(defaults, unroll_task_defaults, "unroll_task_defaults_default()");
-    return task->network(data, options, spec, defaults ? defaults : &unwanted);
+    TRY(accepts_columns(task, options, data));
+    defaults = defaults ? defaults : &unwanted;
+    TRY(task->network(data, options, spec, defaults));
+    snprintf(defaults->unused, sizeof defaults->unused, "%s", accepts_unused(task, spec, data));
+    return UNROLL_OK;
+}
+
+unroll_status task_check(const struct task *task, const unroll_model *model, const unroll_dataset *data,
+                         const char **unused)
+{
+    const char *unwanted;
+    TRY(accepts_model(task, model, data, unused ? unused : &unwanted));
+    return task->check ? task->check(model, data) : UNROLL_OK;
 }
 
 void part_free(struct part *part)

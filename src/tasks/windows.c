@@ -232,32 +232,15 @@ unroll_status windows_open(const struct task_request *request, enum part_of whic
 
 /* ---- networks ---- */
 
-static unroll_status choose_loss(const char *name, struct loss_choice *loss)
-{
-    static const char *const allowed[] = {"quantile", "mse", "mae", "huber", "gaussian", "student-t"};
-    TRY(loss_choose(name, loss));
-    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
-        if (loss->index >= 0 && strcmp(loss_at(loss->index)->name, allowed[i]) == 0)
-            return UNROLL_OK;
-    return fail(UNROLL_USAGE,
-                "loss = '%s' is none of a forecast; fix: one of quantile, mse, mae, huber, gaussian, "
-                "student-t",
-                name);
-}
-
-unroll_status windows_network(const struct recipe *recipe, unroll_spec *spec, unroll_task_defaults *defaults)
+unroll_status windows_network(const struct task *task, const struct recipe *recipe, unroll_spec *spec,
+                              unroll_task_defaults *defaults)
 {
     enum { BATCH = 64, UPDATES = 1000, MIN_EPOCHS = 8, MAX_EPOCHS = 30 };
     static const unroll_spec standard = {.cell = "gru", .layers = 1, .hidden = 64};
     struct loss_choice loss;
     spec_settle(spec, &standard);
-    if (spec->bidirectional)
-        return fail(UNROLL_UNSUPPORTED,
-                    "`bidirectional`: each step of a forecast predicts what a bidirectional network "
-                    "has already seen; fix: leave it out");
-    if (spec->loss == NULL)
-        spec->loss = "quantile:0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9";
-    TRY(choose_loss(spec->loss, &loss));
+    TRY(accepts_spec(task, task->accepts, spec));
+    TRY(loss_choose(spec->loss, &loss));
     spec->tokens = spec->embed = 0;
     spec->input = recipe_inputs(recipe);
     spec->output = recipe->horizon * loss.results;

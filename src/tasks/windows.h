@@ -35,6 +35,7 @@ struct window windows_item(const struct windows *windows, size_t item);
 const char *windows_series(const struct windows *windows, size_t sequence);
 
 /* What a task of windows keeps in the schema, and the network that it wants. */
-unroll_status windows_network(const struct recipe *recipe, unroll_spec *spec, unroll_task_defaults *defaults);
+unroll_status windows_network(const struct task *task, const struct recipe *recipe, unroll_spec *spec,
+                              unroll_task_defaults *defaults);
 
 #endif

@@ -37,7 +37,7 @@ static unroll_status open_all(unroll_model *model, const unroll_dataset *dataset
     TRY(task_find(NULL, model, dataset, task));
     if (answers)
         TRY(check_answers(*task));
-    TRY((*task)->check(model, dataset));
+    TRY(task_check(*task, model, dataset, NULL));
     TRY((*task)->open(&request, answers ? PART_PREDICTED : PART_ALL, &part));
     if (!answers && part->examples == 0) {
         part_free(part);

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+#include "comm/comm.h"
+#include "model/model.h"
 #include "session/replicas.h"
 #include "train/trainer.h"
 
@@ -144,6 +147,30 @@ static unroll_status balance(unroll_trainer *trainer, double seconds)
     return divides ? trainer_divide_anew(trainer) : UNROLL_OK;
 }
 
+/* Before the first step: a stale copy of a model or of a checkpoint on one machine would train on in silence. */
+static unroll_status agree_on_weights(unroll_trainer *trainer)
+{
+    unroll_comm *comm = trainer->config.machine.comm;
+    const struct unroll_model *m = trainer->model;
+    const int64_t step = trainer->state.step;
+    int rank = -1, ranks;
+    if (comm == NULL || unroll_comm_ranks(comm) == 1 || trainer->agreed)
+        return UNROLL_OK;
+    uint64_t hash = hash_bytes(HASH_BEGIN, &step, sizeof step);
+    if (step == 0)
+        hash = hash_bytes(hash, m->values, m->count * sizeof *m->values);
+    TRY(comm_agree(comm, UNROLL_OK, hash, "the weights to begin with are"));
+    if (step > 0 && trainer->exchange == NULL)
+        TRY(session_compare_replicas(trainer->session, &rank, &ranks));
+    if (rank >= 0)
+        return fail(UNROLL_USAGE,
+                    "rank %d begins step %" PRId64 " with other weights than the others; fix: give all machines the "
+                    "same checkpoint",
+                    rank, step + 1);
+    trainer->agreed = true;
+    return UNROLL_OK;
+}
+
 unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *progress)
 {
     struct trainer_state *state = &trainer->state;
@@ -152,6 +179,7 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     bool looks = is_time_to_sync(trainer);
     double began = feed_seconds(), waited = trainer->feed.waited;
     CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
+    TRY(agree_on_weights(trainer));
     unroll_status status = train_on_batches(trainer, &rates, looks ? &trainer->result : NULL);
 
     if (status != UNROLL_OK)

@@ -107,7 +107,6 @@ static unroll_status check_config(const unroll_train_config *config)
 {
     enum { MAX = 1 << 20 };
     const struct schedule *schedule;
-    CHECK_BEGUN(config, unroll_train_config, "unroll_train_default()");
     if (config->batch < 1 || config->batch > MAX || config->bptt < 0 || config->bptt > MAX)
         return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d", config->batch, MAX,
                     config->bptt, MAX);
@@ -191,7 +190,7 @@ static unroll_status open_part(const unroll_trainer *trainer, enum part_of which
     if (!is_held_out(held_out))
         return UNROLL_OK;
     if (held_out->data)
-        TRY(trainer->task->check(trainer->model, held_out->data));
+        TRY(task_check(trainer->task, trainer->model, held_out->data, NULL));
     return trainer->task->open(&request, which, part);
 }
 
@@ -328,9 +327,25 @@ static unroll_status give_schema(unroll_trainer *trainer)
     char owner[64];
     snprintf(owner, sizeof owner, "the task %s", task->name);
     TRY(key_values_read(request.options, owner, task->keys ? task->keys : &none, NULL));
+    TRY(accepts_columns(task, request.options, trainer->data));
     if (schema_is_fit(trainer->model, trainer->task))
         return UNROLL_OK;
     return schema_fit(trainer->model, trainer->task, &request);
+}
+
+/* Before the model has a schema only its network can be checked. */
+static unroll_status take_model(unroll_trainer *trainer)
+{
+    const struct task *task = trainer->task;
+    const char *unused;
+    TRY(task_check(task, trainer->model, trainer->data, NULL));
+    TRY(give_schema(trainer));
+    TRY(task_check(task, trainer->model, trainer->data, &unused));
+    if (trainer->config.batch_tokens > 0 && accepts_lists(unused, "batch_tokens"))
+        return fail(UNROLL_UNSUPPORTED,
+                    "batch_tokens: the batches of the task %s have no examples of their own lengths; fix: give `batch`",
+                    task->name);
+    return UNROLL_OK;
 }
 
 /* Devices that wait for what a look asks of them are asked less often. */
@@ -352,8 +367,7 @@ static unroll_status prepare(unroll_trainer *trainer, struct part **validation)
     if (config->augment && *config->augment && !trainer->task->augments)
         return fail(UNROLL_UNSUPPORTED, "`augment`: the task %s has no examples to change; fix: leave it out",
                     trainer->task->name);
-    TRY(trainer->task->check(trainer->model, trainer->data));
-    TRY(give_schema(trainer));
+    TRY(take_model(trainer));
     TRY(open_parts(trainer, validation));
     TRY(schedule_find(config->schedule, &trainer->schedule));
     trainer->total_steps = config->total_steps;
@@ -370,29 +384,31 @@ static uint64_t hash_course(const unroll_trainer *trainer)
 {
     const unroll_train_config *config = &trainer->config;
     const unroll_hyperparameters *r = &config->rates;
-    const double numbers[] = {r->learning_rate,
-                              r->clip,
-                              config->validation.share,
-                              (double)config->warmup,
-                              (double)trainer->total_steps,
-                              config->stateful,
-                              (double)config->label_smoothing,
-                              trainer->sync_interval,
-                              (double)trainer->part->batches};
-    uint64_t hash = hash_bytes(HASH_BEGIN ^ trainer->weights_hash, numbers, sizeof numbers);
+    const double numbers[] = {r->learning_rate,         r->clip,
+                              config->accumulate,       config->balance,
+                              config->checks_gradients, config->validation.share,
+                              (double)config->warmup,   (double)trainer->total_steps,
+                              config->stateful,         (double)config->label_smoothing,
+                              trainer->sync_interval,   (double)trainer->part->batches};
+    uint64_t hash = hash_bytes(HASH_BEGIN ^ trainer->weights_hash ^ trainer->options_hash, numbers, sizeof numbers);
+    hash = hash_text(hash, trainer->division);
     hash = hash_text(hash_text(hash, config->sync ? config->sync : ""), config->compress ? config->compress : "");
     return hash_text(hash_bytes(hash, r->hyperparameter, sizeof r->hyperparameter), trainer->schedule->name);
 }
 
+/* A configuration that is refused on one rank ends all of them. */
 static unroll_status set_up(unroll_trainer *trainer)
 {
     unroll_comm *comm = trainer->config.machine.comm;
     struct part *validation = NULL;
+    TRY(comm_agree(comm, check_config(&trainer->config), hash_text(HASH_BEGIN, unroll_version()),
+                   "the version of unroll is"));
+    give_to_plan(&trainer->config);
     unroll_status status = prepare(trainer, &validation);
     status = comm_agree(comm, status, trainer->data_hash ^ trainer->config.seed, "the data or the seed are");
     if (status == UNROLL_OK)
         status = comm_agree(comm, UNROLL_OK, hash_course(trainer),
-                            "a rate, the schedule, its length or the part for validation is");
+                            "an option of the training, its length or the part for validation is");
     if (status != UNROLL_OK) {
         part_free(validation);
         return status;
@@ -408,13 +424,12 @@ static unroll_status set_up(unroll_trainer *trainer)
 unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset, const unroll_train_config *config,
                                  unroll_trainer **trainer)
 {
-    TRY(check_config(config));
+    CHECK_BEGUN(config, unroll_train_config, "unroll_train_default()");
     unroll_trainer *made;
     TRY(ALLOCATE(made, 1, "for a trainer"));
     made->model = model;
     made->data = dataset;
     made->config = *config;
-    give_to_plan(&made->config);
     made->result.size = sizeof made->result;
     made->wrong = -1;
     unroll_status status = set_up(made);
@@ -507,10 +522,10 @@ unroll_status unroll_trainer_batch(unroll_model *model, const unroll_dataset *da
                                    const unroll_train_config *config, int max, int *batch)
 {
     unroll_trainer trial = {.model = model, .data = dataset, .config = *config};
+    CHECK_BEGUN(config, unroll_train_config, "unroll_train_default()");
     TRY(check_config(config));
     TRY(task_find(config->task, model, dataset, &trial.task));
-    TRY(trial.task->check(model, dataset));
-    TRY(give_schema(&trial));
+    TRY(take_model(&trial));
     *batch = largest_batch(trial, max, FEWEST_UPDATES);
     *batch = *batch > 0 ? *batch : 1;
     return UNROLL_OK;

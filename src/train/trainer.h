@@ -61,7 +61,8 @@ struct unroll_trainer {
     unroll_result result; /* of the last look */
     int sync_interval;    /* steps */
     bool synced;
-    int unseen; /* steps since */
+    int unseen;  /* steps since */
+    bool agreed; /* all ranks begin with the same weights */
 };
 
 /* Are the steps that nobody looked at sound? Before a checkpoint. */

@@ -62,6 +62,30 @@ holds "and on with epochs" grep -q '"patience": [1-9]' run/config.json
 refuses "a share above a half" 2 "neither a share nor a count" train words.csv --val 0.7
 refuses "all is held out" 3 "fix: " train words.csv --val 450
 
+# What a task does not accept, and what it would not use, is refused before training.
+refuses "a loss of numbers for labels" 2 "fix: xent" train words.csv --loss mse --out never
+refuses "levels of a loss that has none" 2 "fix: " train words.csv --loss xent:0.5 --out never
+refuses "any loss of a text" 2 "fix: xent" train words.csv --task lm --loss foo --out never
+refuses "a pool of a text" 2 "leave --pool out" train words.csv --task lm --pool last --out never
+refuses "tokens of a text's batch" 2 "does not use it" train words.csv --task lm --batch 300-tokens --out never
+awk 'BEGIN { print "t,load,town,odd"; for (i = 0; i < 200; i++)
+    printf "2024-%02d-%02d,%.3f,%s,%d\n", 1 + int(i / 28), 1 + i % 28, 10 + sin(i), i % 3 ? "Ulm" : "Bonn", i % 40 == 7 }' > towns.csv
+refuses "a pool of a forecast" 2 "leave --pool out" train towns.csv --task forecast --pool max --out never
+refuses "a label that labels nothing" 3 "each step would be an anomaly" train towns.csv --task anomaly --label town --out never
+refuses "the time as a label" 3 "orders the rows" train towns.csv --task anomaly --label t --out never
+refuses "a bptt that cuts nothing" 2 "does not use it" train towns.csv --task regress --target load --bptt 5 --out never
+holds "nothing was begun" [ ! -e never ]
+quietly train towns.csv --task anomaly --label odd --steps 2 --val 60 --out labelled
+holds "a label of steps" [ -f labelled/model.safetensors ]
+refuses "a checkpoint of a file" 2 "is a file" inspect labelled/model.safetensors --checkpoint newest
+refuses "a checkpoint of data" 2 "is data" inspect towns.csv --checkpoint 9999
+refuses "a tolerance of no comparison" 2 "does nothing without --compare" run labelled x.npz --tolerance 0.1 -o y.npz
+refuses "a tolerance of no pieces" 2 "does nothing without --pieces" run labelled x.npz --time-tolerance 0.1 -o y.npz
+for words in "--ranks 1 train words.csv --help" "--ranks 1 train words.csv -h" "train --help"; do
+    unroll launch $words > output 2> message
+    holds "launch $words" sh -c "[ $? = 0 ] && grep -q '^usage: unroll train' output"
+done
+
 # ---- bits ----
 quietly train words.csv --steps 24 --val 0 --out whole
 quietly train words.csv --steps 13 --schedule-steps 24 --val 0 --out parts

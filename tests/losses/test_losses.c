@@ -47,10 +47,13 @@ static void check_choice(void)
                 {"quantile:.5", "quantile:0.5", 1},
                 {"quantile:0.010,0.25,5e-1,0.99", "quantile:0.01,0.25,0.5,0.99", 4}};
     static const char *const bad[][2] = {
-        {"mse:0.5", "'mse' has no levels"}, {"none:0.5", "'none' has no levels"},  {"quantile:", "levels are"},
-        {"quantile:0.5,", "levels are"},    {"quantile:0.5,0.5", "levels are"},    {"quantile:0.9,0.1", "levels are"},
-        {"quantile:0,0.5", "levels are"},   {"quantile:0.5,1", "levels are"},      {"quantile:0.5 0.9", "levels are"},
-        {"quantile:nan", "levels are"},     {"quantile:0.99999999", "levels are"}, {"pinball", "pinball"}};
+        {"mse:0.5", "'mse' has no levels"},        {"none:0.5", "'none' has no levels"},
+        {"quantile:", "the levels are"},           {"quantile:0.5,", "the levels are"},
+        {"quantile:0.5,0.5", "the levels are"},    {"quantile:0.9,0.1", "the levels are"},
+        {"quantile:0,0.5", "the levels are"},      {"quantile:0.5,1", "the levels are"},
+        {"quantile:0.5 0.9", "the levels are"},    {"quantile:nan", "the levels are"},
+        {"quantile:1e-50", "the levels are"},      {"quantile:0.5,0.50000001", "the levels are"},
+        {"quantile:0.99999999", "the levels are"}, {"pinball", "pinball"}};
     struct loss_choice c, again;
     char many[400] = "quantile:0.01";
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

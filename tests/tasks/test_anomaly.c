@@ -181,12 +181,12 @@ static void check_refusals(void)
     unroll_task_defaults defaults = unroll_task_defaults_default();
     make_days(&made, 200, 1);
     CHECK_REFUSED(unroll_task_network("anomaly", "label=strange", &made.data, &spec, &defaults), UNROLL_DATA,
-                  "'made.csv' has no column 'strange', which is to label anomalies; fix: another label");
+                  "'made.csv' has no column 'strange'; fix: one of when");
     CHECK_REFUSED(unroll_task_network("anomaly", "quantile=2", &made.data, &spec, &defaults), UNROLL_USAGE, "quantile");
     CHECK_REFUSED(unroll_task_network("anomaly", "horizon=2", &made.data, &spec, &defaults), UNROLL_USAGE, "horizon");
     spec.loss = "gaussian";
     CHECK_REFUSED(unroll_task_network("anomaly", NULL, &made.data, &spec, &defaults), UNROLL_USAGE,
-                  "loss = 'gaussian' is none of the task anomaly; fix: huber, mse or mae");
+                  "loss = 'gaussian' is no loss of the task anomaly for these data; fix: huber, mse or mae");
 }
 
 int main(void)

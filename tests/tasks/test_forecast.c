@@ -447,10 +447,11 @@ static void check_refusals(void)
     refuse_network("season=150", NULL, UNROLL_DATA,
                    "`season` = 150, and the longest series of 'made.csv' has 150 steps: none repeats; fix: a season");
     refuse_network("known=x", NULL, UNROLL_DATA, "has no column 'x'; fix: one of");
-    refuse_network("target=wind", NULL, UNROLL_DATA, "column 'wind' of 'made.csv' has no numbers to forecast; fix: ");
+    refuse_network("target=wind", NULL, UNROLL_DATA, "the column 'wind' has none; fix: another column, or read it");
     refuse_network("target=still", NULL, UNROLL_DATA,
                    "column 'still' of 'made.csv' is constant: there is nothing to forecast; fix: another target");
-    refuse_network(NULL, "xent", UNROLL_USAGE, "loss = 'xent' is none of a forecast; fix: one of quantile, mse");
+    refuse_network(NULL, "xent", UNROLL_USAGE,
+                   "loss = 'xent' is no loss of the task forecast for these data; fix: quantile, mse");
     struct run run = run_new(&made, "horizon=6", NULL, 0);
     CHECK(strstr(unroll_model_schema(run.model), "'still' is constant and left out"),
           "the schema says what is left out");

@@ -218,10 +218,9 @@ static void check_refusals(void)
 {
     make_chain(4, 5);
     made_numbers(&made, "price");
-    refuse("item=thing", UNROLL_DATA, "'made.csv' has no column 'thing'; fix: name the column of items");
-    refuse("item=price", UNROLL_DATA,
-           "column 'price' of 'made.csv' has no items, a category in each row; fix: read it as one");
-    refuse("item=user", UNROLL_DATA, "column 'user' of 'made.csv' has no items");
+    refuse("item=thing", UNROLL_DATA, "'made.csv' has no column 'thing'; fix: one of item");
+    refuse("item=price", UNROLL_DATA, "an item at each step, a category, and the column 'price' has none");
+    refuse("item=user", UNROLL_DATA, "the column 'user' already divides the rows");
     refuse("k=0", UNROLL_USAGE, "k");
     made.column[0].type = COLUMN_TIME;
     refuse(NULL, UNROLL_DATA, "'made.csv' has no column that is surely the items; fix: name it");

@@ -5,6 +5,7 @@
 #include "comm/transport.h"
 #include "file/model_file.h"
 #include "session/session.h"
+#include "tasks/task_table.h"
 #include "train/trainer.h"
 #include "unroll_advanced.h"
 #include <locale.h>
@@ -26,8 +27,10 @@ struct leg {
     const char *from, *to;
     double last_rate; /* of the last rank alone; 0, NULL: as the others have */
     const char *last_schedule, *last_from;
-    bool copies; /* saves what it has loaded */
-    bool flips;  /* one bit of rank `wrong`, after the training */
+    float last_bias;     /* added to the first weight that it begins with */
+    bool last_is_broken; /* its configuration is refused */
+    bool copies;         /* saves what it has loaded */
+    bool flips;          /* one bit of rank `wrong`, after the training */
     int wrong;
 };
 
@@ -41,6 +44,9 @@ struct rank {
     size_t count;
     float weights[MAX_WEIGHTS];
 };
+
+/* lm without its table of what it accepts, so that networks of both directions are resumed, too. */
+static struct task any_network;
 
 static unroll_status new_model(const struct leg *leg, unroll_model **m)
 {
@@ -62,6 +68,7 @@ static bool is_last(const struct rank *r) { return unroll_comm_rank(r->comm) + 1
 static unroll_train_config config_of(const struct rank *r)
 {
     unroll_train_config c = unroll_train_default();
+    c.task = any_network.name;
     c.batch = 8;
     c.bptt = 6;
     c.rates.learning_rate = 1e-2;
@@ -75,6 +82,8 @@ static unroll_train_config config_of(const struct rank *r)
         c.rates.learning_rate = r->leg->last_rate;
     if (is_last(r) && r->leg->last_schedule)
         c.schedule = r->leg->last_schedule;
+    if (is_last(r) && r->leg->last_is_broken)
+        c.sync = "local:2";
     return c;
 }
 
@@ -150,6 +159,8 @@ static void *run_rank(void *arg)
     unroll_model *m;
     r->status = new_model(r->leg, &m);
     if (r->status == UNROLL_OK) {
+        if (is_last(r))
+            m->values[0] += r->leg->last_bias;
         r->status = train(m, r);
         unroll_model_free(m);
     }
@@ -228,8 +239,14 @@ static void check_unlike(void)
     char half[64], end[64];
     snprintf(half, sizeof half, "%s/half0", folder);
     snprintf(end, sizeof end, "%s/end0", folder);
-    check_refused(&(struct leg){.mesh = two, .until = 1, .to = end, .last_rate = 2e-2}, "a rate, the schedule");
-    check_refused(&(struct leg){.mesh = two, .until = 1, .to = end, .last_schedule = "step"}, "a rate, the schedule");
+    check_refused(&(struct leg){.mesh = two, .until = 1, .to = end, .last_rate = 2e-2}, "an option of the training");
+    check_refused(&(struct leg){.mesh = two, .until = 1, .to = end, .last_schedule = "step"},
+                  "an option of the training");
+    check_refused(&(struct leg){.mesh = two, .until = 1, .to = end, .last_bias = 1e-6f},
+                  "the weights to begin with are");
+    check_refused(&(struct leg){.mesh = {1, 2, 1, 1}, .until = 1, .to = end, .last_bias = 1e-6f},
+                  "the weights to begin with are");
+    check_refused(&(struct leg){.mesh = two, .until = 1, .to = end, .last_is_broken = true}, "`workers` 2 or more");
     check_refused(&(struct leg){.mesh = two, .until = 2 * HALF, .from = half, .to = end, .last_from = end},
                   "the checkpoint is not the same");
 }
@@ -361,6 +378,10 @@ int main(void)
     char path[64], clean[64];
     if (!CHECK(mkdtemp(folder), "no temporary folder"))
         return check_finish("test_resume");
+    any_network = task_lm;
+    any_network.name = "lm of any network";
+    any_network.accepts = NULL;
+    MUST(task_add(&any_network));
     snprintf(path, sizeof path, "%s/text", folder);
     snprintf(clean, sizeof clean, "rm -rf %s", folder);
     write_text(path);
