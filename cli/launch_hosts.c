@@ -24,6 +24,8 @@ static unroll_status read_line(struct launch_hosts *hosts, char *line, int numbe
     return UNROLL_OK;
 }
 
+enum { LINES_MAX = 100000 };
+
 static unroll_status read_file(struct launch_hosts *hosts)
 {
     char line[512];
@@ -33,7 +35,10 @@ static unroll_status read_file(struct launch_hosts *hosts)
         status = complain(UNROLL_DATA, "--hosts: cannot read '%s': %s; fix: name a file of hosts", hosts->path,
                           strerror(errno));
     for (int number = 1; status == UNROLL_OK && fgets(line, sizeof line, file); number++)
-        status = read_line(hosts, line, number);
+        status = number <= LINES_MAX
+                     ? read_line(hosts, line, number)
+                     : complain(UNROLL_DATA, "--hosts: '%s' has more than %d lines; fix: name a file of hosts",
+                                hosts->path, LINES_MAX);
     if (file)
         fclose(file);
     if (status == UNROLL_OK && hosts->count == 0)

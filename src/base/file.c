@@ -20,6 +20,9 @@ enum { LARGEST_TRANSFER = 1 << 30 }; /* bytes in one read or write; Linux stops 
 
 /* ---- reading ---- */
 
+/* What comes from a pipe or a device may never end. */
+#define ENDLESS ((uint64_t)1 << 30)
+
 struct buffer {
     char *at;
     size_t used, capacity; /* one byte more than capacity is allocated, for the final zero */
@@ -69,6 +72,11 @@ static unroll_status open_to_read(const char *path, int *descriptor)
 
 static unroll_status read_all(int descriptor, const char *path, uint64_t max_bytes, struct buffer *buffer)
 {
+    struct stat info;
+    const bool known = fstat(descriptor, &info) == 0, ends = max_bytes <= ENDLESS || (known && S_ISREG(info.st_mode));
+    if (!ends && known && S_ISCHR(info.st_mode) && !isatty(descriptor))
+        return fail(UNROLL_DATA, "'%s' is a device; fix: name a file", path);
+    max_bytes = ends ? max_bytes : ENDLESS;
     TRY(first_buffer(descriptor, path, max_bytes, buffer));
     for (;;) {
         size_t left = buffer->capacity - buffer->used;
@@ -83,7 +91,8 @@ static unroll_status read_all(int descriptor, const char *path, uint64_t max_byt
             return UNROLL_OK;
         buffer->used += (size_t)got;
         if (buffer->used > max_bytes)
-            return fail(UNROLL_DATA, "'%s' is larger than the %" PRIu64 " bytes allowed here", path, max_bytes);
+            return fail(UNROLL_DATA, "'%s' is larger than the %" PRIu64 " bytes allowed here%s", path, max_bytes,
+                        ends ? "" : "; fix: save it as a file, and name that");
         if (buffer->used == buffer->capacity)
             TRY(grow(buffer, buffer->capacity > SIZE_MAX / 2 ? SIZE_MAX : buffer->capacity * 2, path));
     }

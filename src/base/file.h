@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-/* Reads at most max_bytes, from a pipe as well; larger is an error. The bytes are aligned to 64 and
+/* Reads at most max_bytes, and from a pipe at most 1 GiB; larger is an error. The bytes are aligned to 64 and
  * followed by a zero byte that *size does not count. The caller gives them to release(). */
 unroll_status read_whole_file(const char *path, uint64_t max_bytes, void **data, size_t *size);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,10 +18,11 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "data/input.h"
 
 enum {
     HASH_TEXT = 17,
-    /* bytes */ VERSION = 2,
+    /* bytes */ VERSION = 3,
     ALIGNMENT = 64,
     PATH = 4096,
     HEADER_MAX = 100000000,
@@ -278,6 +280,38 @@ bool cache_wants(const struct data_cache *cache, size_t bytes) { return cache &&
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
+/* A file that is being made is locked by who makes it: what nobody locks was left by a process that was killed. */
+static void remove_leftovers(const struct data_cache *cache)
+{
+    DIR *folder = opendir(cache->folder);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        const int part =
+            path_ends_with(entry->d_name, ".part") ? openat(dirfd(folder), entry->d_name, O_RDWR | O_CLOEXEC) : -1;
+        if (part >= 0 && flock(part, LOCK_EX | LOCK_NB) == 0)
+            unlinkat(dirfd(folder), entry->d_name, 0);
+        if (part >= 0)
+            close(part);
+    }
+    if (folder)
+        closedir(folder);
+}
+
+/* Until it is ours: another process may have removed it before it was locked. */
+static bool create_temporary(struct data_cache *cache)
+{
+    struct stat info;
+    for (;;) {
+        cache->descriptor = open(cache->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (cache->descriptor < 0)
+            return false;
+        flock(cache->descriptor, LOCK_EX); /* where there are no locks the file is ours as well */
+        if (fstat(cache->descriptor, &info) == 0 && info.st_nlink > 0)
+            return true;
+        close(cache->descriptor);
+    }
+}
+
 unroll_status cache_begin(struct data_cache *cache, const size_t bytes[], int count, size_t description, void *arrays[])
 {
     cache->begin = aligned(LENGTH_BYTES + description + (size_t)count * 256 + NOTES_ROOM);
@@ -288,8 +322,8 @@ unroll_status cache_begin(struct data_cache *cache, const size_t bytes[], int co
     if (make_directories(cache->folder) != UNROLL_OK)
         return cannot_write(cache);
     snprintf(cache->temporary, sizeof cache->temporary, "%s.%d.%zx.part", cache->path, (int)getpid(), (size_t)cache);
-    cache->descriptor = open(cache->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (cache->descriptor < 0)
+    remove_leftovers(cache);
+    if (!create_temporary(cache))
         return cannot_write(cache);
     if ((errno = posix_fallocate(cache->descriptor, 0, (off_t)cache->map_bytes)) != 0)
         return cannot_write(cache);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -17,6 +18,10 @@
 #include "data/archive.h"
 
 enum { NAME_SHOWN = 160, BUFFER = 1 << 16, LINE_MAX_BYTES = 64 << 20, HASHED = 1 << 18 };
+
+static uint64_t spool_max = (uint64_t)8 << 30;
+
+void input_limit(uint64_t bytes) { spool_max = bytes; }
 
 struct input {
     char path[4096], name[NAME_SHOWN + 40];
@@ -72,6 +77,7 @@ static unroll_status add_file(struct input *input, const char *path)
 static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static _Thread_local struct input *walked; /* ftw gives its caller nothing */
+enum { FILES_MAX = 1 << 22 };
 static _Thread_local unroll_status walk_status;
 
 static int visit(const char *path, const struct stat *info, int type, struct FTW *ftw)
@@ -79,7 +85,10 @@ static int visit(const char *path, const struct stat *info, int type, struct FTW
     const char *base = path + ftw->base;
     if (ftw->level > 0 && base[0] == '.')
         return type == FTW_D ? FTW_SKIP_SUBTREE : FTW_CONTINUE;
-    if (type == FTW_F && S_ISREG(info->st_mode))
+    if (walked->files == FILES_MAX)
+        walk_status = fail(UNROLL_DATA, "the folder '%.*s' has more than %d files; fix: name one with data alone",
+                           NAME_SHOWN, walked->name, FILES_MAX);
+    else if (type == FTW_F && S_ISREG(info->st_mode))
         walk_status = add_file(walked, path);
     return walk_status == UNROLL_OK ? FTW_CONTINUE : FTW_STOP;
 }
@@ -87,6 +96,12 @@ static int visit(const char *path, const struct stat *info, int type, struct FTW
 /* Hidden files are none of the data. */
 static unroll_status list_folder(struct input *input)
 {
+    char *whole = realpath(input->path, NULL);
+    const bool is_root = whole && strcmp(whole, "/") == 0;
+    free(whole);
+    if (is_root)
+        return fail(UNROLL_DATA, "'%.*s' is the root of all folders; fix: name one with data alone", NAME_SHOWN,
+                    input->name);
     input->is_folder = true;
     walked = input;
     walk_status = UNROLL_OK;
@@ -99,26 +114,49 @@ static unroll_status list_folder(struct input *input)
     return UNROLL_OK;
 }
 
+static unroll_status keep(struct input *input, const char *bytes, ssize_t count, const char *path)
+{
+    for (ssize_t put, at = 0; at < count; at += put)
+        if ((put = write(input->spool, bytes + at, (size_t)(count - at))) < 0)
+            return fail(UNROLL_RESOURCE, "cannot keep %s in '%s': %s; fix: TMPDIR=FOLDER", input->name, path,
+                        strerror(errno));
+    return UNROLL_OK;
+}
+
+/* Half of the room that the folder has, and no more than a pipe that ends would bring. */
+static uint64_t spool_limit(int descriptor)
+{
+    struct statvfs room;
+    const bool known = fstatvfs(descriptor, &room) == 0;
+    const uint64_t half = known ? (uint64_t)room.f_bavail * room.f_frsize / 2 : spool_max;
+    return half < spool_max ? half : spool_max;
+}
+
 static unroll_status spool(struct input *input, int from)
 {
     const char *folder = getenv("TMPDIR");
     char path[512], bytes[1 << 14];
     ssize_t got;
+    uint64_t kept = 0;
     snprintf(path, sizeof path, "%s/unroll_XXXXXX", folder && *folder ? folder : "/tmp");
     input->spool = mkstemp(path);
     if (input->spool < 0)
         return fail(UNROLL_RESOURCE, "cannot keep %s in '%s': %s; fix: TMPDIR=FOLDER", input->name, path,
                     strerror(errno));
     unlink(path);
+    const uint64_t limit = spool_limit(input->spool);
     while ((got = read(from, bytes, sizeof bytes)) != 0) {
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             return cannot_read(input);
-        for (ssize_t put, at = 0; at < got; at += put)
-            if ((put = write(input->spool, bytes + at, (size_t)(got - at))) < 0)
-                return fail(UNROLL_RESOURCE, "cannot keep %s in '%s': %s; fix: TMPDIR=FOLDER", input->name, path,
-                            strerror(errno));
+        if ((kept += (uint64_t)got) > limit)
+            return fail(
+                UNROLL_DATA,
+                "%s has not ended after %llu MB, which are kept in a temporary file; fix: save it as a file, and "
+                "name that",
+                input->name, (unsigned long long)limit >> 20);
+        TRY(keep(input, bytes, got, path));
     }
     return UNROLL_OK;
 }
@@ -133,6 +171,10 @@ static unroll_status find_files(struct input *input, const char *path)
         if (descriptor >= 0)
             close(descriptor);
         return status;
+    }
+    if (S_ISCHR(info.st_mode) && strcmp(path, "/dev/stdin") != 0) {
+        close(descriptor);
+        return fail(UNROLL_DATA, "'%.*s' is a device, which holds no data; fix: name a file", NAME_SHOWN, input->name);
     }
     unroll_status status = S_ISDIR(info.st_mode)   ? list_folder(input)
                            : S_ISREG(info.st_mode) ? add_file(input, path)

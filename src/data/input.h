@@ -13,6 +13,7 @@ struct input;
 
 #define INPUT_STANDARD "standard input" /* the path of what "-" opens */
 unroll_status input_open(const char *path, struct input **input); /* "-": standard input */
+void input_limit(uint64_t bytes);                                 /* for tests: of what a pipe may bring, 8 GiB */
 /* The bytes are borrowed. name: for messages. */
 unroll_status input_of_memory(const void *bytes, size_t size, const char *name, struct input **input);
 

@@ -382,6 +382,7 @@ static void test_read(void)
         CHECK_REFUSED(read_whole_file(inside("sparse"), INT64_MAX, &data, &size), UNROLL_RESOURCE, "memory limit");
         CHECK(read_whole_file(inside("sparse"), 99, &data, &size) == UNROLL_DATA, "a file without an end in sight");
     }
+    CHECK_REFUSED(read_whole_file("/dev/zero", INT64_MAX, &data, &size), UNROLL_DATA, "is a device");
     CHECK(read_whole_file("/dev/null", 0, &data, &size) == UNROLL_OK && size == 0, "an empty file");
     release(data);
     CHECK(read_whole_file("/proc/self/status", 1 << 20, &data, &size) == UNROLL_OK && size > 100,

@@ -2,10 +2,12 @@
  * are noticed and made anew, the oldest go; and of inputs that are files: folders, pipes. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -121,6 +123,25 @@ static void test_cache(void)
     unroll_data_free(parsed);
 }
 
+/* What a killed process left goes when the next file is made; what is being made stays. */
+static void test_leftovers(void)
+{
+    char left[300], made[300];
+    snprintf(left, sizeof left, "%s/0123456789abcdef.safetensors.1.2.part", inside("cache"));
+    snprintf(made, sizeof made, "%s/fedcba9876543210.safetensors.3.4.part", inside("cache"));
+    write_text(left, "left");
+    write_text(made, "made");
+    const int descriptor = open(made, O_RDWR | O_CLOEXEC);
+    CHECK(descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0, "no lock");
+    write_text(inside("jsonl"), "{\"x\": [1, 2, 3, 4]}\n");
+    unroll_dataset *data = open_data(inside("jsonl"), NULL);
+    CHECK(data->map && access(left, F_OK) != 0, "'%s' is still there", left);
+    CHECK(access(made, F_OK) == 0, "'%s' was being made", made);
+    unroll_data_free(data);
+    close(descriptor);
+    unlink(made);
+}
+
 static void test_no_room(void)
 {
     unroll_dataset *data = NULL;
@@ -203,6 +224,25 @@ static void test_pipe(void)
     close(ends[0]);
 }
 
+/* What never ends is refused, and nothing stays in memory or on the disk. */
+static void test_endless(void)
+{
+    struct input *input;
+    int ends[2];
+    CHECK_REFUSED(input_open("/dev/zero", &input), UNROLL_DATA, "is a device");
+    CHECK_REFUSED(input_open("/", &input), UNROLL_DATA, "root of all folders");
+    if (!CHECK(pipe(ends) == 0, "no pipe"))
+        return;
+    CHECK(write(ends[1], "abcabcabc", 9) == 9, "to the pipe");
+    const int own = dup(STDIN_FILENO);
+    dup2(ends[0], STDIN_FILENO);
+    input_limit(8);
+    CHECK_REFUSED(input_open("-", &input), UNROLL_DATA, "has not ended after");
+    input_limit((uint64_t)8 << 30);
+    dup2(own, STDIN_FILENO);
+    close(own), close(ends[0]), close(ends[1]);
+}
+
 static void test_lines(void)
 {
     enum { SIZE = 300000 };
@@ -227,12 +267,14 @@ int main(void)
         return 2;
     setenv("UNROLL_CACHE", inside("cache"), 1);
     test_cache();
+    test_leftovers();
     test_no_room();
     cache_limits(1, 1, 1);
     test_no_memory();
     test_folder();
     test_pipe();
     test_lines();
+    test_endless();
     snprintf(command, sizeof command, "rm -rf %s", folder);
     CHECK(system(command) == 0, "%s", command);
     return check_finish("test_cache");
