@@ -12,7 +12,7 @@
 #include "data/table_cell.h"
 #include "data/draft.h"
 
-enum { PIECE_SHOWN = 40, NAME_SHOWN = 120, VOCABULARY_MAX = 1 << 20 };
+enum { COLUMNS_MAX = 100000, PIECE_SHOWN = 40, NAME_SHOWN = 120, VOCABULARY_MAX = 1 << 20 };
 
 /* ---- messages ---- */
 
@@ -61,12 +61,7 @@ bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }
 
 bool builder_wants_column(const struct builder *b, const char *name, size_t length)
 {
-    for (int i = 0; b->schema && i < b->schema->columns; i++) {
-        const char *wanted = b->schema->column[i].name;
-        if (strlen(wanted) == length && memcmp(wanted, name, length) == 0)
-            return true;
-    }
-    return false;
+    return b->given_names && vocabulary_find(b->given_names, name, length) != VOCABULARY_NONE;
 }
 
 /* ---- columns ---- */
@@ -106,11 +101,13 @@ unroll_status builder_columns(struct builder *b, enum layout layout)
 
 static const struct schema_column *find_given(const struct builder *b, const char *name, int place)
 {
-    for (int i = 0; b->schema && i < b->schema->columns; i++) {
-        const struct schema_column *column = &b->schema->column[i];
-        if (name ? strcmp(column->name, name) == 0 : column->place == place)
-            return column;
+    if (b->schema && name) {
+        const int32_t found = vocabulary_find(b->given_names, name, strlen(name));
+        return found == VOCABULARY_NONE ? NULL : &b->schema->column[found];
     }
+    for (int i = 0; b->schema && i < b->schema->columns; i++)
+        if (b->schema->column[i].place == place)
+            return &b->schema->column[i];
     return NULL;
 }
 
@@ -162,6 +159,9 @@ static unroll_status describe_draft(struct builder *b, struct draft *draft, bool
 
 static unroll_status add_draft(struct builder *b, const char *name, enum cell cell, bool of_sequence, int width)
 {
+    if (b->drafts == COLUMNS_MAX)
+        return fail(UNROLL_DATA, "'%.*s' has more than %d columns; fix: keep those that are needed", NAME_SHOWN,
+                    b->name, COLUMNS_MAX);
     if (b->drafts == b->drafts_room) {
         int room = 2 * b->drafts_room + 8;
         if (!enlarge(&b->draft, (size_t)b->drafts * sizeof *b->draft, (size_t)room * sizeof *b->draft))
@@ -182,10 +182,11 @@ static unroll_status add_draft(struct builder *b, const char *name, enum cell ce
                     "'%.*s': the name of column %d is not UTF-8; fix: convert the file, for example with "
                     "'iconv -f LATIN1 -t UTF-8'",
                     NAME_SHOWN, b->name, b->drafts);
-    for (int i = 0; i + 1 < b->drafts; i++)
-        if (strcmp(b->draft[i].column.name, draft->column.name) == 0)
-            return fail(UNROLL_DATA, "'%.*s' has two columns '%s'; fix: name one of them otherwise", NAME_SHOWN,
-                        b->name, draft->column.name);
+    int32_t index;
+    TRY(vocabulary_add(b->names, draft->column.name, strlen(draft->column.name), &index));
+    if (index + 1 != b->drafts)
+        return fail(UNROLL_DATA, "'%.*s' has two columns '%s'; fix: name one of them otherwise", NAME_SHOWN, b->name,
+                    draft->column.name);
     TRY(columns_wish(b, draft->column.name, &draft->wish));
     return describe_draft(b, draft, of_sequence, width);
 }
@@ -483,6 +484,20 @@ unroll_status builder_end_sequence(struct builder *b)
 
 /* ---- beginning and end ---- */
 
+/* Two columns of a schema may not have one name. */
+static unroll_status name_given(struct builder *b)
+{
+    int32_t index;
+    TRY(vocabulary_new(&b->given_names));
+    for (int i = 0; i < b->schema->columns; i++) {
+        const char *name = b->schema->column[i].name;
+        TRY(vocabulary_add(b->given_names, name, strlen(name), &index));
+        if (index != i)
+            return fail(UNROLL_DATA, "the model has two columns '%s'; fix: another copy of the model", name);
+    }
+    return UNROLL_OK;
+}
+
 unroll_status builder_new(const char *name, const struct builder_options *options, const struct schema *schema,
                           struct data_cache *cache, struct builder **builder)
 {
@@ -493,8 +508,14 @@ unroll_status builder_new(const char *name, const struct builder_options *option
     made->schema = schema;
     made->cache = cache;
     made->group = made->time = -1;
-    *builder = made;
-    return UNROLL_OK;
+    unroll_status status = vocabulary_new(&made->names);
+    if (status == UNROLL_OK && schema)
+        status = name_given(made);
+    if (status == UNROLL_OK)
+        *builder = made;
+    else
+        builder_free(made);
+    return status;
 }
 
 void builder_free(struct builder *b)
@@ -509,6 +530,8 @@ void builder_free(struct builder *b)
         release(draft->column.vocabulary);
         release(draft->column.strings);
     }
+    vocabulary_free(b->names);
+    vocabulary_free(b->given_names);
     release(b->draft);
     release(b->cached ? NULL : b->begin);
     release(b->notes);

@@ -88,10 +88,7 @@ static void list_columns(const struct builder *b, char *text, size_t size)
 
 static int find_draft(const struct builder *b, const char *name)
 {
-    for (int i = 0; i < b->drafts; i++)
-        if (strcmp(b->draft[i].column.name, name) == 0)
-            return i;
-    return -1;
+    return vocabulary_find(b->names, name, strlen(name)); /* -1: there is none */
 }
 
 static unroll_status find_option(struct builder *b, const char *name, const char *option, int *draft)
@@ -188,10 +185,12 @@ static unroll_status end_finding(struct builder *b, bool *again)
     for (int i = 0; i < b->drafts; i++)
         if (b->draft[i].cell == CELL_TEXT && b->draft[i].given == NULL && !b->draft[i].ignored)
             TRY(conclude(b, &b->draft[i], again));
+    TRY(columns_note_constant(b));
     TRY(columns_choose_text(b));
     if (b->open)
         choose_layout(b);
     place_entries(b);
+    TRY(columns_note_left_out(b));
     return b->layout == ROWS_ARE_STEPS ? columns_note_series(b) : UNROLL_OK;
 }
 
@@ -343,20 +342,15 @@ static void give_array(struct draft *draft)
     draft->array = NULL;
 }
 
-/* In the order of the schema, or of the file. */
-static int next_draft(const struct builder *b, int turn)
+/* In the order of the schema, or of the file. turn[i]: the draft of the schema's column i, from 1 on; 0: none. */
+static void give_columns(struct builder *b, int turn[], unroll_dataset *made)
 {
+    const int turns = b->schema ? b->schema->columns : b->drafts;
     for (int i = 0; b->schema && i < b->drafts; i++)
-        if (b->draft[i].given == &b->schema->column[turn])
-            return i;
-    return b->schema ? -1 : turn;
-}
-
-static void give_columns(struct builder *b, unroll_dataset *made)
-{
-    int turns = b->schema ? b->schema->columns : b->drafts;
-    for (int turn = 0; turn < turns; turn++) {
-        int i = next_draft(b, turn);
+        if (b->draft[i].given)
+            turn[b->draft[i].given - b->schema->column] = i + 1;
+    for (int t = 0; t < turns; t++) {
+        const int i = b->schema ? turn[t] - 1 : t;
         if (i < 0 || b->draft[i].ignored)
             continue;
         give_array(&b->draft[i]);
@@ -370,18 +364,23 @@ static void give_columns(struct builder *b, unroll_dataset *made)
 unroll_status builder_take(struct builder *b, unroll_dataset **dataset)
 {
     unroll_dataset *made;
+    int *turn = NULL;
     TRY(ALLOCATE(made, 1, "for a data set"));
-    unroll_status status = ALLOCATE(made->column, (size_t)b->drafts, "for a data set");
+    unroll_status status = ALLOCATE(turn, (size_t)(b->schema ? b->schema->columns : 1), "for a data set");
+    if (status == UNROLL_OK)
+        status = ALLOCATE(made->column, (size_t)b->drafts, "for a data set");
     if (status == UNROLL_OK && b->notes == NULL)
         status = ALLOCATE(b->notes, 1, "for a data set");
     if (status != UNROLL_OK) {
+        release(turn);
         release(made->column);
         release(made);
         return status;
     }
     snprintf(made->name, sizeof made->name, "%s", b->name);
     made->group = made->time = -1;
-    give_columns(b, made);
+    give_columns(b, turn, made);
+    release(turn);
     made->begin = b->begin, b->begin = NULL;
     made->notes = b->notes, b->notes = NULL;
     made->sequences = b->sequences;

@@ -8,7 +8,7 @@
 #include "data/table_cell.h"
 #include "data/draft.h"
 
-enum { DISTINCT_NUMBERS = 1024, DISTINCT_MAX = 1 << 16, SHOWN = 40 };
+enum { DISTINCT_NUMBERS = 1024, DISTINCT_MAX = 1 << 16, SHOWN = 40, NOTED = 20 };
 
 static const char *const types[] = {"number", "category", "time", "set", "text", "ignore", NULL};
 static const enum wish wishes[] = {WISH_NUMBER, WISH_CATEGORY, WISH_TIME, WISH_SET, WISH_TEXT, WISH_IGNORE};
@@ -181,6 +181,8 @@ static bool is_unix_time(const struct survey *s)
 static unroll_status leave_out(struct builder *b, struct draft *draft, const char *why)
 {
     draft->ignored = true;
+    if (b->left_out++ >= NOTED)
+        return UNROLL_OK;
     return builder_note(b, "the column '%s' is left out: %s; `columns` %s=text or another type keeps it",
                         draft->column.name, why, draft->column.name);
 }
@@ -275,14 +277,29 @@ static unroll_status obey(struct builder *b, struct draft *draft)
     return UNROLL_OK;
 }
 
-static unroll_status note_constant(struct builder *b, const struct draft *draft)
+static bool is_constant(const struct builder *b, const struct draft *draft)
 {
     const struct survey *s = &draft->survey;
     bool numbers = draft->column.type == COLUMN_NUMBERS && s->min == s->max;
     bool category = draft->column.type == COLUMN_CATEGORY && vocabulary_size(draft->vocabulary) == 1;
-    if (b->rows < 2 || s->cells < b->rows || !(numbers || category))
-        return UNROLL_OK;
-    return builder_note(b, "the column '%s' is the same in all rows", draft->column.name);
+    return b->rows > 1 && s->cells == b->rows && (numbers || category);
+}
+
+/* Of many columns one note names the first. */
+unroll_status columns_note_constant(struct builder *b)
+{
+    const char *first = NULL;
+    int count = 0;
+    for (int i = 0; i < b->drafts; i++) {
+        if (!b->draft[i].constant || b->draft[i].ignored)
+            continue;
+        if (++count <= NOTED)
+            TRY(builder_note(b, "the column '%s' is the same in all rows", b->draft[i].column.name));
+        first = count == NOTED + 1 ? b->draft[i].column.name : first;
+    }
+    return first == NULL
+               ? UNROLL_OK
+               : builder_note(b, "'%s' and %d other columns are the same in all rows, too", first, count - NOTED - 1);
 }
 
 unroll_status columns_conclude(struct builder *b, struct draft *draft)
@@ -295,7 +312,8 @@ unroll_status columns_conclude(struct builder *b, struct draft *draft)
         : s->numbers == s->cells ? conclude_numbers(b, draft)
                                  : conclude_strings(b, draft));
     draft->milliseconds = draft->column.type == COLUMN_TIME && s->numbers == s->cells && s->min >= 1e11;
-    return draft->ignored ? UNROLL_OK : note_constant(b, draft);
+    draft->constant = !draft->ignored && is_constant(b, draft);
+    return UNROLL_OK;
 }
 
 /* ---- series of a table ---- */
@@ -347,6 +365,16 @@ unroll_status columns_note_series(struct builder *b)
     return name ? builder_note(b, "the values of '%s' recur: if they name series, `group` %s reads each as one", name,
                                name)
                 : UNROLL_OK;
+}
+
+unroll_status columns_note_left_out(struct builder *b)
+{
+    return b->left_out <= NOTED
+               ? UNROLL_OK
+               : builder_note(b,
+                              "%d other columns are left out for the same reasons; `columns` NAME=TYPE "
+                              "keeps one",
+                              b->left_out - NOTED);
 }
 
 /* ---- one text a table ---- */

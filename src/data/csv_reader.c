@@ -7,7 +7,7 @@
 #include "data/csv_glance.h"
 #include "data/reader_table.h"
 
-enum { HEAD = 1 << 16 };
+enum { HEAD = 1 << 16, HEAD_MAX = 32 << 20, ROWS_SEEN = 16 };
 
 static const struct key keys[] = {
     {.name = "header",
@@ -55,12 +55,16 @@ static unroll_status look(struct input *input, const struct csv_options *options
                           struct csv_look *found)
 {
     const struct csv_names names = {is_wanted, builder};
-    size_t bytes;
-    char *head;
-    TRY(ALLOCATE(head, HEAD, "to look at '%s'", input_name(input)));
-    unroll_status status = input_head(input, head, HEAD, &bytes);
-    if (status == UNROLL_OK)
-        status = csv_look(head, bytes, bytes < HEAD, options, builder_reads_again(builder) ? &names : NULL, found);
+    size_t bytes, room = HEAD;
+    char *head = NULL;
+    unroll_status status;
+    do { /* of wide tables more bytes are needed for a few rows */
+        release(head);
+        TRY(ALLOCATE(head, room, "to look at '%s'", input_name(input)));
+        status = input_head(input, head, room, &bytes);
+        if (status == UNROLL_OK)
+            status = csv_look(head, bytes, bytes < room, options, builder_reads_again(builder) ? &names : NULL, found);
+    } while (status == UNROLL_OK && found->rows < ROWS_SEEN && bytes == room && (room *= 8) <= HEAD_MAX);
     if (status == UNROLL_OK && found->mark)
         status = fail(UNROLL_DATA, "'%s' is in %s; fix: convert it, for example with 'iconv -f %s -t UTF-8'",
                       input_name(input), found->mark, found->mark);

@@ -39,7 +39,7 @@ struct draft {
     struct column column;              /* as it will be; its type is final after RUN_FIND */
     enum cell cell, told;              /* as it is handed over; as the reader said: words may be wanted as a set */
     const struct schema_column *given; /* as it must be, or NULL */
-    bool ignored, milliseconds;
+    bool ignored, milliseconds, constant;
     enum wish wish;
     struct survey survey;
     struct sample stranger; /* the first cell that the vocabulary of a schema lacks */
@@ -64,11 +64,14 @@ struct builder {
     bool cached;              /* the arrays lie in it */
     struct draft *draft;
     int drafts, drafts_room, next_column;
+    struct vocabulary *names;       /* of the drafts, in their order */
+    struct vocabulary *given_names; /* of the schema's columns; NULL: there is no schema */
     enum run run;
     enum layout layout;
     size_t rows, sequences, steps; /* of this run */
     size_t sequences_room;
     bool sequences_ended; /* by the reader */
+    int left_out;         /* columns that were found to say nothing */
     bool open;            /* the layout was left to the builder, which has not decided yet */
     size_t *begin;
     char *notes;
@@ -81,6 +84,9 @@ struct builder {
 unroll_status columns_wish(const struct builder *builder, const char *name, enum wish *wish);
 unroll_status columns_survey(struct builder *builder, struct draft *draft, const char *bytes, size_t length);
 unroll_status columns_conclude(struct builder *builder, struct draft *draft); /* sets its type, or ignores it */
+/* Notes of all columns of which each row has the same value; how many were left out without a note of their own. */
+unroll_status columns_note_constant(struct builder *builder);
+unroll_status columns_note_left_out(struct builder *builder);
 /* Of several texts that were found one stays: a row is one sequence. */
 unroll_status columns_choose_text(struct builder *builder);
 /* A column of rows that are steps, named as what tells series apart, and with values that recur; NULL: there is none.

@@ -2,6 +2,7 @@
  * columns with their first entries, or the sentence with which it is refused. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -385,6 +386,31 @@ static void test_guesses(void)
     check_guess("id,load", "N,N.5", "forecast", "'load'", "its numbers only name the rows");
 }
 
+/* A table whose rows are longer than what is read of it at first; all of its columns are constant. */
+static char *make_wide(int columns)
+{
+    char *text = malloc((size_t)columns * 12 + 3), *at = text;
+    for (int row = 0; row < 3; row++)
+        for (int i = 0; i < columns; i++)
+            at += sprintf(at, row ? "%d%c" : "c%d%c", row ? 1 : i, i == columns - 1 ? '\n' : ',');
+    return text;
+}
+
+static void test_wide(void)
+{
+    unroll_dataset *data = NULL;
+    char *wide = make_wide(20000), *wider = make_wide(100001);
+    size_t lines = 0;
+    if (MUST(dataset_parse(wide, strlen(wide), "wide.csv", NULL, NULL, NULL, &data))) {
+        for (const char *at = data->notes; (at = strchr(at, '\n')); at++) lines++;
+        CHECK(data->columns == 20000 && data->steps == 2 && lines == 21, "%d columns, %zu notes", data->columns, lines);
+    }
+    unroll_data_free(data);
+    CHECK_REFUSED(dataset_parse(wider, strlen(wider), "wider.csv", NULL, NULL, NULL, &data), UNROLL_DATA,
+                  "more than 100000 columns");
+    free(wide), free(wider);
+}
+
 #define CHECK_ROWS(rows) \
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) check_row(&rows[i])
 
@@ -394,6 +420,7 @@ int main(void)
     CHECK_ROWS(sets);
     CHECK_ROWS(csv);
     CHECK_ROWS(series);
+    test_wide();
     test_schemas();
     test_guesses();
     if (archive_can_unpack())
