@@ -169,7 +169,8 @@ static unroll_status add_draft(struct builder *b, const char *name, enum cell ce
         b->drafts_room = room;
     }
     struct draft *draft = &b->draft[b->drafts++];
-    *draft = (struct draft){.cell = cell, .told = cell, .given = find_given(b, name, b->drafts - 1)};
+    *draft = (struct draft){
+        .cell = cell, .told = cell, .given = find_given(b, name, b->drafts - 1), .least = INFINITY, .most = -INFINITY};
     draft->column.place = b->drafts - 1;
     if (draft->given)
         memcpy(draft->column.name, draft->given->name, sizeof draft->column.name);
@@ -290,6 +291,18 @@ static unroll_status refuse_infinite(struct builder *b, const struct draft *draf
                 draft_place(b, draft), value);
 }
 
+static void look_at_number(struct draft *draft, float value)
+{
+    draft->least = value < draft->least ? value : draft->least;
+    draft->most = value > draft->most ? value : draft->most;
+}
+
+static void put_number(struct draft *draft, float value)
+{
+    look_at_number(draft, value);
+    ((float *)draft->array)[draft->filled++] = value;
+}
+
 static unroll_status take_number(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     bool time = draft->column.type == COLUMN_TIME;
@@ -310,7 +323,7 @@ static unroll_status take_number(struct builder *b, struct draft *draft, const c
     if (time)
         ((double *)draft->array)[draft->filled++] = draft->milliseconds ? value / 1000 : value;
     else
-        ((float *)draft->array)[draft->filled++] = (float)value;
+        put_number(draft, (float)value);
     return UNROLL_OK;
 }
 
@@ -376,9 +389,11 @@ unroll_status builder_numbers(struct builder *b, int which, const float *numbers
         return UNROLL_OK;
     TRY(draft_check_room(b, draft, entries));
     if (b->run == RUN_FILL) {
-        for (size_t i = 0; i < entries * width; i++)
+        for (size_t i = 0; i < entries * width; i++) {
             if (isinf(numbers[i]))
                 return refuse_infinite(b, draft, (double)numbers[i]);
+            look_at_number(draft, numbers[i]);
+        }
         memcpy((float *)draft->array + draft->filled * width, numbers, entries * width * sizeof(float));
         draft->filled += entries;
     }

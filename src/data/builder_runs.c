@@ -320,6 +320,8 @@ unroll_status builder_end_run(struct builder *b, bool *again)
     if (b->run == RUN_FILL) {
         TRY(check_filled(b));
         TRY(note_strangers(b));
+        if (b->schema == NULL)
+            TRY(builder_check_content(b));
         return b->layout == ROWS_ARE_STEPS && !b->sequences_ended ? builder_put_in_order(b) : UNROLL_OK;
     }
     if (b->run == RUN_FIND)

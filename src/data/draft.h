@@ -54,6 +54,7 @@ struct draft {
     unsigned char head[128]; /* the text's first bytes: what is it, if it is none? */
     void *array;             /* that is filled, `filled` entries so far */
     size_t filled, room;
+    float least, most; /* of the numbers that were filled; least above most: there is none */
 };
 
 struct builder {
@@ -72,6 +73,7 @@ struct builder {
     size_t sequences_room;
     bool sequences_ended; /* by the reader */
     int left_out;         /* columns that were found to say nothing */
+    int rounded;          /* columns of which a float holds too little */
     bool open;            /* the layout was left to the builder, which has not decided yet */
     size_t *begin;
     char *notes;
@@ -119,6 +121,11 @@ unroll_status draft_begin_vocabulary(struct builder *builder, struct draft *draf
 
 /* Steps of a table in the order of its groups and times; sets the sequences. */
 unroll_status builder_put_in_order(struct builder *builder);
+
+/* ---- builder_checks.c ---- */
+
+/* After the last run, of data that are read for the first time: is there something to learn, and did floats hold it? */
+unroll_status builder_check_content(struct builder *builder);
 
 /* ---- builder.c ---- */
 

@@ -145,6 +145,23 @@ static const struct row csv[] = {
      "steps 1: x numbers 0.1 0.001 -250 1.23457e+29"},
 };
 
+/* ---- nothing to learn, or too little left of it ---- */
+
+static const struct row content[] = {
+    {"a.csv", "x,y\n100000001,1\n100000002,2\n100000003,3\n", NULL,
+     "steps 1: x numbers 1e+08 1e+08 1e+08; y numbers 1 2 3| the numbers of 'x', about 100000000, are rounded to steps of "
+     "8, which is much of their range; subtract 100000000 from all of them"},
+    {"a.csv", "x,y\n1000001,1\n1001002,2\n1002003,3\n", NULL,
+     "steps 1: x numbers 1e+06 1.001e+06 1.002e+06; y numbers 1 2 3"},
+    {"a.jsonl", "{\"x\": [[null], [null]], \"y\": 1}\n", NULL, "has no number in 'x': all are missing"},
+    {"a.jsonl", "{\"x\": [[null], [null]], \"z\": [1, 2]}\n", NULL,
+     "examples 1: x numbers* ? ?; z numbers* 1 2| the column 'x' has no number: all are missing"},
+    {"a.jsonl", "{\"x\": [16777217, 16777219]}\n", NULL,
+     "examples 1: x numbers* 1.67772e+07 1.67772e+07| the numbers of 'x', about 16777216, are rounded to steps of 2, "
+     "which is much of their range; subtract 16777216 from all of them"},
+    {"a.txt", "aaaa", NULL, "is a text of one symbol alone, 'a'"},
+};
+
 /* ---- times, groups, order ---- */
 
 static const struct row series[] = {
@@ -419,6 +436,7 @@ int main(void)
     CHECK_ROWS(jsonl);
     CHECK_ROWS(sets);
     CHECK_ROWS(csv);
+    CHECK_ROWS(content);
     CHECK_ROWS(series);
     test_wide();
     test_schemas();

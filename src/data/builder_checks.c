@@ -1,0 +1,71 @@
+/* What data are found to lack when all of them are read: steps, values, or digits that a float holds. */
+#include <math.h>
+#include <string.h>
+
+#include "data/draft.h"
+
+enum { NAME_SHOWN = 120, STEPS_TOLD_APART = 2000 };
+
+/* Of values that differ little a float may hold no more than a few. */
+static unroll_status note_digits(struct builder *b, const struct draft *draft)
+{
+    const float largest = fmaxf(fabsf(draft->least), fabsf(draft->most));
+    const double step = (double)(nextafterf(largest, INFINITY) - largest),
+                 range = (double)draft->most - (double)draft->least;
+    static const int noted = 20; /* of many columns the first tell enough */
+    const bool lost = range == 0 && draft->survey.min < draft->survey.max;
+    if (!(range > 0 || lost) || range >= STEPS_TOLD_APART * step || b->rounded++ >= noted)
+        return UNROLL_OK;
+    return builder_note(b,
+                        "the numbers of '%s', about %.9g, are rounded to steps of %g, which is much of their range; "
+                        "subtract %.9g from all of them",
+                        draft->column.name, (double)draft->least, step, (double)draft->least);
+}
+
+/* Does the column say anything about a step? */
+static bool has_content(const struct draft *draft)
+{
+    return draft->column.type != COLUMN_NUMBERS || draft->least <= draft->most;
+}
+
+static unroll_status check_values(struct builder *b)
+{
+    const char *first = NULL;
+    int with = 0, empty = 0;
+    for (int i = 0; i < b->drafts; i++) {
+        const struct draft *draft = &b->draft[i];
+        if (draft->ignored || draft->column.type == COLUMN_TIME || i == b->group)
+            continue;
+        if (draft->column.type == COLUMN_NUMBERS && draft->column.width > 0)
+            TRY(note_digits(b, draft));
+        if (draft->column.of_sequence && b->layout != ROWS_ARE_STEPS)
+            continue;
+        with += has_content(draft);
+        empty += !has_content(draft);
+        first = has_content(draft) ? first : draft->column.name;
+    }
+    if (empty && with == 0)
+        return fail(UNROLL_DATA, "'%.*s' has no number in '%s': all are missing; fix: give data with values",
+                    NAME_SHOWN, b->name, first);
+    return empty ? builder_note(b, "the column '%s' has no number: all are missing", first) : UNROLL_OK;
+}
+
+static unroll_status check_text(struct builder *b)
+{
+    const struct draft *text = b->draft;
+    const bool alone = b->drafts == 1 && text->column.type == COLUMN_TOKENS && text->unknown == VOCABULARY_NONE;
+    if (!alone || text->column.vocabulary_size != 1 || b->steps < 2)
+        return UNROLL_OK;
+    return fail(UNROLL_DATA,
+                "'%.*s' is a text of one symbol alone, '%.8s': there is nothing to learn; fix: give another",
+                NAME_SHOWN, b->name, text->column.vocabulary[0]);
+}
+
+unroll_status builder_check_content(struct builder *b)
+{
+    if (b->steps == 0)
+        return fail(UNROLL_DATA, "'%.*s' has no step: each of its %zu sequences is empty; fix: give data with steps",
+                    NAME_SHOWN, b->name, b->sequences);
+    TRY(check_text(b));
+    return check_values(b);
+}
