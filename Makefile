@@ -1,8 +1,9 @@
 # make              build/unroll and build/libunroll.a; CUDA=1: with the kernels for GPUs, as where a GPU is
-# make demo         installs what is needed, builds, does three tasks on real data: forecast, classify, write
+# make demo         installs what is needed, builds, does three tasks on real data: forecast, classify, write (./demo)
 # make deps-all     installs the libraries that are used where they are found (unroll devices lists them)
-# make check        tests what `make` built, within 90 s; installs nothing
-# make test         installs what the tests need, builds and runs them; make test-long: those that take long, too
+# make check        a minute of tests; installs nothing
+# make test         installs what the tests need (INSTALL=0: nothing), builds and runs them (./test); T=NAME: those whose
+#                   name matches, GDB=1: in the debugger, SANITIZE=address or thread. make test-long: all (tests/README.md)
 # make gpu-check    on a machine with a GPU: the CUDA device versus the CPU, the same bits twice, compute-sanitizer
 #                   (make gpu-check-tiny: a small one on the fake driver)
 # make gpu-bench    on a machine with a GPU: us versus PyTorch and cuDNN, within 10 minutes (PYTHON=that has PyTorch)

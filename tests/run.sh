@@ -1,16 +1,17 @@
 #!/bin/sh
-# Runs test commands, one a line of standard input ("SECONDS COMMAND..."), one more at a time than there are
-# processors, for many wait, and adds up their last lines "NAME: N passed, N failed, N skipped", which it shows in
-# the order of the commands. Those with "alone" before them watch the clock: they come last, one by one. Those with
-# "long" before all run when the argument is "long". A program that dies or hangs counts as one failure.
+# Runs the tests that tests/list.sh lists on standard input, one more at a time than there are processors, those that
+# take longest first, and adds up their closing lines "NAME: N passed, N failed, N skipped". Tests with "alone" need all
+# processors: they come last, one by one. A test that dies or hangs counts as one failure; it hangs when it needs more
+# than a minute and ten times the seconds that its header gives, which a busy machine does not reach.
 place=$(mktemp -d) || exit 1
 workers=
 trap 'rm -rf "$place"' EXIT
 trap 'kill $workers; wait; exit 130' INT TERM
+tab=$(printf '\t')
 
 run() {                 # FOLDER SECONDS COMMAND: the folder gets its log, its status, and last how long it took
     begin=$(date +%s)
-    timeout -k 5 "$2" sh -c "$3" >"$1/log" 2>&1 </dev/null &
+    timeout -k 5 "$((60 + 10 * $2))" sh -c "$3" >"$1/log" 2>&1 </dev/null &
     child=$!
     wait $child
     echo $? >"$1/status"
@@ -18,11 +19,11 @@ run() {                 # FOLDER SECONDS COMMAND: the folder gets its log, its s
     mv "$1/took.new" "$1/took"
 }
 
-work() {                # LIST: takes one command after another that no other worker has taken
+work() {                # LIST: starts one test after another that no other worker has started
     child=
     trap '[ -z "$child" ] || kill $child; exit' TERM
     number=0
-    while read -r seconds command; do
+    while IFS=$tab read -r kind seconds alone targets command; do
         number=$((number + 1))
         mkdir "$1.$number" 2>/dev/null && run "$1.$number" "$seconds" "$command"
     done <"$1"
@@ -41,6 +42,7 @@ show() {                # FOLDER COMMAND
         line="$command: ended with status $status after $took s"
         tail -n 40 "$log"
     elif [ "$2" != 0 ]; then
+        echo "$command:"
         grep -E -A 12 'FAILED|ERROR|WARNING: Thread' "$log" | head -n 120
     fi
     grep '^skipped: ' "$log"
@@ -48,29 +50,36 @@ show() {                # FOLDER COMMAND
     echo "$took s: $command" >>"$place/seconds"
 }
 
-run_all() {             # LIST WORKERS
+run_all() {             # LIST WORKERS: shows each test as soon as it has ended
     workers=
+    [ -s "$1" ] || return
     for worker in $(seq "$2"); do
         work "$1" &
         workers="$workers $!"
     done
-    shown=0
-    while read -r seconds command; do
-        shown=$((shown + 1))
-        until [ -e "$1.$shown/took" ]; do sleep 0.1; done
-        show "$1.$shown" "$command"
-    done <"$1"
+    left=$(seq "$(wc -l <"$1")")
+    while [ -n "$left" ]; do
+        waiting=
+        for number in $left; do
+            if [ -e "$1.$number/took" ]; then show "$1.$number" "$(sed -n "${number}p" "$1" | cut -f 5)"; else waiting="$waiting $number"; fi
+        done
+        left=$waiting
+        [ -z "$left" ] || sleep 0.2
+    done
     wait
 }
 
-if [ "${1:-}" = long ]; then sed 's/^long //'; else grep -v '^long '; fi >"$place/all"
-grep -v '^alone ' "$place/all" >"$place/together"
-sed -n 's/^alone //p' "$place/all" >"$place/alone"
+sort -s -t "$tab" -k 2,2nr >"$place/all"
+awk -F "$tab" '$3 != "alone"' "$place/all" >"$place/together"
+awk -F "$tab" '$3 == "alone"' "$place/all" >"$place/alone"
 run_all "$place/together" "$(($(nproc) + 1))"
 run_all "$place/alone" 1
-echo
-echo "the slowest:"
-sort -rn "$place/seconds" | head -n 5
-echo
+if [ "$(wc -l <"$place/seconds")" -gt 5 ]; then
+    echo
+    echo "the slowest:"
+    sort -rn "$place/seconds" | head -n 5
+    echo
+fi
+cp "$place/seconds" "${TEST_SECONDS:-/dev/null}"
 echo "$passed passed, $failed failed, $skipped skipped"
 test "$failed" = 0

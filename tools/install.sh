@@ -1,24 +1,103 @@
 #!/bin/sh
-# Installs the Debian packages that are missing. Usage: install.sh [--optional] PACKAGE...
-# --optional: what can't be installed is only said; the tests that want it say "skipped".
+# Installs the packages that are missing, with the package manager of this system. Packages have Debian's names.
+#     tools/install.sh [--optional] PACKAGE...
+# Needs root. Without root, with INSTALL=0 or if the installation fails it prints what to install and how, and ends with
+# 2; with --optional it prints one line and ends with 0, for tests that need these packages are skipped.
 optional=
 if [ "$1" = --optional ]; then optional=1; shift; fi
-missing=
+
+manager=
+for candidate in apt-get dnf apk pacman brew; do
+    command -v $candidate >/dev/null 2>&1 && manager=$candidate && break
+done
+
+# Name of a Debian package for a package manager; - if its base system has it.
+name_of() {             # MANAGER PACKAGE
+    [ "$1" = apt-get ] && { echo "$2"; return; }
+    # Debian         dnf              apk           pacman      brew
+    while read -r debian dnf apk pacman brew; do
+        [ "$debian" = "$2" ] || continue
+        case $1 in dnf) echo "$dnf" ;; apk) echo "$apk" ;; pacman) echo "$pacman" ;; brew) echo "$brew" ;; esac
+        return
+    done <<LIST
+gcc              gcc              gcc           gcc         gcc
+make             make             make          make        make
+libc6-dev        glibc-devel      musl-dev      glibc       -
+libjansson-dev   jansson-devel    jansson-dev   jansson     jansson
+libarchive-dev   libarchive-devel libarchive-dev libarchive libarchive
+zlib1g-dev       zlib-devel       zlib-dev      zlib        zlib
+libzstd-dev      libzstd-devel    zstd-dev      zstd        zstd
+liblzma-dev      xz-devel         xz-dev        xz          xz
+LIST
+}
+is_installed() {        # NAME
+    case $manager in
+        apt-get) dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q 'ok installed' ;;
+        dnf)     rpm -q "$1" >/dev/null 2>&1 ;;
+        apk)     apk info -e "$1" >/dev/null 2>&1 ;;
+        pacman)  pacman -Q "$1" >/dev/null 2>&1 ;;
+        brew)    brew list "$1" >/dev/null 2>&1 || { [ "$1" = make ] || [ "$1" = gcc ]; } && command -v "$1" >/dev/null ;;
+        *)       return 1 ;;
+    esac
+}
+command_of() {          # MANAGER
+    case $1 in
+        apt-get) echo "apt-get install -y --no-install-recommends" ;;
+        dnf)     echo "dnf install -y" ;;
+        apk)     echo "apk add" ;;
+        pacman)  echo "pacman -S --noconfirm --needed" ;;
+        brew)    echo "brew install" ;;
+    esac
+}
+
+missing=                # Debian's names
 for package in "$@"; do
-    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing="$missing $package"
+    name=$(name_of "${manager:-apt-get}" "$package")
+    [ "$name" = - ] && continue
+    { [ -n "$name" ] && is_installed "$name"; } || missing="$missing $package"
 done
 [ -z "$missing" ] && exit 0
-if ! command -v apt-get >/dev/null; then
-    echo "install: this is no Debian; please install what these packages hold:$missing" >&2
-    test -n "$optional"; exit
-fi
-if [ "$(id -u)" != 0 ]; then
-    echo "install: not root; please run: apt-get install$missing" >&2
-    test -n "$optional"; exit
-fi
-echo "installing$missing" >&2
+
+names_of() {            # MANAGER: what is missing, as far as it is known there
+    for package in $missing; do name_of "$1" "$package"; done | grep -vx -e - | tr '\n' ' ' | sed 's/ $//'
+}
+give_up() {             # WHY
+    if [ -n "$optional" ]; then
+        echo "not installed ($1), so some tests are skipped:$missing" >&2
+        exit 0
+    fi
+    echo "error: these packages are missing and cannot be installed here:$missing ($1)" >&2
+    echo "  fix: run one of these as root, then try again:" >&2
+    for known in ${manager:-apt-get dnf apk pacman brew}; do
+        echo "    $(command_of $known | sed 's/apt-get/apt/; s/ -y.*//; s/ --no.*//') $(names_of $known)" >&2
+    done
+    exit 2
+}
+
+[ "${INSTALL:-1}" = 0 ] && give_up "INSTALL=0"
+[ -n "$manager" ] || give_up "no known package manager"
+[ "$(id -u)" = 0 ] || give_up "not root"
+[ "$manager" = brew ] && give_up "brew does not run as root"
+
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
-{ apt-get -qq install -y --no-install-recommends $missing ||
-  { apt-get -qq update && apt-get -qq install -y --no-install-recommends $missing; }; } >/dev/null 2>&1 && exit 0
-echo "install: could not install$missing" >&2
-test -n "$optional"
+install() { $(command_of $manager) $(names_of $manager) >"$log" 2>&1; }
+# One package that this release lacks must not keep the others away.
+drop_unknown() {
+    known=
+    for package in $missing; do
+        if apt-cache show "$package" >/dev/null 2>&1; then known="$known $package"
+        else echo "not in the package lists of this system: $package" >&2; fi
+    done
+    missing=$known
+}
+echo "installing$missing" >&2
+install && exit 0
+if [ $manager = apt-get ]; then
+    apt-get -qq -o Acquire::Retries=1 -o Acquire::http::Timeout=30 update >"$log" 2>&1
+    [ -n "$optional" ] && drop_unknown
+    [ -z "$missing" ] && exit 0
+    install && exit 0
+fi
+give_up "$(grep -E '^(E|error|ERROR):? ' "$log" | tail -n 1 || tail -n 1 "$log")"

@@ -1,6 +1,7 @@
 /* Tests of src/base without threads: errors, types, memory, random numbers, processors, files, JSON.
  * Published vectors where there are some, hand-made cases of the formats elsewhere.
  * Not here: teams and barriers (test_team.c). */
+/* test: kinds=check-plain,memory */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

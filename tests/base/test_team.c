@@ -1,6 +1,7 @@
 /* Tests of teams and barriers, for 1 to 7 and 34 threads (four levels of groups) on however many processors there are.
  * Also built with -fsanitize=thread, which sees the races that a lucky run hides.
  * Not a benchmark. */
+/* test: kinds=plain,long-thread */
 #include <limits.h>
 #include <signal.h>
 #include <string.h>

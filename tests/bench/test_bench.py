@@ -1,5 +1,6 @@
 # Tests what the benchmark against other libraries is made of and needs none of them: the table of regimes, the
 # taking of turns with a peer and a command that are played here, the page and the picture from recorded answers.
+# test: kinds=plain
 import argparse
 import os
 import stat

@@ -2,6 +2,7 @@
 # The bits of training, running, sampling and conversion, recorded in recorded.txt before the redesign: they must
 # stay. It says that nothing changed, not that what is recorded is right: the other tests do.
 # Usage: test_bits.sh BINARY        with RECORD=1: prints the table anew, for a change of the contract on numbers
+# test: kinds=check-plain; args=$B/unroll
 set -u
 export LC_ALL=C
 unroll=$(realpath "$1") here=$(realpath "$(dirname "$0")")

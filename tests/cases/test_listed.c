@@ -1,5 +1,6 @@
 /* No cell, loss, pool or optimizer is left out of the list of cases: a row of a table without a case is found here, and
  * a case's name that no table has. What the cases compute: test_cases, test_device. Usage: test_listed CASES */
+/* test: with=cases/case; args=tests/cases/cases.txt */
 #include "cases/case.h"
 #include "check.h"
 #include "plan/op.h"

@@ -1,5 +1,6 @@
 /* How far the cells in 16-bit fixed point stray from the float ones over a sequence: the
  * pointwise part alone is fixed, so that this is the price of its format and nothing else. */
+/* test: with=cells/cells_fixed */
 #define LAYER_REAL float
 #include "layer.h"
 #include "worst.h"

@@ -3,6 +3,7 @@
  * every array, nothing written beside the rows and units. Steps with bf16x3 splits, of more rows: nearly the same
  * numbers, and the same bits whatever rows a call has. "quick", for sanitizers and emulators: a quarter of the shapes.
  * Not a test of time or threads: device/test_rnn.c. */
+/* test: kinds=plain,long-memory; with=cells/toys_*; args-memory=quick */
 #include "base/dtype.h"
 #include "cells/bf16x3.h"
 #include "device/cpu/kernel.h"

@@ -2,6 +2,7 @@
  * finite differences in double, for the library's cells and the tests' own. The loss weighs all
  * states of all steps by random numbers, so that a backward that overwrites d.state instead of
  * adding to it is caught. */
+/* test: with=cells/toys_f64 */
 #define LAYER_REAL double
 #include "layer.h"
 #include "toys.h"

@@ -1,5 +1,6 @@
 /* The functions of v_math.h and v_activation.h against double precision, over floats of all
  * magnitudes, and at the special values. */
+/* test: kinds=check-plain */
 #include "cells/v/v_f32.h"
 #include "cells/v/v_activation.h"
 #include "worst.h"

@@ -1,5 +1,6 @@
 /* A NaN in any number that a kernel reads must reach every number that depends on it, and no other
  * unit. What depends on what is asked of the records. */
+/* test: kinds=plain,long-memory; with=cells/toys_*,cells/toy_records */
 #include "tests/cells/depends.h"
 #include "isa.h"
 #include "unit.h"

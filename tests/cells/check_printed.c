@@ -1,6 +1,7 @@
 /* What the printers print against the scalar kernels: the printed C is compiled into this program,
  * the printed StableHLO (a file named on the command line) is read by a small interpreter. Also:
  * what a record refuses, and what it says a function uses. */
+/* test: with=cells/toys_scalar,cells/toy_records; args=$B/tests/printed.mlir */
 #include "tests/cells/depends.h"
 #include "toys.h"
 #include "unit.h"

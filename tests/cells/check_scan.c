@@ -1,6 +1,7 @@
 /* Cells whose gates see no state can be computed by a scan over time, because h' = a h + b.
  * Nothing has to be written for it: b is forward at h = 0, and a is backward's d.state at
  * d.next = 1. The record tells which cells are of this kind. */
+/* test: with=cells/toy_records */
 #define LAYER_REAL float
 #include "tests/cells/depends.h"
 #include "layer.h"

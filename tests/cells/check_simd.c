@@ -2,6 +2,7 @@
  * with and without a tail and for all layouts: the same bits in every array, nothing written beside
  * the units, nothing read past the end of an array. Prints a hash of all scalar results, so that
  * machines can be compared. */
+/* test: kinds=plain,long-memory; with=cells/toys_* */
 #include "isa.h"
 #include "worst.h"
 #include <string.h>

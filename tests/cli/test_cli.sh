@@ -2,6 +2,7 @@
 # The command as its users meet it: help, errors, settings, and a tiny training with everything around it.
 #     tests/cli/test_cli.sh BINARY       with UPDATE=1: writes the golden files anew, to be read before commit
 # Each error case compares exit code and message with golden/errors.txt. Not a test of what is learned.
+# test: kinds=check-plain; args=$B/unroll; alone
 set -u
 shopt -s inherit_errexit 2>/dev/null
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The completion scripts in the shells that they are for: subcommands, options, values, files.
 #     tests/cli/test_completion.sh BINARY
+# test: args=$B/unroll
 set -u
 binary=$(realpath "$1") || exit 2
 press_tab=$(realpath "$(dirname "$0")")/complete.zsh

@@ -3,6 +3,7 @@
 # refused and stays as it is, or goes on from a checkpoint that is whole to the files of a run that was never damaged, byte
 # for byte. Files as such are tests/train/test_corruption.c's.
 #     tests/cli/test_damage.sh BINARY      CORRUPTIONS=500 for a longer test, SEED=N for others
+# test: args=$B/unroll
 set -u
 
 binary=$(realpath "$1") || exit 2

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Joules of trainings: from watts that are given, from counters of a made-up kernel that go round, from none; each machine
 # counted once however many ranks it has. Usage: test_energy.sh build/unroll
+# test: args=$B/unroll
 unroll=$(realpath "$1")
 . "$(dirname "$(realpath "$0")")/../mpi/checks.sh" test_energy
 make_text

@@ -2,6 +2,7 @@
 # Numbers that users type. Every option that takes one, as the help has it, refuses what is no number or outside of its
 # range, and says the range; so do variables and the file of --config. And nothing but src/base/number.c reads numbers.
 #     tests/cli/test_numbers.sh BINARY          run in the root of the sources
+# test: args=$B/unroll
 set -u
 binary=$(realpath "$1") || exit 2
 sources=$PWD

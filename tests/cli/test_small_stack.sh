@@ -2,6 +2,7 @@
 # The command works where the shell's limit leaves little stack: `ulimit -s 400` holds for the process itself, and would
 # for its threads. The library by itself: tests/cases, on a thread with 256 KB.
 #     tests/cli/test_small_stack.sh BINARY
+# test: args=$B/unroll
 set -u
 
 binary=$(realpath "$1") || exit 2

@@ -2,6 +2,7 @@
 # `unroll stream` as its users meet it: the same frames in each format, text, bad input, signals, closed pipes,
 # and the bench of streams. What steps compute is tests/stream/test_stream.c's.
 #     tests/cli/test_stream.sh BINARY LIBRARY
+# test: args=$B/unroll $B/libunroll.a
 set -u
 binary=$(realpath "$1") || exit 2
 library=$(realpath "$2") || exit 2

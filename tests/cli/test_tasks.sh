@@ -2,6 +2,7 @@
 # Everyday jobs with the command, from raw files: what is in them, training without options, what it is worth, answers in
 # the user's labels, pictures of them; and what holds the parts of the data apart. Small data made here, one thread.
 #     tests/cli/test_tasks.sh BINARY
+# test: args=$B/unroll
 set -u
 binary=$(realpath "$1") || exit 2
 place=$(mktemp -d) || exit 2

@@ -1,6 +1,7 @@
 /* Groups of threads that play ranks: sums with whole numbers, so that every order gives the same
  * and a wrong member shows; the order of floating-point sums; matching by tag; what fails and how it says so.
  * Not a test of speed. */
+/* test: kinds=plain,long-thread */
 #include "base/memory.h"
 #include "base/team.h"
 #include "comm/comm.h"

@@ -1,6 +1,7 @@
 /* Every algorithm of a sum for 1 to 17 ranks, with whole numbers, so that every order gives the same and a member
  * left out or counted twice shows; in floats for the order itself. Several sums at once, with random delays. Without
  * arguments the ranks are threads; "mpi": this process is one of those that mpirun started. */
+/* test: kinds=plain,long-thread */
 #include "base/memory.h"
 #include "base/team.h"
 #include "comm/all_reduce.h"

@@ -1,3 +1,4 @@
+# test: args=$B/tests/data/test_csv
 """Compares the rows of 10,000 random tables with those of Python's csv module. Usage: check_csv.py TEST_CSV
 
 Blanks at the end of a cell, which Python keeps, are compared apart (test_csv.c), as are lines without a cell."""

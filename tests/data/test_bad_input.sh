@@ -2,6 +2,7 @@
 # Data as people bring them when something is wrong: what the command says, and how to mend it. A case is a file that is
 # made here, a command, its exit status, and words of the sentence and of its fix. Not a fuzzer (tests/fuzz): each case is
 # a mistake that somebody makes. Usage: test_bad_input.sh UNROLL; SHOW=1 prints all that is said
+# test: args=$B/unroll
 unroll=$(realpath "$1") || exit 2
 place=$(mktemp -d) && cd "$place" || exit 2
 trap 'rm -rf "$place"' EXIT

@@ -1,5 +1,6 @@
 /* Tests of the cache of parsed data: what comes from it is what was parsed, it is a file of safetensors, damaged ones
  * are noticed and made anew, the oldest go; and of inputs that are files: folders, pipes. */
+/* test: kinds=plain,memory */
 #include <dirent.h>
 #include <fcntl.h>
 #include <fcntl.h>

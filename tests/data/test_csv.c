@@ -1,5 +1,6 @@
 /* Tests of the rows of delimited text. With an argument it is a program for check_csv.py: it reads tables from standard
  * input, each behind a line "DELIMITER BYTES", and prints their cells. */
+/* test: kinds=plain,memory */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

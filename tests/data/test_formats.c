@@ -1,5 +1,6 @@
 /* The readers of series, sentences, arrays, images and folders: what becomes of small files, each as a line of text,
  * and what is said of those that are wrong. The files are made here. */
+/* test: kinds=plain,memory */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* Tests of data that a caller hands over from C: rows of a callback, arrays, what is refused of both. */
+/* test: kinds=plain,memory */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

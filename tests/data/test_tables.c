@@ -1,5 +1,6 @@
 /* Tests of what readers and the builder make of tables: a table of small files, each with what must become of it: the
  * columns with their first entries, or the sentence with which it is refused. */
+/* test: kinds=plain,memory */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# test: args=$B
 """What nvcc made of the kernels for GPUs, read from the logs and the PTX that the Makefile keeps; needs no GPU.
 
 No kernel may have a stack or spill registers, and the host's shim must know them all. The persistent kernels have

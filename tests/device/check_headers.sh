@@ -1,6 +1,7 @@
 #!/bin/sh
 # The numbers and structs of src/device/cuda/driver.h against NVIDIA's own cuda.h, cublasLt.h and nccl.h, as far as they are
 # here: CUDA's toolkit, packages of PyPI. Compiles, runs nothing of theirs. Usage: check_headers.sh
+# test: kinds=plain
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT
 passed=0 failed=0 skipped=0

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# test: kinds=plain
 """What a GPU runs in a step of a persistent LSTM, counted in its machine code (SASS); needs nvcc and cuobjdump, no GPU.
 
 In the loop over steps there are no divisions of integers, one fence behind what is emptied now and then, one barrier of

@@ -3,6 +3,7 @@
  * sizes and in any pieces; zeros, subnormal, tiny and huge numbers, and those that are not finite. All that is read and
  * written ends where a page begins that nobody may touch: sanitizers do not see what tiles load and store. "quick":
  * fewer problems. */
+/* test: kinds=plain,long-memory; args-memory=quick */
 #include "base/processor.h"
 #include "base/dtype.h"
 #include "base/philox.h"

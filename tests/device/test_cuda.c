@@ -1,5 +1,6 @@
 /* The CUDA device on the fake GPU (fake_cuda/): refusals, graphs, memory, precisions, long sequences, the same bits
  * twice. test_device compares numbers over the list of cases. Usage: with_fake_cuda.sh BUILD test_cuda */
+/* test: if=g++; run=tests/device/with_fake_cuda.sh $B */
 #include "check.h"
 #include "data/reader_table.h"
 #include "device/cuda/context.h"

@@ -1,6 +1,7 @@
 /* What a step would take on a TPU that is not here: the reader of compiled programs on what libtpu 0.0.52 made of two
  * small ones (tests/fuzz/seeds/compiled, without what is not read), and the estimate through a plugin that checks each
  * call (fake_plugin.c). With libtpu itself: make tpu-check. Usage: test_estimate fake_plugin.so, from the top folder */
+/* test: kinds=plain,long-memory; args=$B/tests/device/fake_plugin.so */
 #include "base/memory.h"
 #include "check.h"
 #include "device/xla/compiled.h"

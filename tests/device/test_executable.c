@@ -1,6 +1,7 @@
 /* The executor: one training run has the same bits for all threads, queues and chunks; the work that kernels
  * count is the plan's; running allocates nothing; what fails is reported and leaves nothing behind.
  * Not a test of gradients: that is in tests/plan and test_rnn.c. */
+/* test: kinds=plain,long-thread */
 #include "device/cpu/operands.h"
 #include "base/memory.h"
 #include "base/philox.h"

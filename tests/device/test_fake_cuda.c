@@ -1,5 +1,6 @@
 /* The fake CUDA driver finds what it is there to find: work that nothing orders, memory used wrongly, launches that
  * a GPU would refuse, what is not given back. Run by with_fake_cuda.sh. */
+/* test: if=g++; run=tests/device/with_fake_cuda.sh $B */
 #include "check.h"
 #include "device/cuda/driver.h"
 #include "fake_cuda/probe.h"

@@ -1,5 +1,6 @@
 /* The shim that runs kernels on the host: its words mean what PTX says, and it finds what it is there to find: a
  * barrier or a wait left out, a deadlock, a wrong address. Compiled by g++, also for ThreadSanitizer. */
+/* test: kinds=plain,long-thread; if=g++ */
 #include "device/cuda/gpu.cuh"
 #include "check.h"
 #include "fake_cuda/fibre.h"

@@ -1,5 +1,6 @@
 /* Losses, the update and elementwise kernels of the CPU: overlays against the reference, the reference
  * against plain formulas, optimizers against PyTorch's numbers. */
+/* test: kinds=plain,long-memory */
 #include "kernel_check.h"
 #include "losses/loss.h"
 #include "optim/optim.h"

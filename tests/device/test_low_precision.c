@@ -2,6 +2,7 @@
  * formulas written here: any heights and widths, rows of zeros, the largest sums, numbers that are not finite. Where
  * tiles multiply bf16: near double, and the same bits in any pieces. "quick", for sanitizers: a quarter of the
  * widths. */
+/* test: kinds=plain,long-memory; args-memory=quick */
 #include "base/philox.h"
 #include "check.h"
 #include "device/cpu/kernel.h"

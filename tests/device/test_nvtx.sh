@@ -2,6 +2,7 @@
 # Names of operations for NVIDIA's profilers: ranges that a profiler gets have the names of the plan's operations, numbers
 # stay what they are, and what is not there is refused. The profiler is fake_cuda/profiler.cc; NVIDIA's own headers, where
 # they are, talk to it too. Usage: with_fake_cuda.sh BUILD test_nvtx.sh BUILD, from the top folder.
+# test: if=g++; run=tests/device/with_fake_cuda.sh $B; args=$B; needs=$B/unroll fake-cuda
 unroll=$1/unroll profiler=$1/tests/device/fake_profiler.so
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT

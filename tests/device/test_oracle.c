@@ -1,6 +1,7 @@
 /* The interpreter that judges StableHLO texts (oracle.h) must itself be able to say no: each damage to a good text
  * is found. And texts of some plans as they were last read by a person: tests/device/golden, made anew with
  * UPDATE=1. Usage: test_oracle, from the top folder */
+/* test: kinds=plain,long-memory; with=device/oracle_read,device/oracle_rules,device/oracle_dot,device/oracle_run,device/oracle_devices */
 #include "check.h"
 #include "device/oracle.h"
 #include "device/xla/translate.h"

@@ -2,6 +2,8 @@
  * side by side on one division, a device that fails in the middle of a
  * run, ranks each with its entry, devices that are not equally fast or get
  * slower. Beside the CPU's results: test_several of tests/cases. */
+/* test: kinds=plain,long-memory,long-thread; args=$B/tests/device/fake_plugin.so */
+/* test: kinds=long-plain; args=timed; alone */
 #include "device/several/several.h"
 #include "base/clock.h"
 #include "check.h"

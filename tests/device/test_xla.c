@@ -1,6 +1,7 @@
 /* The XLA device without XLA: programs as text, and the interface to plugins against one that checks each
  * call (fake_plugin.c). What programs compute is tested with a real plugin (check_xla.sh). Usage: test_xla
  * fake_plugin.so, from the top folder */
+/* test: kinds=plain,long-memory; args=$B/tests/device/fake_plugin.so */
 #include "base/memory.h"
 #include "check.h"
 #include "device/xla/plugin.h"

@@ -2,6 +2,7 @@
 # The command on XLA devices, without XLA: the oracle's plugin computes. Cuts and streams have the CPU's results; a
 # plugin that fails or ends the process, and a run that is killed, leave a sentence, an exit code and the last
 # checkpoint, from which the training goes on to the same weights. Usage: test_xla_command.sh BUILD
+# test: args=$B; needs=$B/unroll $B/tests/device/fake_plugin.so
 unroll=$1/unroll plugin=$1/tests/device/fake_plugin.so
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT

@@ -1,6 +1,7 @@
 # What documents and header comments name exists: paths, files, symbols, macros, options, make targets and commands in
 # `...`, and files that any comment of a C source mentions. Whether a sentence about them is true is not tested here.
 # Usage: test_names.py ROOT
+# test: args=.
 import os
 import re
 import subprocess

@@ -1,6 +1,7 @@
 #!/bin/sh
 # The queue of y of exported hardware, proven by yosys for all inputs of its first clocks: a result stays until it is taken,
 # none is lost, doubled or out of order. And the proof can fail: a broken queue is found. Usage: test_formal.sh [CLOCKS]
+# test: kinds=plain
 cd "$(dirname "$0")/../.." || exit 2
 clocks=${1:-10} passed=0 failed=0
 command -v yosys >/dev/null || { echo "skipped: proofs of exported hardware: yosys is not here"; echo "test_formal: 0 passed, 0 failed, 1 skipped"; exit 0; }

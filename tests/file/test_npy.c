@@ -1,6 +1,7 @@
 /* Tests of file/npy and file/tensor_view: files that NumPy wrote (tests/fuzz/seeds/npy), what is written is
  * read back, and damage of each kind is refused with a sentence.
  * Run from the top of the project. */
+/* test: kinds=plain,memory */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

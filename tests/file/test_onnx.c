@@ -2,6 +2,7 @@
  * 1e-5; mutants of them, which must differ; onnx's own node tests; what is refused, in words; export and
  * import of models of all kinds. tools/make_onnx_vectors.py makes the vectors.
  *     test_onnx [VECTORS [NODE_TESTS]] */
+/* test: kinds=check-plain,memory */
 #include <dirent.h>
 #include <limits.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Tests of the import of RNNoise's models: small files with random weights against the network's formulas
  * written plainly in double, refusals, a stream beside the whole sequence, and a real model where
  * ../shared/data has one. */
+/* test: kinds=plain,memory */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Tests of the import of RTNeural's JSON: files with random weights in Keras' layout against Keras'
  * formulas written plainly in double, a state_dict as JSON, refusals, and RTNeural's own models
  * where ../shared/data has them. */
+/* test: kinds=plain,memory */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Tests of file/safetensors: what is written is read back, equal contents give equal bytes, and each
  * way in which a file can be damaged is refused with a sentence.
  * Not here: whether other programs read our files (that was tried with the Python package by hand). */
+/* test: kinds=check-plain,memory */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * PyTorch's numbers, also after our own file, and their tensors come back bit for bit; each way in
  * which a state_dict can be wrong is refused with the tensor's name. Not here: that PyTorch loads
  * what we write (test_torch.sh). */
+/* test: kinds=check-plain,memory */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

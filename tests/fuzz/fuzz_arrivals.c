@@ -1,6 +1,7 @@
 /* Fuzz target: lines of arrivals, which --replay reads. What is accepted is in its bounds, and is the same when it is
  * written and read again. Not the whole files: what a run makes of them is in tests/parallel/test_policies.c.
  * For libFuzzer, or for driver.c without it. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/arrivals 20000 */
 #include <stdlib.h>
 #include <string.h>
 

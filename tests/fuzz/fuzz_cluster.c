@@ -1,5 +1,6 @@
 /* Fuzz target: the file of a cluster. What is accepted has numbers that prices can be made of. For libFuzzer, or for
  * driver.c without it. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/cluster 20000 */
 #include <stdint.h>
 #include <stdlib.h>
 

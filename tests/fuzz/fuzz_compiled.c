@@ -1,4 +1,5 @@
 /* Any bytes as what XLA's compiler made (device/xla/compiled.h): numbers that make sense, or a sentence. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/compiled 20000 */
 #include "device/xla/compiled.h"
 #include "unroll.h"
 #include <stdint.h>

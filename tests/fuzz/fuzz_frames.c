@@ -1,5 +1,6 @@
 /* Fuzz target: the readers of frames. The first byte chooses format and width, the others are the input.
  * For libFuzzer, or for driver.c without it. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/frames 20000 */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

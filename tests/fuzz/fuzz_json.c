@@ -1,5 +1,6 @@
 /* Fuzz target: parse_json. What it accepts must survive being printed and parsed again.
  * For libFuzzer, or for driver.c without it. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/json 20000 */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Fuzz target: what launchers read. The first byte chooses, the others are a line of a file of hosts, or a reply of
  * HTTP. For libFuzzer, or for driver.c without it. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/launch 20000 */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* Fuzz target: npz_parse and npy_parse. For libFuzzer, or for driver.c without it. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/npy 20000 */
 #include <stdlib.h>
 
 #include "file/npy.h"

@@ -1,6 +1,7 @@
 /* Fuzz target: safetensors_parse, on the input as it is and with its length field repaired, so that
  * changes of the header reach the checks behind the JSON parser.
  * For libFuzzer, or for driver.c without it. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/safetensors 20000 */
 #include <stdlib.h>
 #include <string.h>
 

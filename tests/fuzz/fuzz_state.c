@@ -1,5 +1,6 @@
 /* Fuzz target: saved states of a stream. What is refused changes nothing, what is taken comes out again.
  * For libFuzzer, or for driver.c without it. The seed is a state of this very stream. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/state 20000 */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

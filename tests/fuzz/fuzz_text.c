@@ -1,6 +1,7 @@
 /* Fuzz target: the reader text, by characters and by words. The symbols of an accepted text spell its bytes again,
  * with these symbols given it has the same tokens, and a small vocabulary only makes words unknown.
  * For libFuzzer, or for driver.c without it. */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/text 20000 */
 #include <stdlib.h>
 #include <string.h>
 

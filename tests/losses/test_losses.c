@@ -1,5 +1,6 @@
 /* Losses where no model is needed: how one is chosen with its levels, what results say of a target, and the function
  * that stands for log-gamma and digamma, of floats and doubles. */
+/* test: kinds=plain,long-memory */
 #include "../check.h"
 #include "losses/distribution.h"
 #include <math.h>

@@ -1,4 +1,5 @@
 /* The weights of new models: what each way promises, where the forget bias goes, what is refused. */
+/* test: kinds=plain,long-memory */
 #include "check.h"
 #include "unroll.h"
 #include <math.h>

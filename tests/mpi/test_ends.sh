@@ -1,6 +1,7 @@
 #!/bin/bash
 # How runs of many ranks end that do not end by themselves: the launcher or a rank is told to stop, killed or stopped;
 # and ranks that share a processor with each other and with a stranger. Usage: test_ends.sh build/unroll
+# test: args=$B/unroll; alone
 unroll=$(realpath "$1")
 . "$(dirname "$(realpath "$0")")/checks.sh" test_ends
 

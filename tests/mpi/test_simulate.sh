@@ -2,6 +2,7 @@
 # Ranks of a simulated cluster: steps take what the planner says, ranks send what the plan says, every topology and cut
 # runs, the same simulation gives the same numbers. Skipped where SimGrid is not. Not a test of real networks.
 # Usage: test_simulate.sh UNROLL SIMULATE
+# test: args=$B/unroll $B/simulate
 unroll=$(realpath "$1") simulate=$(realpath "$2")
 . "$(dirname "$(realpath "$0")")/checks.sh" test_simulate
 network() {     # network BANDWIDTH

@@ -1,6 +1,7 @@
 /* What is added from outside: a cell and a kind of operation that only the tests know are made into plans,
  * cut, run and differentiated as the built-in ones are, so nothing in between knows those by name.
  * That the kernels of cells agree by themselves is tested in tests/cells. */
+/* test: kinds=plain,long-memory; with=cells/toys_*,plan/mesh */
 #include "check.h"
 #include "base/memory.h"
 #include "cells/toys.h"

@@ -1,6 +1,7 @@
 /* Networks that read columns: names and files, a list of one, what is refused and how ids out of range are named,
  * arrays of NumPy's files. That they train and give the right gradients on every device is cases.txt's, and PyTorch's
  * vector tagging-columns'; streams are test_stream's, exported C is test_c99's. */
+/* test: kinds=plain,memory */
 #include "file/model_file.h"
 #include "file/npy.h"
 #include "session/fixture.h"

@@ -1,6 +1,7 @@
 /* What a child that fork() made can do with what its parent made: train and free sessions of several threads, with the
  * same bits; what it can't use is refused at once. Each child has an alarm: one that hangs is killed and counts as
  * failed. Usage: test_fork PLUGIN, that of tests/device */
+/* test: kinds=plain,long-memory; args=$B/tests/device/fake_plugin.so */
 #include "base/team.h"
 #include "comm/comm.h"
 #include "session/fixture.h"

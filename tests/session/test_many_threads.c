@@ -1,5 +1,6 @@
 /* Many threads on however few processors: what 3 to 64 threads make has the bits of one thread, with rows or units
  * divided, in pieces of time and not; and what a session keeps grows with threads by their workspaces alone. */
+/* test: kinds=plain,long-memory */
 #include "piece_runs.h"
 
 static void check_way(const struct way *w, const char *division, int pieces)

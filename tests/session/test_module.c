@@ -1,6 +1,7 @@
 /* Modules inside a larger model: several forwards before their backwards, weights that come from outside,
  * gradients of all parameters at once, evaluation with gradients but without dropout. The numbers themselves
  * are the business of tests/vectors and tests/cases. */
+/* test: kinds=plain,long-memory */
 #include "session/fixture.h"
 #include "model/model.h"
 #include <math.h>

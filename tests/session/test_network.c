@@ -1,6 +1,7 @@
 /* Networks that are no plain stack: gradients against finite differences for each kind of layer, joined
  * sources and every activation; equal bits on every ISA, with chunks and threads; files; outputs of inner
  * layers; refusals. Stacks are the business of tests/cases. */
+/* test: kinds=check-plain,memory */
 #include "base/memory.h"
 #include "file/model_file.h"
 #include "session/fixture.h"

@@ -3,6 +3,7 @@
  * repairs from piece to piece. Lengths, resets, carried states, both directions, layers, instruction sets, threads;
  * what is counted, what is refused, and when a session goes back to one piece. tests/session/mutate_pieces.sh breaks
  * it. */
+/* test: kinds=plain,long-memory */
 #include "piece_runs.h"
 
 /* ---- the serial answer ----------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* Pools over time as users meet them: what they give of ragged rows beside a plain formula, targets of one step, which
  * step of equals has the gradient, files, specifications, and what is refused. Their gradients and bits: tests/cases;
  * PyTorch's: tests/vectors. */
+/* test: kinds=plain,long-memory */
 #include "fixture.h"
 #include "file/npy.h"
 #include <math.h>

@@ -1,4 +1,5 @@
 /* Everything that models and sessions refuse, and in which words; a refusal leaves nothing behind. */
+/* test: kinds=plain,long-memory */
 #include "session/fixture.h"
 #include "base/memory.h"
 #include "model/model.h"

@@ -2,6 +2,7 @@
  * whose gates multiply no state: the same bits; others: within the tolerance; cells that never forget: the serial bits.
  * Lengths, resets, carried states, both directions, layers, pieces on each rank, threads, cuts along batch and layers;
  * training; states that are damaged on their way; what is refused. */
+/* test: kinds=plain,long-memory,long-thread */
 #include "base/hash.h"
 #include "base/try.h"
 #include "comm/transport.h"

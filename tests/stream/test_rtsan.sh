@@ -1,6 +1,7 @@
 #!/bin/sh
 # Streams under clang's real-time sanitizer, where there is one: clang 20 or later and its runtime.
 # Usage: tests/stream/test_rtsan.sh LIBRARY, from the top folder.
+# test: args=$B/libunroll.a
 library=$1
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT

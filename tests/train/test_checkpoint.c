@@ -1,5 +1,6 @@
 /* Tests of checkpoints: a saved and loaded training goes on with the same bits; what is damaged, of another training or
  * cut off by a kill is refused, and changes nothing. On meshes: test_resume; thousands of damages: test_corruption. */
+/* test: kinds=check-plain,long-memory */
 #include <locale.h>
 #include <math.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* Classes with weights in a training: balanced ones are those of the classes that it counts, rows behind their ends and
  * targets of -1 left out; a checkpoint is of the same weights and smoothing. */
+/* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

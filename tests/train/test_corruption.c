@@ -1,6 +1,7 @@
 /* Files of checkpoints that were damaged in thousands of ways: bits flipped, cut, zeroed, extended, misplaced, mixed or
  * gone. None crashes, none is taken for whole, and none changes the training that was asked to load it. What the
  * command does with a damaged run: tests/cli/test_damage.sh. "quick", for sanitizers: fewer. */
+/* test: kinds=plain,long-memory; args-memory=quick */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

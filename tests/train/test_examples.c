@@ -1,6 +1,7 @@
 /* Tests of what tasks of sequences share: which sequences are held out, in which batch they are read, the order that
  * nobody keeps, how columns become inputs, and scores against values computed by hand or by scikit-learn and conlleval.
  */
+/* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* Tests of how batches reach a training: filled ahead or not they are the same, of several shapes they train through
  * sessions beside each other as through one, and several of them make one update. */
+/* test: kinds=plain,long-memory,long-thread */
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>

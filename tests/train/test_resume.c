@@ -1,6 +1,7 @@
 /* Checkpoints know no number of ranks: networks of one and of two directions, trained exactly on a mesh (threads here),
  * go on on others to the weights and files of a run without a stop, bit for bit. Whether the trainer learns is
  * test_trainer's. */
+/* test: kinds=check-plain */
 #include "check.h"
 #include "comm/transport.h"
 #include "file/model_file.h"

@@ -1,5 +1,6 @@
 /* Tests of sampling: a model whose outputs do not depend on what it reads has a known distribution, which
  * the drawn tokens must follow for every temperature and top-k. */
+/* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

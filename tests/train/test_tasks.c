@@ -1,6 +1,7 @@
 /* Tests of the tasks: each learns a small set that it is made for within a second, far beyond its floor; its model is
  * saved, read back and measured again, answers in the user's words, refuses what can't be learned, and goes on from a
  * checkpoint as if there had been no stop. */
+/* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

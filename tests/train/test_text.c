@@ -1,5 +1,6 @@
 /* Tests of data/text: what is UTF-8 and what is not, tokens and their order, and the sentences with
  * which damaged texts are refused. */
+/* test: kinds=plain,memory */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

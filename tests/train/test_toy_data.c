@@ -1,6 +1,7 @@
 /* A reader of files, a task, a loss and a format of models that only this test knows, each one struct and one line of a
  * table: the task is trained with the loss on what the reader read, validated, saved, resumed, evaluated from the file,
  * and the model goes through the format, on the CPU and through XLA's stand-in. Usage: test_toy_data PLUGIN */
+/* test: args=$B/tests/device/fake_plugin.so */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

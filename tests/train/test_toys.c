@@ -2,6 +2,7 @@
  * evaluated and loaded as the built-in ones are, and run as a stream, and a loss trained with, on the CPU, through
  * XLA's stand-in and on a device of the test's own: nothing in between knows them by name. A cell and a kind of
  * operation: tests/plan/test_toy.c. Usage: test_toys PLUGIN */
+/* test: args=$B/tests/device/fake_plugin.so */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* Tests of training on text: that it learns, allocates nothing, and evaluates rightly. Checkpoints, batches and
  * sampling have their own programs. "quick", for sanitizers: short texts. */
+/* test: kinds=check-plain,long-memory; args-memory=quick */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

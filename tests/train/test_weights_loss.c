@@ -1,5 +1,6 @@
 /* What narrow weights do to the loss of a trained network: a small one that read a page of English for some
  * seconds. bench/weights.sh measures the same on a text of one's own. Usage: test_weights_loss TEXT */
+/* test: args=docs/internals/design.md */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

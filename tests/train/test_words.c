@@ -1,5 +1,6 @@
 /* Tests of texts of words: where words end, which become tokens, that models remember what they read; and of
  * what trainings do with a validation text, whole pieces and a limit of memory. */
+/* test: kinds=plain,long-memory */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

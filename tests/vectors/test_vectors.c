@@ -1,6 +1,7 @@
 /* Against PyTorch: the files beside this one hold random weights, lengths and states, and what PyTorch
  * made of them (README.md). Outputs within 1e-6 of the scale, gradients within 1e-5, on every ISA; in
  * double precision both within what float files can hold. Usage: test_vectors FILE... */
+/* test: kinds=plain,long-memory; args=tests/vectors/*.safetensors */
 #include "base/json.h"
 #include "base/memory.h"
 #include "check.h"

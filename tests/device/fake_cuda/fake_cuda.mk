@@ -2,7 +2,7 @@
 # of them. The shim itself knows ThreadSanitizer and tells it what orders what: it is never built with one.
 CXX := $(shell command -v g++)
 FAKE_CUDA_FLAGS = -std=c++17 -g -ffp-contract=off -D_GNU_SOURCE -Iinclude -Isrc -Itests -Itests/device -MMD -MP -fPIC -fvisibility=hidden $(WARN)
-FAKE = $(1:%=$T/device/fake_cuda/%.o)
+FAKE = $(1:%=$t/device/fake_cuda/%.o)
 SHIM = $(call FAKE,runtime fibre sync memory async warp clock)
 FAKE_DRIVER = $(call FAKE,driver memory_of_device streams)
 
@@ -10,49 +10,51 @@ FAKE_DRIVER = $(call FAKE,driver memory_of_device streams)
 FAKE_KERNEL_FLAGS = $(filter-out -Wpedantic -std=c++17,$(FAKE_CUDA_FLAGS)) -std=gnu++20 -O1 -x c++ -Wno-unused-function -Wno-unknown-pragmas \
     $(if $(SANITIZE),,-fsanitize=alignment -fsanitize-undefined-trap-on-error)
 
-$T/device/fake_cuda/%.o: tests/device/fake_cuda/%.cc
+$t/device/fake_cuda/%.o: tests/device/fake_cuda/%.cc
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_CUDA_FLAGS) -O2 -c $< -o $@
 
 # The kernels of the device.
-FAKE_KERNELS = $(call FAKE,probe_kernels) $(patsubst src/device/cuda/%.cu,$T/device/fake_cuda/%_kernels.o,$(wildcard src/device/cuda/*.cu))
-$T/device/fake_cuda/%_kernels.o: src/device/cuda/%.cu
+FAKE_KERNELS = $(call FAKE,probe_kernels) $(patsubst src/device/cuda/%.cu,$t/device/fake_cuda/%_kernels.o,$(wildcard src/device/cuda/*.cu))
+$t/device/fake_cuda/%_kernels.o: src/device/cuda/%.cu
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
 
-$T/device/fake_cuda/probe_kernels.o: tests/device/fake_cuda/probe.cu
+$t/device/fake_cuda/probe_kernels.o: tests/device/fake_cuda/probe.cu
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
 
 # UNROLL_CUDA_DRIVER, UNROLL_CUBLASLT and UNROLL_NCCL name these; UNROLL_CUDA_KERNELS the text that stands for an image of kernels.
-FAKE_CUDA = $T/device/fake_cuda.so $T/device/fake_cublaslt.so $T/device/fake_nccl.so $T/device/fake_kernels.image $T/device/fake_profiler.so
-$T/device/fake_cuda.so: $(SHIM) $(FAKE_DRIVER) $(FAKE_KERNELS)
+FAKE_CUDA = $t/device/fake_cuda.so $t/device/fake_cublaslt.so $t/device/fake_nccl.so $t/device/fake_kernels.image $t/device/fake_profiler.so
+fake-cuda: $(FAKE_CUDA)
+.PHONY: fake-cuda
+$t/device/fake_cuda.so: $(SHIM) $(FAKE_DRIVER) $(FAKE_KERNELS)
 	$(CXX) $(SANITIZE) -shared -Wl,-z,defs,-soname,fake_cuda.so $^ -o $@
-$T/device/fake_%.so: $T/device/fake_cuda/%.o $T/device/fake_cuda.so
+$t/device/fake_%.so: $t/device/fake_cuda/%.o $t/device/fake_cuda.so
 	$(CXX) -shared -Wl,-z,defs,-rpath,'$$ORIGIN' $^ -o $@
 # Of a profiler, which knows nothing of these: it is loaded by its path (src/device/cuda/nvtx.h).
-$T/device/fake_profiler.so: $T/device/fake_cuda/profiler.o
+$t/device/fake_profiler.so: $t/device/fake_cuda/profiler.o
 	$(CXX) -shared -Wl,-z,defs $^ -o $@
-$T/device/fake_kernels.image:
+$t/device/fake_kernels.image:
 	@mkdir -p $(@D)
 	echo 'fake kernels' >$@
 
-$T/device/test_gpu_shim.o: tests/device/test_gpu_shim.cu
+$t/device/test_gpu_shim.o: tests/device/test_gpu_shim.cu
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_KERNEL_FLAGS) $(SANITIZE) -c $< -o $@
-$T/device/test_gpu_shim: $T/device/test_gpu_shim.o $(SHIM)
+$t/device/test_gpu_shim: $t/device/test_gpu_shim.o $(SHIM)
 	$(CXX) $(SANITIZE) $^ -o $@
 
-$T/device/test_fake_cuda.o: FLAGS += -Itests/device
-$T/device/test_fake_cuda: $T/device/test_fake_cuda.o $B/libunroll.a | $(FAKE_CUDA)
+$t/device/test_fake_cuda.o: FLAGS += -Itests/device
+$t/device/test_fake_cuda: $t/device/test_fake_cuda.o $B/libunroll.a | $(FAKE_CUDA)
 	$(CC) $(CFLAGS) $(SANITIZE) $^ $(LIBS) -o $@
 
 # The persistent kernels alone, without a driver.
-$T/device/test_persistent.o: tests/device/test_persistent.cc
+$t/device/test_persistent.o: tests/device/test_persistent.cc
 	@mkdir -p $(@D)
 	$(CXX) $(FAKE_CUDA_FLAGS) -O1 $(SANITIZE) -c $< -o $@
-$T/device/test_persistent: $T/device/test_persistent.o $(filter %persistent_bf16_kernels.o %persistent_fp16_kernels.o \
+$t/device/test_persistent: $t/device/test_persistent.o $(filter %persistent_bf16_kernels.o %persistent_fp16_kernels.o \
     %persistent_tf32_kernels.o %persistent_fp32_kernels.o,$(FAKE_KERNELS)) $(SHIM) $B/libunroll.a
 	$(CXX) $(SANITIZE) $^ $(LIBS) -o $@
 
--include $(wildcard $T/device/fake_cuda/*.d)
+-include $(wildcard $t/device/fake_cuda/*.d)

@@ -1,0 +1,88 @@
+#!/bin/sh
+# Lists the tests. Each file under tests/ that is one has lines "test: FIELD; FIELD..." (tests/README.md has the fields).
+#     tests/list.sh tests BUILD LEVEL [PATTERN [KIND]]
+#         KIND SECONDS ALONE TARGETS COMMAND of each test, with tabs between. LEVEL: check, test or long, which has them
+#         all. PATTERN: an extended regular expression that KIND/FOLDER/NAME ARGUMENTS matches; only the first level that
+#         has a match, and without a KIND only plain tests where one matches.
+#     tests/list.sh objects
+#         PROGRAM:OBJECTS of each program that is linked with more than its own object
+mode=$1 build=${2:-build} level=${3:-test} pattern=${4:-} kind=${5:-}
+cd "$(dirname "$0")/.." || exit 2
+
+# FILE:LINE of all headers. They are at the top: the first 40 lines.
+headers() {
+    find tests -mindepth 2 -type f \( -name '*.c' -o -name '*.cc' -o -name '*.cu' -o -name '*.sh' -o -name '*.py' \) | LC_ALL=C sort |
+        xargs awk 'FNR <= 40 && /^(#|\/\*| \*) test: / { sub(/^(#|\/\*| \*) test: /, ""); sub(/ *\*\/ *$/, ""); print FILENAME ":" $0 }'
+}
+
+headers | awk -v mode="$mode" -v build="$build" -v level="$level" -v pattern="$pattern" -v only="$kind" '
+    function fields(text,   part, n, i, at) {
+        split("", field)
+        n = split(text, part, /; */)
+        for (i = 1; i <= n; i++) {
+            at = index(part[i], "=")
+            if (at) field[substr(part[i], 1, at - 1)] = substr(part[i], at + 1)
+            else field[part[i]] = 1
+        }
+    }
+    function has(command) { return system("command -v " command " >/dev/null 2>&1") == 0 }
+    # What a command needs: the words of it that are files of the build folder; a script also needs the command unroll.
+    function targets_of(command, folder, is_script,   word, n, i, all) {
+        all = is_script ? folder "/unroll " folder "/libunroll.a" : ""
+        n = split(command, word, /[ :,]/)
+        for (i = 1; i <= n; i++) if (index(word[i], folder "/") == 1) all = all " " word[i]
+        if (command ~ /with_fake_cuda/) all = all " fake-cuda"
+        return all
+    }
+    function add(file, kinds,   one, at, folder, name, command, is_script, args, program, targets) {
+        at = match(kinds, /^(check|long)-/)
+        one = at ? substr(kinds, RLENGTH + 1) : kinds
+        folder = one == "plain" ? build : build "/" one
+        name = file; sub(/^tests\//, "", name); sub(/\.[a-z]+$/, "", name)
+        is_script = file ~ /\.(sh|py)$/
+        program = is_script ? (file ~ /\.py$/ ? "python3 " : "") file : folder "/tests/" name
+        args = ("args-" one) in field ? field["args-" one] : field["args"]
+        command = (field["run"] == "" ? "" : field["run"] " ") program (args == "" ? "" : " " args)
+        gsub(/\$B/, folder, command)
+        targets = "needs" in field ? field["needs"] " " (is_script ? "" : program) : targets_of(command, folder, is_script)
+        gsub(/\$B/, folder, targets)
+        if ("if" in field && !has(field["if"])) {
+            command = "echo \"skipped: " name ": there is no " field["if"] "\"; echo \"" name ": 0 passed, 0 failed, 1 skipped\""
+            targets = ""
+        }
+        count++
+        kind_of[count] = one
+        level_of[count] = at ? substr(kinds, 1, index(kinds, "-") - 1) : "test"
+        text[count] = one "/" name (args == "" ? "" : " " args)
+        line[count] = one "\t" ("seconds" in field ? field["seconds"] : 5) "\t" ("alone" in field ? "alone" : "-") "\t" targets "\t" command
+    }
+    {
+        at = index($0, ":")
+        file = substr($0, 1, at - 1)
+        fields(substr($0, at + 1))
+        if (mode == "objects") {
+            sub(/^tests\//, "", file); sub(/\.[a-z]+$/, "", file)
+            if (field["with"] != "" && !(file in seen)) print file ":" field["with"]
+            seen[file]
+            next
+        }
+        if (!("kinds" in field)) field["kinds"] = "plain"
+        if (pattern != "" && only ~ /memory|thread/ && file !~ /\.(sh|py)$/ && index(field["kinds"], only) == 0)
+            field["kinds"] = field["kinds"] "," only    # asked for by name
+        n = split(field["kinds"], kinds, /,/)
+        for (i = 1; i <= n; i++) add(file, kinds[i])
+    }
+    function order(name) { return name == "check" ? 1 : name == "test" ? 2 : 3 }
+    function fits(i, most) {
+        return order(level_of[i]) <= most && (pattern == "" || text[i] ~ pattern) && (only == "" || kind_of[i] == only)
+    }
+    END {
+        most = order(level)
+        if (pattern != "") {            # the first level that has a match
+            for (found = 0; !found && most <= 3; most++) for (i = 1; i <= count; i++) found = found || fits(i, most)
+            most--
+            if (only == "") for (i = 1; i <= count; i++) if (fits(i, most) && kind_of[i] == "plain") plain = 1
+            if (plain) only = "plain"
+        }
+        for (i = 1; i <= count; i++) if (fits(i, most)) print line[i]
+    }'
