@@ -312,7 +312,7 @@ def page(table_, results, about):
         *(
             [
                 "Unroll's products of two rows or more run on AMX as sums of six products of bf16, with smaller errors "
-                "than fp32 multiply-adds, with bf16 weights as sums of three ([design](../docs/internals/design.md)); the peak of "
+                "than fp32 multiply-adds, with bf16 weights as sums of three ([numbers](../docs/internals/numbers.md#bf16x3-split)); the peak of "
                 "the former, measured likewise: "
                 f"{peak_words(tiles)}. In the targets our percentages are of the peak of the instructions in use, "
                 "and beside them of that of multiply-adds, of which everyone's are elsewhere.",

@@ -18,7 +18,7 @@ miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 holds() { local name=$1; shift; if "$@"; then pass; else miss "$name"; fi; }
 
 documents=$(find * -name '*.md' -not -path 'build/*' | sort)
-of_the_command="README.md docs/guide/tutorial.md docs/internals/adding.md docs/internals/design.md docs/internals/plan.md docs/howto/realtime.md docs/howto/microcontrollers.md
+of_the_command="README.md docs/guide/tutorial.md docs/internals/adding.md docs/internals/design.md docs/internals/plan.md docs/internals/passes.md docs/howto/realtime.md docs/howto/microcontrollers.md
     docs/howto/from-pytorch.md docs/howto/from-keras.md"
 
 # ---- pieces of a document ----

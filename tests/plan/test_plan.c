@@ -389,7 +389,7 @@ static uint64_t step_bytes(const unroll_model *m, uint32_t T, uint32_t checkpoin
 }
 
 /* From 64 to 4096 steps: 64 times the activations without checkpoints, 8 times with one every sqrt(T) steps. Of a
- * bidirectional stack the outputs of layers and their gradients stay, as docs/internals/plan.md says. */
+ * bidirectional stack the outputs of layers and their gradients stay, as docs/internals/passes.md says. */
 static void check_growth(void)
 {
     unroll_model *one = new_model("lstm", 3, 0, 0, 0), *both = new_model("lstm", 3, 1, 0, 0);
