@@ -81,7 +81,7 @@ def make_section(row, given, folder):
     subprocess.run([given.unroll, "plot", out, "--what", what, "-o", os.path.join(given.docs, picture)], check=True,
                    capture_output=True)
     command = shown(["unroll", "train", path, *options], folder, given)
-    return f"## {row['title']}\n\n```\n$ {command}\n{said}\n```\n\n{seconds:.0f} s.\n\n![{row['title']}]({picture})\n"
+    return f"## {row['title']}\n\n```console\n$ {command}\n{said}\n```\n\n{seconds:.0f} s.\n\n![{row['title']}]({picture})\n"
 
 
 def main():
