@@ -45,6 +45,18 @@ OPTION(COLUMN, "column", TEXT, .argument = "NAME=TYPE", .joins = ';', .of_reader
        .doc =
            "what a column is, if it is not what was found: number, category, text, time, set or ignore; may be given "
            "for several")
+OPTION(
+    MISSING, "missing", TEXT, .argument = "WORD", .joins = ';', .of_reader = 1, .group = "Data",
+    .commands = IN(TRAIN) | IN(INSPECT),
+    .doc =
+        "a cell that is missing, apart from empty ones, in columns of any type; may be given for several; without it "
+        "NA, NaN, null, none and ? are missing among numbers and times")
+OPTION(DECIMAL, "decimal", CHOICE, .argument = "MARK", .choices = "auto point comma", .fallback = "auto",
+       .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+       .doc = "the decimal mark of numbers; auto: by all of them")
+OPTION(DATES, "dates", CHOICE, .argument = "ORDER", .choices = "auto dmy mdy", .fallback = "auto", .of_reader = 1,
+       .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+       .doc = "what comes first in dates such as 1/2/2020, day or month; auto: by all of them, if one is above 12")
 OPTION(GROUP, "group", TEXT, .argument = "NAME", .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
        .doc = "the column whose values divide the rows into sequences: a store, a patient")
 OPTION(TIME, "time", TEXT, .argument = "NAME", .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),

@@ -147,6 +147,7 @@ static unroll_status describe_draft(struct builder *b, struct draft *draft, bool
         column->type = given->type;
         column->kind = given->kind;
         column->of_sequence = given->of_sequence;
+        column->style = given->style;
         if (given->type == COLUMN_NUMBERS && draft->cell == CELL_NUMBERS && given->width != width)
             return fail(UNROLL_DATA, "'%.*s': '%s' has %d numbers here and %d in the model; fix: give such data",
                         NAME_SHOWN, b->name, column->name, width, given->width);
@@ -269,17 +270,37 @@ static unroll_status meet_stranger(struct builder *b, struct draft *draft, const
     return UNROLL_OK;
 }
 
+bool builder_is_missing(const struct builder *b, const char *bytes, size_t length)
+{
+    const char *words = b->options->missing;
+    if (*words == 0 || cell_is_empty(bytes, length))
+        return cell_is_missing(bytes, length);
+    for (size_t size; *words; words += size + (words[size] == ';')) {
+        size = strcspn(words, ";");
+        if (size == length && memcmp(words, bytes, size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Of a column of strings a word for what is missing is a value, if the user has not named it. */
+static bool is_missing_value(const struct builder *b, const struct draft *draft, const char *bytes, size_t length)
+{
+    const bool words = *b->options->missing || !(draft->all_values || draft->given);
+    return words ? builder_is_missing(b, bytes, length) : cell_is_empty(bytes, length);
+}
+
 static unroll_status take_category(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     int32_t id = VOCABULARY_NONE;
     TRY(draft_check_room(b, draft, 1));
-    bool missing = draft->cell == CELL_TEXT ? cell_is_missing(bytes, length) : length == 0;
+    bool missing = draft->cell == CELL_TEXT ? is_missing_value(b, draft, bytes, length) : length == 0;
     draft->entries++;
     draft->row_entries++;
     if (b->run != RUN_FILL)
         return missing || !draft->grows ? UNROLL_OK : draft_add_string(b, draft, bytes, length);
     id = missing ? VOCABULARY_NONE : vocabulary_find(draft->vocabulary, bytes, length);
-    if (id == VOCABULARY_NONE && !missing)
+    if (id == VOCABULARY_NONE && !missing && !builder_is_missing(b, bytes, length))
         TRY(meet_stranger(b, draft, bytes, length));
     draft_put_id(draft, id);
     return UNROLL_OK;
@@ -303,6 +324,36 @@ static void put_number(struct draft *draft, float value)
     ((float *)draft->array)[draft->filled++] = value;
 }
 
+static bool read_number(const struct builder *b, const struct draft *draft, const char *bytes, size_t length,
+                        double *value)
+{
+    struct written w;
+    const bool plain = !draft->written && (draft->given == NULL || b->decimal == '.');
+    if (plain && cell_number(bytes, length, value))
+        return true;
+    if (!(draft->written || draft->given) || !cell_written(bytes, length, b->decimal, &w))
+        return false;
+    *value = w.value;
+    return true;
+}
+
+static bool read_time(struct draft *draft, const char *bytes, size_t length, double *time)
+{
+    struct time_style *style = &draft->column.style;
+    struct time_read r;
+    double number;
+    if (style->form < TIME_SECONDS) {
+        const bool found = cell_time(bytes, length, style->form, &r);
+        *time = r.seconds;
+        return found;
+    }
+    if (!cell_number(bytes, length, &number) || !number_time(number, style->form, time))
+        return false;
+    if (style->form > TIME_SECONDS && style->form <= TIME_NANOSECONDS && floor(*time) != *time)
+        style->digits = 3 * (int)(style->form - TIME_SECONDS);
+    return true;
+}
+
 static unroll_status take_number(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     bool time = draft->column.type == COLUMN_TIME;
@@ -312,16 +363,16 @@ static unroll_status take_number(struct builder *b, struct draft *draft, const c
     draft->row_entries++;
     if (b->run != RUN_FILL)
         return UNROLL_OK;
-    bool found = cell_is_missing(bytes, length) || (time && cell_time(bytes, length, &value)) ||
-                 cell_number(bytes, length, &value);
+    bool found = builder_is_missing(b, bytes, length) ||
+                 (time ? read_time(draft, bytes, length, &value) : read_number(b, draft, bytes, length, &value));
     if (!found)
         return fail(UNROLL_DATA, "%s: '%.*s' is no %s; fix: correct it, or leave it empty where it is missing",
                     draft_place(b, draft), (int)(length < PIECE_SHOWN ? length : PIECE_SHOWN), bytes,
-                    time ? "time (ISO 8601)" : "number");
+                    time ? "time of the column's form" : "number");
     if (!time && isinf((float)value))
         return refuse_infinite(b, draft, value);
     if (time)
-        ((double *)draft->array)[draft->filled++] = draft->milliseconds ? value / 1000 : value;
+        ((double *)draft->array)[draft->filled++] = value;
     else
         put_number(draft, (float)value);
     return UNROLL_OK;
@@ -345,7 +396,7 @@ static unroll_status take_part(struct builder *b, struct draft *draft, const cha
 static unroll_status take_set(struct builder *b, struct draft *draft, const char *bytes, size_t length)
 {
     const char *end = bytes + length;
-    if (draft->cell == CELL_TEXT && cell_is_missing(bytes, length))
+    if (draft->cell == CELL_TEXT && is_missing_value(b, draft, bytes, length))
         return UNROLL_OK;
     if (draft->row_entries == 0) {
         TRY(draft_check_room(b, draft, 1));
@@ -523,6 +574,7 @@ unroll_status builder_new(const char *name, const struct builder_options *option
     made->schema = schema;
     made->cache = cache;
     made->group = made->time = -1;
+    made->decimal = options->decimal == DECIMAL_COMMA ? ',' : '.';
     unroll_status status = vocabulary_new(&made->names);
     if (status == UNROLL_OK && schema)
         status = name_given(made);
@@ -533,6 +585,8 @@ unroll_status builder_new(const char *name, const struct builder_options *option
     return status;
 }
 
+const char *builder_decisions(const struct builder *b) { return b->decisions; }
+
 void builder_free(struct builder *b)
 {
     if (b == NULL)
@@ -540,6 +594,7 @@ void builder_free(struct builder *b)
     for (int i = 0; i < b->drafts; i++) {
         struct draft *draft = &b->draft[i];
         vocabulary_free(draft->vocabulary);
+        vocabulary_free(draft->missing);
         release(b->cached ? NULL : draft->array);
         release(draft->pending);
         release(draft->column.vocabulary);

@@ -59,7 +59,13 @@ bool builder_wants_column(const struct builder *builder, const char *name, size_
 
 /* What `tokens` says: nothing, of which a text by itself is characters and a column by how long its cells are; a
  * unroll_token_kind behind TOKENS_ARE; sets. */
-enum { COLUMNS_TEXT = 1024, TOKENS_ANY = 0, TOKENS_ARE = 1, TOKENS_ARE_SETS = TOKENS_ARE + UNROLL_BLANKS + 1 };
+enum {
+    COLUMNS_TEXT = 1024,
+    MISSING_TEXT = 256,
+    TOKENS_ANY = 0,
+    TOKENS_ARE = 1,
+    TOKENS_ARE_SETS = TOKENS_ARE + UNROLL_BLANKS + 1
+};
 
 /* What all readers take. */
 struct builder_options {
@@ -67,7 +73,13 @@ struct builder_options {
     double vocab;               /* the most entries of a vocabulary of tokens; 0: not said */
     char columns[COLUMNS_TEXT]; /* "NAME=TYPE;NAME=TYPE": number category text time set ignore */
     char group[COLUMN_NAME], time[COLUMN_NAME];
+    char missing[MISSING_TEXT]; /* "WORD;WORD": cells that are missing, in columns of any type; "": found by content */
+    int decimal;                /* DECIMAL_.. */
+    int dates;                  /* DATES_.. */
 };
+
+enum { DECIMAL_FOUND, DECIMAL_POINT, DECIMAL_COMMA };
+enum { DATES_FOUND, DATES_DMY, DATES_MDY };
 
 struct data_cache;
 
@@ -78,6 +90,8 @@ unroll_status builder_new(const char *name, const struct builder_options *option
 unroll_status builder_end_run(struct builder *builder, bool *again);
 /* After the last run. */
 unroll_status builder_take(struct builder *builder, unroll_dataset **dataset);
+/* What was found that the data are read alike again with: ",key=value,..", for the reader's options. */
+const char *builder_decisions(const struct builder *builder);
 void builder_free(struct builder *builder);
 
 #endif

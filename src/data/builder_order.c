@@ -111,7 +111,8 @@ static unroll_status refuse_same_times(struct builder *b, const size_t *order)
                             "'%.*s', rows %zu and %zu have the same time, %s, in '%s'; fix: remove one, or name what "
                             "tells several series apart with `group` %s, or leave the times out with `columns` "
                             "%s=ignore",
-                            NAME_SHOWN, b->name, order[i - 1] + 1, order[i] + 1, time_text(times[order[i]], text),
+                            NAME_SHOWN, b->name, order[i - 1] + 1, order[i] + 1,
+                            time_text(times[order[i]], &b->draft[b->time].column.style, text),
                             b->draft[b->time].column.name, likely_group(b), b->draft[b->time].column.name);
     return UNROLL_OK;
 }

@@ -182,6 +182,7 @@ static unroll_status end_finding(struct builder *b, bool *again)
     TRY(check_wishes(b));
     TRY(check_schema(b));
     for (int i = 0; i < b->drafts; i++) b->draft[i].grows = false;
+    TRY(columns_choose_decimal(b));
     for (int i = 0; i < b->drafts; i++)
         if (b->draft[i].cell == CELL_TEXT && b->draft[i].given == NULL && !b->draft[i].ignored)
             TRY(conclude(b, &b->draft[i], again));

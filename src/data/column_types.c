@@ -8,7 +8,7 @@
 #include "data/table_cell.h"
 #include "data/draft.h"
 
-enum { DISTINCT_NUMBERS = 1024, DISTINCT_MAX = 1 << 16, SHOWN = 40, NOTED = 20 };
+enum { NOTED = 20 };
 
 static const char *const types[] = {"number", "category", "time", "set", "text", "ignore", NULL};
 static const enum wish wishes[] = {WISH_NUMBER, WISH_CATEGORY, WISH_TIME, WISH_SET, WISH_TEXT, WISH_IGNORE};
@@ -43,113 +43,6 @@ unroll_status columns_wish(const struct builder *b, const char *name, enum wish 
     return UNROLL_OK;
 }
 
-/* ---- the survey ---- */
-
-static size_t count_words(const char *bytes, size_t length)
-{
-    size_t words = 0;
-    for (size_t i = 0; i < length; i++) words += bytes[i] != ' ' && (i == 0 || bytes[i - 1] == ' ');
-    return words;
-}
-
-/* 1,234.50 or 12,5 or $7 or 30%: what a person takes for a number. */
-static bool is_dressed_number(const char *bytes, size_t length)
-{
-    static const char *const units[] = {"$", "\xe2\x82\xac", "\xc2\xa3", "%"};
-    const char *at = bytes, *end = bytes + length;
-    bool unit = false, comma = false;
-    for (int side = 0; side < 2; side++) {
-        for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-            size_t size = strlen(units[i]);
-            if ((size_t)(end - at) > size && memcmp(side ? end - size : at, units[i], size) == 0)
-                unit = true, at += side ? 0 : size, end -= side ? size : 0;
-        }
-        while (at < end && *at == ' ') at++;
-        while (at < end && end[-1] == ' ') end--;
-        at += side == 0 && at < end && (*at == '-' || *at == '+');
-    }
-    if (at == end || *at < '0' || *at > '9' || end[-1] < '0' || end[-1] > '9')
-        return false;
-    const char *first = memchr(at, ',', (size_t)(end - at));
-    for (; at < end; at++) {
-        bool groups = *at == ',' && (at == first || at - first >= 4), digit = *at >= '0' && *at <= '9';
-        if (!digit && !groups && *at != '.')
-            return false;
-        comma = comma || groups;
-    }
-    return unit || comma;
-}
-
-/* One to `most` digits of a date; false: there is none, or all are 0. */
-static bool skip_digits(const char **at, int most)
-{
-    bool positive = false;
-    const char *begin = *at;
-    for (; **at >= '0' && **at <= '9' && *at - begin < most; ++*at) positive |= **at != '0';
-    return positive;
-}
-
-/* 31/1/2020, 31.01.20 or 1-31-2020, and what follows after a blank. */
-static bool is_country_date(const char *bytes, size_t length)
-{
-    char text[SHOWN];
-    const char *at = text;
-    snprintf(text, sizeof text, "%.*s", (int)(length < SHOWN ? length : SHOWN), bytes);
-    if (!skip_digits(&at, 2) || *at == '\0' || !strchr("./-", *at))
-        return false;
-    const char between = *at++;
-    return skip_digits(&at, 2) && *at++ == between && skip_digits(&at, 4) && (*at == '\0' || *at == ' ');
-}
-
-static void remember(struct sample *sample, size_t row, const char *bytes, size_t length)
-{
-    if (sample->row)
-        return;
-    sample->row = row;
-    snprintf(sample->text, sizeof sample->text, "%.*s", (int)(length < SHOWN ? length : SHOWN), bytes);
-}
-
-static unroll_status survey_string(struct draft *draft, size_t row, const char *bytes, size_t length)
-{
-    struct survey *s = &draft->survey;
-    double seconds;
-    bool is_time = cell_time(bytes, length, &seconds);
-    s->times += is_time;
-    if (!is_time)
-        remember(&s->no_time, row, bytes, length);
-    s->dressed += is_dressed_number(bytes, length);
-    s->dates += is_country_date(bytes, length);
-    s->sets += memchr(bytes, '|', length) != NULL;
-    s->words += count_words(bytes, length);
-    s->bytes += length;
-    remember(&s->no_number, row, bytes, length);
-    return UNROLL_OK;
-}
-
-static void survey_number(struct survey *s, double value)
-{
-    s->min = s->numbers == 0 || value < s->min ? value : s->min;
-    s->max = s->numbers == 0 || value > s->max ? value : s->max;
-    s->numbers++;
-    s->whole += floor(value) == value;
-}
-
-unroll_status columns_survey(struct builder *b, struct draft *draft, const char *bytes, size_t length)
-{
-    struct survey *s = &draft->survey;
-    double value;
-    if (cell_is_missing(bytes, length))
-        return UNROLL_OK;
-    s->cells++;
-    if (cell_number(bytes, length, &value))
-        survey_number(s, value);
-    else
-        TRY(survey_string(draft, b->rows + 1, bytes, length));
-    int32_t max = draft->wish != WISH_NONE ? INT32_MAX : s->numbers == s->cells ? DISTINCT_NUMBERS : DISTINCT_MAX;
-    s->many = s->many || vocabulary_size(draft->vocabulary) > max;
-    return s->many || draft->wish == WISH_NUMBER ? UNROLL_OK : draft_add_string(b, draft, bytes, length);
-}
-
 /* ---- conclusions ---- */
 
 static unroll_status refuse_cell(struct builder *b, const struct draft *draft, const struct sample *sample,
@@ -172,12 +65,6 @@ static bool are_all_distinct(const struct survey *s, const struct vocabulary *v)
     return s->many || (size_t)vocabulary_size(v) == s->cells;
 }
 
-/* Seconds or milliseconds since 1970, of 1973 to 2128. */
-static bool is_unix_time(const struct survey *s)
-{
-    return s->whole == s->cells && ((s->min >= 1e8 && s->max <= 5e9) || (s->min >= 1e11 && s->max <= 5e12));
-}
-
 static unroll_status leave_out(struct builder *b, struct draft *draft, const char *why)
 {
     draft->ignored = true;
@@ -191,15 +78,15 @@ static unroll_status conclude_numbers(struct builder *b, struct draft *draft)
 {
     const struct survey *s = &draft->survey;
     const char *name = draft->column.name;
-    bool few = !s->many && vocabulary_size(draft->vocabulary) <= 1000;
-    if (is_time_name(name) && is_unix_time(s)) {
-        draft->column.type = COLUMN_TIME;
-        return builder_note(b, "the column '%s' is read as %s since 1970", name,
-                            s->min >= 1e11 ? "milliseconds" : "seconds");
-    }
+    bool few = !s->many && vocabulary_size(draft->vocabulary) <= 1000, time;
+    TRY(columns_find_number_times(b, draft, &time));
+    if (time)
+        return UNROLL_OK;
     if (is_row_name(name) && s->whole == s->cells && s->cells > 1 && s->max - s->min + 1 >= (double)s->cells &&
         are_all_distinct(s, draft->vocabulary))
         return leave_out(b, draft, "its numbers only name the rows");
+    if (columns_counts_rows(b, draft))
+        return leave_out(b, draft, "it only counts the rows");
     draft->column.type = is_label_name(name) && s->whole == s->cells && few ? COLUMN_CATEGORY : COLUMN_NUMBERS;
     return UNROLL_OK;
 }
@@ -227,25 +114,25 @@ static unroll_status conclude_strings(struct builder *b, struct draft *draft)
     const struct survey *s = &draft->survey;
     const char *name = draft->column.name;
     size_t strings = s->cells - s->numbers, distinct = (size_t)vocabulary_size(draft->vocabulary);
-    bool label = is_label_name(name), text = is_text_name(name);
-    if (s->times == s->cells) {
-        draft->column.type = COLUMN_TIME;
+    bool label = is_label_name(name), text = is_text_name(name), time;
+    TRY(columns_find_times(b, draft, &time));
+    if (time)
         return UNROLL_OK;
+    if (draft->written) {
+        draft->column.type = COLUMN_NUMBERS;
+        return columns_note_written(b, draft);
     }
-    if (!label && !text && s->dressed == strings && s->dressed)
-        return fail(UNROLL_DATA,
-                    "'%.120s', row %zu, column '%s': '%s' is no number that is known; fix: write it with a point and "
-                    "without anything else, as 1234.5, or `columns` %s=category, or text",
-                    b->name, s->no_number.row, name, s->no_number.text, name);
+    TRY(columns_check_units(b, draft));
     if (!label && !text && s->numbers >= strings)
         return refuse_cell(b, draft, &s->no_number, "number", s->numbers);
-    if (!label && !text && s->times >= 2 * (s->cells - s->times))
-        return refuse_cell(b, draft, &s->no_time, "time (ISO 8601)", s->times);
+    if (!label && !text && s->timed >= 2 * (s->cells - s->timed))
+        return refuse_cell(b, draft, &s->no_time, "time", s->timed);
     if (is_row_name(name) && s->cells > 1 && are_all_distinct(s, draft->vocabulary))
         return leave_out(b, draft, "every row has another one");
-    if (is_time_name(name) || (!label && !text && s->dates == s->cells)) {
+    if (is_time_name(name)) {
         char why[100];
-        snprintf(why, sizeof why, "'%s' is no time that is known (ISO 8601: 2020-01-31)", s->no_time.text);
+        snprintf(why, sizeof why, "'%s' is no time that is known, as 2020-01-31 is",
+                 s->no_time.row ? s->no_time.text : s->no_number.text);
         return leave_out(b, draft, why);
     }
     bool many_words = s->words >= 3 * strings;
@@ -261,26 +148,38 @@ static unroll_status conclude_strings(struct builder *b, struct draft *draft)
     return UNROLL_OK;
 }
 
+static unroll_status obey_time(struct builder *b, struct draft *draft)
+{
+    const struct survey *s = &draft->survey;
+    bool found;
+    draft->column.type = COLUMN_TIME;
+    if (s->numbers == s->cells)
+        return columns_find_number_times(b, draft, &found);
+    TRY(columns_find_times(b, draft, &found));
+    if (found)
+        return UNROLL_OK;
+    return s->no_time.row ? refuse_cell(b, draft, &s->no_time, "time", s->timed)
+                          : refuse_cell(b, draft, &s->no_number, "number", s->numbers);
+}
+
 static unroll_status obey(struct builder *b, struct draft *draft)
 {
     static const enum column_type types_of[] = {[WISH_NUMBER] = COLUMN_NUMBERS, [WISH_CATEGORY] = COLUMN_CATEGORY,
                                                 [WISH_TIME] = COLUMN_TIME,      [WISH_SET] = COLUMN_SET,
                                                 [WISH_TEXT] = COLUMN_TOKENS,    [WISH_IGNORE] = COLUMN_NUMBERS};
     const struct survey *s = &draft->survey;
-    if (draft->wish == WISH_NUMBER && s->numbers < s->cells)
+    if (draft->wish == WISH_NUMBER && s->numbers < s->cells && !draft->written)
         return refuse_cell(b, draft, &s->no_number, "number", s->numbers);
-    if (draft->wish == WISH_TIME && s->times + s->numbers < s->cells)
-        return refuse_cell(b, draft, &s->no_time, "time (ISO 8601)", s->times);
-    if (draft->wish == WISH_TIME && s->times && s->numbers)
-        return refuse_cell(b, draft, &s->no_number, "number", s->numbers);
+    if (draft->wish == WISH_TIME)
+        return obey_time(b, draft);
     draft->column.type = types_of[draft->wish];
-    return UNROLL_OK;
+    return draft->wish == WISH_NUMBER ? columns_note_written(b, draft) : UNROLL_OK;
 }
 
 static bool is_constant(const struct builder *b, const struct draft *draft)
 {
     const struct survey *s = &draft->survey;
-    bool numbers = draft->column.type == COLUMN_NUMBERS && s->min == s->max;
+    bool numbers = draft->column.type == COLUMN_NUMBERS && s->numbers == s->cells && s->min == s->max;
     bool category = draft->column.type == COLUMN_CATEGORY && vocabulary_size(draft->vocabulary) == 1;
     return b->rows > 1 && s->cells == b->rows && (numbers || category);
 }
@@ -302,6 +201,27 @@ unroll_status columns_note_constant(struct builder *b)
                : builder_note(b, "'%s' and %d other columns are the same in all rows, too", first, count - NOTED - 1);
 }
 
+/* In a column of strings NA is one of them, unless the user says otherwise. */
+static unroll_status take_missing_words(struct builder *b, struct draft *draft)
+{
+    const enum column_type type = draft->column.type;
+    int32_t index;
+    draft->all_values = type == COLUMN_CATEGORY || type == COLUMN_SET || type == COLUMN_TOKENS;
+    if (!draft->all_values || draft->ignored || draft->survey.missing_words == 0)
+        return UNROLL_OK;
+    for (int32_t i = 0; i < vocabulary_size(draft->missing); i++) {
+        size_t size;
+        const char *word = vocabulary_at(draft->missing, i, &size);
+        const unsigned long long times = (unsigned long long)vocabulary_times(draft->missing, i);
+
+        TRY(vocabulary_add(draft->vocabulary, word, size, &index));
+        TRY(builder_note(b, "'%.*s' is a value of '%s' like others, in %llu rows; `missing` '%.*s' reads it as missing",
+                         (int)size, word, draft->column.name, times, (int)size, word));
+    }
+    draft->survey.cells += draft->survey.missing_words;
+    return UNROLL_OK;
+}
+
 unroll_status columns_conclude(struct builder *b, struct draft *draft)
 {
     struct survey *s = &draft->survey;
@@ -311,7 +231,7 @@ unroll_status columns_conclude(struct builder *b, struct draft *draft)
     TRY(draft->wish != WISH_NONE ? obey(b, draft)
         : s->numbers == s->cells ? conclude_numbers(b, draft)
                                  : conclude_strings(b, draft));
-    draft->milliseconds = draft->column.type == COLUMN_TIME && s->numbers == s->cells && s->min >= 1e11;
+    TRY(take_missing_words(b, draft));
     draft->constant = !draft->ignored && is_constant(b, draft);
     return UNROLL_OK;
 }

@@ -46,8 +46,15 @@ static bool is_missing(const struct csv_cell *cell) { return cell_is_missing(cel
 
 static bool is_value(const struct csv_cell *cell)
 {
+    struct written w;
+    struct time_read time;
     double value;
-    return cell_number(cell->at, cell->length, &value) || cell_time(cell->at, cell->length, &value);
+    if (cell_number(cell->at, cell->length, &value))
+        return true;
+    for (int form = TIME_TEXT_FREE; form <= TIME_QUARTER; form++)
+        if (cell_time(cell->at, cell->length, (enum time_form)form, &time))
+            return true;
+    return cell_written(cell->at, cell->length, 0, &w) && (w.unit == NULL || w.spaced);
 }
 
 static int columns_of(const struct glance *g)

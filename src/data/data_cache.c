@@ -118,6 +118,7 @@ static unroll_status read_column(const struct reading *r, int i, const struct sc
                           .of_sequence = from->of_sequence,
                           .kind = from->kind,
                           .width = from->width,
+                          .style = from->style,
                           .place = from->place};
     memcpy(to->name, from->name, sizeof to->name);
     d->columns = i + 1;

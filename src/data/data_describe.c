@@ -47,7 +47,7 @@ static json_t *entry_json(const struct column *c, size_t entry)
         return id < 0 ? json_null() : json_string(c->vocabulary[id]);
     }
     if (c->type == COLUMN_TIME)
-        return isnan(c->times[entry]) ? json_null() : json_string(time_text(c->times[entry], text));
+        return isnan(c->times[entry]) ? json_null() : json_string(time_text(c->times[entry], &c->style, text));
     return c->type == COLUMN_SET ? set_json(c, entry) : numbers_json(c, entry);
 }
 
@@ -152,8 +152,8 @@ static void describe_times(const struct column *c, size_t entries, json_t *to)
         }
     json_object_set_new(to, "missing", json_integer((json_int_t)(entries - found)));
     if (found) {
-        json_object_set_new(to, "min", json_string(time_text(min, text)));
-        json_object_set_new(to, "max", json_string(time_text(max, text)));
+        json_object_set_new(to, "min", json_string(time_text(min, &c->style, text)));
+        json_object_set_new(to, "max", json_string(time_text(max, &c->style, text)));
         json_object_set_new(to, "interval_seconds", number_json(usual_interval(c, entries)));
     }
 }

@@ -66,6 +66,7 @@ static void describe_column(const struct column *column, struct schema_column *t
                                  .vocabulary = column->vocabulary_size ? *pointer : NULL,
                                  .vocabulary_size = column->vocabulary_size,
                                  .width = column->width,
+                                 .style = column->style,
                                  .place = column->place};
     memcpy(to->name, column->name, sizeof to->name);
     for (int v = 0; v < column->vocabulary_size; v++) *(*pointer)++ = copy_string(at, column->vocabulary[v]);
@@ -99,6 +100,26 @@ unroll_status schema_of_dataset(const unroll_dataset *dataset, struct schema **s
 
 /* ---- JSON ---- */
 
+static const char *const time_forms[TIME_FORMS] = {[TIME_TEXT_FREE] = "text",
+                                                   [TIME_DMY] = "dmy",
+                                                   [TIME_MDY] = "mdy",
+                                                   [TIME_QUARTER] = "quarter",
+                                                   [TIME_SECONDS] = "seconds",
+                                                   [TIME_MILLISECONDS] = "milliseconds",
+                                                   [TIME_MICROSECONDS] = "microseconds",
+                                                   [TIME_NANOSECONDS] = "nanoseconds",
+                                                   [TIME_COMPACT] = "compact",
+                                                   [TIME_YEAR] = "year",
+                                                   [TIME_STEP] = "step"};
+
+json_t *time_style_to_json(const struct time_style *style)
+{
+    json_t *json = json_pack("{ss si}", "form", time_forms[style->form], "digits", style->digits);
+    if (json && style->zoned)
+        json_object_set_new(json, "zone", json_integer(style->zone));
+    return json;
+}
+
 static json_t *column_to_json(const struct schema_column *column)
 {
     json_t *json =
@@ -108,6 +129,8 @@ static json_t *column_to_json(const struct schema_column *column)
         column->type == COLUMN_TOKENS || column->type == COLUMN_CATEGORY || column->type == COLUMN_SET;
     if (json && column->type == COLUMN_TOKENS)
         json_object_set_new(json, "tokens", json_string(token_kind_names[column->kind]));
+    if (json && column->type == COLUMN_TIME)
+        json_object_set_new(json, "times", time_style_to_json(&column->style));
     json_t *strings = json && has_vocabulary ? json_array() : NULL;
     for (int i = 0; strings && i < column->vocabulary_size; i++)
         if (json_array_append_new(strings, json_string(column->vocabulary[i]))) {
@@ -142,6 +165,21 @@ static unroll_status find_word(const json_t *json, const char *where, const char
         if (strcmp(words[*found], word) == 0)
             return UNROLL_OK;
     return fail(UNROLL_DATA, "%s: %s is '%.40s', which this version does not know; fix: a newer one", where, key, word);
+}
+
+unroll_status time_style_from_json(const json_t *json, const char *where, struct time_style *style)
+{
+    int64_t digits, zone = 0;
+    int form;
+    *style = (struct time_style){.zoned = json_object_get(json, "zone") != NULL};
+    if (json == NULL)
+        return UNROLL_OK;
+    TRY(find_word(json, where, "form", time_forms, TIME_FORMS, &form));
+    TRY(json_field_integer(json, where, "digits", 0, 18, &digits));
+    if (style->zoned)
+        TRY(json_field_integer(json, where, "zone", -1440, 1440, &zone));
+    style->form = (enum time_form)form, style->digits = (int)digits, style->zone = (int)zone;
+    return UNROLL_OK;
 }
 
 static unroll_status copy_field(const json_t *json, const char *where, const char *key, char *to, size_t size)
@@ -186,6 +224,8 @@ static unroll_status read_column(const json_t *json, const char *where, struct s
         TRY(find_word(json, where, "tokens", token_kind_names, UNROLL_BLANKS + 1, &word));
         column->kind = (unroll_token_kind)word;
     }
+    if (column->type == COLUMN_TIME)
+        TRY(time_style_from_json(json_object_get(json, "times"), where, &column->style));
     TRY(json_field_integer(json, where, "width", 0, INT32_MAX, &number));
     column->width = (int)number;
     TRY(json_field_integer(json, where, "place", 0, INT32_MAX, &number));

@@ -14,7 +14,8 @@ struct schema_column {
     const char *const *vocabulary; /* [vocabulary_size]; of a category that is no target 0: it is found in the data */
     int vocabulary_size;
     int width;
-    int place; /* in the file: what a column is found by where the data have no names */
+    struct time_style style; /* of times */
+    int place;               /* in the file: what a column is found by where the data have no names */
 };
 
 struct schema {
@@ -40,6 +41,10 @@ struct schema schema_of_text(struct schema_column *column, unroll_token_kind kin
                              int vocabulary_size);
 
 struct schema_column *schema_named(const struct schema *schema, const char *name); /* NULL: there is none */
+
+/* As an object; json NULL: ISO 8601. */
+json_t *time_style_to_json(const struct time_style *style);
+unroll_status time_style_from_json(const json_t *json, const char *where, struct time_style *style);
 
 extern const char *const column_type_names[]; /* "tokens", "category", "set", "numbers", "time" */
 extern const char *const token_kind_names[];  /* "chars", "words", "blanks" */

@@ -15,10 +15,34 @@ enum column_type {
     COLUMN_CATEGORY, /* labels and such: ids, -1: missing */
     COLUMN_SET,      /* several of a vocabulary at once: numbers of 0 and 1, width = vocabulary_size */
     COLUMN_NUMBERS,  /* NaN: missing */
-    COLUMN_TIME      /* seconds since 1970, NaN: missing */
+    COLUMN_TIME      /* seconds since 1970 (of TIME_STEP the number itself), NaN: missing */
 };
 
 enum { COLUMN_NAME = 64 };
+
+/* How times are written in the data. */
+enum time_form {
+    TIME_TEXT_FREE, /* ISO 8601, or with the name of a month: day, month and year cannot be mistaken */
+    TIME_DMY,       /* 31/01/2020 */
+    TIME_MDY,       /* 01/31/2020 */
+    TIME_QUARTER,   /* 2020Q1 */
+    /* numbers: */
+    TIME_SECONDS, /* since 1970; so the next three */
+    TIME_MILLISECONDS,
+    TIME_MICROSECONDS,
+    TIME_NANOSECONDS,
+    TIME_COMPACT, /* 20200131, 202001311230, 20200131123000 */
+    TIME_YEAR,
+    TIME_STEP, /* any number that rises: kept as it is */
+    TIME_FORMS
+};
+
+struct time_style {
+    enum time_form form;
+    int digits; /* behind the point, of seconds or of a step */
+    bool zoned; /* an offset from UTC is written next to each, and is the same */
+    int zone;   /* that offset, minutes */
+};
 
 struct column {
     char name[COLUMN_NAME];
@@ -33,7 +57,8 @@ struct column {
     const float *numbers; /* [entries, width] */
     int width;
     const double *times; /* [entries] */
-    int place;           /* in the file, among its columns, from 0 on */
+    struct time_style style;
+    int place; /* in the file, among its columns, from 0 on */
 };
 
 struct unroll_dataset {

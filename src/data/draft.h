@@ -13,6 +13,8 @@ enum run { RUN_FIND, RUN_COUNT, RUN_FILL };
 /* What the user says that a column is. */
 enum wish { WISH_NONE, WISH_NUMBER, WISH_CATEGORY, WISH_TIME, WISH_SET, WISH_TEXT, WISH_IGNORE };
 
+enum { TIME_WRITTEN = TIME_QUARTER + 1 }; /* forms of times that are no numbers */
+
 struct sample {
     size_t row; /* from 1 on; 0: there is none */
     char text[48];
@@ -20,12 +22,20 @@ struct sample {
 
 /* Of cells that may be anything. */
 struct survey {
-    size_t cells;                 /* that are not missing; of these are .. */
-    size_t numbers, whole, times; /* .. numbers, whole ones, times */
-    size_t sets, words, bytes;    /* of strings: with a '|', how many words, bytes */
-    size_t dressed, dates;        /* of strings: numbers with commas or units, dates in the order of a country */
-    double min, max;              /* of the numbers */
-    struct sample no_number, no_time;
+    size_t cells;                            /* that are not missing; of these are .. */
+    size_t numbers, whole;                   /* .. numbers, whole ones */
+    size_t rising, falling, by_one, compact; /* of these above, below, one above the one before; 20200131 */
+    size_t times[TIME_WRITTEN], timed;       /* of strings: times of each written form, of any */
+    size_t missing_words;                    /* NA and the like, which are not among the cells */
+    size_t sets, words, bytes;               /* of strings: with a '|', how many words, bytes */
+    size_t written, spaced_units; /* of strings: numbers as people write them, those with a blank before a unit */
+    double min, max, last;        /* of the numbers */
+    int digits;                   /* the most behind the point of a number */
+    struct sample no_number, no_time, first_written;
+    struct sample comma, point, doubt_comma, doubt_point; /* decimal marks, and what may be some */
+    char unit[16], other_unit[16];
+    struct time_style style;
+    bool zones_differ;
     bool many;       /* more distinct ones than the vocabulary has kept */
     size_t distinct; /* those that it has kept; set when the type is */
 };
@@ -39,11 +49,13 @@ struct draft {
     struct column column;              /* as it will be; its type is final after RUN_FIND */
     enum cell cell, told;              /* as it is handed over; as the reader said: words may be wanted as a set */
     const struct schema_column *given; /* as it must be, or NULL */
-    bool ignored, milliseconds, constant;
+    bool ignored, constant;
+    bool written;    /* numbers are written as people write them: cell_written */
+    bool all_values; /* NA and the like are values like others */
     enum wish wish;
     struct survey survey;
-    struct sample stranger; /* the first cell that the vocabulary of a schema lacks */
-    struct vocabulary *vocabulary;
+    struct sample stranger;                             /* the first cell that the vocabulary of a schema lacks */
+    struct vocabulary *vocabulary, *missing;            /* missing: the words for it that were met; NULL: none */
     bool grows;                                         /* in this run what is not in the vocabulary yet gets in */
     int32_t unknown;                                    /* the id of UNKNOWN_WORD, or VOCABULARY_NONE */
     size_t entries, row_entries;                        /* of this run, of this row */
@@ -77,14 +89,30 @@ struct builder {
     bool open;            /* the layout was left to the builder, which has not decided yet */
     size_t *begin;
     char *notes;
-    int group, time; /* drafts; -1: none */
+    char decimal;       /* the decimal mark: '.' or ',' */
+    char decisions[64]; /* options with which the data are read alike again: ",decimal=comma" */
+    int group, time;    /* drafts; -1: none */
     char place[256];
 };
+
+/* ---- column_survey.c ---- */
+
+unroll_status columns_survey(struct builder *builder, struct draft *draft, const char *bytes, size_t length);
+
+/* ---- column_values.c ---- */
+
+unroll_status columns_choose_decimal(struct builder *builder); /* before any column is concluded */
+bool columns_is_written(const struct draft *draft); /* all its cells are numbers, some as people write them */
+unroll_status columns_check_units(struct builder *builder, const struct draft *draft);
+unroll_status columns_note_written(struct builder *builder, const struct draft *draft);
+/* Sets type and style if all cells are times. */
+unroll_status columns_find_times(struct builder *builder, struct draft *draft, bool *found);
+unroll_status columns_find_number_times(struct builder *builder, struct draft *draft, bool *found);
+bool columns_counts_rows(const struct builder *builder, const struct draft *draft);
 
 /* ---- column_types.c ---- */
 
 unroll_status columns_wish(const struct builder *builder, const char *name, enum wish *wish);
-unroll_status columns_survey(struct builder *builder, struct draft *draft, const char *bytes, size_t length);
 unroll_status columns_conclude(struct builder *builder, struct draft *draft); /* sets its type, or ignores it */
 /* Notes of all columns of which each row has the same value; how many were left out without a note of their own. */
 unroll_status columns_note_constant(struct builder *builder);
@@ -129,6 +157,8 @@ unroll_status builder_check_content(struct builder *builder);
 
 /* ---- builder.c ---- */
 
+/* Is the cell empty, or a word for a missing value? */
+bool builder_is_missing(const struct builder *builder, const char *bytes, size_t length);
 /* One more of a vocabulary that grows. */
 unroll_status draft_add_string(struct builder *builder, struct draft *draft, const char *bytes, size_t length);
 /* Is there room for so many more entries in the array that is filled? Not if a file changes, or a caller hands over

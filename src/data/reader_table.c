@@ -33,6 +33,9 @@ static const struct key common_keys[] = {
     {.name = "columns", .text = COLUMNS_TEXT, .offset = COMMON(columns)},
     {.name = "group", .text = COLUMN_NAME, .offset = COMMON(group)},
     {.name = "time", .text = COLUMN_NAME, .offset = COMMON(time)},
+    {.name = "missing", .text = MISSING_TEXT, .offset = COMMON(missing)},
+    {.name = "decimal", .choices = "auto point comma", .offset = COMMON(decimal)},
+    {.name = "dates", .choices = "auto dmy mdy", .offset = COMMON(dates)},
 };
 
 int unroll_reader_option(const char *name, int index, unroll_option *option)
@@ -128,11 +131,15 @@ static unroll_status find_by_schema(struct input *input, const struct schema *sc
     return UNROLL_OK;
 }
 
-static unroll_status keep_options(const struct reader *reader, const char *text, unroll_dataset *dataset)
+/* And what was found, with which the next data are read alike. */
+static unroll_status keep_options(const struct reader *reader, const char *text, const char *found,
+                                  unroll_dataset *dataset)
 {
+    text = text ? text : "";
+    found += *found && *text == 0; /* no comma in front */
     snprintf(dataset->reader, sizeof dataset->reader, "%s", reader->name);
-    TRY(ALLOCATE(dataset->options, (text ? strlen(text) : 0) + 1, "for a data set"));
-    strcpy(dataset->options, text ? text : "");
+    TRY(ALLOCATE(dataset->options, strlen(text) + strlen(found) + 1, "for a data set"));
+    strcpy(stpcpy(dataset->options, text), found);
     return UNROLL_OK;
 }
 
@@ -160,9 +167,9 @@ static unroll_status build(const struct reader *reader, struct input *input, con
             builder_note(builder, "the parsed data in '%.300s' were damaged, and are made anew", cache_path(cache));
     if (status == UNROLL_OK)
         status = run(reader, input, options, builder, &made);
-    builder_free(builder);
     if (status == UNROLL_OK)
-        status = keep_options(reader, schema ? schema->options : text, made);
+        status = keep_options(reader, schema ? schema->options : text, schema ? "" : builder_decisions(builder), made);
+    builder_free(builder);
     if (status == UNROLL_OK && made->map)
         status = cache_end(cache, made);
     if (status == UNROLL_OK)
@@ -267,7 +274,8 @@ unroll_status dataset_of_rows(hand_rows *hand, void *arg, enum layout layout, co
     if (status == UNROLL_OK)
         status = hand_over(hand, arg, layout, builder, &made);
     if (status == UNROLL_OK)
-        status = keep_options(&rows_reader, schema ? schema->options : text, made);
+        status =
+            keep_options(&rows_reader, schema ? schema->options : text, schema ? "" : builder_decisions(builder), made);
     builder_free(builder);
     release(options);
     if (status == UNROLL_OK)

@@ -393,7 +393,7 @@ static json_t *answer_row(const struct anomaly *a, size_t sequence, size_t row, 
     const struct recipe *recipe = &a->w.recipe;
     const unroll_dataset *data = recipe->data;
     size_t step = data->begin[sequence] + row;
-    char time[32];
+    char time[TIME_TEXT];
     json_t *answer = json_pack("{s:i}", "row", (int)step + 1);
     if (data->time >= 0) {
         interval_format(&recipe->interval, data->column[data->time].times[step], time);

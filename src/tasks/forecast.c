@@ -333,7 +333,7 @@ static json_t *times_to_json(const struct recipe *recipe, size_t sequence, size_
     json_t *array = json_array();
     for (int k = 0; k < recipe->horizon; k++) {
         size_t at = origin + (size_t)k;
-        char text[32] = "";
+        char text[TIME_TEXT] = "";
         if (times && length)
             interval_format(&recipe->interval,
                             at < length ? times[at]

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "data/data_schema.h"
 
 enum { MAX_CATEGORIES = 32, MAX_INPUTS = 1 << 14, DEFAULT_PATCHES = 14, SHORT_PATCH = 8, LONG_PATCH = 48, PATCH = 24 };
 
@@ -399,6 +400,10 @@ json_t *recipe_to_json(const struct recipe *recipe)
                              channels, "targets", targets_to_json(recipe));
     if (json && recipe->interval.weekdays)
         json_object_set_new(json, "weekdays", json_true());
+    if (json && recipe->interval.day)
+        json_object_set_new(json, "day", json_integer(recipe->interval.day));
+    if (json && recipe->interval.seconds > 0)
+        json_object_set_new(json, "times", time_style_to_json(&recipe->interval.style));
     if (json && recipe->of_group)
         json_object_set_new(json, "groups", groups_to_json(recipe));
     if (json && recipe->notes[0])
@@ -437,7 +442,7 @@ static unroll_status fields_from_json(const json_t *json, struct recipe *recipe)
 {
     enum { MANY = 1 << 20 };
     const char *where = "the model's schema";
-    int64_t months;
+    int64_t months, day = 0;
     struct {
         const char *name;
         int64_t min;
@@ -454,6 +459,10 @@ static unroll_status fields_from_json(const json_t *json, struct recipe *recipe)
     TRY(json_field_real(json, where, "seconds", &recipe->interval.seconds));
     recipe->interval.months = (int)months;
     recipe->interval.weekdays = json_is_true(json_object_get(json, "weekdays"));
+    if (json_object_get(json, "day"))
+        TRY(json_field_integer(json, where, "day", 1, 31, &day));
+    recipe->interval.day = (int)day;
+    TRY(time_style_from_json(json_object_get(json, "times"), where, &recipe->interval.style));
     recipe->masks = json_is_true(json_object_get(json, "masks"));
     return UNROLL_OK;
 }

@@ -28,13 +28,14 @@ static struct tm calendar(double time)
     return *gmtime_r(&whole, &parts);
 }
 
-/* Of two times that have the same day of the month, or are both the last of theirs, and the same time of day; else 0.
- */
+/* Of two times of the same time of day that have the same day of the month, or one of which is the last of a month that
+ * has fewer; else 0. */
 static int months_between(double from, double to)
 {
     struct tm a = calendar(from), b = calendar(to);
-    bool last = calendar(from + day).tm_mon != a.tm_mon && calendar(to + day).tm_mon != b.tm_mon;
-    bool same = (a.tm_mday == b.tm_mday || last) && a.tm_hour == b.tm_hour && a.tm_min == b.tm_min;
+    const bool last = (calendar(to + day).tm_mon != b.tm_mon && b.tm_mday < a.tm_mday) ||
+                      (calendar(from + day).tm_mon != a.tm_mon && a.tm_mday < b.tm_mday);
+    const bool same = (a.tm_mday == b.tm_mday || last) && a.tm_hour == b.tm_hour && a.tm_min == b.tm_min;
     return same ? (b.tm_year - a.tm_year) * 12 + b.tm_mon - a.tm_mon : 0;
 }
 
@@ -51,6 +52,13 @@ static double weekday_after(double time)
     return time;
 }
 
+static int days_in_month(int year, int month)
+{
+    struct tm parts = {.tm_year = year, .tm_mon = month + 1, .tm_mday = 0};
+    timegm(&parts);
+    return parts.tm_mday;
+}
+
 double interval_after(const struct interval *interval, double time, int k)
 {
     for (int i = 0; interval->weekdays && i < k; i++) time = weekday_after(time);
@@ -58,19 +66,22 @@ double interval_after(const struct interval *interval, double time, int k)
         return time;
     if (interval->months == 0)
         return time + interval->seconds * k;
+    const double fraction = time - floor(time);
     struct tm parts = calendar(time);
-    bool last = calendar(time + day).tm_mon != parts.tm_mon;
-    parts.tm_mon += interval->months * k + (last ? 1 : 0); /* day 0 of a month is the last of the one before */
-    parts.tm_mday = last ? 0 : parts.tm_mday;
-    return (double)timegm(&parts);
+    const int months = parts.tm_year * 12 + parts.tm_mon + interval->months * k;
+    parts.tm_year = months / 12, parts.tm_mon = months % 12;
+    const int last = days_in_month(parts.tm_year, parts.tm_mon), wanted = interval->day ? interval->day : parts.tm_mday;
+    parts.tm_mday = wanted < last ? wanted : last;
+    return (double)timegm(&parts) + fraction;
 }
 
-void interval_format(const struct interval *interval, double time, char text[32])
+void interval_format(const struct interval *interval, double time, char text[TIME_TEXT])
 {
-    struct tm parts = calendar(time);
-    bool days = interval->months || (interval->seconds >= day && fmod(interval->seconds, day) == 0);
-    bool at_midnight = parts.tm_hour == 0 && parts.tm_min == 0 && parts.tm_sec == 0;
-    strftime(text, 32, days && at_midnight ? "%Y-%m-%d" : "%Y-%m-%d %H:%M:%S", &parts);
+    const bool days = interval->months || (interval->seconds >= day && fmod(interval->seconds, day) == 0);
+    time_text(time, &interval->style, text);
+    const bool at_midnight = strlen(text) == strlen("2016-07-01") && text[4] == '-';
+    if (at_midnight && !days && interval->style.form != TIME_STEP)
+        strcat(text, " 00:00:00");
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -90,7 +101,7 @@ static size_t longest_sequence(const unroll_dataset *data)
 
 static unroll_status check_order(const unroll_dataset *data, const double *times)
 {
-    char text[32];
+    char text[TIME_TEXT];
     for (size_t s = 0; s < data->sequences; s++)
         for (size_t i = data->begin[s]; i < data->begin[s + 1]; i++) {
             if (isnan(times[i]))
@@ -99,7 +110,7 @@ static unroll_status check_order(const unroll_dataset *data, const double *times
                             data->name, i + 1, data->column[data->time].name);
             if (i == data->begin[s] || times[i] > times[i - 1])
                 continue;
-            interval_format(&(struct interval){.seconds = 1}, times[i], text);
+            time_text(times[i], &data->column[data->time].style, text);
             return fail(UNROLL_DATA,
                         "'%s', rows %zu and %zu: the time %s is there twice in a series; fix: name the column that "
                         "divides the rows into series (group), or leave one of the rows out",
@@ -121,15 +132,19 @@ static struct interval median_interval(const double *times, size_t count)
     double seconds[NEIGHBOURS];
     int months[NEIGHBOURS];
     bool monthly = true;
+    int date = calendar(times[0]).tm_mday;
     size_t n = count - 1 < NEIGHBOURS ? count - 1 : NEIGHBOURS;
     for (size_t i = 0; i < n; i++) {
         seconds[i] = times[i + 1] - times[i];
         months[i] = months_between(times[i], times[i + 1]);
         monthly &= months[i] > 0;
+        const int next = calendar(times[i + 1]).tm_mday;
+        date = next > date ? next : date;
     }
     qsort(seconds, n, sizeof *seconds, compare_doubles);
     qsort(months, n, sizeof *months, compare_ints);
-    return (struct interval){.seconds = seconds[n / 2], .months = monthly ? months[n / 2] : 0};
+    return (struct interval){
+        .seconds = seconds[n / 2], .months = monthly ? months[n / 2] : 0, .day = monthly ? date : 0};
 }
 
 /* A step more or less of a clock that is put forward and back is no gap in days. */
@@ -160,7 +175,7 @@ unroll_status series_interval(const unroll_dataset *data, struct interval *inter
 {
     enum { MAX_IRREGULAR = 20 }; /* one of so many */
     size_t steps = 0, others = 0, at = 0;
-    char from[32], to[32];
+    char from[TIME_TEXT], to[TIME_TEXT];
     *interval = (struct interval){0};
     if (data->time < 0 || data->sequences == 0)
         return UNROLL_OK;
@@ -170,6 +185,7 @@ unroll_status series_interval(const unroll_dataset *data, struct interval *inter
     if (data->begin[longest + 1] - begin < 2)
         return UNROLL_OK;
     *interval = median_interval(times + begin, data->begin[longest + 1] - begin);
+    interval->style = data->column[data->time].style;
     interval->weekdays = are_weekdays(data, times, interval);
     for (size_t s = 0; s < data->sequences; s++)
         for (size_t i = data->begin[s] + 1; i < data->begin[s + 1]; i++, steps++)
@@ -177,8 +193,8 @@ unroll_status series_interval(const unroll_dataset *data, struct interval *inter
                 at = others++ ? at : i;
     if (others <= steps / MAX_IRREGULAR)
         return UNROLL_OK;
-    interval_format(&(struct interval){.seconds = 1}, times[at - 1], from);
-    interval_format(&(struct interval){.seconds = 1}, times[at], to);
+    time_text(times[at - 1], &data->column[data->time].style, from);
+    time_text(times[at], &data->column[data->time].style, to);
     return fail(
         UNROLL_DATA,
         "'%s': %zu of %zu steps are not as far apart as the others, first those of rows %zu and %zu, %s and %s; "

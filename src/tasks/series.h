@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "data/dataset.h"
+#include "data/table_cell.h"
 
 /* One number a step: a part of a column of numbers, or of a category or set 1 where the entry is `part`, else 0. */
 struct channel {
@@ -30,15 +31,18 @@ int column_channels(const struct column *column);
 struct interval {
     double seconds;
     int months;
-    bool weekdays; /* days, of which Saturdays and Sundays are none */
+    bool weekdays;           /* days, of which Saturdays and Sundays are none */
+    int day;                 /* of months: the day of the month, in shorter ones their last */
+    struct time_style style; /* as the data have their times */
 };
 
 /* Refuses times that are missing, the same twice, or too irregular to be steps, with row and time. */
 unroll_status series_interval(const unroll_dataset *data, struct interval *interval);
 /* k steps behind a time. */
 double interval_after(const struct interval *interval, double time, int k);
-/* "2016-07-01 13:00:00", or "2016-07-01" where the interval is whole days or months. */
-void interval_format(const struct interval *interval, double time, char text[32]);
+/* "2016-07-01 13:00:00", or "2016-07-01" at midnight where the interval is whole days or months; in the data's style.
+ */
+void interval_format(const struct interval *interval, double time, char text[TIME_TEXT]);
 
 /* After how many steps the channels repeat: from the autocorrelation of the longest sequence, of its first 70%, so that
  * what is held out is not asked. 1: they don't. Where there are times, days, weeks and years are tried first. */

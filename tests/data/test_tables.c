@@ -32,7 +32,7 @@ static void add_entry(char *text, const struct column *c, size_t entry)
         int32_t id = column_id(c, entry);
         add(text, " %s", id < 0 ? "?" : c->vocabulary[id]);
     } else if (c->times)
-        add(text, " %s", isnan(c->times[entry]) ? "?" : time_text(c->times[entry], time));
+        add(text, " %s", isnan(c->times[entry]) ? "?" : time_text(c->times[entry], &c->style, time));
     else if (c->type == COLUMN_SET)
         for (int v = 0; v < c->width; v++)
             add(text, "%s%s", v ? "" : " ",
@@ -84,7 +84,9 @@ static void check_row(const struct row *row)
 static const struct row csv[] = {
     {"a.csv", "x,y\n1,2\n3,4\n5,6\n", NULL, "steps 1: x numbers 1 3 5; y numbers 2 4 6"},
     {"a.csv", "1,2\n3,4\n", NULL, "steps 1: c1 numbers 1 3; c2 numbers 2 4"},
-    {"a.csv", "x;y\r\n1,5;2\r\n3;4\r\n", NULL, "row 1, column 'x': '1,5' is no number"},
+    {"a.csv", "x;y\r\n1,5;2\r\n3;4\r\n", NULL,
+     "steps 1: x numbers 1.5 3; y numbers 2 4| numbers are read with a decimal comma, as '1,5' in 'x'; `decimal` point reads "
+     "them otherwise"},
     {"a.csv", "x;y\n1;2\n3;4\n", NULL, "steps 1: x numbers 1 3; y numbers 2 4"},
     {"a.tsv", "x\ty\n1\t\n\t4\n", NULL, "steps 1: x numbers 1 ?; y numbers ? 4"},
     {"a.csv", "x|y\n1|2\n3|4\n", NULL, "steps 1: x numbers 1 3; y numbers 2 4"},
@@ -167,7 +169,8 @@ static const struct row content[] = {
 
 static const struct row series[] = {
     {"a.csv", "date,x\n2020-02-28,1\n2020-02-29,2\n2020-03-01T12:30:00Z,3\n", NULL,
-     "steps 1: date time 2020-02-28 2020-02-29 2020-03-01 12:30:00; x numbers 1 2 3"},
+     "steps 1: date time 2020-02-28 00:00:00Z 2020-02-29 00:00:00Z 2020-03-01 12:30:00Z; x numbers 1 2 3| the times of "
+     "'date' have different offsets from UTC: they are put in order, and printed, in UTC"},
     {"a.csv", "date,x\n2020-01-03,3\n2020-01-01,1\n2020-01-02,2\n", NULL,
      "steps 1: date time 2020-01-01 2020-01-02 2020-01-03; x numbers 1 2 3| the rows were put in the order of 'date'"},
     {"a.csv", "date,x\n2020-01-03,3\n2020-01-01,1\n2020-01-03,2\n", NULL,
@@ -179,26 +182,126 @@ static const struct row series[] = {
      "were put in the order of 'date'"},
     {"a.csv", "shop,x\nb,1\na,2\n,3\n", "group=shop", "row 3 has no group in 'shop'"},
     {"a.csv", "t,x\n3,1\n1,2\n2,3\n", "time=t",
-     "steps 1: t time 1970-01-01 00:00:01 1970-01-01 00:00:02 1970-01-01 00:00:03; x numbers 2 3 1| the rows were put in "
-     "the order of 't'"},
+     "steps 1: t time 1 2 3; x numbers 2 3 1| the rows were put in the order of 't'"},
     {"a.csv", "time,x\n1467331200,1\n1467334800,2\n", NULL,
-     "steps 1: time time 2016-07-01 2016-07-01 01:00:00; x numbers 1 2| the column 'time' is read as seconds since 1970"},
+     "steps 1: time time 2016-07-01 2016-07-01 01:00:00; x numbers 1 2| the column 'time' is read as seconds since 1970; "
+     "`columns` time=number makes it a number like others"},
     {"a.csv", "time,x\n1467331200000,1\n1467334800000,2\n", NULL,
      "steps 1: time time 2016-07-01 2016-07-01 01:00:00; x numbers 1 2| the column 'time' is read as milliseconds since "
-     "1970"},
+     "1970; `columns` time=number makes it a number like others"},
     {"a.csv", "date,x\n2020-01-01,1\n2020-01-02,2\n2020-13-01,3\n", NULL,
      "row 3, column 'date': '2020-13-01' is no time"},
     {"a.csv", "date,x\n2020-02-30,1\n", "time=date", "'2020-02-30' is no time"},
     {"a.csv", "date,x\n01/02/2020,1\n02/02/2020,2\n", NULL,
-     "steps 1: x numbers 1 2| the column 'date' is left out: '01/02/2020' is no time that is known (ISO 8601: 2020-01-31); `columns` "
-     "date=text or another type keeps it"},
+     "'a.csv', column 'date': dates such as '01/02/2020' may have the day or the month first; fix: `dates` dmy or"},
     {"a.csv", "Datum;Kurs\n31.01.2024;1.5\n01.02.2024;1.75\n", NULL,
-     "steps 1: Kurs numbers 1.5 1.75| the column 'Datum' is left out: '31.01.2024' is no time that is known (ISO 8601: "
-     "2020-01-31); `columns` Datum=text or another type keeps it"},
-    {"a.csv", "Datum;Kurs\n31.01.2024;1,5\n01.02.2024;1,75\n", NULL, "row 1, column 'Kurs': '1,5' is no number"},
+     "steps 1: Datum time 2024-01-31 2024-02-01; Kurs numbers 1.5 1.75| dates of 'Datum' are read as day, month, year"},
+    {"a.csv", "Datum;Kurs\n31.01.2024;1,5\n01.02.2024;1,75\n", NULL,
+     "steps 1: Datum time 2024-01-31 2024-02-01; Kurs numbers 1.5 1.75| numbers are read with a decimal comma, as '1,5' in "
+     "'Kurs'; `decimal` point reads them otherwise| dates of 'Datum' are read as day, month, year"},
     {"a.csv", "town,price\na,\"1,234\"\nb,$2.50\nb,30 %\n", NULL, "row 1, column 'price': '1,234' is no number"},
     {"a.csv", "x,list\n1,\"1,2,3\"\n2,\"3,4,5\"\n", NULL, "examples 2: x numbers 1 2; list tokens* 1 , 2 ,"},
     {"a.csv", "date,x\n2020-01-01,1\n,2\n", "time=date", "row 2 has no time in 'date'"},
+};
+
+#define DMY "| dates of 'd' are read as day, month, year"
+#define MDY "| dates of 'd' are read as month, day, year"
+
+static const struct row times[] = {
+    {"a.csv", "d,x\n\"Oct 27, 2023\",1\n\"Oct 26, 2023\",2\n", NULL,
+     "steps 1: d time 2023-10-26 2023-10-27; x numbers 2 1| the rows were put in the order of 'd'"},
+    {"a.csv", "d,x\n27-Oct-2023,1\n28-October-2023,2\n", NULL, "steps 1: d time 2023-10-27 2023-10-28; x numbers 1 2"},
+    {"a.csv", "d,x\nJan 2023,1\nFebruary 2023,2\n", NULL, "steps 1: d time 2023-01-01 2023-02-01; x numbers 1 2"},
+    {"a.csv", "d,x\n\"Mon, 1 Jan 2024 1:05 PM\",1\n\"Tue, 2 Jan 2024 12:00 AM\",2\n", NULL,
+     "steps 1: d time 2024-01-01 13:05:00 2024-01-02; x numbers 1 2"},
+    {"a.csv", "d,x\n10/27/2023,1\n10/28/2023,2\n", NULL, "steps 1: d time 2023-10-27 2023-10-28; x numbers 1 2" MDY},
+    {"a.csv", "d,x\n1/2/2023,1\n13/2/2023,2\n", NULL, "steps 1: d time 2023-02-01 2023-02-13; x numbers 1 2" DMY},
+    {"a.csv", "d,x\n1/2/23,1\n2/2/23,2\n", "dates=mdy", "steps 1: d time 2023-01-02 2023-02-02; x numbers 1 2"},
+    {"a.csv", "d,x\n13/1/2023,1\n1/13/2023,2\n3/1/2023,2\n4/1/2023,2\n", "time=d",
+     "have the day first in some rows and the month in others"},
+    {"a.csv", "d,x\n2000Q1,1\n2000Q2,2\n", NULL, "steps 1: d time 2000Q1 2000Q2; x numbers 1 2"},
+    {"a.csv", "d,x\n2000-Q1,1\nQ2 2000,2\n", NULL, "steps 1: d time 2000Q1 2000Q2; x numbers 1 2"},
+    {"a.csv", "d,x\n2024-01-01T00:00:00.000,1\n2024-01-01T00:00:00.100,2\n", NULL,
+     "steps 1: d time 2024-01-01 00:00:00.000 2024-01-01 00:00:00.100; x numbers 1 2"},
+    {"a.csv", "d,x\n2024-01-01T00:00:00+02:00,1\n2024-01-01T01:00:00+02:00,2\n", NULL,
+     "steps 1: d time 2024-01-01 00:00:00+02:00 2024-01-01 01:00:00+02:00; x numbers 1 2"},
+    {"a.csv", "d,x\n2024-01-01T00:00:00Z,1\n2024-01-01T01:00:00Z,2\n", NULL,
+     "steps 1: d time 2024-01-01 00:00:00Z 2024-01-01 01:00:00Z; x numbers 1 2"},
+    {"a.csv", "d,x\n2024-03-31T01:00:00+01:00,1\n2024-03-31T03:00:00+02:00,2\n", NULL,
+     "steps 1: d time 2024-03-31 00:00:00Z 2024-03-31 01:00:00Z; x numbers 1 2| the times of 'd' have different offsets "
+     "from UTC: they are put in order, and printed, in UTC"},
+    {"a.csv", "timestamp,x\n1700000000.0,1\n1700000000.5,2\n1700000001.0,3\n", NULL,
+     "steps 1: timestamp time 2023-11-14 22:13:20.0 2023-11-14 22:13:20.5 2023-11-14 22:13:21.0; x numbers 1 2 3| the column "
+     "'timestamp' is read as seconds since 1970; `columns` timestamp=number makes it a number like others"},
+    {"a.csv", "ds,x\n1700000000000001,1\n1700000060000002,2\n", NULL,
+     "steps 1: ds time 2023-11-14 22:13:20.000001 2023-11-14 22:14:20.000002; x numbers 1 2| the column 'ds' is read as "
+     "microseconds since 1970; `columns` ds=number makes it a number like others"},
+    {"a.csv", "ds,x\n1700000000000000000,1\n1700000060000000000,2\n", NULL,
+     "steps 1: ds time 2023-11-14 22:13:20 2023-11-14 22:14:20; x numbers 1 2| the column 'ds' is read as nanoseconds since "
+     "1970; `columns` ds=number makes it a number like others"},
+    {"a.csv", "Date,x\n20210131,1\n20210228,2\n", NULL,
+     "steps 1: Date time 2021-01-31 2021-02-28; x numbers 1 2| the column 'Date' is read as dates without signs between the "
+     "digits; `columns` Date=number makes it a number like others"},
+    {"a.csv", "Year,x\n1900,1\n1901,2\n1902,4\n", NULL,
+     "steps 1: Year time 1900 1901 1902; x numbers 1 2 4| the column 'Year' is read as years; `columns` Year=number makes it "
+     "a number like others"},
+    {"a.csv", "time,x\n1949.000,1\n1949.083,2\n1949.167,4\n", NULL,
+     "steps 1: time time 1949.000 1949.083 1949.167; x numbers 1 2 4| the column 'time' is read as the numbers of steps; "
+     "`columns` time=number makes it a number like others"},
+    {"a.csv", "unique_id,ds,y\na,1,5\na,2,6\nb,1,7\nb,2,8\n", "group=unique_id",
+     "steps 2: unique_id category a a b b; ds time 1 2 1 2; y numbers 5 6 7 8| the column 'ds' is read as the numbers of "
+     "steps; `columns` ds=number makes it a number like others"},
+    {"a.csv", "year,x\n2001,1\n2000,2\n2001,4\n", NULL, "steps 1: year numbers 2001 2000 2001; x numbers 1 2 4"},
+    {"a.csv", "n,x\n0,5\n1,5.5\n2,6\n3,7\n4,1\n5,2\n6,3\n7,5\n", NULL,
+     "steps 1: x numbers 5 5.5 6 7| the column 'n' is left out: it only counts the rows; `columns` n=text or another type "
+     "keeps it"},
+    {"a.csv", "Unnamed: 0,x\n7,5\n9,6\n12,7\n", NULL,
+     "steps 1: x numbers 5 6 7| the column 'Unnamed: 0' is left out: its numbers only name the rows; `columns` Unnamed: "
+     "0=text or another type keeps it"},
+};
+
+/* ---- numbers as people write them, words for what is missing ---- */
+
+#define COMMA(cell) "| numbers are read with a decimal comma, as '" cell "' in 'x'; `decimal` point reads them otherwise"
+
+static const struct row written[] = {
+    {"a.csv", "x;y\n12 352,9;1\n-3,5;2\n874;3\n", NULL,
+     "steps 1: x numbers 12352.9 -3.5 874; y numbers 1 2 3" COMMA("12 352,9")},
+    {"a.csv", "x;y\n1.234,50;1.000\n2,5;2\n", NULL,
+     "steps 1: x numbers 1234.5 2.5; y numbers 1000 2" COMMA(
+         "1.234,50") "| '1.000' in 'y' is read as 1000; `decimal` point "
+                     "reads it otherwise"},
+    {"a.csv", "x;y\n1,5;2.5\n2,5;3.5\n", NULL,
+     "numbers with a decimal comma, '1,5' in 'x', and with a point, '2.5' in 'y'"},
+    {"a.csv", "x,y\n\"1,234\",1\n12,2\n", NULL,
+     "steps 1: x numbers 1234 12; y numbers 1 2| '1,234' in 'x' is read as 1234; `decimal` comma reads it otherwise"},
+    {"a.csv", "x,y\n\"1,234\",1\n12,2\n", "decimal=comma", "steps 1: x numbers 1.234 12; y numbers 1 2"},
+    {"a.csv", "x,y\n12'352.9,1\n1'000,2\n", NULL, "steps 1: x numbers 12352.9 1000; y numbers 1 2"},
+    {"a.csv",
+     "x,y\n12\xe2\x80\xaf"
+     "352.9,1\n1\xc2\xa0"
+     "000,2\n",
+     NULL, "steps 1: x numbers 12352.9 1000; y numbers 1 2"},
+    {"a.csv",
+     "x,y\n(62.1),1\n\xe2\x88\x92"
+     "5,2\n7-,3\n",
+     NULL, "steps 1: x numbers -62.1 -5 -7; y numbers 1 2 3"},
+    {"a.csv", "x,y\n12.3 kg,1\n14 kg,2\n", NULL,
+     "steps 1: x numbers 12.3 14; y numbers 1 2| the column 'x' is read as numbers without their unit: '12.3 kg' is 12.3; "
+     "`columns` x=text keeps it"},
+    {"a.csv", "x,y\n$7,1\n-$1.50,2\n", NULL,
+     "steps 1: x numbers 7 -1.5; y numbers 1 2| the column 'x' is read as numbers without their unit: '$7' is 7; `columns` "
+     "x=text keeps it"},
+    {"a.csv", "x,y\n12 kg,1\n300 g,2\n", NULL, "their units are 'kg' and 'g'"},
+    {"a.csv", "x,y\n30%,1\n0.3,2\n", NULL, "their units are '%' and 'none'"},
+    {"a.csv", "x,y\n12A,1\n13B,2\n12A,1\n13B,2\n", NULL, "steps 1: x category 12A 13B 12A 13B; y numbers 1 2 1 2"},
+    {"a.csv", "text,label\na b c,NA\nd e f,EU\ng h i,NA\nj k l,\n", NULL,
+     "examples 4: text tokens* a   b  ; label category NA EU NA ?| 'NA' is a value of 'label' like others, in 2 rows; "
+     "`missing` 'NA' reads it as missing"},
+    {"a.csv", "text,label\na b c,NA\nd e f,EU\ng h i,AS\n", "missing=NA;AS",
+     "examples 3: text tokens* a   b  ; label category ? EU ?"},
+    {"a.csv", "x,y\n1,-999\n2,5\n", "missing=-999", "steps 1: x numbers 1 2; y numbers ? 5"},
+    {"a.csv", "x,y\nNA,none\n2,5\n", NULL, "steps 1: x numbers ? 2; y numbers ? 5"},
 };
 
 /* ---- jsonl ---- */
@@ -439,6 +542,8 @@ int main(void)
     CHECK_ROWS(csv);
     CHECK_ROWS(content);
     CHECK_ROWS(series);
+    CHECK_ROWS(times);
+    CHECK_ROWS(written);
     test_wide();
     test_schemas();
     test_guesses();

@@ -44,7 +44,7 @@ static int calendar_weekday(double time) /* 1: Monday; 1970-01-01 was a Thursday
 static void check_times(void)
 {
     struct interval interval;
-    char text[32];
+    char text[TIME_TEXT];
     make_days(&made, 100, 0);
     MUST(series_interval(&made.data, &interval));
     CHECK(interval.seconds == hour && interval.months == 0, "%g s, %d months", interval.seconds, interval.months);
@@ -58,6 +58,11 @@ static void check_times(void)
     CHECK(interval.months == 1, "ends of months: %d", interval.months);
     interval_format(&interval, interval_after(&interval, made.time[1], 12), text);
     CHECK(strcmp(text, "2021-02-28") == 0, "a year behind 2020-02-29: %s", text);
+    for (size_t i = 0; i < 100; i++) /* the 28th of each month */
+        made.time[i] = interval_after(&(struct interval){.months = 1}, begin_2020 + 27 * day, (int)i);
+    MUST(series_interval(&made.data, &interval));
+    interval_format(&interval, interval_after(&interval, made.time[13], 1), text);
+    CHECK(strcmp(text, "2021-03-28") == 0, "a month behind 2021-02-28, which is the last of February: %s", text);
     make_days(&made, 100, 0);
     for (int i = 0; i < 100; i++) /* Wednesday 2020-01-01, then all days but Saturdays, Sundays and a holiday */
         made.time[i] = interval_after(&(struct interval){.seconds = day, .weekdays = true}, begin_2020, i + (i > 70));

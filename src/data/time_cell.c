@@ -1,0 +1,366 @@
+/* Times as they are written, and the Gregorian calendar. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#include <strings.h>
+
+#include "data/table_cell.h"
+
+enum { DAY = 86400, QUARTERS = 4, MONTHS = 12, FRACTION_DIGITS = 9 };
+
+/* Days since 1970-01-01 in the Gregorian calendar: years begin in March, eras have 400 of them. */
+static int64_t days_of(int64_t year, int month, int day)
+{
+    year -= month <= 2;
+    int64_t era = (year >= 0 ? year : year - 399) / 400, of_era = year - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static void date_of(int64_t days, int *year, int *month, int *day)
+{
+    const int64_t from = days + 719468, era = (from >= 0 ? from : from - 146096) / 146097, of_era = from - era * 146097;
+    const int64_t years = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const int64_t of_year = of_era - (365 * years + years / 4 - years / 100), number = (5 * of_year + 2) / 153;
+    *day = (int)(of_year - (153 * number + 2) / 5 + 1);
+    *month = (int)(number < 10 ? number + 3 : number - 9);
+    *year = (int)(years + era * 400 + (*month <= 2));
+}
+
+static bool is_date(int year, int month, int day)
+{
+    static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return year >= 1 && year <= 9999 && month >= 1 && month <= MONTHS && day >= 1 && day <= days[month - 1] &&
+           (month != 2 || day < 29 || leap);
+}
+
+/* ---- reading ---- */
+
+struct text {
+    const char *at, *end;
+};
+
+/* The number and how many digits it has; 0: there is none. */
+static int digits(struct text *t, int most, int *value)
+{
+    int count = 0;
+    for (*value = 0; t->at < t->end && *t->at >= '0' && *t->at <= '9' && count < most; t->at++, count++)
+        *value = *value * 10 + (*t->at - '0');
+    return count;
+}
+
+static bool skip(struct text *t, const char *set)
+{
+    const bool is = t->at < t->end && *t->at && strchr(set, *t->at) != NULL;
+    t->at += is;
+    return is;
+}
+
+static void skip_blanks(struct text *t)
+{
+    while (skip(t, " \t")) {}
+}
+
+/* One of these words, three letters or all of it; from 1 on, 0: none of them. */
+static int word_of(struct text *t, const char *const words[], int count)
+{
+    size_t length = 0;
+    while (t->at + length < t->end && ((t->at[length] | 32) >= 'a' && (t->at[length] | 32) <= 'z')) length++;
+    for (int i = 0; length >= 3 && i < count; i++)
+        if (strncasecmp(words[i], t->at, length) == 0 && (length == 3 || words[i][length] == 0)) {
+            t->at += length;
+            skip(t, ".");
+            return i + 1;
+        }
+    return 0;
+}
+
+static int month_name(struct text *t)
+{
+    static const char *const months[] = {"January", "February", "March",     "April",   "May",      "June",
+                                         "July",    "August",   "September", "October", "November", "December"};
+    return word_of(t, months, MONTHS);
+}
+
+static void skip_weekday(struct text *t)
+{
+    static const char *const days[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
+    if (word_of(t, days, 7))
+        skip(t, ","), skip_blanks(t);
+}
+
+/* Of two digits: 1970 to 2069. */
+static bool read_year(struct text *t, int *year)
+{
+    const int count = digits(t, 4, year);
+    if (count == 2)
+        *year += *year < 70 ? 2000 : 1900;
+    return count == 2 || count == 4;
+}
+
+/* 2000Q1, 2000-Q1, 2000 Q1: behind the year. */
+static bool read_quarter(struct text *t, int *month)
+{
+    struct text at = *t;
+    int quarter;
+    skip(&at, "- ");
+    if (!skip(&at, "Qq") || digits(&at, 1, &quarter) != 1 || quarter < 1 || quarter > QUARTERS)
+        return false;
+    *month = 3 * quarter - 2;
+    *t = at;
+    return true;
+}
+
+/* Oct 27, 2023 or October 2023 */
+static bool read_month_first(struct text *t, int *year, int *month, int *day)
+{
+    int number;
+    *month = month_name(t);
+    if (*month == 0 || !skip(t, " -/"))
+        return false;
+    skip_blanks(t);
+    const int count = digits(t, 4, &number);
+    if (count == 4) {
+        *year = number, *day = 1;
+        return true;
+    }
+    *day = number;
+    skip(t, ",");
+    return count > 0 && count < 3 && skip(t, " -/,") && (skip_blanks(t), read_year(t, year));
+}
+
+/* 27-Oct-2023, or numbers in the order of a country. */
+static bool read_day_first(struct text *t, int first, enum time_form form, int *year, int *month, int *day)
+{
+    char between = t->at < t->end ? *t->at : 0;
+    *day = first;
+    if (!skip(t, "-/. "))
+        return false;
+    skip_blanks(t);
+    *month = month_name(t);
+    if (*month == 0) {
+        if (between == ' ' || (form != TIME_DMY && form != TIME_MDY) || (form == TIME_MDY && between == '.'))
+            return false;
+        if (digits(t, 2, month) == 0 || t->at == t->end || *t->at++ != between)
+            return false;
+        if (form == TIME_MDY)
+            *day = *month, *month = first;
+        return read_year(t, year);
+    }
+    return skip(t, "-/., ") && (skip_blanks(t), read_year(t, year));
+}
+
+/* Behind four digits and what follows them. */
+static bool read_year_first(struct text *t, int year, int *month, int *day)
+{
+    const char between = t->at < t->end ? *t->at : 0;
+    *day = 1;
+    (void)year;
+    if (!skip(t, "-/."))
+        return false;
+    if ((*month = month_name(t)) == 0 && digits(t, 2, month) == 0)
+        return false;
+    if (t->at == t->end || *t->at != between)
+        return between != '.';
+    t->at++;
+    return digits(t, 2, day) > 0;
+}
+
+static bool read_date(struct text *t, enum time_form form, int *year, int *month, int *day, bool *quarter)
+{
+    int number;
+    skip_weekday(t);
+    struct text begin = *t;
+    *quarter = false;
+    if (skip(t, "Qq")) { /* Q1 2000 */
+        *quarter =
+            digits(t, 1, &number) == 1 && number >= 1 && number <= QUARTERS && skip(t, " -/") && read_year(t, year);
+        *month = 3 * number - 2, *day = 1;
+        return *quarter;
+    }
+    const int count = digits(t, 4, &number);
+    if (count == 0) {
+        *t = begin;
+        return read_month_first(t, year, month, day);
+    }
+    if (count < 3)
+        return read_day_first(t, number, form, year, month, day);
+    *year = number, *day = 1;
+    *quarter = count == 4 && read_quarter(t, month);
+    return *quarter || (count == 4 && read_year_first(t, number, month, day));
+}
+
+static bool read_zone(struct text *t, struct time_read *r)
+{
+    int hours, minutes = 0;
+    skip_blanks(t);
+    if (skip(t, "Zz")) {
+        r->zoned = true;
+        return true;
+    }
+    if (t->end - t->at == 3 && (strncasecmp(t->at, "UTC", 3) == 0 || strncasecmp(t->at, "GMT", 3) == 0)) {
+        t->at += 3;
+        r->zoned = true;
+        return true;
+    }
+    const bool minus = t->at < t->end && *t->at == '-';
+    if (!skip(t, "+-"))
+        return true;
+    if (digits(t, 2, &hours) != 2 || hours > 23)
+        return false;
+    skip(t, ":");
+    if (t->at < t->end && (digits(t, 2, &minutes) != 2 || minutes > 59))
+        return false;
+    r->zoned = true;
+    r->zone = (minus ? -1 : 1) * (hours * 60 + minutes);
+    r->seconds -= r->zone * 60.0;
+    return true;
+}
+
+static void read_fraction(struct text *t, struct time_read *r)
+{
+    double unit = 0.1;
+    for (; t->at < t->end && *t->at >= '0' && *t->at <= '9'; t->at++, unit /= 10) {
+        r->seconds += unit * (*t->at - '0');
+        r->digits += r->digits < FRACTION_DIGITS;
+    }
+}
+
+/* AM or PM: the hour that it is. */
+static bool read_half(struct text *t, int *hour)
+{
+    struct text at = *t;
+    skip_blanks(&at);
+    const bool pm = at.at < at.end && (*at.at | 32) == 'p';
+    if (!skip(&at, "AaPp") || !skip(&at, "Mm"))
+        return true;
+    if (*hour < 1 || *hour > 12)
+        return false;
+    *hour = *hour % 12 + (pm ? 12 : 0);
+    *t = at;
+    return true;
+}
+
+static bool read_time_of_day(struct text *t, struct time_read *r)
+{
+    int hour, minute, second = 0;
+    const int count = digits(t, 2, &hour);
+    if (count == 0 || !skip(t, ":") || digits(t, 2, &minute) != 2)
+        return false;
+    if (skip(t, ":")) {
+        if (digits(t, 2, &second) != 2)
+            return false;
+        if (skip(t, ".,"))
+            read_fraction(t, r);
+    }
+    if (!read_half(t, &hour) || hour > 24 || minute > 59 || second > 60)
+        return false;
+    r->seconds += hour * 3600.0 + minute * 60.0 + second;
+    return read_zone(t, r);
+}
+
+bool cell_time(const char *bytes, size_t length, enum time_form form, struct time_read *r)
+{
+    struct text t = {bytes, bytes + length};
+    int year, month, day;
+    bool quarter;
+    *r = (struct time_read){0};
+    skip_blanks(&t);
+    while (t.end > t.at && (t.end[-1] == ' ' || t.end[-1] == '\t')) t.end--;
+    if (!read_date(&t, form, &year, &month, &day, &quarter) || !is_date(year, month, day) ||
+        (form == TIME_QUARTER && !quarter))
+        return false;
+    r->seconds = (double)days_of(year, month, day) * DAY;
+    if (t.at == t.end)
+        return true;
+    if (!skip(&t, "Tt ,"))
+        return false;
+    skip_blanks(&t);
+    return read_time_of_day(&t, r) && t.at == t.end;
+}
+
+/* ---- numbers that are times ---- */
+
+/* 20200131123000: year to second; of 6, 8, 12 or 14 digits. */
+static bool read_compact(double value, double *seconds)
+{
+    if (!(value >= 100001 && value < 1e14) || floor(value) != value)
+        return false;
+    int64_t number = (int64_t)value;
+    int part[5] = {0}; /* second, minute, hour, day, month */
+    const int count = value >= 1e12 ? 14 : value >= 1e11 ? 12 : value >= 1e7 && value < 1e8 ? 8 : value < 1e6 ? 6 : 0;
+    if (count == 0 || (count == 14 && value < 1e13))
+        return false;
+    for (int i = count == 14 ? 0 : count == 12 ? 1 : count == 8 ? 3 : 4; i < 5; i++, number /= 100)
+        part[i] = (int)(number % 100);
+    part[3] = count == 6 ? 1 : part[3];
+    if (!is_date((int)number, part[4], part[3]) || number < 1700 || number > 2300 || part[2] > 23 || part[1] > 59 ||
+        part[0] > 59)
+        return false;
+    *seconds = (double)days_of(number, part[4], part[3]) * DAY + part[2] * 3600 + part[1] * 60 + part[0];
+    return true;
+}
+
+bool number_time(double value, enum time_form form, double *seconds)
+{
+    switch (form) {
+    case TIME_MILLISECONDS: *seconds = value / 1e3; return true;
+    case TIME_MICROSECONDS: *seconds = value / 1e6; return true;
+    case TIME_NANOSECONDS: *seconds = value / 1e9; return true;
+    case TIME_COMPACT: return read_compact(value, seconds);
+    case TIME_YEAR:
+        if (!(value >= 1 && value <= 9999) || floor(value) != value)
+            return false;
+        *seconds = (double)days_of((int64_t)value, 1, 1) * DAY;
+        return true;
+    default: *seconds = value; return true;
+    }
+}
+
+/* ---- as a text ---- */
+
+static void add_zone(const struct time_style *style, char *text, size_t size)
+{
+    const int zone = style->zone < 0 ? -style->zone : style->zone;
+    if (style->zoned && zone)
+        snprintf(text, size, "%c%02d:%02d", style->zone < 0 ? '-' : '+', zone / 60 % 100, zone % 60);
+    else if (style->zoned)
+        snprintf(text, size, "Z");
+}
+
+static double power_of_ten(int digits)
+{
+    double power = 1;
+    while (digits-- > 0) power *= 10;
+    return power;
+}
+
+const char *time_text(double time, const struct time_style *style, char text[TIME_TEXT])
+{
+    const int fraction = style->digits < 0 ? 0 : style->digits > FRACTION_DIGITS ? FRACTION_DIGITS : style->digits;
+    int year, month, day;
+    if (style->form == TIME_STEP || !(fabs(time) < 2e11)) {
+        snprintf(text, TIME_TEXT, style->form == TIME_STEP && fraction ? "%.*f" : "%.*g", fraction ? fraction : 15,
+                 time);
+        return text;
+    }
+    time += style->zoned ? style->zone * 60.0 : 0;
+    const double unit = power_of_ten(fraction), rounded = floor(time * unit + (fraction ? 0.5 : 0)) / unit;
+    const int64_t all = (int64_t)floor(rounded), days = (all >= 0 ? all : all - DAY + 1) / DAY,
+                  of_day = all - days * DAY;
+    const int parts = (int)((rounded - (double)all) * unit + 0.5);
+    date_of(days, &year, &month, &day);
+    if (style->form == TIME_YEAR || style->form == TIME_QUARTER) {
+        snprintf(text, TIME_TEXT, style->form == TIME_YEAR ? "%04d" : "%04dQ%d", year, (month + 2) / 3);
+        return text;
+    }
+    int at = snprintf(text, TIME_TEXT, "%04d-%02d-%02d", year, month, day);
+    if (of_day || fraction || style->zoned)
+        at += snprintf(text + at, (size_t)(TIME_TEXT - at), " %02d:%02d:%02d", (int)(of_day / 3600),
+                       (int)(of_day / 60 % 60), (int)(of_day % 60));
+    if (fraction)
+        at += snprintf(text + at, (size_t)(TIME_TEXT - at), ".%0*d", fraction, parts);
+    add_zone(style, text + at, (size_t)(TIME_TEXT - at));
+    return text;
+}
