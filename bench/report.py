@@ -69,8 +69,9 @@ def peaks(results, tiles):
     """threads -> GFLOP/s, the best that was measured beside any such run: other load can only lower it."""
     best = {}
     for (_, threads), result in results.items():
-        if on_tiles(result) == tiles:
-            best[threads] = max(best.get(threads, 0), result["ours"].get("peak_gflops", 0))
+        peak = result["ours"].get("peak_gflops", 0)  # runs of the command `train` measure none
+        if on_tiles(result) == tiles and peak:
+            best[threads] = max(best.get(threads, 0), peak)
     return best
 
 
@@ -372,12 +373,10 @@ def panels(table_, results):
             if threads:
                 result = results[regime.key, threads]
                 all_times = {"Unroll": result["ours"].get("ms"), **times(result)}
-                groups.append(
-                    (
-                        regime.name,
-                        {name: peak_percent(regime, result, ms) for name, ms in all_times.items() if ms},
-                    )
-                )
+                shares = {name: peak_percent(regime, result, ms) for name, ms in all_times.items() if ms}
+                known = {name: percent for name, percent in shares.items() if percent is not None}
+                if known:  # a short round may have measured no peak
+                    groups.append((regime.name, known))
         if groups:
             yield f"{TITLES[part]}, {most} thread{'s' * (most > 1)}", groups
 

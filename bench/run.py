@@ -51,7 +51,10 @@ class Peer:
         return json.loads(line) if line else {"refused": "it ended without an answer"}
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it has ended by itself
         self.process.wait()
 
 

@@ -3,6 +3,7 @@
 # test: kinds=plain
 import argparse
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -218,6 +219,29 @@ def test_picture():
         for r in rects
     )
     check("bars are inside", inside)
+    for result in results.values():
+        result["peak"] = 0
+    check("a picture without a peak has no bars", "<title>" not in chart.svg(list(report.panels(table, results))))
+
+
+def test_parts(folder):
+    """The page and the picture of every part alone and of pairs of them, as ONLY=.. leaves them."""
+    recorded = os.path.join(HERE, "recorded")
+    names = sorted(os.listdir(recorded))
+    for first in names:
+        for second in names:
+            part = tempfile.mkdtemp(dir=folder)
+            for name in {first, second}:
+                shutil.copy(os.path.join(recorded, name), part)
+            made = report_of(part)
+            check(f"a page of {first} and {second}: {made}", made == "")
+
+
+def report_of(folder):
+    """"", or the last line of what went wrong."""
+    command = [sys.executable, "-B", os.path.join(BENCH, "report.py"), folder, "--out", folder]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stderr.strip().rpartition("\n")[2] if done.returncode else ""
 
 
 # ---- on a GPU ----
@@ -322,6 +346,7 @@ def main():
         test_gpu_turns(folder)
         test_gpu_refusal(folder)
         test_cudnn_peer(folder)
+        test_parts(folder)
     test_gpu_table()
     test_gpu_numbers()
     test_lengths()
