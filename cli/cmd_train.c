@@ -527,6 +527,7 @@ static bool is_common(const struct ranks *ranks, unroll_status status)
 unroll_status cmd_train(struct settings *settings)
 {
     struct training t = {.settings = settings};
+    unroll_set_memory_limit((uint64_t)number_of(settings, OPTION_MEMORY));
     unroll_status status = ranks_open(&t.ranks, settings);
     if (status == UNROLL_OK && t.ranks.meets) {
         status = train_in_worlds(&t);

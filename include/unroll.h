@@ -455,6 +455,9 @@ UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_
 
 /* Bytes that this process may use: the minimum of the machine's memory, its control groups' limit, its own. */
 UNROLL_API uint64_t unroll_memory_limit(void);
+/* Lowers that limit for this process: models, files and trainings that need more are refused before they take it. 0: no
+ * limit of its own. Call it before other threads use the library. */
+UNROLL_API void unroll_set_memory_limit(uint64_t bytes);
 
 /* The devices by name; available says whether there is one here, and about what it is or why there is none, until
  * this thread's next call. NULL ends. */

@@ -27,6 +27,10 @@ int64_t memory_limit_of_groups(const char *mount, const char *membership)
     return cgroup_limit(mount, membership, "memory", limit_of_group);
 }
 
+static uint64_t given; /* 0: none */
+
+void unroll_set_memory_limit(uint64_t bytes) { given = bytes; }
+
 uint64_t unroll_memory_limit(void)
 {
     uint64_t min = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -34,6 +38,8 @@ uint64_t unroll_memory_limit(void)
     struct rlimit own;
     if (groups < min)
         min = groups;
+    if (given && given < min)
+        min = given;
     if (getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY && own.rlim_cur < min)
         min = own.rlim_cur;
     return min;
