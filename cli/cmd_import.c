@@ -73,10 +73,11 @@ static unroll_status verify(struct importing *i)
     TRY(complain_library(unroll_verify(i->model, reference, &config, &i->difference)));
     if (i->difference.relative <= tolerance)
         return UNROLL_OK;
-    return complain(UNROLL_FAILURE,
-                    "'%s' of '%s' differs by %.2g of its scale, more than %g: the model does not "
-                    "compute what the reference says, or the arrays are batch-first",
-                    i->difference.array, reference, i->difference.relative, tolerance);
+    return complain(
+        UNROLL_FAILURE,
+        "'%s' of '%s' differs by %.2g of its scale, more than %g: the model does not "
+        "compute what the reference says, or the arrays are batch-first; fix: --batch-first, or the arrays of this very model",
+        i->difference.array, reference, i->difference.relative, tolerance);
 }
 
 static json_t *differences(const struct importing *i)

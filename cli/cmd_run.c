@@ -40,8 +40,10 @@ static unroll_status compare_results(const struct settings *settings, unroll_mod
     TRY(complain_library(unroll_verify(model, text_of(settings, OPTION_ARRAYS), &config, &difference)));
     if (difference.relative <= tolerance)
         return UNROLL_OK;
-    return complain(UNROLL_FAILURE, "'%s' differs by %.2g of its scale, more than %g", difference.array,
-                    difference.relative, tolerance);
+    return complain(
+        UNROLL_FAILURE,
+        "'%s' differs by %.2g of its scale, more than %g; fix: the arrays of this very model, or a larger --tolerance",
+        difference.array, difference.relative, tolerance);
 }
 
 unroll_status cmd_run(struct settings *settings)

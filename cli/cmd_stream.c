@@ -248,7 +248,7 @@ static unroll_status stream_text(struct streamer *s)
         status = answer_character(s, character, number);
     }
     if (status == UNROLL_OK && ferror(stdin) && !stopped)
-        return complain(UNROLL_DATA, "cannot read the text: %s", strerror(errno));
+        return complain(UNROLL_DATA, "cannot read the text: %s; fix: give the input again", strerror(errno));
     return stopped ? UNROLL_OK : status;
 }
 

@@ -483,7 +483,8 @@ static unroll_status train_in_world(struct training *t)
     TRY(training_take_replica(t, &step));
     if (step < 0 && ranks_lead(&t->ranks) && t->ranks.follows) {
         t->strays = true;
-        return complain(UNROLL_COMMUNICATION, "the rank that kept the files is lost, and nothing was trained yet");
+        return complain(UNROLL_COMMUNICATION,
+                        "the rank that kept the files is lost, and nothing was trained yet; fix: start it again");
     }
     if (step < 0) {
         TRY(begin_training(t));

@@ -131,7 +131,7 @@ static unroll_status read_lines(struct reading *r)
                 r->path, r->line);
     }
     if (status == UNROLL_OK && ferror(r->file))
-        return complain(UNROLL_DATA, "cannot read '%s': %s", r->path, strerror(errno));
+        return complain(UNROLL_DATA, "cannot read '%s': %s; fix: check its permissions", r->path, strerror(errno));
     if (status == UNROLL_OK && r->curves->count == 0)
         return complain(UNROLL_DATA, "%s holds no report yet; fix: wait for the first step of the run", r->path);
     return status;
@@ -142,12 +142,15 @@ static unroll_status find_metrics(const char *run, char path[PATH_MAX])
 {
     struct stat found;
     if (strlen(run) + sizeof "/metrics.jsonl" > PATH_MAX)
-        return complain(UNROLL_USAGE, "the name '%.80s...' is too long", run);
+        return complain(UNROLL_USAGE, "the name '%.80s...' is too long; fix: a shorter name", run);
     if (stat(run, &found) != 0)
         return complain(UNROLL_DATA, "cannot read '%s': %s; fix: give the directory of a run", run, strerror(errno));
     snprintf(path, PATH_MAX, S_ISDIR(found.st_mode) ? "%s/metrics.jsonl" : "%s", run);
     if (stat(path, &found) != 0)
-        return complain(UNROLL_DATA, "'%s' is not the directory of a run: it holds no metrics.jsonl", run);
+        return complain(
+            UNROLL_DATA,
+            "'%s' is not the directory of a run: it holds no metrics.jsonl; fix: the directory of a run that train has made",
+            run);
     return UNROLL_OK;
 }
 
@@ -170,7 +173,7 @@ static unroll_status read_run(struct reading *r, const char *path, enum axis axi
 {
     r->file = fopen(path, "r");
     if (r->file == NULL)
-        return complain(UNROLL_DATA, "cannot read '%s': %s", path, strerror(errno));
+        return complain(UNROLL_DATA, "cannot read '%s': %s; fix: check its permissions", path, strerror(errno));
     TRY(read_lines(r));
     for (int m = 0; m < METRICS; m++) TRY(make_series(r->curves, m, axis));
     return UNROLL_OK;

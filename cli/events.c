@@ -128,7 +128,8 @@ static int64_t time_of_file(const char *directory)
 
 static unroll_status cannot_write(const struct events *events)
 {
-    return complain(UNROLL_RESOURCE, "cannot write '%s': %s", events->path, strerror(errno));
+    return complain(UNROLL_RESOURCE, "cannot write '%s': %s; fix: free space on the disk, or write to another place",
+                    events->path, strerror(errno));
 }
 
 static bool write_beginning(FILE *file, int64_t after)

@@ -32,7 +32,7 @@ static unroll_status read_bytes(struct frames *f, void *to, size_t count, size_t
     errno = 0;
     *got = fread(to, 1, count, f->file);
     if (*got < count && ferror(f->file) && errno != EINTR)
-        return refuse(f, "cannot read the frames: %s", strerror(errno));
+        return refuse(f, "cannot read the frames: %s; fix: give the input again", strerror(errno));
     return UNROLL_OK;
 }
 
@@ -40,7 +40,7 @@ static unroll_status check_frame(struct frames *f, const float *frame)
 {
     for (int i = 0; i < f->width; i++)
         if (!isfinite(frame[i]))
-            return refuse(f, "frame %lld: number %d is %s", (long long)f->frame, i + 1,
+            return refuse(f, "frame %lld: number %d is %s; fix: finite numbers", (long long)f->frame, i + 1,
                           isnan(frame[i]) ? "NaN" : "infinite");
     return UNROLL_OK;
 }
@@ -63,7 +63,8 @@ static unroll_status check_line(struct frames *f, int next)
                       "f32 or npy",
                       (long long)f->line);
     if (next != '\n' && next != EOF)
-        return refuse(f, "line %lld is longer than %zu bytes", (long long)f->line, f->text_size - 1);
+        return refuse(f, "line %lld is longer than %zu bytes; fix: a frame in a line", (long long)f->line,
+                      f->text_size - 1);
     if (*end && end[1])
         return refuse(f,
                       "line %lld goes on after a carriage return; fix: end lines with \\n, for example with "
@@ -83,7 +84,7 @@ static unroll_status read_line(struct frames *f, bool *more)
         f->text[length++] = (char)next;
     f->text[length] = '\0';
     if (next == EOF && ferror(f->file) && errno != EINTR)
-        return refuse(f, "cannot read the frames: %s", strerror(errno));
+        return refuse(f, "cannot read the frames: %s; fix: give the input again", strerror(errno));
     *more = next != EOF || (length > 0 && !ferror(f->file));
     f->line++;
     return *more ? check_line(f, next) : UNROLL_OK;
@@ -104,13 +105,13 @@ static unroll_status read_number(struct frames *f, const char **at, int index, f
                       (long long)f->line, index, f->width);
     size_t length = length_of_field(begin);
     if (number_real(at, -FLT_MAX, FLT_MAX, &found) != NUMBER_OK || *at != begin + length)
-        return refuse(f, "line %lld, number %d: '%.*s' is no finite number", (long long)f->line, index + 1,
-                      length > 40 ? 40 : (int)length, begin);
+        return refuse(f, "line %lld, number %d: '%.*s' is no finite number; fix: write finite numbers",
+                      (long long)f->line, index + 1, length > 40 ? 40 : (int)length, begin);
     *number = (float)found;
     *at = skip_blanks(*at);
     bool is_last = index + 1 == f->width;
     if (is_last && **at != '\0')
-        return refuse(f, "line %lld holds more than %d number%s", (long long)f->line, f->width,
+        return refuse(f, "line %lld holds more than %d number%s; fix: a frame in a line", (long long)f->line, f->width,
                       f->width > 1 ? "s" : "");
     *at += **at == ',';
     return UNROLL_OK;
@@ -167,7 +168,8 @@ static unroll_status read_frame(struct frames *f, void *to, size_t count, bool *
     *more = got == count;
     if (got == count || got == 0 || ferror(f->file))
         return UNROLL_OK;
-    return refuse(f, "the input ends in frame %lld, after %zu of %zu bytes", (long long)f->frame + 1, got, count);
+    return refuse(f, "the input ends in frame %lld, after %zu of %zu bytes; fix: whole frames", (long long)f->frame + 1,
+                  got, count);
 }
 
 static unroll_status next_raw(struct frames *f, float *frame, bool *more)
@@ -190,7 +192,8 @@ static unroll_status next_samples(struct frames *f, float *frame, bool *more)
     }
     TRY(read_frame(f, f->text, count, more));
     if (!*more && f->left > 0 && !ferror(f->file))
-        return refuse(f, "the %s ends %lld bytes before the end that its header tells", name_of(f), (long long)f->left);
+        return refuse(f, "the %s ends %lld bytes before the end that its header tells; fix: another copy of the file",
+                      name_of(f), (long long)f->left);
     f->left -= f->left > 0 ? (int64_t)count : 0;
     for (int i = 0; *more && i < f->width; i++, at += f->sample_bytes) {
         uint32_t bits = (uint32_t)get_number(at, (size_t)f->sample_bytes);
@@ -210,7 +213,8 @@ static unroll_status need_bytes(struct frames *f, void *to, size_t count, const 
 {
     size_t got;
     TRY(read_bytes(f, to, count, &got));
-    return got < count ? refuse(f, "the %s ends in its %s", name_of(f), what) : UNROLL_OK;
+    return got < count ? refuse(f, "the %s ends in its %s; fix: another copy of the file", name_of(f), what)
+                       : UNROLL_OK;
 }
 
 static unroll_status skip_bytes(struct frames *f, uint64_t bytes)
@@ -228,7 +232,10 @@ static unroll_status read_format(struct frames *f, unsigned bytes)
     unsigned char at[40] = {0};
     unsigned known = bytes < sizeof at ? bytes : sizeof at;
     if (bytes < 16)
-        return refuse(f, "the format chunk of the sound has %u bytes, not 16 or more", bytes);
+        return refuse(
+            f,
+            "the format chunk of the sound has %u bytes, not 16 or more; fix: convert it to a wav of 16-bit integers",
+            bytes);
     TRY(need_bytes(f, at, known, "header"));
     TRY(skip_bytes(f, (uint64_t)bytes - known + bytes % 2));
     unsigned kind = (unsigned)get_number(at, 2), channels = (unsigned)get_number(at + 2, 2);
@@ -254,9 +261,12 @@ static unroll_status read_length(struct frames *f, unsigned bytes)
     unsigned whole = (unsigned)(f->in_a_row ? f->sample_bytes : f->sample_bytes * f->width);
     bool is_known = bytes != 0 && bytes != 0xffffffff;
     if (f->sample_bytes == 0)
-        return refuse(f, "the samples of the sound come before its format");
+        return refuse(f,
+                      "the samples of the sound come before its format; fix: convert it to a wav of 16-bit integers");
     if (is_known && bytes % whole != 0)
-        return refuse(f, "the sound's %u bytes of samples are no multiple of %u", bytes, whole);
+        return refuse(
+            f, "the sound's %u bytes of samples are no multiple of %u; fix: convert it to a wav of 16-bit integers",
+            bytes, whole);
     f->left = is_known ? (int64_t)bytes : -1;
     return UNROLL_OK;
 }
@@ -267,7 +277,7 @@ static unroll_status read_header(struct frames *f)
     unsigned char at[12];
     TRY(need_bytes(f, at, sizeof at, "header"));
     if (memcmp(at, "RIFF", 4) != 0 || memcmp(at + 8, "WAVE", 4) != 0)
-        return refuse(f, "the input is no wav: it does not begin with RIFF .. WAVE");
+        return refuse(f, "the input is no wav: it does not begin with RIFF .. WAVE; fix: --format csv, f32 or npy");
     for (;;) {
         TRY(need_bytes(f, at, 8, "header"));
         unsigned bytes = (unsigned)get_number(at + 4, 4);
@@ -287,7 +297,9 @@ static unroll_status read_npy_layout(struct frames *f, const char *text, size_t 
 {
     struct npy_header h;
     if (!npy_read_header(text, text + length, &h))
-        return refuse(f, "the header of the array is not the dict of descr, fortran_order and shape that NumPy writes");
+        return refuse(
+            f,
+            "the header of the array is not the dict of descr, fortran_order and shape that NumPy writes; fix: save it again with numpy.save");
     const char *shape = strchr(text, '(');
     int64_t steps = (int64_t)h.shape[0], width = f->width;
     if (strcmp(h.type, "<f4") != 0)
@@ -295,10 +307,10 @@ static unroll_status read_npy_layout(struct frames *f, const char *text, size_t 
     if (h.fortran && h.rank > 1)
         return refuse(f, "the array is in Fortran's order; fix: np.ascontiguousarray(x)");
     if (h.rank < 1 || h.rank > 2 || (h.rank == 2 ? h.shape[1] : 1) != (uint64_t)width)
-        return refuse(f, "the array has the shape %.*s; the model takes (steps, %d)", (int)strcspn(shape, ")") + 1,
-                      shape, f->width);
+        return refuse(f, "the array has the shape %.*s; the model takes (steps, %d); fix: an array of that shape",
+                      (int)strcspn(shape, ")") + 1, shape, f->width);
     if (steps > INT64_MAX / 4 / width)
-        return refuse(f, "the array has %lld steps, too many", (long long)steps);
+        return refuse(f, "the array has %lld steps, too many; fix: a shorter array", (long long)steps);
     f->sample_bytes = 4;
     f->left = steps * width * 4;
     return UNROLL_OK;
@@ -310,12 +322,15 @@ static unroll_status read_npy_header(struct frames *f)
     char header[NPY_LONGEST + 1] = "";
     TRY(need_bytes(f, at, NPY_PREFIX, "header"));
     if (memcmp(at, NPY_MAGIC, 6) != 0 || at[6] < 1 || at[6] > 3)
-        return refuse(f, "the input is no .npy: it does not begin with NUMPY and a version of 1 to 3");
+        return refuse(
+            f,
+            "the input is no .npy: it does not begin with NUMPY and a version of 1 to 3; fix: save it with numpy.save, or --format csv");
     size_t bytes = at[6] == 1 ? 2 : 4;
     TRY(need_bytes(f, at + NPY_PREFIX, bytes, "header"));
     unsigned length = (unsigned)get_number(at + NPY_PREFIX, bytes);
     if (length > NPY_LONGEST)
-        return refuse(f, "the header of the array has %u bytes, more than %d", length, NPY_LONGEST);
+        return refuse(f, "the header of the array has %u bytes, more than %d; fix: save it again with numpy.save",
+                      length, NPY_LONGEST);
     TRY(need_bytes(f, header, length, "header"));
     return read_npy_layout(f, header, length);
 }

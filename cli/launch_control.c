@@ -27,7 +27,10 @@ enum { EVENTS = 64, STRANGERS = 16, LISTENER = RANKS_MAX + STRANGERS /* tags of 
 
 static unroll_status cannot(const char *what)
 {
-    return complain(UNROLL_RESOURCE, "the launcher cannot %s: %s", what, strerror(errno));
+    return complain(
+        UNROLL_RESOURCE,
+        "the launcher cannot %s: %s; fix: end other processes, or raise the limits of this one (ulimit -n, -u)", what,
+        strerror(errno));
 }
 
 /* The address by which this machine would talk to the host; nothing is sent. */

@@ -18,7 +18,8 @@ static unroll_status read_line(struct launch_hosts *hosts, char *line, int numbe
                         "--hosts: line %d of '%s' is not NAME slots=N; fix: write for example: node1 slots=4", number,
                         hosts->path);
     if (*host.name && hosts->count == HOSTS_MAX)
-        return complain(UNROLL_UNSUPPORTED, "--hosts: '%s' has more than %d hosts", hosts->path, HOSTS_MAX);
+        return complain(UNROLL_UNSUPPORTED, "--hosts: '%s' has more than %d hosts; fix: fewer hosts", hosts->path,
+                        HOSTS_MAX);
     if (*host.name)
         hosts->of[hosts->count++] = host;
     return UNROLL_OK;

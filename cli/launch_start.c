@@ -80,7 +80,8 @@ unroll_status start_open(struct launch_start *start)
     if (*start->memory) /* a rank that is killed before UCX has unlinked its segment leaves it in our folder */
         setenv("UCX_POSIX_DIR", start->memory, 0);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
-        return complain(UNROLL_UNSUPPORTED, "this kernel can't tell which processes are whose: %s", strerror(errno));
+        return complain(UNROLL_UNSUPPORTED, "this kernel can't tell which processes are whose: %s; fix: a newer kernel",
+                        strerror(errno));
     return UNROLL_OK;
 }
 
@@ -175,7 +176,10 @@ unroll_status start_ranks(struct launch_start *start, const struct launch_hosts 
     if (start->mpirun > 0)
         return UNROLL_OK;
     start->mpirun = 0;
-    return complain(UNROLL_RESOURCE, "cannot start a process: %s", strerror(errno));
+    return complain(
+        UNROLL_RESOURCE,
+        "cannot start a process: %s; fix: end other processes, or raise the limits of this one (ulimit -n, -u)",
+        strerror(errno));
 }
 
 pid_t start_process(char *const words[], int place)

@@ -38,7 +38,7 @@ static unroll_status refuse_command(const char *name)
         if (command_is_listed(c))
             suggestion_offer(&suggestion, commands[c].name);
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "there is no command '%.80s'; did you mean '%s'?", name, suggestion.nearest);
+        return complain(UNROLL_USAGE, "there is no command '%.80s'; fix: write '%s'", name, suggestion.nearest);
     return complain(UNROLL_USAGE, "there is no command '%.80s'; fix: 'unroll help' lists them", name);
 }
 
@@ -47,7 +47,10 @@ static unroll_status flush_results(unroll_status status)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
-    unroll_status lost = complain(UNROLL_RESOURCE, "cannot write to the standard output: %s", strerror(errno));
+    unroll_status lost =
+        complain(UNROLL_RESOURCE,
+                 "cannot write to the standard output: %s; fix: free space on the disk, or write to another place",
+                 strerror(errno));
     return status == UNROLL_OK ? lost : status;
 }
 

@@ -351,7 +351,10 @@ static unroll_status wait_for_world(double seconds)
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&world.changed, &world.lock, &until);
     }
-    return complain(UNROLL_COMMUNICATION, "the launcher has called nobody together for %.0f s", seconds);
+    return complain(
+        UNROLL_COMMUNICATION,
+        "the launcher has called nobody together for %.0f s; fix: look at the messages of the launcher, and start again",
+        seconds);
 }
 
 unroll_status member_meet(double timeout, double seconds, unroll_comm **comm)

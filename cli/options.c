@@ -511,8 +511,8 @@ static unroll_status answer_unknown_variable(const struct settings *settings, co
             suggestion_offer(&suggestion, candidate[id] + sizeof prefix - 1);
     }
     if (suggestion.nearest && suggestion.distance <= (length < 8 ? 1 : (int)length / 4))
-        return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; did you mean %s%s?", variable,
-                        prefix, suggestion.nearest);
+        return complain(UNROLL_USAGE, "the environment variable %.80s is not a setting; fix: write %s%s, or unset it",
+                        variable, prefix, suggestion.nearest);
     if (!is_on(settings, OPTION_QUIET))
         say("note: the environment variable %.80s is not a setting, and is not read", variable);
     return UNROLL_OK;
@@ -552,7 +552,7 @@ static unroll_status read_run(struct settings *settings)
     char path[4096];
     const char *directory = text_of(settings, OPTION_RESUME);
     if (snprintf(path, sizeof path, "%s/config.json", directory) >= (int)sizeof path)
-        return complain(UNROLL_USAGE, "--resume: the name is too long");
+        return complain(UNROLL_USAGE, "--resume: the name is too long; fix: a shorter name");
     return settings_read_json(settings, path, SOURCE_RUN);
 }
 

@@ -27,8 +27,7 @@ static unroll_status refuse_key(const char *path, const char *key)
         if (options[id].scope != LINE)
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; did you mean '%s'?", path, key,
-                        suggestion.nearest);
+        return complain(UNROLL_USAGE, "%s: '%.80s' is not a setting; fix: write '%s'", path, key, suggestion.nearest);
     return complain(UNROLL_USAGE,
                     "%s: '%.80s' is not a setting; fix: settings are named like the options, "
                     "see 'unroll train --help'",

@@ -70,7 +70,8 @@ unroll_status replace_file(const char *path, const char *bytes, size_t count)
         return UNROLL_OK;
     reason = errno;
     unlink(temporary);
-    return complain(UNROLL_RESOURCE, "cannot write '%s': %s", path, strerror(reason));
+    return complain(UNROLL_RESOURCE, "cannot write '%s': %s; fix: free space on the disk, or write to another place",
+                    path, strerror(reason));
 }
 
 unroll_status output_spares(const char *target, const char *source)

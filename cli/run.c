@@ -56,7 +56,8 @@ unroll_status run_name(struct run *run, const char *directory)
     *run = (struct run){.newest = -1, .best = -1, .loss = NAN, .validation = NAN};
     while (length > 1 && directory[length - 1] == '/') length--;
     if (length > PATH_MAX - NAMES_RESERVED)
-        return complain(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
+        return complain(UNROLL_USAGE, "the name of the directory '%.80s...' is too long; fix: a shorter name",
+                        directory);
     memcpy(run->directory, directory, length);
     run->directory[length] = '\0';
     return UNROLL_OK;
@@ -147,7 +148,8 @@ unroll_status run_choose(struct run *run, const struct settings *settings)
 
 static unroll_status cannot(const char *what, const char *path)
 {
-    return complain(UNROLL_RESOURCE, "cannot %s '%s': %s", what, path, strerror(errno));
+    return complain(UNROLL_RESOURCE, "cannot %s '%s': %s; fix: free space on the disk, or write to another place", what,
+                    path, strerror(errno));
 }
 
 /* With its parents. */
@@ -238,7 +240,9 @@ static unroll_status write_metrics(const struct run *run, const struct report *r
     bool written = fputs(line, run->metrics) >= 0 && fflush(run->metrics) == 0;
     free(line);
     if (!written)
-        return complain(UNROLL_RESOURCE, "cannot write '%s/metrics.jsonl': %s", run->directory, strerror(errno));
+        return complain(UNROLL_RESOURCE,
+                        "cannot write '%s/metrics.jsonl': %s; fix: free space on the disk, or write to another place",
+                        run->directory, strerror(errno));
     return UNROLL_OK;
 }
 

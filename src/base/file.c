@@ -32,8 +32,10 @@ static unroll_status grow(struct buffer *buffer, size_t capacity, const char *pa
 {
     uint64_t limit = unroll_memory_limit();
     if (capacity > limit)
-        return fail(UNROLL_RESOURCE, "reading '%s' needs %.1f MB and the memory limit is %.1f MB", path,
-                    (double)capacity / 1e6, (double)limit / 1e6);
+        return fail(
+            UNROLL_RESOURCE,
+            "reading '%s' needs %.1f MB and the memory limit is %.1f MB; fix: a smaller file, or a higher limit (`memory`)",
+            path, (double)capacity / 1e6, (double)limit / 1e6);
     char *larger;
     TRY(ALLOCATE(larger, capacity + 1, "for '%s' (%zu bytes)", path, capacity));
     if (buffer->used > 0)
@@ -218,7 +220,7 @@ static unroll_status name_staged(const char *path, struct staged *to)
 {
     struct stat info;
     if (strlen(path) >= sizeof to->path || *path == '\0' || path[strlen(path) - 1] == '/')
-        return fail(UNROLL_RESOURCE, "cannot write '%s': not the name of a file", path);
+        return fail(UNROLL_RESOURCE, "cannot write '%s': not the name of a file; fix: the name of a file", path);
     /* A directory fails later with EISDIR. */
     to->in_place = descriptor_of(path) >= 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
     if (to->in_place || realpath(path, to->path) == NULL)
@@ -281,14 +283,15 @@ static unroll_status make_directory(const char *path)
     struct stat info;
     if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode)))
         return UNROLL_OK;
-    return fail(UNROLL_RESOURCE, "cannot make the directory '%s': %s", path, strerror(errno));
+    return fail(UNROLL_RESOURCE, "cannot make the directory '%s': %s; fix: another place, or its permissions", path,
+                strerror(errno));
 }
 
 unroll_status make_directories(const char *path)
 {
     char parent[PATH_MAX];
     if (strlen(path) >= sizeof parent)
-        return fail(UNROLL_RESOURCE, "cannot make the directory '%s': the name is too long", path);
+        return fail(UNROLL_RESOURCE, "cannot make the directory '%s': the name is too long; fix: a shorter name", path);
     strcpy(parent, path);
     for (char *slash = strchr(parent + 1, '/'); *path && slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';

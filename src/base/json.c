@@ -28,8 +28,8 @@ static unroll_status check_depth(const char *text, size_t size, const char *name
             i += c == '\\'; /* an escaped quote does not end the string */
         } else if (c == '{' || c == '[') {
             if (++depth > JSON_LARGEST_DEPTH)
-                return fail(UNROLL_DATA, "'%s', line %d, column %d: nested deeper than %d levels", name, line, column,
-                            JSON_LARGEST_DEPTH);
+                return fail(UNROLL_DATA, "'%s', line %d, column %d: nested deeper than %d levels; fix: a flatter file",
+                            name, line, column, JSON_LARGEST_DEPTH);
         } else if (c == '}' || c == ']') {
             depth--;
         }
@@ -45,7 +45,8 @@ unroll_status parse_json(const char *text, size_t size, const char *name, json_t
     if (parsed == NULL && json_error_code(&error) == json_error_out_of_memory)
         return fail(UNROLL_RESOURCE, "no memory for the JSON of '%s' (%zu bytes)", name, size);
     if (parsed == NULL)
-        return fail(UNROLL_DATA, "'%s', line %d, column %d: %s", name, error.line, error.column, error.text);
+        return fail(UNROLL_DATA, "'%s', line %d, column %d: %s; fix: mend the file at this place", name, error.line,
+                    error.column, error.text);
     *json = parsed;
     return UNROLL_OK;
 }
@@ -65,7 +66,8 @@ unroll_status format_json(const json_t *json, char **text)
     size_t flags = JSON_SORT_KEYS | JSON_INDENT(2) | JSON_ENCODE_ANY;
     size_t size = json_dumpb(json, NULL, 0, flags);
     if (size == 0)
-        return fail(UNROLL_FAILURE, "a value cannot be written as JSON (not finite, or it contains itself)");
+        return fail(UNROLL_FAILURE,
+                    "a value cannot be written as JSON (not finite, or it contains itself); fix: finite values");
     char *formatted;
     TRY(ALLOCATE(formatted, size + 2, "for JSON text (%zu bytes)", size));
     json_dumpb(json, formatted, size, flags);
@@ -97,12 +99,13 @@ static unroll_status find_field(const json_t *object, const char *where, const c
                                 const char *wanted, json_t **value)
 {
     if (!json_is_object(object))
-        return fail(UNROLL_DATA, "%s: must be an object with the key '%s'", where, key);
+        return fail(UNROLL_DATA, "%s: must be an object with the key '%s'; fix: give it so", where, key);
     json_t *found = json_object_get(object, key);
     if (found == NULL)
         return fail(UNROLL_DATA, "%s: the key '%s' is missing; fix: give it %s", where, key, wanted);
     if ((types >> json_typeof(found) & 1u) == 0)
-        return fail(UNROLL_DATA, "%s: '%s' must be %s, but is %s", where, key, wanted, type_name(found));
+        return fail(UNROLL_DATA, "%s: '%s' must be %s, but is %s; fix: give it so", where, key, wanted,
+                    type_name(found));
     *value = found;
     return UNROLL_OK;
 }
@@ -122,8 +125,8 @@ unroll_status json_field_integer(const json_t *object, const char *where, const 
     TRY(find_field(object, where, key, 1u << JSON_INTEGER, "an integer", &field));
     int64_t number = json_integer_value(field);
     if (number < min || number > largest)
-        return fail(UNROLL_DATA, "%s: '%s' is %" PRId64 ", but must be in %" PRId64 " .. %" PRId64, where, key, number,
-                    min, largest);
+        return fail(UNROLL_DATA, "%s: '%s' is %" PRId64 ", but must be in %" PRId64 " .. %" PRId64 "; fix: give it so",
+                    where, key, number, min, largest);
     *value = number;
     return UNROLL_OK;
 }
@@ -134,8 +137,8 @@ unroll_status json_item_integer(const json_t *array, const char *where, const ch
     const json_t *item = json_array_get(array, index);
     int64_t number = json_integer_value(item);
     if (!json_is_integer(item) || number < min || number > largest)
-        return fail(UNROLL_DATA, "%s: %s[%zu] is not an integer in %" PRId64 " .. %" PRId64, where, key, index, min,
-                    largest);
+        return fail(UNROLL_DATA, "%s: %s[%zu] is not an integer in %" PRId64 " .. %" PRId64 "; fix: give it so", where,
+                    key, index, min, largest);
     *value = number;
     return UNROLL_OK;
 }
@@ -163,13 +166,13 @@ unroll_status json_fields_known(json_t *object, const char *where, const char *c
     const char *key;
     json_t *value;
     if (!json_is_object(object))
-        return fail(UNROLL_DATA, "%s: must be an object", where);
+        return fail(UNROLL_DATA, "%s: must be an object; fix: give it so", where);
     json_object_foreach(object, key, value)
     {
         int i = 0;
         while (known[i] != NULL && strcmp(known[i], key) != 0) i++;
         if (known[i] == NULL)
-            return fail(UNROLL_DATA, "%s: the key '%.200s' is unknown", where, key);
+            return fail(UNROLL_DATA, "%s: the key '%.200s' is unknown; fix: leave it out", where, key);
     }
     return UNROLL_OK;
 }

@@ -18,6 +18,15 @@ static void replace_control_characters(char *text)
             *text = '?';
 }
 
+/* What is short of memory has one remedy, whatever the memory was for. */
+static void suggest_memory(char message[MESSAGE_SIZE])
+{
+    const size_t length = strlen(message);
+    if (strstr(message, "no memory") && strstr(message, "fix: ") == NULL)
+        snprintf(message + length, MESSAGE_SIZE - length,
+                 "; fix: end other programs, or make the data, the network or the batch smaller");
+}
+
 void set_error(const char *format, ...)
 {
     char message[MESSAGE_SIZE]; /* not last_error: an argument may lie in it */
@@ -25,6 +34,7 @@ void set_error(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    suggest_memory(message);
     replace_control_characters(message);
     memcpy(last_error, message, sizeof last_error);
 }

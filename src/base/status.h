@@ -19,7 +19,7 @@ void set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define CHECK_BEGUN(given, type, begin)                                                         \
     do {                                                                                        \
         if (!(given) || (given)->size != sizeof(type))                                          \
-            return fail(UNROLL_USAGE, "the " #type " was not begun with " begin);               \
+            return fail(UNROLL_USAGE, "the " #type " was not begun; fix: begin with " begin);               \
     } while (0)
 
 /* "a, b, c" for a sentence, of names that a function gives by their number up to NULL. Returns text. */

@@ -45,7 +45,7 @@ unroll_status table_refuse(const struct table *table, const char *name)
 unroll_status table_add(struct table *table, const void *row)
 {
     if (table->added == TABLE_ADDED_MAX)
-        return fail(UNROLL_RESOURCE, "there are %d rows in the table of each %s already",
+        return fail(UNROLL_RESOURCE, "there are %d rows in the table of each %s already; fix: add fewer",
                     table->built_in + table->added, table->what);
     table->more[table->added++] = row;
     return UNROLL_OK;

@@ -175,7 +175,8 @@ static unroll_status find_place(struct unroll_comm *comm, const int *ranks, int 
     *place = 0;
     if (!comm && size == 1)
         return UNROLL_OK;
-    return fail(UNROLL_COMMUNICATION, "rank %d is not in the group of %d ranks that meet at tag %u",
+    return fail(UNROLL_COMMUNICATION,
+                "rank %d is not in the group of %d ranks that meet at tag %u; fix: report it with the options",
                 comm ? comm->rank : 0, size, (unsigned)tag);
 }
 
@@ -249,9 +250,10 @@ unroll_status comm_sum_end(struct unroll_comm *comm, const struct sum *sum)
     struct collective **at = comm ? &comm->active : NULL;
     while (at && *at && ((*at)->sum.tag != sum->tag || (*at)->sum.data != sum->data)) at = &(*at)->next;
     if (!at || !*at)
-        return sum->size == 1
-                   ? UNROLL_OK
-                   : fail(UNROLL_COMMUNICATION, "a sum that never began (tag %u) is waited for", (unsigned)sum->tag);
+        return sum->size == 1 ? UNROLL_OK
+                              : fail(UNROLL_COMMUNICATION,
+                                     "a sum that never began (tag %u) is waited for; fix: report it with the options",
+                                     (unsigned)sum->tag);
     TRY(comm_check(comm));
     double begin = comm_clock(comm);
     unroll_status status = wait_for(comm, *at);

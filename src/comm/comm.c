@@ -51,11 +51,12 @@ unroll_status comm_open(const char *transport, double timeout_seconds, struct un
 {
     const char *name = transport ? transport : comm_launched_ranks() > 1 ? "mpi" : "self";
     if (!(timeout_seconds > 0 && timeout_seconds <= 1e6))
-        return fail(UNROLL_USAGE, "a timeout of %g seconds is outside 0 .. 1000000", timeout_seconds);
+        return fail(UNROLL_USAGE, "a timeout of %g seconds is outside 0 .. 1000000; fix: a number in this range",
+                    timeout_seconds);
     for (int i = 0; transport_at(i); i++)
         if (!strcmp(transport_at(i)->name, name))
             return transport_at(i)->open(timeout_seconds, comm);
-    return fail(UNROLL_USAGE, "there is no transport '%.40s' between processes; choose self or mpi", name);
+    return fail(UNROLL_USAGE, "there is no transport '%.40s' between processes; fix: self or mpi", name);
 }
 
 unroll_status comm_check(const struct unroll_comm *comm)
@@ -111,15 +112,18 @@ static unroll_status check_peer(const struct unroll_comm *comm, int peer, uint32
     TRY(comm_check(comm));
     if (peer >= 0 && peer < comm->ranks && peer != comm->rank)
         return UNROLL_OK;
-    return fail(UNROLL_COMMUNICATION, "rank %d of %d can't exchange a message (tag %u) with rank %d", comm->rank,
-                comm->ranks, (unsigned)tag, peer);
+    return fail(
+        UNROLL_COMMUNICATION,
+        "rank %d of %d can't exchange a message (tag %u) with rank %d; fix: report it with the network and the options",
+        comm->rank, comm->ranks, (unsigned)tag, peer);
 }
 
 unroll_status comm_send(struct unroll_comm *comm, int to, uint32_t tag, const void *data, size_t bytes)
 {
     TRY(check_peer(comm, to, tag));
     if (!data && bytes && !comm_is_simulated(comm))
-        return fail(UNROLL_UNSUPPORTED, "a hollow message is for simulated ranks");
+        return fail(UNROLL_UNSUPPORTED,
+                    "a hollow message is for simulated ranks; fix: a communicator of simulated ranks");
     comm->more = comm->transport->push != NULL;
     comm->totals.sent += bytes;
     return comm->transport->send(comm, to, tag, data, bytes);
@@ -147,7 +151,8 @@ unroll_status comm_late(struct unroll_comm *comm, struct request *r)
     char from[32], silence[SILENCE_SIZE];
     comm->transport->drop(comm, r);
     if (atomic_load(&comm->interrupted))
-        return fail(UNROLL_COMMUNICATION, "rank %d was told to wait no longer", comm->rank);
+        return fail(UNROLL_COMMUNICATION, "rank %d was told to wait no longer; fix: look for what ended the other rank",
+                    comm->rank);
     snprintf(from, sizeof from, r->from == TRANSPORT_SUM ? "the other ranks of a sum" : "a message from rank %d",
              r->from);
     return fail(UNROLL_COMMUNICATION,

@@ -39,8 +39,8 @@ static unroll_status broken(const struct rank_mpi *r, int error, const char *wha
 {
     char words[512];
     r->mpi->words(error, words);
-    return fail(UNROLL_COMMUNICATION, "rank %d could not %s rank %d: %s: %s", r->comm.rank, what, peer, r->mpi->name,
-                words);
+    return fail(UNROLL_COMMUNICATION, "rank %d could not %s rank %d: %s: %s; fix: look for what ended the other rank",
+                r->comm.rank, what, peer, r->mpi->name, words);
 }
 
 /* ---- sending --------------------------------------------------------------------------- */
@@ -133,9 +133,10 @@ static unroll_status mpi_test(struct unroll_comm *comm, struct request *request,
         TRY(look_after_sent(r));
     *done = is_done;
     if (is_done && bytes >= 0 && (size_t)bytes != request->bytes)
-        return fail(UNROLL_COMMUNICATION,
-                    "rank %d expected %zu bytes from rank %d (tag %u), not %d: the ranks run different plans",
-                    comm->rank, request->bytes, request->from, (unsigned)request->tag, bytes);
+        return fail(
+            UNROLL_COMMUNICATION,
+            "rank %d expected %zu bytes from rank %d (tag %u), not %d: the ranks run different plans; fix: start all ranks with the same program and options",
+            comm->rank, request->bytes, request->from, (unsigned)request->tag, bytes);
     return UNROLL_OK;
 }
 
@@ -206,8 +207,9 @@ static unroll_status mpi_sum(struct unroll_comm *comm, struct request *request, 
     struct joined *group = find_joined(r, sum->ranks, sum->size);
     union mpi_request handle = {NULL};
     if (!group)
-        return fail(UNROLL_COMMUNICATION, "the %d ranks of a sum (tag %u) have not joined", sum->size,
-                    (unsigned)sum->tag);
+        return fail(UNROLL_COMMUNICATION,
+                    "the %d ranks of a sum (tag %u) have not joined; fix: look for what ended the other ranks",
+                    sum->size, (unsigned)sum->tag);
     if (sum->count > INT_MAX)
         return fail(UNROLL_UNSUPPORTED, "a sum of %zu numbers: MPI takes at most %d at once; fix: `sum` auto",
                     sum->count, INT_MAX);
@@ -290,9 +292,11 @@ unroll_status comm_open_messages(const char *name, const struct mpi_abi *abi, do
     r->mpi = abi;
     int error = abi->init(&r->comm.rank, &r->comm.ranks, &max_tag);
     unroll_status status =
-        error ? fail(UNROLL_COMMUNICATION, "%s could not begin (error %d)", abi->name, error)
+        error ? fail(UNROLL_COMMUNICATION, "%s could not begin (error %d); fix: start it with mpirun of the same MPI",
+                     abi->name, error)
         : max_tag < 2 * TAG_CONTROL - 1
-            ? fail(UNROLL_UNSUPPORTED, "%s has tags up to %d only, we use %d", abi->name, max_tag, 2 * TAG_CONTROL - 1)
+            ? fail(UNROLL_UNSUPPORTED, "%s has tags up to %d only, we use %d; fix: another MPI (UNROLL_MPI)", abi->name,
+                   max_tag, 2 * TAG_CONTROL - 1)
             : UNROLL_OK;
     if (status != UNROLL_OK) {
         release(r);
@@ -311,7 +315,7 @@ unroll_status comm_mpi_open(double timeout, struct unroll_comm **comm)
     static struct opened opened;
     TRY(opened_check(&opened, "MPI"));
     if (wish && *wish && strcmp(wish, "mpich") && strcmp(wish, "openmpi"))
-        return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s': choose openmpi or mpich", wish);
+        return fail(UNROLL_USAGE, "UNROLL_MPI = '%.40s'; fix: openmpi or mpich", wish);
     TRY(abi->load());
     TRY(comm_open_messages("mpi", abi, timeout, comm));
     opened_here(&opened);

@@ -217,9 +217,10 @@ static unroll_status simulated_test(struct unroll_comm *comm, struct request *re
     release(r);
     return bytes == request->bytes
                ? UNROLL_OK
-               : fail(UNROLL_COMMUNICATION,
-                      "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the ranks run different plans",
-                      comm->rank, request->bytes, request->from, (unsigned)request->tag, bytes);
+               : fail(
+                     UNROLL_COMMUNICATION,
+                     "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the ranks run different plans; fix: start all ranks with the same program and options",
+                     comm->rank, request->bytes, request->from, (unsigned)request->tag, bytes);
 }
 
 /* What is on its way for it then waits for another, as if it had never been begun. */
@@ -361,7 +362,8 @@ static unroll_status make_ranks(void)
         char name[32];
         snprintf(name, sizeof name, "n%d", i);
         if (!(world.host[i] = simgrid.host(name)))
-            return fail(UNROLL_DATA, "the simulated platform has no host %s", name);
+            return fail(UNROLL_DATA, "the simulated platform has no host %s; fix: a platform with a host for each rank",
+                        name);
         r->comm = (struct unroll_comm){.transport = &transport,
                                        .rank = i,
                                        .ranks = world.ranks,
@@ -395,7 +397,9 @@ unroll_status comm_simgrid_run(const char *platform, int ranks, simulated_rank *
     if (status == UNROLL_OK)
         simgrid.run();
     if (status == UNROLL_OK && world.ended < ranks)
-        status = fail(UNROLL_COMMUNICATION, "%d of %d simulated ranks wait for ever", ranks - world.ended, ranks);
+        status = fail(UNROLL_COMMUNICATION,
+                      "%d of %d simulated ranks wait for ever; fix: report it with the network and the options",
+                      ranks - world.ended, ranks);
     free_world();
     return status;
 }

@@ -102,11 +102,12 @@ static unroll_status threads_test(struct unroll_comm *comm, struct request *r, b
     pthread_mutex_unlock(&mailbox->lock);
     *done = m != NULL;
     if (ended)
-        return fail(UNROLL_COMMUNICATION, "rank %d has failed", ended - 1);
+        return fail(UNROLL_COMMUNICATION, "rank %d has failed; fix: look at the error of that rank", ended - 1);
     if (m && arrived != r->bytes)
-        return fail(UNROLL_COMMUNICATION,
-                    "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the ranks run different plans",
-                    comm->rank, r->bytes, r->from, (unsigned)r->tag, arrived);
+        return fail(
+            UNROLL_COMMUNICATION,
+            "rank %d expected %zu bytes from rank %d (tag %u), not %zu: the ranks run different plans; fix: start all ranks with the same program and options",
+            comm->rank, r->bytes, r->from, (unsigned)r->tag, arrived);
     return UNROLL_OK;
 }
 

@@ -75,8 +75,11 @@ static unroll_status make_worker(void)
         ucp_config_release(config);
     if (status == UCX_OK)
         status = ucp_worker_create(world.context, &worker, &world.worker);
-    return status == UCX_OK ? UNROLL_OK
-                            : fail(UNROLL_COMMUNICATION, "UCX could not begin: %s", ucs_status_string(status));
+    return status == UCX_OK
+               ? UNROLL_OK
+               : fail(UNROLL_COMMUNICATION,
+                      "UCX could not begin: %s; fix: check the network and UCX_NET_DEVICES, or take `engine` mpi",
+                      ucs_status_string(status));
 }
 
 unroll_status comm_ucx_address(char text[UCX_ADDRESS])
@@ -87,7 +90,9 @@ unroll_status comm_ucx_address(char text[UCX_ADDRESS])
         TRY(make_worker());
     ucx_status status = ucp_worker_get_address(world.worker, (void **)&address, &bytes);
     if (status != UCX_OK)
-        return fail(UNROLL_COMMUNICATION, "UCX has no address: %s", ucs_status_string(status));
+        return fail(UNROLL_COMMUNICATION,
+                    "UCX has no address: %s; fix: check the network and UCX_NET_DEVICES, or take `engine` mpi",
+                    ucs_status_string(status));
     for (size_t i = 0; i < bytes && 2 * i + 2 < UCX_ADDRESS; i++) snprintf(text + 2 * i, 3, "%02x", address[i]);
     ucp_worker_release_address(world.worker, address);
     return 2 * bytes < UCX_ADDRESS ? UNROLL_OK
@@ -287,8 +292,9 @@ unroll_status comm_ucx_open(int64_t number, int rank, int ranks, const char *con
                             struct unroll_comm **comm)
 {
     if (!world.worker || number < 1 || number >= WORLDS || rank < 0 || rank >= ranks || ranks > 1 << RANK_BITS)
-        return fail(UNROLL_USAGE, "no world %lld of %d ranks, of which this would be %d", (long long)number, ranks,
-                    rank);
+        return fail(UNROLL_USAGE,
+                    "no world %lld of %d ranks, of which this would be %d; fix: a rank below the number of ranks",
+                    (long long)number, ranks, rank);
     for (uint64_t old = world.number; old > 0 && old < (uint64_t)number; old++) forget(old);
     world.number = (uint64_t)number;
     world.rank = rank;

@@ -80,7 +80,7 @@ static unroll_status open_packed(struct archive_file *file, int descriptor, cons
     if (descriptor >= 0)
         at = pread(descriptor, magic, sizeof magic, 0) == sizeof magic ? magic : NULL;
     if (descriptor >= 0 && lseek(descriptor, 0, SEEK_SET) != 0)
-        return fail(UNROLL_DATA, "cannot read '%s' from its beginning", file->name);
+        return fail(UNROLL_DATA, "cannot read '%s' from its beginning; fix: pack it again", file->name);
     int opened;
     if (at && at[0] == 0x1f && at[1] == 0x8b) {
         TRY(gzip_open(descriptor, bytes, size, &file->gzip));

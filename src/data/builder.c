@@ -516,8 +516,8 @@ static unroll_status end_cells(struct builder *b)
             continue;
         while (draft->row_entries < wanted && !text) TRY(put_missing(b, draft));
         if (draft->row_entries != wanted)
-            return fail(UNROLL_DATA, "%s has %zu entries where %zu should be", draft_place(b, draft),
-                        draft->row_entries, wanted);
+            return fail(UNROLL_DATA, "%s has %zu entries where %zu should be; fix: as many entries as there are rows",
+                        draft_place(b, draft), draft->row_entries, wanted);
         draft->row_entries = 0;
     }
     b->steps += steps;

@@ -21,11 +21,14 @@ static unroll_status check_tokens(const struct draft *draft)
         bool is_unknown = strcmp(given->vocabulary[i], UNKNOWN_WORD) == 0;
         bool whole = pieces->has_unknown || is_unknown || (size && pieces->length(at, at + size) == size);
         if (size == 0 || !whole || !utf8_is_valid(given->vocabulary[i]))
-            return fail(UNROLL_DATA, "token %d, '%.32s', is not one %s: the model does not read text", i,
-                        given->vocabulary[i], pieces->name);
+            return fail(
+                UNROLL_DATA,
+                "token %d, '%.32s', is not one %s: the model does not read text; fix: take another copy of the model",
+                i, given->vocabulary[i], pieces->name);
     }
     if (pieces->has_unknown && vocabulary_find(draft->vocabulary, UNKNOWN_WORD, strlen(UNKNOWN_WORD)) < 0)
-        return fail(UNROLL_DATA, "the model's words have no '" UNKNOWN_WORD "' for those it does not know");
+        return fail(UNROLL_DATA, "the model's words have no '" UNKNOWN_WORD
+                                 "' for those it does not know; fix: take another copy of the model");
     return UNROLL_OK;
 }
 

@@ -71,7 +71,10 @@ static unroll_status cannot_write(const struct data_cache *cache)
 
 /* ---- reading ---- */
 
-static unroll_status damaged(const char *path) { return fail(UNROLL_DATA, "'%.300s' is damaged", path); }
+static unroll_status damaged(const char *path)
+{
+    return fail(UNROLL_DATA, "'%.300s' is damaged; fix: remove it", path);
+}
 
 struct reading {
     const char *path, *map;
@@ -420,7 +423,8 @@ static unroll_status write_header(struct data_cache *cache, const unroll_dataset
     size_t length = json_dumpb(header, cache->map + LENGTH_BYTES, room, JSON_COMPACT);
     json_decref(header);
     put_number((unsigned char *)cache->map, room, LENGTH_BYTES);
-    return length && length <= room ? UNROLL_OK : fail(UNROLL_DATA, "the notes about the data are too long");
+    return length && length <= room ? UNROLL_OK
+                                    : fail(UNROLL_DATA, "the notes about the data are too long; fix: fewer columns");
 }
 
 struct old_file {

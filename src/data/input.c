@@ -55,7 +55,8 @@ static unroll_status new_input(const char *name, struct input **input)
 
 static unroll_status cannot_read(const struct input *input)
 {
-    return fail(UNROLL_DATA, "cannot read '%.*s': %s", NAME_SHOWN, input->name, strerror(errno));
+    return fail(UNROLL_DATA, "cannot read '%.*s': %s; fix: check its name and permissions", NAME_SHOWN, input->name,
+                strerror(errno));
 }
 
 /* ---- opening ---- */
@@ -249,7 +250,8 @@ static unroll_status open_file(struct input *input, const char *path)
     if (input->is_folder)
         snprintf(input->name, sizeof input->name, "%.*s", NAME_SHOWN, path);
     return input->descriptor >= 0 ? UNROLL_OK
-                                  : fail(UNROLL_DATA, "cannot open '%.*s': %s", NAME_SHOWN, path, strerror(errno));
+                                  : fail(UNROLL_DATA, "cannot open '%.*s': %s; fix: check its name and permissions",
+                                         NAME_SHOWN, path, strerror(errno));
 }
 
 /* Opens it as an archive if its bytes are one. */

@@ -284,15 +284,16 @@ static unroll_status check_config(const unroll_sampler *c, enum how *how)
                     "row for each part",
                     c->count, c->rows, c->replicas);
     if ((*how == LENGTH && !c->lengths) || (*how >= STRATIFIED && !c->classes))
-        return fail(UNROLL_USAGE, "data divided by '%s' needs the %s of the sequences", hows[*how],
+        return fail(UNROLL_USAGE, "data divided by '%s' needs the %s of the sequences; fix: give them", hows[*how],
                     *how == LENGTH ? "lengths" : "classes");
     for (int64_t i = 0; c->lengths && i < c->count; i++)
         if (c->lengths[i] < 0)
-            return fail(UNROLL_DATA, "sequence %" PRId64 " has the length %d", i, c->lengths[i]);
+            return fail(UNROLL_DATA, "sequence %" PRId64 " has the length %d; fix: lengths of 0 or more", i,
+                        c->lengths[i]);
     for (int64_t i = 0; *how == PART && i < c->count; i++)
         if (c->classes[i] < 0 || c->classes[i] >= c->replicas)
-            return fail(UNROLL_DATA, "sequence %" PRId64 " is of part %d, and there are %d", i, c->classes[i],
-                        c->replicas);
+            return fail(UNROLL_DATA, "sequence %" PRId64 " is of part %d, and there are %d; fix: parts below that", i,
+                        c->classes[i], c->replicas);
     return UNROLL_OK;
 }
 

@@ -153,7 +153,8 @@ static unroll_status add_given(struct vocabulary *v, const char *const *strings,
     for (int i = 0; i < count; i++) {
         TRY(vocabulary_add(v, strings[i], strlen(strings[i]), &index));
         if (index != i)
-            return fail(UNROLL_DATA, "tokens %d and %d are the same %s '%.32s'", index, i, what, strings[i]);
+            return fail(UNROLL_DATA, "tokens %d and %d are the same %s '%.32s'; fix: take another copy of the model",
+                        index, i, what, strings[i]);
     }
     return UNROLL_OK;
 }

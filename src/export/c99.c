@@ -44,7 +44,7 @@ static unroll_status check_prefix(const char *prefix)
     if (!length || length > LONGEST_PREFIX || prefix[length] || isdigit((unsigned char)*prefix))
         return fail(UNROLL_USAGE,
                     "prefix = '%.40s': the names of the exported C need a word of letters, digits and _, of "
-                    "at most %d, that does not begin with a digit",
+                    "at most %d, that does not begin with a digit; fix: a prefix such as net",
                     prefix, LONGEST_PREFIX);
     if (is_taken(prefix))
         return fail(UNROLL_USAGE,
@@ -63,8 +63,10 @@ static unroll_status check_config(const struct unroll_model *model, const unroll
     if (c->calibration && !*is_integer)
         return fail(UNROLL_USAGE, "a calibration is for integers; fix: `dtype` int8");
     if (model->count > MAX_WEIGHTS)
-        return fail(UNROLL_UNSUPPORTED, "the model has %zu weights; C for small processors is written for at most %d",
-                    model->count, MAX_WEIGHTS);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the model has %zu weights; C for small processors is written for at most %d; fix: a smaller network, or another format (`to` onnx)",
+            model->count, MAX_WEIGHTS);
     return UNROLL_OK;
 }
 

@@ -148,17 +148,25 @@ static unroll_status check_calibration(const struct program *p, const struct cal
 {
     const size_t frames = c->steps * c->rows, width = numbers_of(p), tokens = (size_t)p->tokens;
     if ((tokens && !c->tokens) || (width && !c->frames))
-        return fail(UNROLL_DATA, "the model reads %s, and the calibration has none",
-                    tokens && !c->tokens ? "tokens" : "vectors of floats");
+        return fail(
+            UNROLL_DATA,
+            "the model reads %s, and the calibration has none; fix: give frames as the model reads them, with finite numbers",
+            tokens && !c->tokens ? "tokens" : "vectors of floats");
     if (!frames)
-        return fail(UNROLL_DATA, "the calibration has no frame");
+        return fail(UNROLL_DATA,
+                    "the calibration has no frame; fix: give frames as the model reads them, with finite numbers");
     for (size_t i = 0; i < frames * tokens; i++)
         if (c->tokens[i] < 0 || c->tokens[i] >= model_categories(p->model, (int)(i % tokens)))
-            return fail(UNROLL_DATA, "the calibration's frame %zu holds a token that the model does not have",
-                        i / tokens);
+            return fail(
+                UNROLL_DATA,
+                "the calibration's frame %zu holds a token that the model does not have; fix: give frames as the model reads them, with finite numbers",
+                i / tokens);
     for (size_t i = 0; i < frames * width; i++)
         if (!isfinite(c->frames[i]))
-            return fail(UNROLL_DATA, "the calibration's frame %zu holds a number that is not finite", i / width);
+            return fail(
+                UNROLL_DATA,
+                "the calibration's frame %zu holds a number that is not finite; fix: give frames as the model reads them, with finite numbers",
+                i / width);
     return UNROLL_OK;
 }
 

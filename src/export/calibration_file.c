@@ -11,12 +11,14 @@ static unroll_status check_shape(const struct tensor_view *t, const char *path, 
 {
     const int inner = m->tokens ? 0 : 1;
     if (t->rank != inner + 1 && t->rank != inner + 2)
-        return fail(UNROLL_DATA, "'%s' has %d axes; a calibration is %s", path, t->rank,
+        return fail(UNROLL_DATA, "'%s' has %d axes; a calibration is %s; fix: save frames as the model reads them",
+                    path, t->rank,
                     m->tokens ? "[T] or [T, B] tokens"
                     : tokens  ? "tokens [T, token columns] or [T, B, token columns]"
                               : "[T, input] or [T, B, input]");
     if (inner && t->shape[t->rank - 1] != width)
-        return fail(UNROLL_DATA, "'%s' has frames of %llu %s; the model reads %zu", path,
+        return fail(UNROLL_DATA,
+                    "'%s' has frames of %llu %s; the model reads %zu; fix: save frames as the model reads them", path,
                     (unsigned long long)t->shape[t->rank - 1], tokens ? "tokens" : "numbers", width);
     return UNROLL_OK;
 }
@@ -30,7 +32,9 @@ static unroll_status take_array(const struct tensor_view *t, const char *path, c
     const size_t rows = t->rank == (m->tokens ? 2 : 3) ? (size_t)t->shape[1] : 1, steps = (size_t)t->shape[0];
     const size_t count = steps * rows * width; /* the file has as many, npy.c saw to that */
     if (c->rows && (c->steps != steps || c->rows != rows))
-        return fail(UNROLL_DATA, "'%s': tokens and x have other numbers of steps or rows", path);
+        return fail(UNROLL_DATA,
+                    "'%s': tokens and x have other numbers of steps or rows; fix: save frames as the model reads them",
+                    path);
     c->steps = steps;
     c->rows = rows;
     float *x;
@@ -44,7 +48,9 @@ static unroll_status take_array(const struct tensor_view *t, const char *path, c
     c->tokens = (int32_t *)x;
     for (size_t i = 0; i < count; i++) {
         if (!(x[i] >= 0 && x[i] < (float)model_categories(m, (int)(i % width))) || x[i] != (float)(int32_t)x[i])
-            return fail(UNROLL_DATA, "the calibration holds %g, which is no token of the model", (double)x[i]);
+            return fail(UNROLL_DATA,
+                        "the calibration holds %g, which is no token of the model; fix: tokens that the model has",
+                        (double)x[i]);
         ((int32_t *)x)[i] = (int32_t)x[i];
     }
     return UNROLL_OK;
@@ -58,7 +64,8 @@ static unroll_status take_arrays(const struct npz *file, const char *path, const
     if (m->n_inputs == 1)
         return npz_count(file) == 1
                    ? take_array(npz_at(file, 0), path, m, m->tokens, c, &room[0])
-                   : fail(UNROLL_DATA, "'%s' holds %d arrays; a calibration is one", path, npz_count(file));
+                   : fail(UNROLL_DATA, "'%s' holds %d arrays; a calibration is one; fix: save one array", path,
+                          npz_count(file));
     for (int i = 0; i < 2; i++) {
         const struct tensor_view *t = npz_find(file, names[i]);
         if (!(i ? model_numbers(m) : model_token_columns(m)))

@@ -248,8 +248,8 @@ static unroll_status calibration_of(const unroll_calibration *given, struct cali
     if (given)
         CHECK_BEGUN(given, unroll_calibration, "unroll_calibration_default()");
     if (*is_given && (given->steps < 1 || given->rows < 1))
-        return fail(UNROLL_USAGE, "a calibration has at least 1 step and 1 row, not %d x %d", given->steps,
-                    given->rows);
+        return fail(UNROLL_USAGE, "a calibration has at least 1 step and 1 row, not %d x %d; fix: 1 or more of both",
+                    given->steps, given->rows);
     if (*is_given)
         *c = (struct calibration){given->inputs, given->tokens, (size_t)given->steps, (size_t)given->rows};
     return UNROLL_OK;
@@ -314,8 +314,9 @@ static unroll_status run_step(unroll_integer *r, const int32_t *tokens, const vo
 {
     const struct program *p = r->program;
     if (!tokens != !p->tokens || !inputs != (p->input < 0) || !outputs)
-        return fail(UNROLL_USAGE, "a step of this model needs %s%s%s, and outputs", p->tokens ? "tokens" : "",
-                    p->tokens && p->input >= 0 ? " and " : "", p->input >= 0 ? "inputs" : "");
+        return fail(UNROLL_USAGE, "a step of this model needs %s%s%s, and outputs; fix: give them",
+                    p->tokens ? "tokens" : "", p->tokens && p->input >= 0 ? " and " : "",
+                    p->input >= 0 ? "inputs" : "");
     r->is_raw = is_raw;
     if (tokens)
         memcpy(r->token, tokens, (size_t)p->tokens * sizeof *tokens);

@@ -254,9 +254,10 @@ unroll_status hardware_segments(struct hardware *h)
     struct maker m = {.h = h, .counts = true};
     TRY(add_lists(&m));
     if (m.words > 1u << 24)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the model's weights are %zu words of %d lanes; hardware is written for at most %d", m.words,
-                    h->lanes, 1 << 24);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the model's weights are %zu words of %d lanes; hardware is written for at most %d; fix: a smaller or simpler network, or another format (`to` c99)",
+            m.words, h->lanes, 1 << 24);
     TRY(ALLOCATE(h->segment, (size_t)h->segments, "for %d segments", h->segments));
     TRY(ALLOCATE(h->row, (size_t)h->rows, "for %d rows", h->rows));
     TRY(ALLOCATE(h->group, (size_t)h->groups + 1, "for %d groups", h->groups));

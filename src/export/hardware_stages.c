@@ -17,8 +17,10 @@ static unroll_status refuse_act(const struct program *p, const struct act *a)
         [ACT_ENTER] = "inputs beside tokens; fix: a model of tokens alone or of numbers alone",
         [ACT_COPY] = "vectors side by side; fix: a stack of layers"};
     const int layer = a->layer < 0 ? 0 : a->layer;
-    return fail(UNROLL_UNSUPPORTED, "layer %d ('%s'): hardware has no form of %s", layer, p->model->layer[layer].name,
-                names[a->kind] ? names[a->kind] : "such an act");
+    return fail(
+        UNROLL_UNSUPPORTED,
+        "layer %d ('%s'): hardware has no form of %s; fix: a smaller or simpler network, or another format (`to` c99)",
+        layer, p->model->layer[layer].name, names[a->kind] ? names[a->kind] : "such an act");
 }
 
 /* The vector that it is a copy of. */
@@ -141,8 +143,10 @@ static unroll_status find_sources(struct hardware *h, struct stage *s)
 static unroll_status add_gate(struct hardware *h, struct stage *s, int sums, uint32_t first, int fraction)
 {
     if (s->gates == MAX_GATES)
-        return fail(UNROLL_UNSUPPORTED, "layer %d: hardware has room for %d sums of a unit",
-                    h->program->act[s->act].layer, MAX_GATES);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "layer %d: hardware has room for %d sums of a unit; fix: a smaller or simpler network, or another format (`to` c99)",
+            h->program->act[s->act].layer, MAX_GATES);
     s->sums[s->gates] = sums;
     s->first[s->gates] = first;
     TRY(shift_index(&h->formats, h->program->vector[sums].fraction - fraction, &s->format[s->gates]));
@@ -194,7 +198,10 @@ static unroll_status list_stages(struct hardware *h)
         if (!kind)
             continue;
         if (h->stages == MAX_STAGES)
-            return fail(UNROLL_UNSUPPORTED, "hardware has room for %d layers", MAX_STAGES);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "hardware has room for %d layers; fix: a smaller or simpler network, or another format (`to` c99)",
+                MAX_STAGES);
         if (kind == 2 && !p->vector[p->act[i].from].is_sum)
             return fail(UNROLL_UNSUPPORTED,
                         "hardware has no form of a head with an activation of its own; fix: a linear last layer");
@@ -273,8 +280,10 @@ static unroll_status set_ends(struct hardware *h)
             h->outputs = (int)a->count;
     }
     if (h->tokens > 65534 || h->outputs > 65535)
-        return fail(UNROLL_UNSUPPORTED, "hardware has room for 65534 tokens and outputs, the model has %d and %d",
-                    h->tokens, h->outputs);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "hardware has room for 65534 tokens and outputs, the model has %d and %d; fix: a smaller or simpler network, or another format (`to` c99)",
+            h->tokens, h->outputs);
     return UNROLL_OK;
 }
 

@@ -35,8 +35,10 @@ static unroll_status push(struct lowering *l, const struct word *word, int *inde
 {
     struct stage *s = l->s;
     if (s->words == MAX_OPERATIONS)
-        return fail(UNROLL_UNSUPPORTED, "layer %d: a unit takes more than %d operations, too many for hardware",
-                    l->h->program->act[s->act].layer, MAX_OPERATIONS);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "layer %d: a unit takes more than %d operations, too many for hardware; fix: a smaller or simpler network, or another format (`to` c99)",
+            l->h->program->act[s->act].layer, MAX_OPERATIONS);
     *index = s->words;
     s->word[s->words] = *word;
     s->word[s->words].temp = s->temps++;
@@ -121,8 +123,10 @@ static unroll_status lower_limit(struct lowering *l, const struct node *node, st
     const struct fixed_node *n = &l->f->node[node->number];
     const int constant = l->f->node[node->operand[0]->number].is_constant ? 0 : 1;
     if (!l->f->node[node->operand[constant]->number].is_constant)
-        return fail(UNROLL_UNSUPPORTED, "layer %d: hardware has a limit of constants alone",
-                    l->h->program->act[l->s->act].layer);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "layer %d: hardware has a limit of constants alone; fix: a smaller or simpler network, or another format (`to` c99)",
+            l->h->program->act[l->s->act].layer);
     w->a = one;
     w->b = operand(l, node, 1 - constant, w);
     w->c = operand(l, node, constant, w);
@@ -241,8 +245,10 @@ static unroll_status lower_pointwise(struct lowering *l)
     }
     for (int i = 0; i < l->f->results; i++) {
         if (l->f->node[l->f->result[i].node->number].is_constant)
-            return fail(UNROLL_UNSUPPORTED, "layer %d: its results are constants; hardware has no form of that",
-                        l->h->program->act[l->s->act].layer);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "layer %d: its results are constants; hardware has no form of that; fix: a smaller or simpler network, or another format (`to` c99)",
+                l->h->program->act[l->s->act].layer);
         TRY(lower_result(l, &l->f->result[i]));
     }
     return UNROLL_OK;
@@ -298,8 +304,10 @@ static unroll_status schedule(struct hardware *h, struct stage *s)
         if (tries < 2 * MAX_OPERATIONS && last / s->interval < MAX_ROUNDS)
             return UNROLL_OK;
     }
-    return fail(UNROLL_UNSUPPORTED, "layer %d: hardware found no schedule of a unit's %d operations",
-                h->program->act[s->act].layer, s->words);
+    return fail(
+        UNROLL_UNSUPPORTED,
+        "layer %d: hardware found no schedule of a unit's %d operations; fix: a smaller or simpler network, or another format (`to` c99)",
+        h->program->act[s->act].layer, s->words);
 }
 
 static unroll_status lower_stage(struct hardware *h, struct stage *s)

@@ -20,8 +20,8 @@ static void word_of_c(char *to, size_t size, const char *name)
 unroll_status program_add_vector(struct program *p, const char *name, uint32_t size, enum place place, int *index)
 {
     if (p->vectors == (int)(sizeof p->vector / sizeof *p->vector))
-        return fail(UNROLL_UNSUPPORTED, "the model has more than %d vectors: too many layers for an export",
-                    p->vectors);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model has more than %d vectors: too many layers for an export; fix: fewer layers", p->vectors);
     struct vector *v = &p->vector[p->vectors];
     *v = (struct vector){.size = size, .place = place, .first = -1, .last = -1};
     word_of_c(v->name, sizeof v->name, name);
@@ -32,7 +32,8 @@ unroll_status program_add_vector(struct program *p, const char *name, uint32_t s
 unroll_status program_push(struct program *p, const struct act *act)
 {
     if (p->acts == (int)(sizeof p->act / sizeof *p->act))
-        return fail(UNROLL_UNSUPPORTED, "the model takes more than %d acts a step: too many layers for an export",
+        return fail(UNROLL_UNSUPPORTED,
+                    "the model takes more than %d acts a step: too many layers for an export; fix: fewer layers",
                     p->acts);
     p->act[p->acts++] = *act;
     return UNROLL_OK;
@@ -223,8 +224,10 @@ static unroll_status lower_op(struct lowering *l, const struct op *op)
     };
     const struct layer *layer = &l->p->model->layer[op->depth ? op->depth - 1 : 0];
     if (!forms[op->kind] || (op->kind == OP_COPY && op->view[COPY_TO].access == ADD))
-        return fail(UNROLL_UNSUPPORTED, "layer %d ('%s'): exported C has no form of '%s' as a layer '%s' needs it",
-                    op->depth - 1, layer->name, kind_info(op->kind)->name, layer->kind->name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "layer %d ('%s'): exported C has no form of '%s' as a layer '%s' needs it; fix: another format (`to` onnx)",
+            op->depth - 1, layer->name, kind_info(op->kind)->name, layer->kind->name);
     return forms[op->kind](l, op);
 }
 
@@ -279,13 +282,15 @@ static unroll_status check_model(const struct unroll_model *m)
         if (m->layer[i].is_output)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d ('%s') is an output of the network beside the last: exported C "
-                        "gives the last layer's alone",
+                        "gives the last layer's alone; fix: a network whose last layer alone is an output",
                         i, m->layer[i].name);
     for (int i = 0; i < m->parameters; i++)
         for (size_t k = 0; k < m->parameter[i].count; k++)
             if (!((m->values + m->parameter[i].first)[k] - (m->values + m->parameter[i].first)[k] == 0))
-                return fail(UNROLL_DATA, "'%s' holds a number that is not finite, at %zu; nothing was exported",
-                            m->parameter[i].name, k);
+                return fail(
+                    UNROLL_DATA,
+                    "'%s' holds a number that is not finite, at %zu; nothing was exported; fix: train it again with a lower learning rate",
+                    m->parameter[i].name, k);
     return UNROLL_OK;
 }
 
@@ -371,7 +376,7 @@ unroll_status program_new(const struct unroll_model *model, bool is_integer, str
     struct plan_config config = plan_config_default();
     struct plan *plan;
     if (!model)
-        return fail(UNROLL_USAGE, "an export needs a model");
+        return fail(UNROLL_USAGE, "an export needs a model; fix: give one");
     TRY(check_model(model));
     TRY(plan_streaming(model, &config, &plan));
     struct program *p = allocate_zeroed(1, sizeof *p);

@@ -63,8 +63,10 @@ static unroll_status bind_input(struct program *p, const struct cell_vectors *v,
     }
     if ((name = after(field, "option_"))) {
         if (strcmp(name, "clip"))
-            return fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has an option '%s' that exports don't know",
-                        v->r->layer, cell->name, name);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "layer %d: the cell '%s' has an option '%s' that exports don't know; fix: another cell, or another format (`to` onnx)",
+                v->r->layer, cell->name, name);
         binding->constant = (double)l->options.clip;
     }
     binding->node = node;
@@ -109,7 +111,9 @@ static unroll_status bind(struct program *p, const struct cell_vectors *v, struc
     for (int i = 0; i < record->nodes; i++)
         if (record->node[i].kind == NODE_INPUT && f->node[i].is_needed) {
             if (f->inputs == BINDINGS)
-                return fail(UNROLL_UNSUPPORTED, "'%s' reads more than %d fields", record->name, f->inputs);
+                return fail(UNROLL_UNSUPPORTED,
+                            "'%s' reads more than %d fields; fix: a simpler cell, or another format (`to` onnx)",
+                            record->name, f->inputs);
             TRY(bind_input(p, v, &record->node[i], &f->input[f->inputs]));
             f->node[i].field = &f->input[f->inputs++];
         }
@@ -121,8 +125,10 @@ static unroll_status check_projected(const struct program *p, const struct cell_
 {
     for (int i = 0; v->m != ABSENT_VECTOR && i < f->inputs; i++)
         if (f->input[i].vector == v->r->h)
-            return fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' reads its own h, which is projected", v->r->layer,
-                        layer_of(p, v->r)->cell->name);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "layer %d: the cell '%s' reads its own h, which is projected; fix: another cell, or another format (`to` onnx)",
+                v->r->layer, layer_of(p, v->r)->cell->name);
     return UNROLL_OK;
 }
 
@@ -164,7 +170,8 @@ static unroll_status add_phase(struct program *p, const struct cell_vectors *v, 
     struct act act;
     const struct layer *l = layer_of(p, v->r);
     if (record->refusal[0])
-        return fail(UNROLL_UNSUPPORTED, "layer %d: %s", v->r->layer, record->refusal);
+        return fail(UNROLL_UNSUPPORTED, "layer %d: %s; fix: another cell, or another format (`to` onnx)", v->r->layer,
+                    record->refusal);
     TRY(pointwise_new(p, v->r->layer, l->hidden, &act));
     snprintf(act.pointwise->name, sizeof act.pointwise->name, "%.24s_l%d%s", l->cell->name, v->r->layer,
              phase                 ? "_2"
@@ -238,7 +245,10 @@ unroll_status program_add_recurrence(struct program *p, const struct recurrence 
     TRY(ALLOCATE(record, 1, "for the record of a cell"));
     unroll_status status = UNROLL_OK;
     if (!cell_record_named(cell_recorders, l->cell->name, record))
-        status = fail(UNROLL_UNSUPPORTED, "layer %d: the cell '%s' has no record to print", r->layer, l->cell->name);
+        status =
+            fail(UNROLL_UNSUPPORTED,
+                 "layer %d: the cell '%s' has no record to print; fix: another cell, or another format (`to` onnx)",
+                 r->layer, l->cell->name);
     snprintf(name, sizeof name, "link_l%d", r->layer);
     if (status == UNROLL_OK && l->cell->intermediates)
         status = program_add_vector(p, name, (uint32_t)l->cell->intermediates * l->hidden, PLACE_WORK, &v.intermediate);
@@ -264,7 +274,8 @@ unroll_status program_add_activation(struct program *p, int layer, int from, int
     struct pointwise *f = act.pointwise;
     record_activation(activation, f->record);
     if (f->record->refusal[0])
-        return fail(UNROLL_UNSUPPORTED, "layer %d: %s", layer, f->record->refusal);
+        return fail(UNROLL_UNSUPPORTED, "layer %d: %s; fix: another activation, or another format (`to` onnx)", layer,
+                    f->record->refusal);
     snprintf(f->name, sizeof f->name, "%.24s_l%d", activation_name(activation->kind), layer);
     const struct node *x = f->record->node, *y = f->record->result[0].node;
     while (x->kind != NODE_INPUT) x++;

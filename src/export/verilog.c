@@ -129,7 +129,7 @@ static unroll_status check_prefix(const char *prefix)
         return fail(
             UNROLL_USAGE,
             "prefix = '%.40s': a module needs a word of letters, digits and _, of at most %d, that does not begin "
-            "with a digit",
+            "with a digit; fix: a prefix such as net",
             prefix, VERILOG_PREFIX);
     return UNROLL_OK;
 }

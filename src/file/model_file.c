@@ -229,8 +229,10 @@ static unroll_status check_weights(const struct unroll_model *m, const char *pat
         const struct parameter *q = &m->parameter[i];
         size_t k = first_not_finite(m->values + q->first, q->count);
         if (k < q->count)
-            return fail(UNROLL_DIVERGED, "'%s' is not written: number %zu of '%s' is NaN or infinite", path, k,
-                        q->name);
+            return fail(
+                UNROLL_DIVERGED,
+                "'%s' is not written: number %zu of '%s' is NaN or infinite; fix: train it with a lower learning rate",
+                path, k, q->name);
     }
     return UNROLL_OK;
 }
@@ -308,7 +310,8 @@ unroll_status layers_from_json(json_t *json, const char *path, unroll_layer laye
 {
     size_t count = json_array_size(json);
     if (!json_is_array(json) || count < 1 || count > MODEL_LAYERS_MAX)
-        return fail(UNROLL_DATA, "'%s': its layers are not an array of 1 to %d", path, MODEL_LAYERS_MAX);
+        return fail(UNROLL_DATA, "'%s': its layers are not an array of 1 to %d; fix: take another copy of the model",
+                    path, MODEL_LAYERS_MAX);
     for (size_t i = 0; i < count; i++) {
         char where[512];
         snprintf(where, sizeof where, "%.400s: layer %zu", path, i);
@@ -326,7 +329,8 @@ static unroll_status inputs_from_json(json_t *json, const char *path, unroll_inp
     const size_t count = json_array_size(json);
     int64_t integer;
     if (!json_is_array(json) || count < 2 || count > UNROLL_INPUTS_MAX)
-        return fail(UNROLL_DATA, "'%s': its inputs are not an array of 2 to %d", path, UNROLL_INPUTS_MAX);
+        return fail(UNROLL_DATA, "'%s': its inputs are not an array of 2 to %d; fix: take another copy of the model",
+                    path, UNROLL_INPUTS_MAX);
     for (size_t i = 0; i < count; i++) {
         json_t *column = json_array_get(json, i);
         char where[512];
@@ -376,12 +380,15 @@ static unroll_status check_version(const struct safetensors *file, const char *p
     const char *format = safetensors_metadata(file, "format"), *version = safetensors_metadata(file, "format_version");
     const bool described = safetensors_metadata(file, "network") || safetensors_metadata(file, "spec");
     if (!format || strcmp(format, "unroll") || !version || !described)
-        return fail(UNROLL_DATA,
-                    "'%s' is a safetensors file, but no model of ours: it describes no network in its metadata", path);
+        return fail(
+            UNROLL_DATA,
+            "'%s' is a safetensors file, but no model of ours: it describes no network in its metadata; fix: import it (unroll import torch FILE)",
+            path);
     if (!strcmp(version, version_1))
         return UNROLL_OK;
     if (strcmp(version, format_version))
-        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %s; this library reads versions %s and %s", path,
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' has format version %s; this library reads versions %s and %s; fix: a newer unroll", path,
                     version, version_1, format_version);
     return safetensors_must_have_checksum(file, path);
 }
@@ -407,7 +414,8 @@ static unroll_status read_symbol_kind(const struct safetensors *file, const char
 {
     const char *kind = safetensors_metadata(file, "symbol_kind");
     if (kind && strcmp(kind, "words") && strcmp(kind, "blanks"))
-        return fail(UNROLL_UNSUPPORTED, "'%s': its tokens are '%s'; this library reads characters, words and blanks",
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s': its tokens are '%s'; this library reads characters, words and blanks; fix: a newer unroll",
                     path, kind);
     m->symbol_kind = kind == NULL ? UNROLL_CHARACTERS : *kind == 'w' ? UNROLL_WORDS : UNROLL_BLANKS;
     return UNROLL_OK;
@@ -429,7 +437,9 @@ static unroll_status read_schema(const struct safetensors *file, const char *pat
     TRY(parse_json(text, strlen(text), path, &json));
     const bool is_object = json_is_object(json);
     json_decref(json);
-    return is_object ? model_set_schema(m, text) : fail(UNROLL_DATA, "'%s': its schema is not a JSON object", path);
+    return is_object
+               ? model_set_schema(m, text)
+               : fail(UNROLL_DATA, "'%s': its schema is not a JSON object; fix: take another copy of the model", path);
 }
 
 static unroll_status read_symbols(const struct safetensors *file, const char *path, struct unroll_model *m)
@@ -445,10 +455,11 @@ static unroll_status read_symbols(const struct safetensors *file, const char *pa
     for (size_t i = 0; i < count && status == UNROLL_OK; i++) {
         symbol[i] = json_string_value(json_array_get(json, i));
         if (!symbol[i])
-            status = fail(UNROLL_DATA, "'%s': token %zu is not a string", path, i);
+            status = fail(UNROLL_DATA, "'%s': token %zu is not a string; fix: take another copy of the model", path, i);
     }
     if (status == UNROLL_OK && (!m->tokens || count != (size_t)m->input))
-        status = fail(UNROLL_DATA, "'%s': %zu tokens for a model of %d", path, count, m->input);
+        status = fail(UNROLL_DATA, "'%s': %zu tokens for a model of %d; fix: take another copy of the model", path,
+                      count, m->input);
     if (status == UNROLL_OK)
         status = model_set_vocabulary(m, symbol, (int)count);
     release(symbol);
@@ -475,7 +486,9 @@ static unroll_status read_signature(const struct safetensors *file, const char *
         return UNROLL_OK;
     TRY(parse_json(text, strlen(text), path, &json));
     unroll_status status =
-        json_is_array(json) ? UNROLL_OK : fail(UNROLL_DATA, "'%s': its signature is not an array", path);
+        json_is_array(json)
+            ? UNROLL_OK
+            : fail(UNROLL_DATA, "'%s': its signature is not an array; fix: take another copy of the model", path);
     for (size_t i = 0; i < json_array_size(json) && status == UNROLL_OK; i++)
         status = entry_from_json(json_array_get(json, i), path, m);
     json_decref(json);
@@ -488,17 +501,23 @@ static unroll_status read_parameter(const struct tensor_set *set, const char *pa
     unroll_model_parameter(m, i, &q);
     const struct tensor_view *tensor = tensor_set_find(set, q.name);
     if (!tensor)
-        return fail(UNROLL_DATA, "'%s' has no tensor '%s', which its network asks for", path, q.name);
+        return fail(UNROLL_DATA,
+                    "'%s' has no tensor '%s', which its network asks for; fix: take another copy of the model", path,
+                    q.name);
     if (tensor->dtype != DTYPE_F32)
-        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is %s; models hold F32", path, q.name, dtype_name(tensor->dtype));
+        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is %s; models hold F32; fix: take another copy of the model", path,
+                    q.name, dtype_name(tensor->dtype));
     if (tensor->rank != q.rank || tensor->shape[0] != (uint64_t)q.shape[0] ||
         (q.rank == 2 && tensor->shape[1] != (uint64_t)q.shape[1]))
-        return fail(UNROLL_DATA, "'%s': '%s' does not have the shape that its network asks for: %d x %d", path, q.name,
-                    q.shape[0], q.rank == 2 ? q.shape[1] : 1);
+        return fail(
+            UNROLL_DATA,
+            "'%s': '%s' does not have the shape that its network asks for: %d x %d; fix: take another copy of the model",
+            path, q.name, q.shape[0], q.rank == 2 ? q.shape[1] : 1);
     memcpy(q.data, tensor->data, tensor->bytes);
     size_t k = first_not_finite(q.data, m->parameter[i].count);
     if (k < m->parameter[i].count)
-        return fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", path, q.name, k);
+        return fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu; fix: take another copy of the model",
+                    path, q.name, k);
     return UNROLL_OK;
 }
 
@@ -545,18 +564,12 @@ static unroll_status fill_from(const struct tensor_set *set, const char *path, t
         int k = 0;
         while (k < m->parameters && strcmp(m->parameter[k].name, name)) k++;
         if (k == m->parameters)
-            return fail(UNROLL_DATA, "'%s' holds the tensor '%s', which its network does not know", path, name);
+            return fail(
+                UNROLL_DATA,
+                "'%s' holds the tensor '%s', which its network does not know; fix: take another copy of the model",
+                path, name);
     }
     return UNROLL_OK;
-}
-
-/* Of a file of another kind, or a damaged one, unless its sentence says it already. */
-static unroll_status say_fix(unroll_status status)
-{
-    if (status != UNROLL_DATA || strstr(unroll_last_error(), "fix: "))
-        return status;
-    return fail(status, "%s; fix: give a model.safetensors that is whole, or import the model of another tool",
-                unroll_last_error());
 }
 
 static unroll_status load(const char *path, tensor_wanted *wanted, void *arg, const char *id, unroll_model **model)
@@ -565,7 +578,7 @@ static unroll_status load(const char *path, tensor_wanted *wanted, void *arg, co
     struct unroll_model *m = NULL;
     unroll_status status = tensor_set_open_some(path, wanted, arg, &set);
     if (status == UNROLL_OK && set.files == 0)
-        status = fail(UNROLL_DATA, "'%s' names no shards", path);
+        status = fail(UNROLL_DATA, "'%s' names no shards; fix: take another copy of the model", path);
     if (status == UNROLL_OK)
         status = new_from_metadata(set.file[0], path, &m);
     if (status == UNROLL_OK && path_ends_in(path, INDEX_ENDING))
@@ -577,7 +590,7 @@ static unroll_status load(const char *path, tensor_wanted *wanted, void *arg, co
         *model = m;
     else
         unroll_model_free(m);
-    return say_fix(status);
+    return status;
 }
 
 unroll_status model_load_shards(const char *index, tensor_wanted *wanted, void *arg, const char *id,

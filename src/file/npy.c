@@ -50,16 +50,24 @@ static unroll_status find_npy_header(const unsigned char *bytes, size_t size, co
                                      const char **end)
 {
     if (size < NPY_PREFIX || memcmp(bytes, npy_magic, sizeof npy_magic) != 0)
-        return fail(UNROLL_DATA, "'%s' is no array of NumPy: it does not begin with its signature", name);
+        return fail(
+            UNROLL_DATA,
+            "'%s' is no array of NumPy: it does not begin with its signature; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            name);
     if (bytes[6] < 1 || bytes[6] > 3)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has format version %d; this library reads 1 to 3", name, bytes[6]);
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' has format version %d; this library reads 1 to 3; fix: save it again with numpy.save", name,
+                    bytes[6]);
     size_t prefix = bytes[6] == 1 ? NPY_PREFIX : NPY_PREFIX + 2;
     if (size < prefix)
-        return fail(UNROLL_DATA, "'%s' is cut short", name);
+        return fail(UNROLL_DATA,
+                    "'%s' is cut short; fix: save it again with numpy.save or numpy.savez, or take another copy", name);
     size_t length = get_number(bytes + 8, prefix - 8);
     if (length > size - prefix)
-        return fail(UNROLL_DATA, "'%s' is cut short: its header needs %zu bytes, %zu are there", name, length,
-                    size - prefix);
+        return fail(
+            UNROLL_DATA,
+            "'%s' is cut short: its header needs %zu bytes, %zu are there; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            name, length, size - prefix);
     *text = (const char *)bytes + prefix;
     *end = *text + length;
     return UNROLL_OK;
@@ -72,15 +80,22 @@ unroll_status npy_parse(const void *bytes, size_t size, const char *name, struct
     const char *text, *end;
     TRY(find_npy_header(bytes, size, name, &text, &end));
     if (!npy_read_header(text, end, &header))
-        return fail(UNROLL_DATA, "'%s': its header is not the dict of descr, fortran_order and shape that NumPy writes",
-                    name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': its header is not the dict of descr, fortran_order and shape that NumPy writes; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            name);
     TRY(describe_view(&header, name, &found));
     uint64_t there = size - (size_t)(end - (const char *)bytes);
     if (!tensor_view_bytes(&found, &found.bytes))
-        return fail(UNROLL_DATA, "'%s': the product of its shape overflows", name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': the product of its shape overflows; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            name);
     if (found.bytes != there)
-        return fail(UNROLL_DATA, "'%s': type and shape need %" PRIu64 " bytes, %" PRIu64 " are there", name,
-                    found.bytes, there);
+        return fail(UNROLL_DATA,
+                    "'%s': type and shape need %" PRIu64 " bytes, %" PRIu64
+                    " are there; fix: save it again with numpy.save or numpy.savez, or take another copy",
+                    name, found.bytes, there);
     found.data = end;
     *tensor = found;
     return UNROLL_OK;
@@ -118,7 +133,10 @@ static unroll_status describe_array(const struct tensor_view *tensor, const char
     uint64_t bytes;
     if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK || !tensor_view_bytes(tensor, &bytes) ||
         bytes != tensor->bytes)
-        return fail(UNROLL_USAGE, "cannot write '%s': the bytes of '%.160s' do not fit its shape", path, tensor->name);
+        return fail(
+            UNROLL_USAGE,
+            "cannot write '%s': the bytes of '%.160s' do not fit its shape; fix: give as many bytes as its type and shape have",
+            path, tensor->name);
     *length = encode_npy_header(tensor, header);
     if (*length == 0)
         return fail(UNROLL_UNSUPPORTED, "cannot write '%s': NumPy has no type %s; fix: convert '%.160s' to F32", path,
@@ -181,7 +199,10 @@ static unroll_status find_directory(const struct archive *a, size_t *at, size_t 
                         "save fewer arrays in a file",
                         a->name);
         if (*at > i || *entries > (i - *at) / CENTRAL_BYTES)
-            return fail(UNROLL_DATA, "'%s': its directory lies outside the file", a->name);
+            return fail(
+                UNROLL_DATA,
+                "'%s': its directory lies outside the file; fix: save it again with numpy.save or numpy.savez, or take another copy",
+                a->name);
         return UNROLL_OK;
     }
     return fail(UNROLL_DATA,
@@ -200,7 +221,10 @@ static unroll_status read_member(const struct archive *a, size_t *at, struct mem
     const unsigned char *record = a->bytes + *at;
     size_t left = a->size - *at;
     if (left < CENTRAL_BYTES || get_number(record, 4) != CENTRAL_SIGNATURE)
-        return fail(UNROLL_DATA, "'%s': a record of its directory is damaged", a->name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': a record of its directory is damaged; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            a->name);
     *m = (struct member){.name = record + CENTRAL_BYTES,
                          .name_bytes = get_number(record + 28, 2),
                          .bytes = get_number(record + 24, 4),
@@ -210,7 +234,10 @@ static unroll_status read_member(const struct archive *a, size_t *at, struct mem
                          .crc = get_number(record + 16, 4)};
     size_t whole = CENTRAL_BYTES + m->name_bytes + get_number(record + 30, 2) + get_number(record + 32, 2);
     if (whole > left)
-        return fail(UNROLL_DATA, "'%s': a record of its directory is cut short", a->name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': a record of its directory is cut short; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            a->name);
     *at += whole;
     return UNROLL_OK;
 }
@@ -218,12 +245,16 @@ static unroll_status read_member(const struct archive *a, size_t *at, struct mem
 static unroll_status check_member(const struct archive *a, const struct member *m, const char *name)
 {
     if (m->flags & FLAG_ENCRYPTED)
-        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is encrypted", a->name, name);
+        return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is encrypted; fix: save it again without a password", a->name,
+                    name);
     if (m->method != 0)
         return fail(UNROLL_UNSUPPORTED, "'%s': '%s' is compressed; fix: numpy.savez instead of savez_compressed",
                     a->name, name);
     if (m->local > a->size || a->size - m->local < LOCAL_BYTES || get_number(a->bytes + m->local, 4) != LOCAL_SIGNATURE)
-        return fail(UNROLL_DATA, "'%s': '%s' does not lie where the directory says", a->name, name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': '%s' does not lie where the directory says; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            a->name, name);
     return UNROLL_OK;
 }
 
@@ -235,9 +266,15 @@ static unroll_status open_member(const struct archive *a, const struct member *m
     const unsigned char *local = a->bytes + m->local;
     size_t begin = m->local + LOCAL_BYTES + get_number(local + 26, 2) + get_number(local + 28, 2);
     if (begin > a->size || m->bytes > a->size - begin)
-        return fail(UNROLL_DATA, "'%s': '%s' leaves the file", a->name, name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': '%s' leaves the file; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            a->name, name);
     if (crc32_add(&a->crc, 0, a->bytes + begin, m->bytes) != m->crc)
-        return fail(UNROLL_DATA, "'%s': '%s' is damaged: its checksum differs", a->name, name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': '%s' is damaged: its checksum differs; fix: save it again with numpy.save or numpy.savez, or take another copy",
+            a->name, name);
     unroll_status status = npy_parse(a->bytes + begin, m->bytes, name, tensor);
     return status == UNROLL_OK ? UNROLL_OK : fail(status, "'%s': %s", a->name, unroll_last_error());
 }
@@ -247,8 +284,8 @@ static unroll_status take_name(const struct archive *a, const struct member *m, 
 {
     size_t suffix = strlen(SUFFIX), length = m->name_bytes;
     if (length < suffix || memcmp(m->name + length - suffix, SUFFIX, suffix) != 0 || memchr(m->name, '\0', length))
-        return fail(UNROLL_DATA, "'%s': '%.*s' is not the name of an array, NAME" SUFFIX, a->name, (int)length,
-                    (const char *)m->name);
+        return fail(UNROLL_DATA, "'%s': '%.*s' is not the name of an array, NAME" SUFFIX "; fix: name it NAME.npy",
+                    a->name, (int)length, (const char *)m->name);
     memcpy(*names, m->name, length - suffix);
     (*names)[length - suffix] = '\0';
     *names += length - suffix + 1;
@@ -266,10 +303,13 @@ static unroll_status read_members(const struct archive *a, size_t at, size_t ent
         TRY(read_member(a, &at, &m));
         TRY(take_name(a, &m, &next));
         if (npz_find(file, name))
-            return fail(UNROLL_DATA, "'%s' holds '%s' twice", a->name, name);
+            return fail(UNROLL_DATA, "'%s' holds '%s' twice; fix: save it again with numpy.savez", a->name, name);
         sum += m.bytes;
         if (sum > a->size)
-            return fail(UNROLL_DATA, "'%s': its arrays overlap", a->name);
+            return fail(
+                UNROLL_DATA,
+                "'%s': its arrays overlap; fix: save it again with numpy.save or numpy.savez, or take another copy",
+                a->name);
         TRY(open_member(a, &m, name, &file->tensors[file->count]));
         file->count++;
     }
@@ -385,7 +425,10 @@ static unroll_status encode_member(const struct tensor_view *tensor, const char 
     TRY(describe_array(tensor, path, header, &header_bytes));
     uint64_t bytes = header_bytes + tensor->bytes;
     if (name_bytes > 255 || *offset + bytes + sizeof w->before > UINT32_MAX - 1)
-        return fail(UNROLL_UNSUPPORTED, "cannot write '%s': an archive holds 4 GiB and names of 251 bytes", path);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "cannot write '%s': an archive holds 4 GiB and names of 251 bytes; fix: write fewer or smaller arrays",
+            path);
     struct crc32 table;
     crc32_begin(&table);
     uint32_t crc = crc32_add(&table, crc32_add(&table, 0, header, header_bytes), tensor->data, tensor->bytes);
@@ -431,7 +474,8 @@ unroll_status npz_write(const char *path, const struct tensor_view *tensors, int
     struct piece *pieces = allocate_zeroed(3 * (size_t)count + 1, sizeof *pieces);
     unroll_status status;
     if (count >= UINT16_MAX)
-        status = fail(UNROLL_UNSUPPORTED, "cannot write '%s': an archive holds 65,534 arrays", path);
+        status = fail(UNROLL_UNSUPPORTED, "cannot write '%s': an archive holds 65,534 arrays; fix: write several files",
+                      path);
     else if (!written || !pieces)
         status = fail(UNROLL_RESOURCE, "no memory to write '%s'", path);
     else

@@ -502,22 +502,27 @@ static void export_reduction(struct exporter *e, int layer, const char *op, cons
 static unroll_status check_expressible(const struct unroll_model *m, const unroll_export_config *config)
 {
     if (config->opset && config->opset != OPSET)
-        return fail(UNROLL_UNSUPPORTED, "ONNX is written in opset %d, which all readers know, not %d", OPSET,
+        return fail(UNROLL_UNSUPPORTED,
+                    "ONNX is written in opset %d, which all readers know, not %d; fix: leave `opset` out", OPSET,
                     config->opset);
     for (int i = 0; i < m->layers; i++) {
         const struct layer *l = &m->layer[i];
         if (l->kind->is_affine || layer_pool_of(l))
             continue;
         if (!l->cell)
-            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX is not written of a '%s'", i, l->name, l->kind->name);
+            return fail(UNROLL_UNSUPPORTED,
+                        "layer %d, '%s': ONNX is not written of a '%s'; fix: another format (`to`): torch or c99", i,
+                        l->name, l->kind->name);
         if (l->projection)
             return fail(UNROLL_UNSUPPORTED,
                         "layer %d, '%s': ONNX has no operator for an LSTM with a projection; fix: export "
                         "to another format",
                         i, l->name);
         if (!l->cell->foreign.name)
-            return fail(UNROLL_UNSUPPORTED, "layer %d, '%s': ONNX has no operator for the cell '%s'", i, l->name,
-                        l->cell->called);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "layer %d, '%s': ONNX has no operator for the cell '%s'; fix: another format (`to`): torch or c99", i,
+                l->name, l->cell->called);
     }
     return UNROLL_OK;
 }

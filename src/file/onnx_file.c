@@ -41,7 +41,9 @@ unroll_status onnx_take_text(struct onnx_file *o, const struct pb_reader *r, con
     char *made;
     TRY(pb_expect(r, f, PB_BYTES));
     if (memchr(f->data, 0, f->size) && f->size)
-        return fail(UNROLL_DATA, "%s: a name with a zero byte", r->where);
+        return fail(UNROLL_DATA,
+                    "%s: a name with a zero byte; fix: export the model again, or take another copy of the file",
+                    r->where);
     TRY(onnx_take(o, f->size + 1, 1, &made));
     if (f->size)
         memcpy(made, f->data, f->size);
@@ -57,8 +59,10 @@ static unroll_status room_for(struct onnx_file *o, struct pb_reader r, uint32_t 
     while (count <= ONNX_NODES && pb_next(&r, &f)) count += f.number == number;
     TRY(r.status);
     if (count > ONNX_NODES)
-        return fail(UNROLL_UNSUPPORTED, "%s has more than %d of one thing; no recurrent network has", r.where,
-                    ONNX_NODES);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "%s has more than %d of one thing; no recurrent network has; fix: simplify the model, for example with onnxsim, and export it again",
+            r.where, ONNX_NODES);
     return onnx_take(o, count, size, array);
 }
 
@@ -74,10 +78,15 @@ static unroll_status read_number_list(struct onnx_file *o, const struct pb_reade
     char *list;
     size_t size = floats ? sizeof(float) : sizeof(int64_t);
     if (before + more > 4096)
-        return fail(UNROLL_UNSUPPORTED, "%s: a list of %zu numbers", r->where, before + more);
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s: a list of %zu numbers; fix: export the model again, or take another copy of the file",
+                    r->where, before + more);
     TRY(onnx_take(o, before + more, size, &list));
     if (before && (floats ? !a->floats : !a->ints))
-        return fail(UNROLL_DATA, "%s: an attribute with lists of two types", r->where);
+        return fail(
+            UNROLL_DATA,
+            "%s: an attribute with lists of two types; fix: export the model again, or take another copy of the file",
+            r->where);
     if (before)
         memcpy(list, floats ? (const void *)a->floats : (const void *)a->ints, before * size);
     if (floats)
@@ -108,10 +117,16 @@ static unroll_status read_string_list(struct onnx_file *o, const struct pb_reade
 {
     const char **list;
     if (a->count >= 64)
-        return fail(UNROLL_UNSUPPORTED, "%s: an attribute with more than 64 strings", r->where);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "%s: an attribute with more than 64 strings; fix: simplify the model, for example with onnxsim, and export it again",
+            r->where);
     TRY(onnx_take(o, (size_t)a->count + 1, sizeof *list, &list));
     if (a->count && !a->strings)
-        return fail(UNROLL_DATA, "%s: an attribute with lists of two types", r->where);
+        return fail(
+            UNROLL_DATA,
+            "%s: an attribute with lists of two types; fix: export the model again, or take another copy of the file",
+            r->where);
     if (a->count)
         memcpy(list, a->strings, (size_t)a->count * sizeof *list);
     a->strings = list;
@@ -214,7 +229,10 @@ static unroll_status read_shape(struct onnx_file *o, struct pb_reader r, struct 
         if (f.number != 1)
             continue;
         if (v->rank == ONNX_RANK)
-            return fail(UNROLL_UNSUPPORTED, "%s: '%.80s' has more than %d dimensions", r.where, v->name, ONNX_RANK);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "%s: '%.80s' has more than %d dimensions; fix: simplify the model, for example with onnxsim, and export it again",
+                r.where, v->name, ONNX_RANK);
         TRY(read_dim(o, pb_inside(&r, &f), &v->dim[v->rank++]));
     }
     return r.status;
@@ -248,7 +266,10 @@ static unroll_status read_graph_field(struct onnx_file *o, const struct pb_reade
     case 5: return onnx_read_tensor(o, pb_inside(r, f), &o->tensor[o->tensors++]);
     case 11: return read_value_info(o, pb_inside(r, f), &o->input[o->inputs++]);
     case 12: return read_value_info(o, pb_inside(r, f), &o->output[o->outputs++]);
-    case 15: return fail(UNROLL_UNSUPPORTED, "%s has sparse weights, which are not read", r->where);
+    case 15:
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s has sparse weights, which are not read; fix: export the model again with dense weights",
+                    r->where);
     default: return UNROLL_OK;
     }
 }
@@ -286,7 +307,8 @@ static unroll_status read_model_field(struct onnx_file *o, const struct pb_reade
     case 3: return onnx_take_text(o, r, f, &o->producer_version);
     case 7:
         if (graph->number)
-            return fail(UNROLL_DATA, "%s has two graphs", r->where);
+            return fail(UNROLL_DATA, "%s has two graphs; fix: export the model again, or take another copy of the file",
+                        r->where);
         *graph = *f;
         return pb_expect(r, f, PB_BYTES);
     case 8: return read_opset(o, pb_inside(r, f));
@@ -300,8 +322,9 @@ static unroll_status read_model(struct onnx_file *o, struct pb_reader r)
     while (pb_next(&r, &f)) TRY(read_model_field(o, &r, &f, &graph));
     TRY(r.status);
     if (!graph.number || !o->opset)
-        return fail(UNROLL_DATA, "%s is no ONNX model: it has no %s", r.where,
-                    graph.number ? "version of its operators" : "graph");
+        return fail(UNROLL_DATA,
+                    "%s is no ONNX model: it has no %s; fix: export the model again, or take another copy of the file",
+                    r.where, graph.number ? "version of its operators" : "graph");
     return read_graph(o, pb_inside(&r, &graph));
 }
 

@@ -109,8 +109,9 @@ void onnx_set_error(const struct onnx_import *im, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    set_error("'%s': node '%.80s' (%.40s): %s", im->file->path, *n->name || !n->outputs ? n->name : n->output[0], n->op,
-              text);
+    set_error("'%s': node '%.80s' (%.40s): %s%s", im->file->path, *n->name || !n->outputs ? n->name : n->output[0],
+              n->op, text,
+              strstr(text, "fix: ") ? "" : "; fix: simplify the model, for example with onnxsim, and export it again");
 }
 
 /* ---- values by name -------------------------------------------------------------------- */
@@ -146,7 +147,10 @@ static unroll_status add_value(struct onnx_import *im, const char *name, struct 
 {
     int *slot = find_slot(im, name);
     if (*slot)
-        return fail(UNROLL_DATA, "'%s': '%.80s' is given twice in the graph", im->file->path, name);
+        return fail(
+            UNROLL_DATA,
+            "'%s': '%.80s' is given twice in the graph; fix: export the model again, or take another copy of the file",
+            im->file->path, name);
     im->value[im->values] = (struct value){.name = name};
     *slot = ++im->values;
     *value = &im->value[im->values - 1];
@@ -209,7 +213,10 @@ static unroll_status add_input(struct onnx_import *im, int index)
         return UNROLL_OK; /* a constant, which old files also list as an input */
     TRY(add_value(im, info->name, &v));
     if (info->rank < 0)
-        return fail(UNROLL_UNSUPPORTED, "'%s': the shape of the input '%.80s' is not said", im->file->path, info->name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s': the shape of the input '%.80s' is not said; fix: export the model again with a shape for each input",
+            im->file->path, info->name);
     v->kind = VALUE_SYMBOLIC;
     v->symbolic.rank = info->rank;
     v->symbolic.is_integer = !onnx_is_float(info->type);
@@ -234,7 +241,10 @@ static unroll_status mark_needed(struct onnx_import *im)
     for (int i = 0; i < o->outputs; i++) {
         struct value *v = value_named(im, o->output[i].name);
         if (!v)
-            return fail(UNROLL_DATA, "'%s': nothing computes the output '%.80s'", o->path, o->output[i].name);
+            return fail(
+                UNROLL_DATA,
+                "'%s': nothing computes the output '%.80s'; fix: export the model again, or take another copy of the file",
+                o->path, o->output[i].name);
         v->uses++;
         v->readers++;
     }
@@ -245,8 +255,10 @@ static unroll_status mark_needed(struct onnx_import *im)
         for (int k = 0; im->needed[i] && k < n->inputs; k++) {
             struct value *v = value_named(im, n->input[k]);
             if (!v && *n->input[k])
-                return fail(UNROLL_DATA, "'%s': nothing computes '%.80s', which node '%.80s' reads", o->path,
-                            n->input[k], n->name);
+                return fail(
+                    UNROLL_DATA,
+                    "'%s': nothing computes '%.80s', which node '%.80s' reads; fix: export the model again, or take another copy of the file",
+                    o->path, n->input[k], n->name);
             if (v) {
                 v->uses++;
                 v->readers += strcmp(n->op, "Shape") != 0;
@@ -362,8 +374,10 @@ unroll_status onnx_new_pieces(struct onnx_import *im, struct symbolic *f, int st
     f->stacks = stacks;
     f->pieces = pieces;
     if (stacks < 1 || pieces < 1 || stacks > MAX || pieces > MAX / stacks)
-        return fail(UNROLL_UNSUPPORTED, "'%s': a value is put together of more than %d parts, or of none",
-                    im->file->path, MAX);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s': a value is put together of more than %d parts, or of none; fix: simplify the model, for example with onnxsim, and export it again",
+            im->file->path, MAX);
     f->piece = onnx_allocate(im->file, (size_t)stacks * (size_t)pieces, sizeof *f->piece);
     return f->piece ? UNROLL_OK : fail(UNROLL_RESOURCE, "'%s': no memory", im->file->path);
 }
@@ -420,8 +434,10 @@ static unroll_status read_graph(struct onnx_import *im)
 unroll_status onnx_import_graph(struct onnx_file *file, const unroll_import_config *config, struct onnx_import **import)
 {
     if (file->opset < 7)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has operators of opset %lld; they are read from 7 on", file->path,
-                    (long long)file->opset);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s' has operators of opset %lld; they are read from 7 on; fix: export the model again with opset 14",
+            file->path, (long long)file->opset);
     struct onnx_import *im = onnx_allocate(file, 1, sizeof *im);
     if (!im)
         return fail(UNROLL_RESOURCE, "'%s': no memory", file->path);

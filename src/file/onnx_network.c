@@ -15,10 +15,14 @@
 static unroll_status check_graph(struct onnx_import *im)
 {
     if (!im->layers || im->sequence < 0)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has no layers", im->file->path);
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' has no layers; fix: simplify the model, for example with onnxsim, and export it again",
+                    im->file->path);
     if (im->with_lengths && im->with_lengths != im->recurrent)
-        return fail(UNROLL_UNSUPPORTED, "'%s': %d of %d recurrent nodes read lengths; in a network all do, or none",
-                    im->file->path, im->with_lengths, im->recurrent);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s': %d of %d recurrent nodes read lengths; in a network all do, or none; fix: simplify the model, for example with onnxsim, and export it again",
+            im->file->path, im->with_lengths, im->recurrent);
     return onnx_settle_outputs(im);
 }
 
@@ -131,8 +135,10 @@ static unroll_status fill_weights(struct onnx_import *im)
             fill_dense(im, i);
     for (int i = 0; i < m->parameters; i++)
         if (first_not_finite(m->values + m->parameter[i].first, m->parameter[i].count) < m->parameter[i].count)
-            return fail(UNROLL_DATA, "'%s': what becomes '%s' holds NaN or infinity", im->file->path,
-                        m->parameter[i].name);
+            return fail(
+                UNROLL_DATA,
+                "'%s': what becomes '%s' holds NaN or infinity; fix: take another copy of the file, or train the model again",
+                im->file->path, m->parameter[i].name);
     return UNROLL_OK;
 }
 
@@ -140,8 +146,10 @@ unroll_status onnx_build(struct onnx_import *im)
 {
     TRY(check_graph(im));
     if (im->input < 1 || im->input > 1 << 23)
-        return fail(UNROLL_UNSUPPORTED, "'%s': an input of %lld numbers or tokens", im->file->path,
-                    (long long)im->input);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s': an input of %lld numbers or tokens; fix: simplify the model, for example with onnxsim, and export it again",
+            im->file->path, (long long)im->input);
     if (make_network(im) != UNROLL_OK)
         return fail(UNROLL_UNSUPPORTED, "'%s': %s", im->file->path, unroll_last_error());
     TRY(fill_weights(im));

@@ -79,11 +79,15 @@ static unroll_status settle_output(struct onnx_import *im, const char *name, str
 {
     struct symbolic *f = &v->symbolic;
     if (v->kind != VALUE_SYMBOLIC)
-        return fail(UNROLL_UNSUPPORTED, "'%s': the output '%.80s' is a constant", im->file->path, name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s': the output '%.80s' is a constant; fix: leave this output out, and export the model again",
+                    im->file->path, name);
     int parts = f->stacks * f->pieces, inputs = count_kind(f, PIECE_INPUT);
     if (inputs == parts)
-        return fail(UNROLL_UNSUPPORTED, "'%s': the output '%.80s' is the input '%.80s'", im->file->path, name,
-                    im->file->input[f->piece[0].index].name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s': the output '%.80s' is the input '%.80s'; fix: leave this output out, and export the model again",
+            im->file->path, name, im->file->input[f->piece[0].index].name);
     if (count_kind(f, PIECE_H) + count_kind(f, PIECE_C) == parts)
         return UNROLL_OK;
     if (!is_one_layer(im, f))
@@ -145,9 +149,14 @@ static unroll_status add_entry(struct onnx_import *im, const char *name, bool ou
                                const char *axes)
 {
     if (strlen(array) + 1 >= ENTRY || strlen(axes) + 1 >= ENTRY)
-        return fail(UNROLL_UNSUPPORTED, "'%s': '%.80s' is put together of too many states", im->file->path, name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s': '%.80s' is put together of too many states; fix: leave this output out, and export the model again",
+            im->file->path, name);
     if (!utf8_is_valid(name))
-        return fail(UNROLL_DATA, "'%s': the name of an input or output is not UTF-8", im->file->path);
+        return fail(UNROLL_DATA,
+                    "'%s': the name of an input or output is not UTF-8; fix: export the model again with other names",
+                    im->file->path);
     return signature_add(im->model,
                          &(struct signature){.name = name, .array = array, .axes = axes, .is_output = output});
 }

@@ -71,7 +71,10 @@ static void set_number(const struct reading *g, size_t index, uint64_t bits)
 static unroll_status add_number(const struct reading *g, const struct pb_reader *r, uint64_t bits, size_t *filled)
 {
     if (*filled == g->tensor->count)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' has more numbers than its shape", r->where, g->tensor->name);
+        return fail(
+            UNROLL_DATA,
+            "%s: tensor '%.80s' has more numbers than its shape; fix: export the model again, or take another copy of the file",
+            r->where, g->tensor->name);
     set_number(g, (*filled)++, bits);
     return UNROLL_OK;
 }
@@ -95,7 +98,10 @@ static unroll_status read_packed(const struct reading *g, const struct pb_reader
     struct pb_reader inside = pb_inside(r, f);
     size_t fixed = f->number == 4 ? 4 : f->number == 10 ? 8 : 0;
     if (fixed && f->size % fixed)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' ends inside a number", r->where, g->tensor->name);
+        return fail(
+            UNROLL_DATA,
+            "%s: tensor '%.80s' ends inside a number; fix: export the model again, or take another copy of the file",
+            r->where, g->tensor->name);
     while (inside.at < inside.end) {
         uint64_t bits;
         if (fixed) {
@@ -118,8 +124,10 @@ static unroll_status fill_from_typed(const struct reading *g, struct pb_reader r
             TRY(f.wire == PB_BYTES ? read_packed(g, &r, &f, &filled) : add_number(g, &r, f.value, &filled));
     TRY(r.status);
     if (filled != g->tensor->count)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu numbers, its shape %zu", r.where, g->tensor->name, filled,
-                    g->tensor->count);
+        return fail(
+            UNROLL_DATA,
+            "%s: tensor '%.80s' has %zu numbers, its shape %zu; fix: export the model again, or take another copy of the file",
+            r.where, g->tensor->name, filled, g->tensor->count);
     return UNROLL_OK;
 }
 
@@ -128,8 +136,10 @@ static unroll_status fill_from_typed(const struct reading *g, struct pb_reader r
 static unroll_status fill_from_raw(const struct reading *g, const struct pb_reader *r)
 {
     if (g->raw_bytes != g->tensor->count * g->type->bytes)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' has %zu bytes, its shape and type need %zu", r->where,
-                    g->tensor->name, g->raw_bytes, g->tensor->count * g->type->bytes);
+        return fail(
+            UNROLL_DATA,
+            "%s: tensor '%.80s' has %zu bytes, its shape and type need %zu; fix: export the model again, or take another copy of the file",
+            r->where, g->tensor->name, g->raw_bytes, g->tensor->count * g->type->bytes);
     for (size_t i = 0; i < g->tensor->count; i++)
         set_number(g, i, get_number(g->raw + i * g->type->bytes, g->type->bytes));
     return UNROLL_OK;
@@ -149,7 +159,10 @@ static unroll_status read_entry(struct onnx_file *o, struct pb_reader r, struct 
     if (!strcmp(text[0], "location"))
         g->location = text[1];
     if (to && number_whole_integer(text[1], 0, INT64_MAX, &number) != NUMBER_OK)
-        return fail(UNROLL_DATA, "%s: '%.40s' of numbers outside of the file is '%.40s'", r.where, text[0], text[1]);
+        return fail(
+            UNROLL_DATA,
+            "%s: '%.40s' of numbers outside of the file is '%.40s'; fix: export the model again, or take another copy of the file",
+            r.where, text[0], text[1]);
     if (to)
         *to = (uint64_t)number;
     return UNROLL_OK;
@@ -163,10 +176,15 @@ static unroll_status read_outside(struct onnx_file *o, const struct pb_reader *r
     const char *name = g->location ? g->location : "", *slash = strrchr(o->path, '/');
     size_t folder = slash ? (size_t)(slash - o->path) + 1 : 0;
     if (!*name || *name == '/' || strstr(name, "..") || strchr(name, '\\'))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' lies in '%.80s', which is no file beside the model", r->where,
-                    g->tensor->name, name);
+        return fail(
+            UNROLL_DATA,
+            "%s: tensor '%.80s' lies in '%.80s', which is no file beside the model; fix: put that file next to the model",
+            r->where, g->tensor->name, name);
     if (snprintf(path, sizeof path, "%.*s%s", (int)folder, o->path, name) >= PATH_MAX)
-        return fail(UNROLL_DATA, "%s: the name of the file with tensor '%.80s' is too long", r->where, g->tensor->name);
+        return fail(
+            UNROLL_DATA,
+            "%s: the name of the file with tensor '%.80s' is too long; fix: export the model again with a shorter name",
+            r->where, g->tensor->name);
     if (o->outside_name && !strcmp(o->outside_name, name))
         return UNROLL_OK;
     release(o->outside);
@@ -182,9 +200,11 @@ static unroll_status open_outside(struct onnx_file *o, const struct pb_reader *r
     TRY(read_outside(o, r, g));
     uint64_t needed = g->tensor->count * g->type->bytes;
     if (g->offset > o->outside_bytes || needed > o->outside_bytes - g->offset || (g->length && g->length != needed))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' needs %llu bytes from %llu on of '%s', which has %zu", r->where,
-                    g->tensor->name, (unsigned long long)needed, (unsigned long long)g->offset, o->outside_name,
-                    o->outside_bytes);
+        return fail(
+            UNROLL_DATA,
+            "%s: tensor '%.80s' needs %llu bytes from %llu on of '%s', which has %zu; fix: export the model again, or take another copy of the file",
+            r->where, g->tensor->name, (unsigned long long)needed, (unsigned long long)g->offset, o->outside_name,
+            o->outside_bytes);
     g->raw = (const uint8_t *)o->outside + g->offset;
     g->raw_bytes = needed;
     return UNROLL_OK;
@@ -202,8 +222,10 @@ static unroll_status add_dims(const struct pb_reader *r, const struct pb_field *
         if (f->wire == PB_BYTES)
             TRY(pb_varint(&inside, &size));
         if (t->rank == ONNX_RANK || size > INT32_MAX)
-            return fail(UNROLL_UNSUPPORTED, "%s: a tensor of more than %d dimensions, or one of %lld", r->where,
-                        ONNX_RANK, (long long)size);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "%s: a tensor of more than %d dimensions, or one of %lld; fix: export the model again, or take another copy of the file",
+                r->where, ONNX_RANK, (long long)size);
         t->dim[t->rank++] = (int64_t)size;
     } while (f->wire == PB_BYTES);
     return UNROLL_OK;
@@ -238,8 +260,10 @@ static unroll_status find_type(const struct pb_reader *r, struct reading *g)
         if (types[i].type == g->tensor->type)
             g->type = &types[i];
     if (!g->type)
-        return fail(UNROLL_UNSUPPORTED, "%s: tensor '%.80s' has the type %d%s; floats, integers and bool are read",
-                    r->where, g->tensor->name, g->tensor->type, g->tensor->type == ONNX_STRING ? " (strings)" : "");
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "%s: tensor '%.80s' has the type %d%s; floats, integers and bool are read; fix: export the model again in float32",
+            r->where, g->tensor->name, g->tensor->type, g->tensor->type == ONNX_STRING ? " (strings)" : "");
     return UNROLL_OK;
 }
 
@@ -248,10 +272,15 @@ static unroll_status count_numbers(const struct pb_reader *r, struct reading *g,
 {
     struct onnx_tensor *t = g->tensor;
     if (!onnx_count(t->rank, t->dim, &t->count))
-        return fail(UNROLL_DATA, "%s: the shape of tensor '%.80s' overflows", r->where, t->name);
+        return fail(
+            UNROLL_DATA,
+            "%s: the shape of tensor '%.80s' overflows; fix: export the model again, or take another copy of the file",
+            r->where, t->name);
     if (!g->is_external && t->count > bytes)
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' has a shape of %zu numbers, but less than that in bytes", r->where,
-                    t->name, t->count);
+        return fail(
+            UNROLL_DATA,
+            "%s: tensor '%.80s' has a shape of %zu numbers, but less than that in bytes; fix: export the model again, or take another copy of the file",
+            r->where, t->name, t->count);
     return UNROLL_OK;
 }
 
@@ -267,8 +296,10 @@ static unroll_status fill(struct onnx_file *o, struct pb_reader r, struct readin
     if (g->is_external || g->has_raw)
         return fill_from_raw(g, &r);
     if (g->typed && g->typed != typed_field(t->type))
-        return fail(UNROLL_DATA, "%s: tensor '%.80s' of type %s has its numbers in field %u", r.where, t->name,
-                    g->type->name, g->typed);
+        return fail(
+            UNROLL_DATA,
+            "%s: tensor '%.80s' of type %s has its numbers in field %u; fix: export the model again, or take another copy of the file",
+            r.where, t->name, g->type->name, g->typed);
     g->typed = typed_field(t->type);
     return fill_from_typed(g, r);
 }

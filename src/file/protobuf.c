@@ -13,7 +13,9 @@ unroll_status pb_varint(struct pb_reader *r, uint64_t *value)
     uint64_t v = 0;
     for (int shift = 0; shift < 70; shift += 7) {
         if (r->at == r->end)
-            return fail(UNROLL_DATA, "%s ends inside a number", r->where);
+            return fail(UNROLL_DATA,
+                        "%s ends inside a number; fix: export the model again, or take another copy of the file",
+                        r->where);
         uint8_t byte = *r->at++;
         if (shift == 63 && byte > 1)
             break;
@@ -23,13 +25,16 @@ unroll_status pb_varint(struct pb_reader *r, uint64_t *value)
             return UNROLL_OK;
         }
     }
-    return fail(UNROLL_DATA, "%s has a number of more than 64 bits", r->where);
+    return fail(UNROLL_DATA,
+                "%s has a number of more than 64 bits; fix: export the model again, or take another copy of the file",
+                r->where);
 }
 
 static unroll_status read_fixed(struct pb_reader *r, size_t bytes, uint64_t *value)
 {
     if ((size_t)(r->end - r->at) < bytes)
-        return fail(UNROLL_DATA, "%s ends inside a number", r->where);
+        return fail(UNROLL_DATA,
+                    "%s ends inside a number; fix: export the model again, or take another copy of the file", r->where);
     *value = get_number(r->at, bytes);
     r->at += bytes;
     return UNROLL_OK;
@@ -40,8 +45,10 @@ static unroll_status read_bytes(struct pb_reader *r, struct pb_field *f)
     uint64_t size;
     TRY(pb_varint(r, &size));
     if (size > (uint64_t)(r->end - r->at))
-        return fail(UNROLL_DATA, "%s: field %u has %llu bytes, but only %zu are left: the file is cut or damaged",
-                    r->where, f->number, (unsigned long long)size, (size_t)(r->end - r->at));
+        return fail(
+            UNROLL_DATA,
+            "%s: field %u has %llu bytes, but only %zu are left: the file is cut or damaged; fix: export the model again, or take another copy of the file",
+            r->where, f->number, (unsigned long long)size, (size_t)(r->end - r->at));
     f->data = r->at;
     f->size = (size_t)size;
     r->at += size;
@@ -53,8 +60,10 @@ static unroll_status read_field(struct pb_reader *r, struct pb_field *f)
     uint64_t tag;
     TRY(pb_varint(r, &tag));
     if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
-        return fail(UNROLL_DATA, "%s has a field of number %llu: this is no protocol buffer", r->where,
-                    (unsigned long long)(tag >> 3));
+        return fail(
+            UNROLL_DATA,
+            "%s has a field of number %llu: this is no protocol buffer; fix: export the model again, or take another copy of the file",
+            r->where, (unsigned long long)(tag >> 3));
     *f = (struct pb_field){.number = (uint32_t)(tag >> 3), .wire = (enum pb_wire)(tag & 7)};
     switch (tag & 7) {
     case PB_VARINT: return pb_varint(r, &f->value);
@@ -62,15 +71,19 @@ static unroll_status read_field(struct pb_reader *r, struct pb_field *f)
     case PB_FIXED32: return read_fixed(r, 4, &f->value);
     case PB_BYTES: return read_bytes(r, f);
     }
-    return fail(UNROLL_DATA, "%s: field %u has the wire type %d: this is no protocol buffer", r->where, f->number,
-                (int)(tag & 7));
+    return fail(
+        UNROLL_DATA,
+        "%s: field %u has the wire type %d: this is no protocol buffer; fix: export the model again, or take another copy of the file",
+        r->where, f->number, (int)(tag & 7));
 }
 
 unroll_status pb_expect(const struct pb_reader *r, const struct pb_field *f, enum pb_wire wire)
 {
     if (f->wire != wire)
-        return fail(UNROLL_DATA, "%s: field %u has the wire type %d, not %d", r->where, f->number, (int)f->wire,
-                    (int)wire);
+        return fail(
+            UNROLL_DATA,
+            "%s: field %u has the wire type %d, not %d; fix: export the model again, or take another copy of the file",
+            r->where, f->number, (int)f->wire, (int)wire);
     return UNROLL_OK;
 }
 

@@ -30,10 +30,12 @@ static unroll_status read_integer(struct scanner *s, const char *where, int min,
     int64_t value;
     enum number_state state = number_integer(&s->at, NULL, min, max, &value);
     if (state == NUMBER_NONE)
-        return fail(UNROLL_DATA, "%s: a number is missing", where);
+        return fail(UNROLL_DATA,
+                    "%s: a number is missing; fix: export the weights again, or take another copy of the file", where);
     if (state == NUMBER_OUTSIDE)
-        return fail(UNROLL_DATA, "%s: %.*s is outside %d .. %d", where, (int)(s->at - begin < 24 ? s->at - begin : 24),
-                    begin, min, max);
+        return fail(UNROLL_DATA,
+                    "%s: %.*s is outside %d .. %d; fix: export the weights again, or take another copy of the file",
+                    where, (int)(s->at - begin < 24 ? s->at - begin : 24), begin, min, max);
     *number = (int)value;
     return UNROLL_OK;
 }
@@ -99,7 +101,12 @@ static unroll_status read_layers(struct scanner *s, struct read_layer layers[LAY
 {
     for (int place = 0; place < LAYERS; place++) TRY(read_layer(s, (enum place)place, &layers[place]));
     s->at += strspn(s->at, " \t\r\n");
-    return *s->at ? fail(UNROLL_DATA, "there is more behind the last layer: '%.20s'", s->at) : UNROLL_OK;
+    return *s->at
+               ? fail(
+                     UNROLL_DATA,
+                     "there is more behind the last layer: '%.20s'; fix: export the weights again, or take another copy of the file",
+                     s->at)
+               : UNROLL_OK;
 }
 
 /* ---- the model ------------------------------------------------------------------------- */
@@ -142,8 +149,10 @@ static unroll_status build(const struct read_layer *layers, const unroll_import_
         if (m->layer[i].input != (uint32_t)l->inputs) {
             unsigned given = m->layer[i].input;
             unroll_model_free(m);
-            return fail(UNROLL_DATA, "%s reads %d numbers, the layers before it give %u", layer[i].name, l->inputs,
-                        given);
+            return fail(
+                UNROLL_DATA,
+                "%s reads %d numbers, the layers before it give %u; fix: export the weights again, or take another copy of the file",
+                layer[i].name, l->inputs, given);
         }
         report_import(config, "%s: %s %d -> %d, %s", layer[i].name, layer[i].kind, l->inputs, l->units,
                       of_dense[l->activation]);
@@ -158,7 +167,9 @@ static unroll_status import_text(const char *text, const unroll_import_config *c
     struct read_layer layers[LAYERS] = {{0}};
     struct scanner s = {text + strlen(MAGIC)};
     if (strncmp(text, MAGIC, strlen(MAGIC)))
-        return fail(UNROLL_DATA, "it does not begin with '%.*s'", (int)strlen(MAGIC) - 1, MAGIC);
+        return fail(UNROLL_DATA,
+                    "it does not begin with '%.*s'; fix: export the weights again, or take another copy of the file",
+                    (int)strlen(MAGIC) - 1, MAGIC);
     unroll_status status = read_layers(&s, layers);
     if (status == UNROLL_OK)
         status = build(layers, config, model);

@@ -26,12 +26,18 @@ struct matrix {
 static unroll_status read_row(const json_t *json, const char *where, size_t count, float *to)
 {
     if (!json_is_array(json) || json_array_size(json) != count)
-        return fail(UNROLL_DATA, "%s: its rows are not arrays of equal length", where);
+        return fail(
+            UNROLL_DATA,
+            "%s: its rows are not arrays of equal length; fix: export the weights again, or take another copy of the file",
+            where);
     for (size_t i = 0; i < count; i++) {
         const json_t *number = json_array_get(json, i);
         to[i] = (float)json_number_value(number);
         if (!json_is_number(number) || !isfinite(to[i]))
-            return fail(UNROLL_DATA, "%s: number %zu of a row is none, or too large", where, i);
+            return fail(
+                UNROLL_DATA,
+                "%s: number %zu of a row is none, or too large; fix: export the weights again, or take another copy of the file",
+                where, i);
     }
     return UNROLL_OK;
 }
@@ -45,7 +51,10 @@ static unroll_status read_matrix(const json_t *json, const char *where, struct m
     if (m.rank == 2)
         m.columns = json_array_size(first);
     if (m.rows < 1 || m.rows > WIDEST || m.columns < 1 || m.columns > WIDEST)
-        return fail(UNROLL_DATA, "%s: is not an array of 1 to %d rows and columns", where, WIDEST);
+        return fail(
+            UNROLL_DATA,
+            "%s: is not an array of 1 to %d rows and columns; fix: export the weights again, or take another copy of the file",
+            where, WIDEST);
     TRY(ALLOCATE(m.data, m.rows * m.columns, "for %s", where));
     for (size_t r = 0; r < m.rows && m.rank == 2 && status == UNROLL_OK; r++)
         status = read_row(json_array_get(json, r), where, m.columns, m.data + r * m.columns);
@@ -130,15 +139,19 @@ static unroll_status add_layer(struct described *d, const char *where, const cha
     bool dense = !strcmp(kind, "dense");
     unroll_layer *l = &d->layer[d->count];
     if (d->count == MODEL_LAYERS_MAX)
-        return fail(UNROLL_UNSUPPORTED, "%s: more than %d layers", where, MODEL_LAYERS_MAX);
+        return fail(UNROLL_UNSUPPORTED, "%s: more than %d layers; fix: a model of fewer layers", where,
+                    MODEL_LAYERS_MAX);
     if (!dense && *activation && strcmp(activation, "tanh"))
-        return fail(UNROLL_UNSUPPORTED, "%s: a %s with the activation '%.40s'; RTNeural computes tanh", where, kind,
-                    activation);
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s: a %s with the activation '%.40s'; RTNeural computes tanh; fix: train the model with tanh",
+                    where, kind, activation);
     *l = unroll_layer_default();
     l->kind = kind;
     l->width = width;
     if (dense && !find_activation(activation, &l->activation))
-        return fail(UNROLL_UNSUPPORTED, "%s: the activation '%.40s' is unknown", where, activation);
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s: the activation '%.40s' is unknown; fix: one of tanh, relu, sigmoid, softmax, elu and prelu",
+                    where, activation);
     snprintf(d->name[d->count], sizeof *d->name, "%s%d", kind, d->count);
     l->name = d->name[d->count];
     d->weights[d->count++] = weights;
@@ -150,9 +163,14 @@ static unroll_status join_activation(struct described *d, const char *where, con
 {
     unroll_layer *l = d->count ? &d->layer[d->count - 1] : NULL;
     if (!l || strcmp(l->kind, "dense") || l->activation)
-        return fail(UNROLL_UNSUPPORTED, "%s: an activation that does not follow a linear dense layer", where);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "%s: an activation that does not follow a linear dense layer; fix: put it behind a linear dense layer",
+            where);
     if (!find_activation(activation, &l->activation))
-        return fail(UNROLL_UNSUPPORTED, "%s: the activation '%.40s' is unknown", where, activation);
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s: the activation '%.40s' is unknown; fix: one of tanh, relu, sigmoid, softmax, elu and prelu",
+                    where, activation);
     return UNROLL_OK;
 }
 
@@ -184,8 +202,10 @@ static unroll_status describe_layer(json_t *json, const char *where, struct desc
     for (int i = 0; cell_at(i); i++) /* Keras' classes in small letters */
         if (cell_at(i)->foreign.keras_biases && !strcasecmp(type, cell_at(i)->foreign.name))
             return add_layer(d, where, cell_at(i)->called, activation, width, weights);
-    return fail(UNROLL_UNSUPPORTED, "%s: a layer of type '%.40s'; dense, lstm, gru and activation can be imported",
-                where, type);
+    return fail(
+        UNROLL_UNSUPPORTED,
+        "%s: a layer of type '%.40s'; dense, lstm, gru and activation can be imported; fix: a model of these layers",
+        where, type);
 }
 
 static unroll_status describe_layers(json_t *json, struct described *d)
@@ -201,7 +221,9 @@ static unroll_status describe_layers(json_t *json, struct described *d)
     for (int i = 0; i < d->count; i++) /* a missing bias is no zero: it is not there */
         if (!strcmp(d->layer[i].kind, "dense"))
             d->layer[i].bias = json_array_size(d->weights[i]) > 1;
-    return d->count ? UNROLL_OK : fail(UNROLL_DATA, "the model has no layers");
+    return d->count ? UNROLL_OK
+                    : fail(UNROLL_DATA,
+                           "the model has no layers; fix: export the weights again, or take another copy of the file");
 }
 
 /* ---- weights --------------------------------------------------------------------------- */
@@ -216,8 +238,10 @@ static unroll_status read_weights(const json_t *json, const char *where, const s
     char columns[32] = "";
     if (wanted->rank == 2)
         snprintf(columns, sizeof columns, " x %zu", wanted->columns);
-    return fail(UNROLL_DATA, "%s: '%s' must be %zu%s numbers, not %zu x %zu", where, parameter->name, wanted->rows,
-                columns, m->rows, m->columns);
+    return fail(
+        UNROLL_DATA,
+        "%s: '%s' must be %zu%s numbers, not %zu x %zu; fix: export the weights again, or take another copy of the file",
+        where, parameter->name, wanted->rows, columns, m->rows, m->columns);
 }
 
 static unroll_status fill_layer(struct unroll_model *m, int layer, const struct described *d)
@@ -236,7 +260,10 @@ static unroll_status fill_layer(struct unroll_model *m, int layer, const struct 
     struct matrix w[3] = {{0}};
     unroll_status status = UNROLL_OK;
     if (given != wanted)
-        return fail(UNROLL_DATA, "%s: has %zu arrays of weights, not %zu", d->name[layer], given, wanted);
+        return fail(
+            UNROLL_DATA,
+            "%s: has %zu arrays of weights, not %zu; fix: export the weights again, or take another copy of the file",
+            d->name[layer], given, wanted);
     for (size_t i = 0; i < wanted && status == UNROLL_OK; i++) {
         const int of = model_find(m, (dense ? dense_roles : roles)[i], layer, 0);
         status =
@@ -293,9 +320,10 @@ static unroll_status import_rtneural(const char *path, const unroll_import_confi
 {
     json_t *json;
     TRY(read_json_file(path, LARGEST_FILE, &json));
-    unroll_status status = json_is_object(json)
-                               ? (json_object_get(json, "layers") ? import_layers : import_tensors)(json, config, model)
-                               : fail(UNROLL_DATA, "it holds no object");
+    unroll_status status =
+        json_is_object(json)
+            ? (json_object_get(json, "layers") ? import_layers : import_tensors)(json, config, model)
+            : fail(UNROLL_DATA, "it holds no object; fix: export the weights again, or take another copy of the file");
     if (status != UNROLL_OK)
         status = fail(status == UNROLL_USAGE && !config->order ? UNROLL_DATA : status, "'%s': %s", path,
                       unroll_last_error());

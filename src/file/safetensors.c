@@ -72,8 +72,8 @@ static unroll_status parse_shape(const json_t *entry, const char *where, struct 
     int64_t extent;
     TRY(json_field_array(entry, where, "shape", &shape));
     if (json_array_size(shape) > TENSOR_LARGEST_RANK)
-        return fail(UNROLL_UNSUPPORTED, "%s: has %zu dimensions, more than %d", where, json_array_size(shape),
-                    TENSOR_LARGEST_RANK);
+        return fail(UNROLL_UNSUPPORTED, "%s: has %zu dimensions, more than %d; fix: save it with fewer dimensions",
+                    where, json_array_size(shape), TENSOR_LARGEST_RANK);
     tensor->rank = (int)json_array_size(shape);
     for (size_t i = 0; i < (size_t)tensor->rank; i++) {
         TRY(json_item_integer(shape, where, "shape", i, 0, INT64_MAX, &extent));
@@ -90,18 +90,26 @@ static unroll_status parse_offsets(const json_t *entry, const char *where, const
     int64_t end_points[2];
     TRY(json_field_array(entry, where, "data_offsets", &offsets));
     if (json_array_size(offsets) != 2)
-        return fail(UNROLL_DATA, "%s: data_offsets must be [begin, end]", where);
+        return fail(UNROLL_DATA,
+                    "%s: data_offsets must be [begin, end]; fix: save it again, or take another copy of the file",
+                    where);
     for (size_t i = 0; i < 2; i++)
         TRY(json_item_integer(offsets, where, "data_offsets", i, 0, INT64_MAX, &end_points[i]));
     uint64_t begin = (uint64_t)end_points[0], end = (uint64_t)end_points[1];
     if (begin > end || end > source->bytes)
-        return fail(UNROLL_DATA, "%s: data_offsets [%" PRIu64 ", %" PRIu64 "] leave the %" PRIu64 " bytes of data",
+        return fail(UNROLL_DATA,
+                    "%s: data_offsets [%" PRIu64 ", %" PRIu64 "] leave the %" PRIu64
+                    " bytes of data; fix: save it again, or take another copy of the file",
                     where, begin, end, source->bytes);
     if (!tensor_view_bytes(tensor, &expected))
-        return fail(UNROLL_DATA, "%s: the product of its shape overflows", where);
+        return fail(UNROLL_DATA,
+                    "%s: the product of its shape overflows; fix: save it again, or take another copy of the file",
+                    where);
     if (expected != end - begin)
-        return fail(UNROLL_DATA, "%s: dtype and shape need %" PRIu64 " bytes, data_offsets give %" PRIu64, where,
-                    expected, end - begin);
+        return fail(UNROLL_DATA,
+                    "%s: dtype and shape need %" PRIu64 " bytes, data_offsets give %" PRIu64
+                    "; fix: save it again, or take another copy of the file",
+                    where, expected, end - begin);
     tensor->data = source->data + begin;
     tensor->bytes = expected;
     return UNROLL_OK;
@@ -127,11 +135,17 @@ static unroll_status check_metadata(const struct source *source, json_t *metadat
     const char *key;
     json_t *value;
     if (!json_is_object(metadata))
-        return fail(UNROLL_DATA, "'%s': " METADATA_KEY " must be an object of strings", source->name);
+        return fail(UNROLL_DATA,
+                    "'%s': " METADATA_KEY
+                    " must be an object of strings; fix: save it again, or take another copy of the file",
+                    source->name);
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return fail(UNROLL_DATA, "'%s': " METADATA_KEY " '%.160s' is not a string", source->name, key);
+            return fail(UNROLL_DATA,
+                        "'%s': " METADATA_KEY
+                        " '%.160s' is not a string; fix: save it again, or take another copy of the file",
+                        source->name, key);
     }
     return UNROLL_OK;
 }
@@ -153,14 +167,18 @@ static unroll_status check_tiling(const struct source *source, const struct tens
     for (int i = 0; i < count; i++) {
         uint64_t begin = (uint64_t)((const char *)tensors[i].data - source->data);
         if (begin != end)
-            return fail(UNROLL_DATA, "'%s', tensor '%.160s': begins at byte %" PRIu64 " of the data, %s %" PRIu64,
+            return fail(UNROLL_DATA,
+                        "'%s', tensor '%.160s': begins at byte %" PRIu64 " of the data, %s %" PRIu64
+                        "; fix: save it again, or take another copy of the file",
                         source->name, tensors[i].name, begin,
                         begin > end ? "leaving a hole after" : "overlapping the one that ends at", end);
         end += tensors[i].bytes;
     }
     if (end != source->bytes)
-        return fail(UNROLL_DATA, "'%s': %" PRIu64 " bytes of data, but the header describes %" PRIu64, source->name,
-                    source->bytes, end);
+        return fail(UNROLL_DATA,
+                    "'%s': %" PRIu64 " bytes of data, but the header describes %" PRIu64
+                    "; fix: save it again, or take another copy of the file",
+                    source->name, source->bytes, end);
     return UNROLL_OK;
 }
 
@@ -212,15 +230,25 @@ static unroll_status check_checksum(const struct safetensors *file, const char *
 static unroll_status find_header(const unsigned char *bytes, uint64_t size, const char *name, size_t *length)
 {
     if (size < LENGTH_BYTES)
-        return fail(UNROLL_DATA, "'%s' is no safetensors file: %" PRIu64 " bytes are too few", name, size);
+        return fail(
+            UNROLL_DATA,
+            "'%s' is no safetensors file: %" PRIu64
+            " bytes are too few; fix: give a model.safetensors that is whole, or import the model of another tool",
+            name, size);
     const uint64_t stated = get_number(bytes, LENGTH_BYTES);
     if (stated > SAFETENSORS_LARGEST_HEADER)
-        return fail(UNROLL_DATA, "'%s' is no safetensors file: its header of %" PRIu64 " bytes is larger than %d", name,
-                    stated, SAFETENSORS_LARGEST_HEADER);
+        return fail(
+            UNROLL_DATA,
+            "'%s' is no safetensors file: its header of %" PRIu64
+            " bytes is larger than %d; fix: give a model.safetensors that is whole, or import the model of another tool",
+            name, stated, SAFETENSORS_LARGEST_HEADER);
     if (stated > size - LENGTH_BYTES)
         return fail(UNROLL_DATA, "'%s' is cut short within its header; fix: take another copy", name);
     if (stated == 0 || bytes[LENGTH_BYTES] != '{')
-        return fail(UNROLL_DATA, "'%s' is no safetensors file: its header does not begin with '{'", name);
+        return fail(
+            UNROLL_DATA,
+            "'%s' is no safetensors file: its header does not begin with '{'; fix: give a model.safetensors that is whole, or import the model of another tool",
+            name);
     *length = (size_t)stated;
     return UNROLL_OK;
 }
@@ -332,7 +360,9 @@ static unroll_status add_to_header(json_t *object, const char *key, json_t *valu
 {
     if (json_object_get(object, key) != NULL) {
         json_decref(value);
-        return fail(UNROLL_USAGE, "cannot write '%s': the name '%.160s' is given twice", path, key);
+        return fail(UNROLL_USAGE,
+                    "cannot write '%s': the name '%.160s' is given twice; fix: give each tensor a name of its own",
+                    path, key);
     }
     if (value == NULL || json_object_set_new(object, key, value) != 0)
         return fail(UNROLL_USAGE, "cannot write '%s': '%.160s' is not UTF-8, or there is no memory", path, key);
@@ -345,14 +375,18 @@ static unroll_status describe_tensor(json_t *header, const struct tensor_view *t
 {
     uint64_t expected, end;
     if (strcmp(tensor->name, METADATA_KEY) == 0)
-        return fail(UNROLL_USAGE, "cannot write '%s': a tensor cannot be named " METADATA_KEY, path);
+        return fail(UNROLL_USAGE, "cannot write '%s': a tensor cannot be named " METADATA_KEY "; fix: another name",
+                    path);
     if (tensor->rank < 0 || tensor->rank > TENSOR_LARGEST_RANK)
-        return fail(UNROLL_USAGE, "cannot write '%s': tensor '%.160s' has %d dimensions, not 0 .. %d", path,
+        return fail(UNROLL_USAGE,
+                    "cannot write '%s': tensor '%.160s' has %d dimensions, not 0 .. %d; fix: fewer dimensions", path,
                     tensor->name, tensor->rank, TENSOR_LARGEST_RANK);
     if (!tensor_view_bytes(tensor, &expected) || expected != tensor->bytes ||
         __builtin_add_overflow(*offset, expected, &end) || end > INT64_MAX)
-        return fail(UNROLL_USAGE, "cannot write '%s': the bytes of tensor '%.160s' do not fit its shape", path,
-                    tensor->name);
+        return fail(
+            UNROLL_USAGE,
+            "cannot write '%s': the bytes of tensor '%.160s' do not fit its shape; fix: give as many bytes as its shape has",
+            path, tensor->name);
     json_t *shape = json_array();
     for (int i = 0; i < tensor->rank; i++) json_array_append_new(shape, json_integer((json_int_t)tensor->shape[i]));
     TRY(add_to_header(header, tensor->name,
@@ -409,8 +443,9 @@ static unroll_status encode_header(const char *path, const json_t *header, unsig
     size_t length = json_dumpb(header, NULL, 0, JSON_COMPACT);
     size_t padded = (length + HEADER_ALIGNMENT - 1) / HEADER_ALIGNMENT * HEADER_ALIGNMENT;
     if (length == 0 || padded > SAFETENSORS_LARGEST_HEADER)
-        return fail(UNROLL_USAGE, "cannot write '%s': its header of %zu bytes is larger than %d", path, padded,
-                    SAFETENSORS_LARGEST_HEADER);
+        return fail(UNROLL_USAGE,
+                    "cannot write '%s': its header of %zu bytes is larger than %d; fix: write fewer tensors", path,
+                    padded, SAFETENSORS_LARGEST_HEADER);
     unsigned char *encoded;
     TRY(ALLOCATE(encoded, LENGTH_BYTES + padded, "for the header of '%s'", path));
     put_number(encoded, padded, LENGTH_BYTES);

@@ -36,7 +36,10 @@ static unroll_status list_tensors(const char *path, struct tensor_set *set)
     tensor_set_sort(set);
     for (int i = 1; i < set->count; i++)
         if (!strcmp(set->tensor[i - 1]->name, set->tensor[i]->name))
-            return fail(UNROLL_DATA, "'%s': two shards hold the tensor '%.160s'", path, set->tensor[i]->name);
+            return fail(
+                UNROLL_DATA,
+                "'%s': two shards hold the tensor '%.160s'; fix: save the shards again with their index, or take another copy",
+                path, set->tensor[i]->name);
     return UNROLL_OK;
 }
 
@@ -54,7 +57,8 @@ static unroll_status open_shard(const char *index, const char *name, struct tens
     const char *slash = strrchr(index, '/');
     int folder = slash ? (int)(slash - index) + 1 : 0;
     if (snprintf(path, sizeof path, "%.*s%s", folder, index, name) >= (int)sizeof path)
-        return fail(UNROLL_USAGE, "'%s': the path of shard '%s' is too long", index, name);
+        return fail(UNROLL_USAGE, "'%s': the path of shard '%s' is too long; fix: move the files to a shorter path",
+                    index, name);
     TRY(safetensors_open(path, &set->file[set->files]));
     set->files++;
     return UNROLL_OK;
@@ -84,11 +88,17 @@ static unroll_status open_shards(const char *index, json_t *map, const struct wi
     {
         const char *name = json_string_value(value);
         if (!name || !is_plain_name(name))
-            return fail(UNROLL_DATA, "'%s': tensor '%.160s' does not lie in a file beside the index", index, tensor);
+            return fail(
+                UNROLL_DATA,
+                "'%s': tensor '%.160s' does not lie in a file beside the index; fix: save the shards again with their index, or take another copy",
+                index, tensor);
         if ((wish->wanted && !wish->wanted(wish->arg, tensor)) || find_name(names, set->files, name) < set->files)
             continue;
         if (set->files == SHARDS_MAX)
-            return fail(UNROLL_UNSUPPORTED, "'%s' has more than %d shards", index, SHARDS_MAX);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "'%s' has more than %d shards; fix: save the shards again with their index, or take another copy",
+                index, SHARDS_MAX);
         names[set->files] = name;
         TRY(open_shard(index, name, set));
     }
@@ -103,14 +113,18 @@ static unroll_status check_map(const char *index, json_t *map, const char *const
     {
         int f = find_name(names, set->files, json_string_value(value));
         if (f < set->files && !safetensors_find(set->file[f], tensor))
-            return fail(UNROLL_DATA, "'%s': tensor '%.160s' is not in '%s', where the index puts it", index, tensor,
-                        names[f]);
+            return fail(
+                UNROLL_DATA,
+                "'%s': tensor '%.160s' is not in '%s', where the index puts it; fix: save the shards again with their index, or take another copy",
+                index, tensor, names[f]);
     }
     for (int f = 0; f < set->files; f++)
         for (int i = 0; i < safetensors_count(set->file[f]); i++)
             if (!json_object_get(map, safetensors_at(set->file[f], i)->name))
-                return fail(UNROLL_DATA, "'%s': '%s' holds the tensor '%.160s', which the index does not name", index,
-                            names[f], safetensors_at(set->file[f], i)->name);
+                return fail(
+                    UNROLL_DATA,
+                    "'%s': '%s' holds the tensor '%.160s', which the index does not name; fix: save the shards again with their index, or take another copy",
+                    index, names[f], safetensors_at(set->file[f], i)->name);
     return UNROLL_OK;
 }
 

@@ -58,8 +58,10 @@ unroll_status tensor_view_to_floats(const struct tensor_view *tensor, float *to)
         double value = element(tensor, i);
         to[i] = (float)value;
         if (isinf(to[i]) && !isinf(value))
-            return fail(UNROLL_DATA, "tensor '%.160s': number %" PRIu64 " is %g, too large for a float", tensor->name,
-                        i, value);
+            return fail(UNROLL_DATA,
+                        "tensor '%.160s': number %" PRIu64
+                        " is %g, too large for a float; fix: save it with numbers that fit",
+                        tensor->name, i, value);
     }
     return UNROLL_OK;
 }
@@ -73,13 +75,15 @@ unroll_status tensor_view_to_integers(const struct tensor_view *tensor, int32_t 
 {
     uint64_t count = tensor_view_count(tensor);
     if (!is_integer(tensor->dtype))
-        return fail(UNROLL_DATA, "tensor '%.160s' holds %s; it must hold integers", tensor->name,
-                    dtype_name(tensor->dtype));
+        return fail(UNROLL_DATA, "tensor '%.160s' holds %s; it must hold integers; fix: save it as integers",
+                    tensor->name, dtype_name(tensor->dtype));
     for (uint64_t i = 0; i < count; i++) {
         double value = element(tensor, i);
         if (!(value >= INT32_MIN && value <= INT32_MAX))
-            return fail(UNROLL_DATA, "tensor '%.160s': number %" PRIu64 " is %.0f, beyond 32 bits", tensor->name, i,
-                        value);
+            return fail(UNROLL_DATA,
+                        "tensor '%.160s': number %" PRIu64
+                        " is %.0f, beyond 32 bits; fix: save it with numbers that fit",
+                        tensor->name, i, value);
         to[i] = (int32_t)value;
     }
     return UNROLL_OK;

@@ -121,7 +121,8 @@ static unroll_status export_torch(const unroll_model *model, const char *path, c
     TRY(check_expressible(m));
     TRY(find_dtype(config->dtype, &dtype));
     if (config->prefix && strlen(config->prefix) > 160)
-        return fail(UNROLL_USAGE, "a prefix of %zu bytes is too long; at most 160", strlen(config->prefix));
+        return fail(UNROLL_USAGE, "a prefix of %zu bytes is too long; at most 160; fix: a shorter `prefix`",
+                    strlen(config->prefix));
     unroll_status status = narrow_numbers(&d, m, dtype);
     d.tensor = allocate_zeroed((size_t)m->parameters + 1, sizeof *d.tensor);
     d.name = allocate_zeroed((size_t)m->parameters + 1, sizeof *d.name);

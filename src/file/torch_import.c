@@ -111,7 +111,9 @@ static unroll_status new_model(const struct torch_modules *all, bool tied, unrol
         (m->kind == TORCH_STACK ? add_stack : add_linear)(m, layer, &network.layers);
     }
     if (wanted > MODEL_LAYERS_MAX || wanted == 0)
-        return fail(UNROLL_UNSUPPORTED, "the file has %d layers; a model has 1 to %d", wanted, MODEL_LAYERS_MAX);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the file has %d layers; a model has 1 to %d; fix: import a part of it by its `prefix`", wanted,
+                    MODEL_LAYERS_MAX);
     if (embedded && !strcmp(layer[network.layers - 1].kind, "dense") && !layer[network.layers - 1].activation)
         network.loss = "xent";
     network.tied = tied;
@@ -142,11 +144,18 @@ static unroll_status fill_parameter(const struct tensor_set *set, const struct t
 {
     const struct tensor_view *t = find_tensor(set, all, p->name);
     if (!t || tensor_view_count(t) != count)
-        return fail(UNROLL_DATA, "the tensor for '%s' is missing, or of another size", p->name);
+        return fail(
+            UNROLL_DATA,
+            "the tensor for '%s' is missing, or of another size; fix: save the state_dict again, or take another copy of the file",
+            p->name);
     TRY(tensor_view_to_floats(t, p->data));
     size_t k = first_not_finite(p->data, count);
-    return k == count ? UNROLL_OK
-                      : fail(UNROLL_DATA, "the tensor '%.160s' holds NaN or infinity at number %zu", t->name, k);
+    return k == count
+               ? UNROLL_OK
+               : fail(
+                     UNROLL_DATA,
+                     "the tensor '%.160s' holds NaN or infinity at number %zu; fix: save the state_dict again, or take another copy of the file",
+                     t->name, k);
 }
 
 static unroll_status fill(const struct tensor_set *set, const struct torch_modules *all, struct unroll_model *m)

@@ -116,16 +116,24 @@ static unroll_status need(const struct tensor_set *set, const struct torch_modul
     name_tensor(m, role, level, reverse, name);
     const struct tensor_view *t = tensor_set_find(set, name);
     if (!t)
-        return fail(UNROLL_DATA, "the tensor '%s' is missing: the others of '%s' ask for it", name, m->name);
+        return fail(
+            UNROLL_DATA,
+            "the tensor '%s' is missing: the others of '%s' ask for it; fix: save the state_dict of LSTM, GRU, RNN, Linear and Embedding modules again",
+            name, m->name);
     if (t->dtype != DTYPE_F32 && t->dtype != DTYPE_F16 && t->dtype != DTYPE_BF16 && t->dtype != DTYPE_F64)
-        return fail(UNROLL_UNSUPPORTED, "the tensor '%s' holds %s, not floats", name, dtype_name(t->dtype));
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the tensor '%s' holds %s, not floats; fix: save the state_dict of LSTM, GRU, RNN, Linear and Embedding modules again",
+            name, dtype_name(t->dtype));
     bool vector = role == BIAS || role == BIAS_IH || role == BIAS_HH;
     if (t->rank != (vector ? 1 : 2))
         return refuse_tensor(t);
     for (int i = 0; i < t->rank; i++)
         if (t->shape[i] < 1 || t->shape[i] > WIDEST)
-            return fail(UNROLL_UNSUPPORTED, "the tensor '%s' has the shape %s; each size must be 1 to %d", name,
-                        tensor_view_shape(t, shape), WIDEST);
+            return fail(
+                UNROLL_UNSUPPORTED,
+                "the tensor '%s' has the shape %s; each size must be 1 to %d; fix: save the state_dict of LSTM, GRU, RNN, Linear and Embedding modules again",
+                name, tensor_view_shape(t, shape), WIDEST);
     *found = t;
     return UNROLL_OK;
 }
@@ -139,8 +147,10 @@ static unroll_status need_shape(const struct tensor_set *set, const struct torch
     struct tensor_view should = {.rank = t->rank, .shape = {rows, columns}};
     if (t->shape[0] == rows && (t->rank == 1 || t->shape[1] == columns))
         return UNROLL_OK;
-    return fail(UNROLL_DATA, "the tensor '%.160s' has the shape %s; after the others of '%s' it must be %s", t->name,
-                tensor_view_shape(t, shape), m->name, tensor_view_shape(&should, wanted));
+    return fail(
+        UNROLL_DATA,
+        "the tensor '%.160s' has the shape %s; after the others of '%s' it must be %s; fix: save the state_dict of LSTM, GRU, RNN, Linear and Embedding modules again",
+        t->name, tensor_view_shape(t, shape), m->name, tensor_view_shape(&should, wanted));
 }
 
 /* All tensors of one level and direction: what is there at one level must be at all. */
@@ -174,7 +184,7 @@ static unroll_status find_cell_of(const unroll_import_config *config, struct tor
     if (!m->cell)
         return fail(UNROLL_DATA,
                     "'%sweight_hh_l0' has %llu rows for %u units: neither one gate (RNN) nor three (GRU) "
-                    "nor four (LSTM)",
+                    "nor four (LSTM); fix: save the state_dict of LSTM, GRU, RNN, Linear and Embedding modules again",
                     m->base, (unsigned long long)rows, (unsigned)m->hidden);
     if (config->gru_reset)
         chosen = cell_of_module(m->cell->foreign.name, config->gru_reset);
@@ -182,7 +192,10 @@ static unroll_status find_cell_of(const unroll_import_config *config, struct tor
         chosen = cell_of_module(m->cell->foreign.name, config->nonlinearity);
     m->cell = chosen ? chosen : m->cell;
     if (m->projection && !m->cell->projects)
-        return fail(UNROLL_DATA, "'%sweight_hr_l0': a projection is for the LSTM, and '%s' is none", m->base, m->name);
+        return fail(
+            UNROLL_DATA,
+            "'%sweight_hr_l0': a projection is for the LSTM, and '%s' is none; fix: save the state_dict of LSTM, GRU, RNN, Linear and Embedding modules again",
+            m->base, m->name);
     return UNROLL_OK;
 }
 
@@ -191,7 +204,10 @@ static unroll_status measure_stack(const struct tensor_set *set, const unroll_im
 {
     const struct tensor_view *ih, *hh, *hr;
     if (roles & (1u << WEIGHT | 1u << BIAS))
-        return fail(UNROLL_DATA, "the tensors of '%s' are of a recurrent and of another module", m->base);
+        return fail(
+            UNROLL_DATA,
+            "the tensors of '%s' are of a recurrent and of another module; fix: save the state_dict of LSTM, GRU, RNN, Linear and Embedding modules again",
+            m->base);
     TRY(need(set, m, WEIGHT_IH, 0, 0, &ih));
     TRY(need(set, m, WEIGHT_HH, 0, 0, &hh));
     m->hidden = (uint32_t)hh->shape[1];
@@ -265,8 +281,10 @@ unroll_status torch_find_modules(const struct tensor_set *set, const unroll_impo
         TRY(collect(set->tensor[i], length + dot, all, seen));
     }
     if (all->count == 0)
-        return fail(UNROLL_DATA, "the file has no tensor%s%s%s", length ? " whose name begins with '" : "", prefix,
-                    length ? "'" : "");
+        return fail(
+            UNROLL_DATA,
+            "the file has no tensor%s%s%s; fix: save the state_dict of LSTM, GRU, RNN, Linear and Embedding modules again",
+            length ? " whose name begins with '" : "", prefix, length ? "'" : "");
     for (int i = 0; i < all->count; i++) {
         struct torch_module *m = &all->module[i];
         bool recurrent = seen[i].roles & ((1u << WEIGHT) - 1);

@@ -55,7 +55,7 @@ static unroll_status take_variant(struct torch_module *m, const char *variant)
     }
     return fail(UNROLL_USAGE,
                 "`order`: '%s' can't have '%s': a linear layer has an activation such as relu, a GRU "
-                "after or before, an RNN tanh or relu",
+                "after or before, an RNN tanh or relu; fix: another activation after the colon",
                 m->name, variant);
 }
 
@@ -66,10 +66,10 @@ static unroll_status take_word(struct torch_modules *all, const char *word, size
     struct torch_module *m = find_word(all, word, name);
     char variant[32] = "", list[600];
     if (!m)
-        return fail(UNROLL_USAGE, "`order`: there is no module '%.*s'; there are %s", (int)name, word,
+        return fail(UNROLL_USAGE, "`order`: there is no module '%.*s'; fix: choose among %s", (int)name, word,
                     list_modules(all, list, sizeof list));
     if (find_word(order, word, name))
-        return fail(UNROLL_USAGE, "`order`: '%.*s' is named twice", (int)name, word);
+        return fail(UNROLL_USAGE, "`order`: '%.*s' is named twice; fix: name it once", (int)name, word);
     order->module[order->count] = *m;
     m = &order->module[order->count++];
     if (m->kind == TORCH_MATRIX)
@@ -85,7 +85,7 @@ static unroll_status check_chain(const struct torch_modules *order)
     for (int i = 1; i < order->count; i++) {
         const struct torch_module *m = &order->module[i], *before = m - 1;
         if (m->kind == TORCH_EMBEDDING)
-            return fail(UNROLL_USAGE, "`order`: the embedding '%s' can only be the first", m->name);
+            return fail(UNROLL_USAGE, "`order`: the embedding '%s' can only be the first; fix: put it first", m->name);
         if (m->input != before->output)
             return fail(UNROLL_DATA, "'%s' reads %u numbers, '%s' before it gives %u; fix: another `order`", m->name,
                         (unsigned)m->input, before->name, (unsigned)before->output);

@@ -11,7 +11,9 @@ static unroll_status take_activation(const unroll_layer *g, int index, struct la
     if (!g->activation)
         return UNROLL_OK;
     if (!activation_parse(g->activation, &l->activation))
-        return fail(UNROLL_USAGE, "layer %d: there is no activation '%.40s'", index, g->activation);
+        return fail(UNROLL_USAGE,
+                    "layer %d: there is no activation '%.40s'; fix: an activation such as relu, tanh or sigmoid", index,
+                    g->activation);
     if (g->alpha != 0)
         l->activation.alpha = g->alpha;
     if (g->beta != 0)

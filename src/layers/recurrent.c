@@ -21,12 +21,14 @@ static unroll_status take(const unroll_layer *g, int index, const struct cell_de
             "behind the recurrent layers",
             index, g->kind);
     if (!(g->clip >= 0 && g->clip <= 80))
-        return fail(UNROLL_USAGE, "layer %d: clip = %g is outside 0..80 (0: none)", index, (double)g->clip);
+        return fail(UNROLL_USAGE, "layer %d: clip = %g is outside 0..80 (0: none); fix: 0 to 80", index,
+                    (double)g->clip);
     TRY(parse_activations(g->activations, g->name, &options));
     if (!cell)
         TRY(find_cell(g->kind, g->peephole, &options, &cell));
     if (g->reverse && g->bidirectional)
-        return fail(UNROLL_USAGE, "layer %d: reverse is one direction, bidirectional is both", index);
+        return fail(UNROLL_USAGE, "layer %d: reverse is one direction, bidirectional is both; fix: one of the two",
+                    index);
     if (g->projection && !cell->projects)
         return fail(UNROLL_UNSUPPORTED,
                     "layer %d: '%s' has no projection, because it reads its own h unit by unit; fix: "

@@ -62,13 +62,15 @@ static int activations_chosen(const struct cell_options *o)
 unroll_status check_activation(const struct activation *f, const char *layer)
 {
     if (!isfinite(f->alpha) || !isfinite(f->beta))
-        return fail(UNROLL_USAGE, "layer '%.64s': %s with alpha = %g and beta = %g: they must be finite", layer,
+        return fail(UNROLL_USAGE,
+                    "layer '%.64s': %s with alpha = %g and beta = %g: they must be finite; fix: finite numbers", layer,
                     activation_name(f->kind), (double)f->alpha, (double)f->beta);
     bool rises = f->kind == ACTIVATION_LEAKY_RELU || f->kind == ACTIVATION_ELU;
     if ((rises && !(f->alpha >= 0)) || (f->kind == ACTIVATION_HARD_SIGMOID && !(f->alpha > 0)) ||
         (f->kind == ACTIVATION_SCALED_TANH && f->alpha == 0) ||
         (f->kind == ACTIVATION_THRESHOLDED_RELU && !(f->alpha >= 0)))
-        return fail(UNROLL_UNSUPPORTED, "layer '%.64s': %s with alpha = %g: its slope does not follow from its value",
+        return fail(UNROLL_UNSUPPORTED,
+                    "layer '%.64s': %s with alpha = %g: its slope does not follow from its value; fix: a larger alpha",
                     layer, activation_name(f->kind), (double)f->alpha);
     return UNROLL_OK;
 }
@@ -82,8 +84,10 @@ unroll_status parse_activations(const char *activations, const char *layer, stru
         snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
         struct activation f;
         if (count == CELL_ACTIVATIONS || !activation_parse(word, &f) || f.kind == ACTIVATION_SOFTMAX)
-            return fail(UNROLL_USAGE, "layer '%.64s': '%.80s' are no functions of a cell: '%s'", layer, activations,
-                        word);
+            return fail(
+                UNROLL_USAGE,
+                "layer '%.64s': '%.80s' are no functions of a cell: '%s'; fix: names of functions such as tanh, relu and sigmoid",
+                layer, activations, word);
         TRY(check_activation(&f, layer));
         if (f.kind == ACTIVATION_LINEAR)
             f = (struct activation){ACTIVATION_AFFINE, 1, 0}; /* linear means: not chosen */
@@ -161,7 +165,8 @@ unroll_status find_cell(const char *name, bool peephole, struct cell_options *o,
     int chosen = activations_chosen(o);
     if (chosen && chosen != named->activations)
         return fail(named->activations ? UNROLL_USAGE : UNROLL_UNSUPPORTED,
-                    "the cell '%s' has %d functions to choose, not %d", name, named->activations, chosen);
+                    "the cell '%s' has %d functions to choose, not %d; fix: as many functions as the cell has", name,
+                    named->activations, chosen);
     for (int i = 0; i < named->activations && !chosen; i++)
         o->function[i] = (struct activation){.kind = named->function[i]};
     *cell = NULL;

@@ -136,7 +136,7 @@ static unroll_status check(const struct unroll_model *m, const unroll_network *n
     int i = 0;
     while (i < INITIAL_COUNT && n->init && strcmp(n->init, names[i])) i++;
     if (i == INITIAL_COUNT)
-        return fail(UNROLL_USAGE, "init = '%.40s' is none of uniform, xavier, orthogonal", n->init);
+        return fail(UNROLL_USAGE, "init = '%.40s' is none of uniform, xavier, orthogonal; fix: one of these", n->init);
     *way = (enum initial)i;
     for (int k = 0; k < m->parameters; k++) multiplies_h |= m->parameter[k].role == PARAM_W_HH;
     for (int k = 0; k < m->layers; k++) forgets |= forget_row(&m->layer[k]) >= 0;

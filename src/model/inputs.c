@@ -77,11 +77,13 @@ static unroll_status check_name(const unroll_input *inputs, int index, int n_inp
     if (!inputs[index].name && n_inputs == 1)
         return UNROLL_OK;
     if (!*name || strlen(name) >= sizeof((struct unroll_model *)0)->input_name[0] || !utf8_is_valid(name))
-        return fail(UNROLL_USAGE, "input %d: a column has a name of 1 to %zu bytes of UTF-8", index,
-                    sizeof((struct unroll_model *)0)->input_name[0] - 1);
+        return fail(UNROLL_USAGE,
+                    "input %d: a column has a name of 1 to %zu bytes of UTF-8; fix: a short name of letters and digits",
+                    index, sizeof((struct unroll_model *)0)->input_name[0] - 1);
     for (int i = 0; i < index; i++)
         if (!strcmp(network_input_name(&inputs[i]), name))
-            return fail(UNROLL_USAGE, "inputs %d and %d are both named '%s'", i, index, name);
+            return fail(UNROLL_USAGE, "inputs %d and %d are both named '%s'; fix: give each input a name of its own", i,
+                        index, name);
     return UNROLL_OK;
 }
 
@@ -90,7 +92,7 @@ static unroll_status check_column(const unroll_input *inputs, int index, int n_i
     const unroll_input *c = &inputs[index];
     char what[96];
     if (c->size != sizeof *c)
-        return fail(UNROLL_USAGE, "input %d was not begun with { .size = sizeof(unroll_input) }", index);
+        return fail(UNROLL_USAGE, "input %d was not begun; fix: begin with { .size = sizeof(unroll_input) }", index);
     TRY(check_name(inputs, index, n_inputs));
     snprintf(what, sizeof what, "input '%s': tokens", network_input_name(c));
     TRY(check_range(what, c->tokens, 0, MAX * 8));
@@ -111,8 +113,10 @@ static unroll_status check_list(const unroll_network *n)
     if (!n->inputs || n->tokens || n->input || n->embed)
         return fail(UNROLL_USAGE, "inputs stand for tokens, input and embed; fix: give those or a list of inputs");
     if (n->n_inputs > 1 && n->embedding && strlen(n->embedding) >= sizeof((struct unroll_model *)0)->input_name[0])
-        return fail(UNROLL_USAGE, "embedding = '%.63s': before the names of columns it has at most %zu bytes",
-                    n->embedding, sizeof((struct unroll_model *)0)->input_name[0] - 1);
+        return fail(
+            UNROLL_USAGE,
+            "embedding = '%.63s': before the names of columns it has at most %zu bytes; fix: a short name of letters and digits",
+            n->embedding, sizeof((struct unroll_model *)0)->input_name[0] - 1);
     for (int i = 0; i < n->n_inputs; i++) TRY(check_column(n->inputs, i, n->n_inputs));
     if (n->tied && (n->n_inputs > 1 || !n->inputs[0].tokens))
         return fail(UNROLL_USAGE, "tied is for networks of one column of tokens; fix: leave it out");
@@ -125,7 +129,7 @@ unroll_status inputs_of_network(const unroll_network *n, unroll_input inputs[UNR
     TRY(n->n_inputs ? check_list(n) : short_form(n, inputs));
     for (int i = 0; i < n->n_inputs; i++) inputs[i] = n->inputs[i];
     if (!(n->input_dropout >= 0 && n->input_dropout < 1))
-        return fail(UNROLL_USAGE, "input_dropout = %g is outside 0 <= p < 1", (double)n->input_dropout);
+        return fail(UNROLL_USAGE, "input_dropout = %g is outside 0 <= p < 1; fix: 0 to 0.95", (double)n->input_dropout);
     if (n->input_dropout > 0 && !inputs[0].width)
         return fail(UNROLL_USAGE, "input_dropout is not for one-hot tokens; fix: embed > 0");
     return UNROLL_OK;

@@ -18,7 +18,7 @@ unroll_network unroll_network_default(void) { return (unroll_network){.size = si
 unroll_status check_range(const char *name, int value, int min, int max)
 {
     if (value < min || value > max)
-        return fail(UNROLL_USAGE, "%s = %d is outside %d..%d", name, value, min, max);
+        return fail(UNROLL_USAGE, "%s = %d is outside %d..%d; fix: a value in this range", name, value, min, max);
     return UNROLL_OK;
 }
 
@@ -31,7 +31,8 @@ static unroll_status check_layer_sizes(const unroll_layer *g, const struct layer
     snprintf(where, sizeof where, "layer %d: sources", index);
     TRY(check_range(where, g->sources, 0, SOURCES_MAX));
     if (!(g->dropout >= 0 && g->dropout < 1))
-        return fail(UNROLL_USAGE, "layer %d: dropout = %g is outside 0 <= p < 1", index, (double)g->dropout);
+        return fail(UNROLL_USAGE, "layer %d: dropout = %g is outside 0 <= p < 1; fix: 0 to 0.95", index,
+                    (double)g->dropout);
     return UNROLL_OK;
 }
 
@@ -39,7 +40,8 @@ unroll_status refuse_options(const struct layer_option *option, size_t count, in
 {
     for (size_t i = 0; i < count; i++)
         if (option[i].given)
-            return fail(UNROLL_USAGE, "layer %d: '%s' is for %s layers", index, option[i].name, kinds);
+            return fail(UNROLL_USAGE, "layer %d: '%s' is for %s layers; fix: leave it out", index, option[i].name,
+                        kinds);
     return UNROLL_OK;
 }
 
@@ -65,12 +67,14 @@ static unroll_status check_name(const unroll_network *n, const struct layer *lay
                                 int level)
 {
     if (!is_name(name) || is_embedding(n, name))
-        return fail(UNROLL_USAGE, "layer %d needs a name of 1 to %zu bytes of UTF-8, not an embedding's, '%.63s'",
-                    index, sizeof layers->name - 1, n->embedding ? n->embedding : "embedding");
+        return fail(
+            UNROLL_USAGE,
+            "layer %d needs a name of 1 to %zu bytes of UTF-8, not an embedding's, '%.63s'; fix: a short name of letters and digits",
+            index, sizeof layers->name - 1, n->embedding ? n->embedding : "embedding");
     for (int i = 0; i < index; i++)
         if (!strcmp(layers[i].name, name) && layers[i].level == level)
-            return fail(UNROLL_USAGE, "layers %d and %d are both named '%s'%s", i, index, name,
-                        level ? ", with the same level" : "");
+            return fail(UNROLL_USAGE, "layers %d and %d are both named '%s'%s; fix: give each layer a name of its own",
+                        i, index, name, level ? ", with the same level" : "");
     return UNROLL_OK;
 }
 
@@ -91,8 +95,9 @@ static unroll_status connect(const unroll_network *n, uint32_t input, const stru
         if (g->sources)
             l->source[k] = g->source[k];
         if (l->source[k] < SOURCE_INPUT || l->source[k] >= index)
-            return fail(UNROLL_USAGE, "layer %d reads layer %d; it may read %d (the input) to %d", index, l->source[k],
-                        SOURCE_INPUT, index - 1);
+            return fail(UNROLL_USAGE,
+                        "layer %d reads layer %d; it may read %d (the input) to %d; fix: a layer before it", index,
+                        l->source[k], SOURCE_INPUT, index - 1);
         l->input += l->source[k] == SOURCE_INPUT ? input : layers[l->source[k]].outputs;
         if (k > 0 && is_pooled(layers, l->source[k]) != l->pooled)
             return fail(UNROLL_USAGE,
@@ -112,7 +117,7 @@ static unroll_status take_layer(const unroll_network *n, uint32_t input, const s
     struct layer l = {
         .kind = kind, .bias = g->bias != 0, .dropout = g->dropout, .is_output = g->output || index + 1 == n->layers};
     if (g->size != sizeof *g)
-        return fail(UNROLL_USAGE, "layer %d was not begun with unroll_layer_default()", index);
+        return fail(UNROLL_USAGE, "layer %d was not begun; fix: begin with unroll_layer_default()", index);
     TRY(check_name(n, layers, index, g->name, g->level));
     TRY(check_layer_sizes(g, kind, index));
     snprintf(l.name, sizeof l.name, "%s", g->name);
@@ -125,10 +130,13 @@ static unroll_status take_layer(const unroll_network *n, uint32_t input, const s
 static unroll_status check_network(const unroll_network *n)
 {
     if (!n || n->size != sizeof *n || !n->layer)
-        return fail(UNROLL_USAGE, "the network was not begun with unroll_network_default(), or has no layers");
+        return fail(
+            UNROLL_USAGE,
+            "the network was not begun with unroll_network_default(), or has no layers; fix: do so, and give it layers");
     TRY(check_range("layers", n->layers, 1, MODEL_LAYERS_MAX));
     if (n->embedding && !is_name(n->embedding))
-        return fail(UNROLL_USAGE, "the name of the embedding has 1 to %zu bytes of UTF-8",
+        return fail(UNROLL_USAGE,
+                    "the name of the embedding has 1 to %zu bytes of UTF-8; fix: a short name of letters and digits",
                     sizeof((struct layer *)0)->name - 1);
     return UNROLL_OK;
 }
@@ -136,13 +144,17 @@ static unroll_status check_network(const unroll_network *n)
 static unroll_status check_tied(const unroll_input *column, const struct layer *last)
 {
     if (!last->kind->is_affine || last->activation.kind != ACTIVATION_LINEAR)
-        return fail(UNROLL_USAGE, "tied: a dense, linear layer, the last, has the embedding's weights");
+        return fail(
+            UNROLL_USAGE,
+            "tied: a dense, linear layer, the last, has the embedding's weights; fix: a dense layer without an activation at the end, or tied = 0");
     if ((uint32_t)column->width != last->input)
         return fail(UNROLL_USAGE, "a tied head needs an embedding as wide as what it reads; fix: embed = %u, not %d",
                     (unsigned)last->input, column->width);
     if ((uint32_t)column->tokens != last->outputs)
-        return fail(UNROLL_USAGE, "a tied head has as many outputs as there are tokens: output = %d, not %u",
-                    column->tokens, (unsigned)last->outputs);
+        return fail(
+            UNROLL_USAGE,
+            "a tied head has as many outputs as there are tokens: output = %d, not %u; fix: output = the number of tokens, or tied = 0",
+            column->tokens, (unsigned)last->outputs);
     return UNROLL_OK;
 }
 
@@ -152,12 +164,15 @@ static unroll_status check_last(const unroll_network *n, const unroll_input *col
     TRY(loss_choose(n->loss, &choice));
     const struct loss *loss = loss_at(choice.index);
     if (last->dropout > 0)
-        return fail(UNROLL_USAGE, "the last layer gives the results: it can't have a dropout");
+        return fail(UNROLL_USAGE,
+                    "the last layer gives the results: it can't have a dropout; fix: dropout = 0 of the last layer");
     if (loss && last->kind->keeps_results)
-        return fail(UNROLL_USAGE, "a loss needs a dense layer as the last");
+        return fail(UNROLL_USAGE, "a loss needs a dense layer as the last; fix: a dense layer at the end, or no loss");
     if (loss && loss->wants_linear && last->activation.kind != ACTIVATION_LINEAR)
-        return fail(UNROLL_USAGE, "loss = '%s' has an activation of its own: the last layer must be linear",
-                    loss->name);
+        return fail(
+            UNROLL_USAGE,
+            "loss = '%s' has an activation of its own: the last layer must be linear; fix: leave out the activation of the last layer",
+            loss->name);
     if (last->outputs % (uint32_t)choice.results)
         return fail(UNROLL_USAGE, "loss = '%s' takes %d results for each target; fix: output = %u, not %u", choice.text,
                     choice.results, (last->outputs / (uint32_t)choice.results + 1) * (unsigned)choice.results,
@@ -199,7 +214,7 @@ int unroll_model_layers(const unroll_model *m) { return m->layers; }
 unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer *layer)
 {
     if (index < 0 || index >= m->layers)
-        return fail(UNROLL_USAGE, "the model has no layer %d; it has %d", index, m->layers);
+        return fail(UNROLL_USAGE, "the model has no layer %d; it has %d; fix: a number below that", index, m->layers);
     const struct layer *l = &m->layer[index];
     *layer = (unroll_layer){.size = sizeof *layer,
                             .kind = l->kind->name,

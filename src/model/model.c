@@ -235,7 +235,8 @@ int unroll_model_parameters(const unroll_model *m) { return m->parameters; }
 unroll_status unroll_model_parameter(unroll_model *m, int index, unroll_parameter *parameter)
 {
     if (index < 0 || index >= m->parameters)
-        return fail(UNROLL_USAGE, "the model has no parameter %d; it has %d", index, m->parameters);
+        return fail(UNROLL_USAGE, "the model has no parameter %d; it has %d; fix: a number below that", index,
+                    m->parameters);
     const struct parameter *q = &m->parameter[index];
     int rows =
         (int)(q->rank == 3 || q->role == PARAM_B_IH || q->role == PARAM_B_HH ? q->size[0] * q->size[1] : q->size[0]);
@@ -254,10 +255,11 @@ unroll_token_kind unroll_model_token_kind(const unroll_model *m) { return m->sym
 unroll_status model_set_vocabulary(unroll_model *m, const char *const *symbols, int count)
 {
     if (!m->tokens || count != m->input)
-        return fail(UNROLL_USAGE, "%d tokens for a model of %d", count, m->tokens ? m->input : 0);
+        return fail(UNROLL_USAGE, "%d tokens for a model of %d; fix: as many tokens as the model has", count,
+                    m->tokens ? m->input : 0);
     for (int i = 0; i < count; i++)
         if (!utf8_is_valid(symbols[i]))
-            return fail(UNROLL_DATA, "token %d is not UTF-8", i);
+            return fail(UNROLL_DATA, "token %d is not UTF-8; fix: tokens in UTF-8", i);
     char **copy = allocate_zeroed((size_t)count, sizeof *copy);
     bool enough = copy != NULL;
     for (int i = 0; i < count && enough; i++) {

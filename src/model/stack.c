@@ -54,11 +54,11 @@ static unroll_status check_spec(const unroll_spec *s)
     TRY(check_range("hidden", s->hidden, 1, MAX));
     TRY(check_range("output", s->output, 0, MAX * 8));
     if (!(s->dropout >= 0 && s->dropout < 1))
-        return fail(UNROLL_USAGE, "dropout = %g is outside 0 <= p < 1", (double)s->dropout);
+        return fail(UNROLL_USAGE, "dropout = %g is outside 0 <= p < 1; fix: 0 to 0.95", (double)s->dropout);
     struct loss_choice loss;
     TRY(loss_choose(s->loss, &loss));
     if (loss.index != LOSS_NONE && !s->output)
-        return fail(UNROLL_USAGE, "a loss needs a head (output > 0)");
+        return fail(UNROLL_USAGE, "a loss needs a head (output > 0); fix: output > 0, or no loss");
     return check_pool(s);
 }
 

@@ -54,7 +54,9 @@ unroll_status meeting_hear(struct exchange *e, struct meeting *m, int64_t line, 
         return UNROLL_OK;
     m->listens = false;
     if (m->head.from < 0 || m->head.from >= e->size)
-        return fail(UNROLL_COMMUNICATION, "a message of worker %d of %d", (int)m->head.from, e->size);
+        return fail(UNROLL_COMMUNICATION,
+                    "a message of worker %d of %d; fix: start all workers with the same program and options",
+                    (int)m->head.from, e->size);
     m->quiet += m->head.kind == HEAD_QUIET;
     if (m->head.kind != HEAD_MEET || m->head.step <= e->step || m->head.step <= e->jump)
         return UNROLL_OK;

@@ -121,11 +121,14 @@ static unroll_status take_push(struct exchange *e)
     struct notice n;
     memcpy(&n, s->box, sizeof n);
     if (n.from < 0 || n.from >= e->size || n.from == e->place || n.step < s->peer[n.from].clock)
-        return fail(UNROLL_COMMUNICATION, "gradients of worker %d of %d, step %lld", (int)n.from, e->size,
-                    (long long)n.step);
+        return fail(UNROLL_COMMUNICATION,
+                    "gradients of worker %d of %d, step %lld; fix: start all workers with the same program and options",
+                    (int)n.from, e->size, (long long)n.step);
     if (!is_near(e, least_clock(e), n.step - 1))
-        return fail(UNROLL_COMMUNICATION, "worker %d made step %lld when not all had made step %lld", (int)n.from,
-                    (long long)n.step, (long long)(n.step - 1 - e->options.bound));
+        return fail(
+            UNROLL_COMMUNICATION,
+            "worker %d made step %lld when not all had made step %lld; fix: start all workers with the same program and options",
+            (int)n.from, (long long)n.step, (long long)(n.step - 1 - e->options.bound));
     TRY(note(e, ARRIVAL_CAME, n.from, n.step));
     return take_gradients(e, n.from, &n, s->box + NOTICE);
 }

@@ -63,7 +63,8 @@ static unroll_status open_exchange(struct exchange *e, const char *sync, const c
                     "every or local:H",
                     e->policy->name, compress);
     if (!e->options.asynchronous && (e->arrivals || e->replay))
-        return fail(UNROLL_USAGE, "sync %s does not depend on what arrives when: leave out `arrivals` and `replay`",
+        return fail(UNROLL_USAGE,
+                    "sync %s does not depend on what arrives when; fix: leave out `arrivals` and `replay`",
                     e->policy->name);
     if (e->options.asynchronous && plan_ranks(p) > p->config.workers)
         return fail(UNROLL_UNSUPPORTED, "sync %s: the ranks of a worker must hear the same; fix: leave out `split`",

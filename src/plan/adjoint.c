@@ -391,7 +391,8 @@ unroll_status adjoint_send(struct plan *p, int index)
     if (op.view[COMM_X].buffer < 0)
         return UNROLL_OK;
     if (op.view[COMM_X].access == ADD)
-        return fail(UNROLL_UNSUPPORTED, "'%s' is used by several stages of a layer cut",
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' is used by several stages of a layer cut; fix: report it with the network and the options",
                     p->buffer[forward.view[COMM_X].buffer].name);
     return plan_push(p, &op);
 }

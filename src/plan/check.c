@@ -35,9 +35,11 @@ static unroll_status check_races(const struct plan *p, const struct before *orde
             const struct view *v = clash(p, &p->op[i], &p->op[k]);
             char one[96], other[96];
             if (v)
-                return fail(UNROLL_FAILURE, "the plan lets '%s' (queue %d) and '%s' (queue %d) use '%s' at once",
-                            op_label(p, &p->op[i], one, sizeof one), p->op[i].queue,
-                            op_label(p, &p->op[k], other, sizeof other), p->op[k].queue, p->buffer[v->buffer].name);
+                return fail(
+                    UNROLL_FAILURE,
+                    "the plan lets '%s' (queue %d) and '%s' (queue %d) use '%s' at once; fix: report it with the network and the options",
+                    op_label(p, &p->op[i], one, sizeof one), p->op[i].queue,
+                    op_label(p, &p->op[k], other, sizeof other), p->op[k].queue, p->buffer[v->buffer].name);
         }
     return UNROLL_OK;
 }
@@ -67,10 +69,10 @@ static unroll_status check_reads(const struct plan *p)
             enum found found = find_written(p, i, v);
             char label[96];
             if (found != WRITTEN)
-                return fail(UNROLL_FAILURE, "the plan lets '%s' read '%s' %s",
-                            op_label(p, &p->op[i], label, sizeof label), p->buffer[v->buffer].name,
-                            found == NOT_WRITTEN ? "before anything wrote it"
-                                                 : "when it holds another segment of time");
+                return fail(
+                    UNROLL_FAILURE, "the plan lets '%s' read '%s' %s; fix: report it with the network and the options",
+                    op_label(p, &p->op[i], label, sizeof label), p->buffer[v->buffer].name,
+                    found == NOT_WRITTEN ? "before anything wrote it" : "when it holds another segment of time");
         }
     return UNROLL_OK;
 }
@@ -83,9 +85,13 @@ static unroll_status check_bounds(const struct plan *p)
             const struct buffer *b = v->buffer < 0 ? NULL : &p->buffer[v->buffer];
             for (int d = 0; b && d < b->rank; d++)
                 if (!v->count[d] || v->first[d] + v->count[d] > b->size[d])
-                    return fail(UNROLL_FAILURE, "a view of '%s' is empty or reaches beyond it", b->name);
+                    return fail(
+                        UNROLL_FAILURE,
+                        "a view of '%s' is empty or reaches beyond it; fix: report it with the network and the options",
+                        b->name);
             if (b && b->offset + b->bytes > p->segment_bytes[b->segment])
-                return fail(UNROLL_FAILURE, "'%s' lies outside its segment", b->name);
+                return fail(UNROLL_FAILURE,
+                            "'%s' lies outside its segment; fix: report it with the network and the options", b->name);
         }
     return UNROLL_OK;
 }
@@ -104,13 +110,16 @@ static unroll_status check_sum(const struct plan *p, int begin)
     for (int i = begin + 1; i < p->ops; i++) {
         const struct view *v = is_end_of(&p->op[begin], &p->op[i]) ? NULL : clash(p, &p->op[begin], &p->op[i]);
         if (v)
-            return fail(UNROLL_FAILURE, "the plan lets '%s' use '%s' while '%s' is under way",
-                        op_label(p, &p->op[i], one, sizeof one), p->buffer[v->buffer].name,
-                        op_label(p, &p->op[begin], other, sizeof other));
+            return fail(
+                UNROLL_FAILURE,
+                "the plan lets '%s' use '%s' while '%s' is under way; fix: report it with the network and the options",
+                op_label(p, &p->op[i], one, sizeof one), p->buffer[v->buffer].name,
+                op_label(p, &p->op[begin], other, sizeof other));
         if (is_end_of(&p->op[begin], &p->op[i]))
             return UNROLL_OK;
     }
-    return fail(UNROLL_FAILURE, "the plan never ends '%s'", op_label(p, &p->op[begin], one, sizeof one));
+    return fail(UNROLL_FAILURE, "the plan never ends '%s'; fix: report it with the network and the options",
+                op_label(p, &p->op[begin], one, sizeof one));
 }
 
 /* Where a view begins and ends in its segment. */
@@ -135,7 +144,10 @@ static unroll_status check_bucket(const struct plan *p, const struct op *op)
         const struct buffer *a = &p->buffer[op->view[k - 1].buffer], *b = &p->buffer[op->view[k].buffer];
         find_bytes(p, &op->view[k], &begin, &next);
         if (a->segment != b->segment || a->dtype != b->dtype || begin < end || begin - end >= 64)
-            return fail(UNROLL_FAILURE, "'%s' and '%s' are summed together, but lie apart", a->name, b->name);
+            return fail(
+                UNROLL_FAILURE,
+                "'%s' and '%s' are summed together, but lie apart; fix: report it with the network and the options",
+                a->name, b->name);
     }
     return UNROLL_OK;
 }
@@ -147,8 +159,10 @@ static unroll_status check_sums(const struct plan *p)
         int begin = i;
         char label[96];
         if (op->phase == PHASE_SUM && op->queue)
-            return fail(UNROLL_FAILURE, "'%s' is on queue %d: sums are on the queue of communication",
-                        op_label(p, op, label, sizeof label), op->queue);
+            return fail(
+                UNROLL_FAILURE,
+                "'%s' is on queue %d: sums are on the queue of communication; fix: report it with the network and the options",
+                op_label(p, op, label, sizeof label), op->queue);
         if (op->kind == OP_SUM_BEGIN) {
             TRY(check_bucket(p, op));
             TRY(check_sum(p, i));
@@ -157,7 +171,9 @@ static unroll_status check_sums(const struct plan *p)
                !(p->op[begin].kind == OP_SUM_BEGIN && is_end_of(&p->op[begin], op)))
             begin--;
         if (op->kind == OP_SUM_END && p->op[begin].kind != OP_SUM_BEGIN)
-            return fail(UNROLL_FAILURE, "the plan ends '%s', which never began", op_label(p, op, label, sizeof label));
+            return fail(UNROLL_FAILURE,
+                        "the plan ends '%s', which never began; fix: report it with the network and the options",
+                        op_label(p, op, label, sizeof label));
     }
     return UNROLL_OK;
 }

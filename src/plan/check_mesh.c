@@ -128,10 +128,10 @@ static unroll_status check_tags(const struct plan *p)
             char one[96], other[96];
             if (a->tag != b->tag || !op_communicates(b) || is_same_message(a, b) || !shard_channel(p, a, b))
                 continue;
-            return fail(UNROLL_COMMUNICATION,
-                        "rank %d has one tag (%u) for '%s' and '%s': their messages could be taken for each other",
-                        plan_rank(p), (unsigned)a->tag, op_label(p, a, one, sizeof one),
-                        op_label(p, b, other, sizeof other));
+            return fail(
+                UNROLL_COMMUNICATION,
+                "rank %d has one tag (%u) for '%s' and '%s': their messages could be taken for each other; fix: report it with the network and the options",
+                plan_rank(p), (unsigned)a->tag, op_label(p, a, one, sizeof one), op_label(p, b, other, sizeof other));
         }
     return UNROLL_OK;
 }
@@ -208,9 +208,11 @@ static unroll_status find_meeting(struct walk *w, const struct meeting *name, in
 static unroll_status other_order(const struct walk *w, const struct members *m, int rank, int op)
 {
     char one[96], other[96];
-    return fail(UNROLL_COMMUNICATION, "rank %d has '%s' where rank %d has '%s': a group begins its sums in one order",
-                rank, op < 0 ? "nothing" : label(w, rank, op, one), m->group.rank[0],
-                m->here < m->count ? label(w, m->group.rank[0], m->begun[m->here], other) : "nothing");
+    return fail(
+        UNROLL_COMMUNICATION,
+        "rank %d has '%s' where rank %d has '%s': a group begins its sums in one order; fix: report it with the network and the options",
+        rank, op < 0 ? "nothing" : label(w, rank, op, one), m->group.rank[0],
+        m->here < m->count ? label(w, m->group.rank[0], m->begun[m->here], other) : "nothing");
 }
 
 static unroll_status note_begin(struct walk *w, struct members *m, int rank, int op, uint32_t tag)
@@ -364,9 +366,11 @@ static unroll_status report_deadlock(const struct walk *w, int rank)
     const struct queue *its = &w->queue[peer];
     const bool waits = its->at < its->steps;
     char one[96], other[96];
-    return fail(UNROLL_COMMUNICATION, "deadlock: rank %d waits in '%s' for rank %d, which %s%s%s", rank,
-                label(w, rank, s->op, one), peer, waits ? "waits in '" : "has ended",
-                waits ? label(w, peer, its->step[its->at].op, other) : "", waits ? "'" : "");
+    return fail(
+        UNROLL_COMMUNICATION,
+        "deadlock: rank %d waits in '%s' for rank %d, which %s%s%s; fix: report it with the network and the options",
+        rank, label(w, rank, s->op, one), peer, waits ? "waits in '" : "has ended",
+        waits ? label(w, peer, its->step[its->at].op, other) : "", waits ? "'" : "");
 }
 
 static unroll_status walk_mesh(struct walk *w)
@@ -384,8 +388,10 @@ static unroll_status walk_mesh(struct walk *w)
             const struct meeting *m = &w->meeting[w->queue[rank].step[i].meeting];
             char words[96];
             if (m->of[0] < 0 && m->seen[1] < 0)
-                return fail(UNROLL_COMMUNICATION, "rank %d sends '%s' to rank %d, which never receives it", rank,
-                            label(w, rank, w->queue[rank].step[i].op, words), m->of[2]);
+                return fail(
+                    UNROLL_COMMUNICATION,
+                    "rank %d sends '%s' to rank %d, which never receives it; fix: report it with the network and the options",
+                    rank, label(w, rank, w->queue[rank].step[i].op, words), m->of[2]);
         }
     return UNROLL_OK;
 }

@@ -168,8 +168,8 @@ unroll_status pass_chunk(struct plan *p)
                     "with rows of the batch; fix: at most as many chunks as a rank has rows",
                     p->config.chunks, p->rows);
     if (p->chunk_axis == AX_T && (uint32_t)p->config.chunks > acc_blocks)
-        return fail(UNROLL_UNSUPPORTED, "%d chunks of %u steps: at most %u are possible here", p->config.chunks,
-                    p->config.T, acc_blocks);
+        return fail(UNROLL_UNSUPPORTED, "%d chunks of %u steps: at most %u are possible here; fix: fewer `chunks`",
+                    p->config.chunks, p->config.T, acc_blocks);
     int count;
     struct op *list = plan_take_list(p, &count);
     unroll_status status = chunk_list(p, list, count);

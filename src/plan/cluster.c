@@ -24,8 +24,8 @@ static unroll_status read_fields(json_t *object, const char *where, const struct
             continue;
         TRY(json_field_real(object, where, field->name, to));
         if (!(*to >= field->min && *to <= field->max))
-            return fail(UNROLL_DATA, "%s: \"%s\" = %g is outside %g to %g", where, field->name, *to, field->min,
-                        field->max);
+            return fail(UNROLL_DATA, "%s: \"%s\" = %g is outside %g to %g; fix: a value in this range", where,
+                        field->name, *to, field->min, field->max);
     }
     return UNROLL_OK;
 }
@@ -35,7 +35,8 @@ static unroll_status read_name(const json_t *object, const char *where, char nam
     const char *text;
     TRY(json_field_string(object, where, "name", &text));
     if (!*text || strlen(text) >= CLUSTER_NAME)
-        return fail(UNROLL_DATA, "%s: \"name\" has 1 to %d bytes", where, CLUSTER_NAME - 1);
+        return fail(UNROLL_DATA, "%s: \"name\" has 1 to %d bytes; fix: write it as the files in bench/networks are",
+                    where, CLUSTER_NAME - 1);
     strcpy(name, text);
     return UNROLL_OK;
 }
@@ -46,7 +47,9 @@ static unroll_status item_of(const json_t *array, const char *name, const char *
 {
     snprintf(where, 128, "%.80s: \"%s\"[%zu]", name, key, i);
     *item = json_array_get(array, i);
-    return json_is_object(*item) ? UNROLL_OK : fail(UNROLL_DATA, "%s is no object", where);
+    return json_is_object(*item)
+               ? UNROLL_OK
+               : fail(UNROLL_DATA, "%s is no object; fix: write it as the files in bench/networks are", where);
 }
 
 /* ---- levels ---------------------------------------------------------------------------- */
@@ -67,8 +70,9 @@ static unroll_status read_level(json_t *object, const char *where, bool last, co
     const int below = c->levels ? c->level[c->levels - 1].ranks : 1;
     level->ranks = last ? 0 : (int)ranks;
     if (!last && (ranks < below || ranks % below))
-        return fail(UNROLL_DATA, "%s: \"ranks\" = %d is no multiple of the %d of the level below", where, (int)ranks,
-                    below);
+        return fail(UNROLL_DATA,
+                    "%s: \"ranks\" = %d is no multiple of the %d of the level below; fix: a multiple of it", where,
+                    (int)ranks, below);
     return UNROLL_OK;
 }
 
@@ -79,7 +83,9 @@ static unroll_status read_levels(const json_t *root, const char *name, struct cl
     TRY(json_field_array(root, name, "levels", &array));
     size_t count = json_array_size(array);
     if (count < 1 || count > CLUSTER_LEVELS)
-        return fail(UNROLL_DATA, "%s: \"levels\" has %zu elements, not 1 to %d", name, count, CLUSTER_LEVELS);
+        return fail(UNROLL_DATA,
+                    "%s: \"levels\" has %zu elements, not 1 to %d; fix: write it as the files in bench/networks are",
+                    name, count, CLUSTER_LEVELS);
     for (size_t i = 0; i < count; i++, c->levels++) {
         TRY(item_of(array, name, "levels", i, where, &item));
         TRY(read_level(item, where, i + 1 == count, c, &c->level[i]));
@@ -102,13 +108,16 @@ static unroll_status read_clocks(const json_t *root, const char *name, struct cl
     TRY(json_field_array(root, name, "clocks", &array));
     size_t count = json_array_size(array);
     if (count < 1 || count > CLUSTER_CLOCKS)
-        return fail(UNROLL_DATA, "%s: \"clocks\" has %zu elements, not 1 to %d", name, count, CLUSTER_CLOCKS);
+        return fail(UNROLL_DATA,
+                    "%s: \"clocks\" has %zu elements, not 1 to %d; fix: write it as the files in bench/networks are",
+                    name, count, CLUSTER_CLOCKS);
     for (size_t i = 0; i < count; i++, c->clocks++) {
         TRY(item_of(array, name, "clocks", i, where, &item));
         TRY(json_fields_known(item, where, known));
         TRY(read_fields(item, where, fields, &c->clock[i]));
         if (i == 0 ? c->clock[0].speed != 1 : c->clock[i].speed >= c->clock[i - 1].speed)
-            return fail(UNROLL_DATA, "%s: speeds begin with 1 and fall", where);
+            return fail(UNROLL_DATA,
+                        "%s: speeds begin with 1 and fall; fix: write it as the files in bench/networks are", where);
     }
     return UNROLL_OK;
 }

@@ -12,8 +12,8 @@ static const char *const mesh_names[M_N] = {"batch", "time", "layer", "hidden"};
 static unroll_status refuse(const struct plan *p, const struct op *op, enum mesh m, const char *why)
 {
     char label[96];
-    return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: operation '%s' %s", mesh_names[m],
-                p->config.mesh[m], op_label(p, op, label, sizeof label), why);
+    return fail(UNROLL_UNSUPPORTED, "the cut %s=%d is not possible: operation '%s' %s; fix: another `split`",
+                mesh_names[m], p->config.mesh[m], op_label(p, op, label, sizeof label), why);
 }
 
 static bool touches(const struct plan *p, const struct op *op, enum axis axis)

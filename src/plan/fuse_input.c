@@ -57,7 +57,8 @@ static unroll_status fold(struct plan *p, struct op *list, int count)
         }
         struct op *rnn = recurrence_of(list, count, i);
         if (!rnn)
-            return fail(UNROLL_FAILURE, "nothing reads the product of x with '%s'",
+            return fail(UNROLL_FAILURE,
+                        "nothing reads the product of x with '%s'; fix: report it with the network and the options",
                         p->buffer[list[i].view[GEMM_W].buffer].name);
         rnn->view[RNN_X] = list[i].view[GEMM_X];
         rnn->view[RNN_W_X] = list[i].view[GEMM_W];

@@ -78,7 +78,7 @@ const struct op_kind_info *kind_info(enum op_kind kind) { return &kinds[kind]; }
 unroll_status kind_add(const struct op_kind_info *info, enum op_kind *kind)
 {
     if (kind_count == OP_KIND_MAX)
-        return fail(UNROLL_UNSUPPORTED, "the table of operation kinds is full (%d)", OP_KIND_MAX);
+        return fail(UNROLL_UNSUPPORTED, "the table of operation kinds is full (%d); fix: add fewer kinds", OP_KIND_MAX);
     *kind = (enum op_kind)kind_count++;
     kinds[*kind] = *info;
     return UNROLL_OK;

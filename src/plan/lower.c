@@ -369,7 +369,7 @@ static unroll_status lower_loss(struct plan *p, int z)
         return UNROLL_OK;
     if (!loss)
         return fail(UNROLL_USAGE, "the model has no loss (loss, output): it can be run, not trained or "
-                                  "evaluated; give it an output width and a loss");
+                                  "evaluated; fix: give it an output width and a loss");
     const uint32_t width = loss->of_classes ? 0 : (uint32_t)unroll_model_targets(p->model);
     int target = plan_add(p, "targets", loss->of_classes ? DTYPE_I32 : c->real, SEG_IO,
                           over_steps(p, model_is_pooled(p->model), width));

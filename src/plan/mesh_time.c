@@ -215,7 +215,10 @@ static unroll_status walk_stages(struct walk *w)
     }
     for (int i = 0; i < w->stages; i++)
         if (w->stage[i].at < w->stage[i].plan->ops)
-            return fail(UNROLL_COMMUNICATION, "stage %d of the mesh waits for ever in operation %d", i, w->stage[i].at);
+            return fail(
+                UNROLL_COMMUNICATION,
+                "stage %d of the mesh waits for ever in operation %d; fix: report it with the network and the options",
+                i, w->stage[i].at);
     return UNROLL_OK;
 }
 

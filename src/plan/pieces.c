@@ -86,8 +86,9 @@ static unroll_status check_given(const struct plan_config *c)
 {
     const uint32_t T = c->T / (uint32_t)c->mesh[M_TIME]; /* of a rank */
     if (c->pieces < 1 || c->pieces > PIECES_MAX)
-        return fail(UNROLL_USAGE, "pieces = %d is outside 1..%d (UNROLL_AUTO: as many as are fast)", c->pieces,
-                    PIECES_MAX);
+        return fail(UNROLL_USAGE,
+                    "pieces = %d is outside 1..%d (UNROLL_AUTO: as many as are fast); fix: a value in this range",
+                    c->pieces, PIECES_MAX);
     if (c->pieces > 1 && T / (uint32_t)c->pieces < UNROLL_PIECE_STEPS)
         return fail(
             UNROLL_UNSUPPORTED,
@@ -116,7 +117,8 @@ unroll_status pass_pieces(struct plan *p)
 {
     struct plan_config *c = &p->config;
     if (!(c->time_tolerance >= 0 && c->time_tolerance < 1))
-        return fail(UNROLL_USAGE, "time_tolerance = %g is outside 0 <= t < 1", (double)c->time_tolerance);
+        return fail(UNROLL_USAGE, "time_tolerance = %g is outside 0 <= t < 1; fix: a value in this range",
+                    (double)c->time_tolerance);
     if (c->pieces == PIECES_AUTO)
         c->pieces = choose(p);
     TRY(check_given(c));

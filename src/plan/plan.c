@@ -371,17 +371,20 @@ struct plan_config plan_config_default(void)
 static unroll_status check_config(const struct plan_config *c)
 {
     if (c->T < 1 || c->B < 1)
-        return fail(UNROLL_USAGE, "a plan needs at least one step and one row (T = %u, B = %u)", c->T, c->B);
+        return fail(UNROLL_USAGE, "a plan needs at least one step and one row (T = %u, B = %u); fix: 1 or more of both",
+                    c->T, c->B);
     if ((uint64_t)c->T * c->B > UINT32_MAX)
         return fail(UNROLL_UNSUPPORTED,
-                    "T x B = %u x %u is more than 2^32 rows; use a smaller batch or "
+                    "T x B = %u x %u is more than 2^32 rows; fix: a smaller batch or "
                     "shorter pieces of the sequence (`steps`)",
                     c->T, c->B);
     if (c->real != DTYPE_F32 && c->real != DTYPE_F64)
-        return fail(UNROLL_UNSUPPORTED, "a plan computes in f32 or f64, not in %s", dtype_name(c->real));
+        return fail(UNROLL_UNSUPPORTED, "a plan computes in f32 or f64, not in %s; fix: f32 or f64",
+                    dtype_name(c->real));
     if (c->weights != c->real && c->weights != DTYPE_F32) {
         if (c->weights != DTYPE_BF16 && c->weights != DTYPE_I8)
-            return fail(UNROLL_UNSUPPORTED, "packed copies of weights are fp32, bf16 or int8, not %s",
+            return fail(UNROLL_UNSUPPORTED,
+                        "packed copies of weights are fp32, bf16 or int8, not %s; fix: one of these",
                         dtype_name(c->weights));
         if (c->mode >= MODE_TRAIN || c->real != DTYPE_F32 || !c->traits.operands)
             return fail(UNROLL_UNSUPPORTED,
@@ -390,16 +393,18 @@ static unroll_status check_config(const struct plan_config *c)
                         dtype_name(c->weights));
     }
     if (c->queues < 1 || c->queues > QUEUES_MAX)
-        return fail(UNROLL_USAGE, "queues = %d is outside 1..%d", c->queues, QUEUES_MAX);
+        return fail(UNROLL_USAGE, "queues = %d is outside 1..%d; fix: a number in this range", c->queues, QUEUES_MAX);
     if (c->chunks < 0 || c->chunks > CHUNKS_MAX)
-        return fail(UNROLL_USAGE, "chunks = %d is outside 0..%d (0: as many as are fast)", c->chunks, CHUNKS_MAX);
+        return fail(UNROLL_USAGE, "chunks = %d is outside 0..%d (0: as many as are fast); fix: a number in this range",
+                    c->chunks, CHUNKS_MAX);
     if (c->shards < 1 || c->shards > c->B)
         return fail(UNROLL_USAGE, "%u shards of a batch of %u rows; fix: 1 to as many as there are rows", c->shards,
                     c->B);
     long ranks = 1;
     for (int m = 0; m < M_N; m++) {
         if (c->mesh[m] < 1 || c->at[m] < 0 || c->at[m] >= c->mesh[m])
-            return fail(UNROLL_USAGE, "coordinate %d of a mesh axis of size %d", c->at[m], c->mesh[m]);
+            return fail(UNROLL_USAGE, "coordinate %d of a mesh axis of size %d; fix: a coordinate below the size",
+                        c->at[m], c->mesh[m]);
         ranks *= c->mesh[m];
         if (ranks > RANKS_MAX)
             return fail(UNROLL_UNSUPPORTED, "a mesh of more than %d ranks; fix: cut into fewer", RANKS_MAX);

@@ -35,7 +35,9 @@ static unroll_status mark(struct plan *p, enum mesh m, enum axis axis, int role)
                 continue;
             struct buffer *b = &p->buffer[v->buffer];
             if (v->access == ADD && b->segment != SEG_GRAD && sums != (b->state[m] == PARTIAL))
-                return fail(UNROLL_UNSUPPORTED, "'%s' gets both partial and whole sums", b->name);
+                return fail(UNROLL_UNSUPPORTED,
+                            "'%s' gets both partial and whole sums; fix: report it with the network and the options",
+                            b->name);
             if (sums)
                 b->state[m] = PARTIAL;
         }

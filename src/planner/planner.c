@@ -245,8 +245,8 @@ static unroll_status search_all(struct search *s)
     const unroll_planner_config *c = s->config;
     int most = c->hosts ? c->hosts * s->cluster.ranks_per_host : c->ranks;
     if (most < 1 || most > RANKS_MAX)
-        return fail(UNROLL_USAGE, "%d hosts of %d ranks: 1 to %d ranks are possible", c->hosts,
-                    s->cluster.ranks_per_host, RANKS_MAX);
+        return fail(UNROLL_USAGE, "%d hosts of %d ranks: 1 to %d ranks are possible; fix: fewer hosts or ranks",
+                    c->hosts, s->cluster.ranks_per_host, RANKS_MAX);
     double best = INFINITY, least;
     for (int ranks = most; ranks >= 1 && (ranks == most || c->hosts); ranks = fewer(ranks), best = least) {
         TRY(add_ranks(s, ranks));

@@ -72,7 +72,7 @@ static unroll_status print_json(FILE *file, const struct target *target, const s
         return fail(UNROLL_RESOURCE, "no memory to print the plan");
     int written = fprintf(file, "%s\n", text);
     free(text);
-    return written < 0 ? fail(UNROLL_RESOURCE, "the plan could not be written") : UNROLL_OK;
+    return written < 0 ? fail(UNROLL_RESOURCE, "the plan could not be written; fix: free memory") : UNROLL_OK;
 }
 
 /* What the same plan would be without checkpoints; NULL: it has none. */
@@ -236,7 +236,8 @@ static unroll_status show_stages_of(const struct unroll_model *model, const unro
     struct target target;
     TRY(config_of(model, c, &target, &p));
     const int stages = p.mesh[M_LAYER];
-    unroll_status status = stages <= DEPTHS ? UNROLL_OK : fail(UNROLL_USAGE, "%d stages are too many", stages);
+    unroll_status status =
+        stages <= DEPTHS ? UNROLL_OK : fail(UNROLL_USAGE, "%d stages are too many; fix: fewer stages", stages);
     for (int i = 0; i < stages && status == UNROLL_OK; i++) {
         p.at[M_LAYER] = i;
         status = plan_new(model, &p, &plan[i]);

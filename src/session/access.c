@@ -58,9 +58,13 @@ static unroll_status check_access(const unroll_session *s, const char *name, siz
     *b = find(s, name);
     TRY(session_check(s));
     if (!*b || (*b)->dtype == DTYPE_I64)
-        return fail(UNROLL_USAGE, "the session has no array '%s' of numbers", name);
+        return fail(
+            UNROLL_USAGE,
+            "the session has no array '%s' of numbers; fix: the name of a parameter, or of an array that the session reads or writes",
+            name);
     if (is_one_of_many(s) ? count != mesh_count(*b) : !is_count(*b, count)) /* of many: all or nothing */
-        return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu", name, unroll_count(s, name), count);
+        return fail(UNROLL_USAGE, "'%s' holds %zu numbers, not %zu; fix: as many numbers as it holds", name,
+                    unroll_count(s, name), count);
     return UNROLL_OK;
 }
 
@@ -110,7 +114,7 @@ static unroll_status check_states(const struct buffer *b, const char *name, cons
     if (b->segment != SEG_CARRY || all_finite(from, count))
         return UNROLL_OK;
     while (isfinite(from[i])) i++;
-    return fail(UNROLL_DATA, "'%s' holds NaN or infinity at number %zu", name, i);
+    return fail(UNROLL_DATA, "'%s' holds NaN or infinity at number %zu; fix: write finite numbers", name, i);
 }
 
 unroll_status unroll_write(unroll_session *s, const char *name, const float *from, size_t count)

@@ -92,7 +92,7 @@ static unroll_status check_names(const struct arrays *a)
         if (*npz_at(a->file, i)->name && !is_known(a, npz_at(a->file, i)->name))
             return fail(UNROLL_DATA,
                         "'%s': the array '%.80s' is none that this model knows; it knows x or tokens, "
-                        "lengths, y and states such as '%s'",
+                        "lengths, y and states such as '%s'; fix: rename it, or leave it out",
                         a->path, npz_at(a->file, i)->name, first);
     return UNROLL_OK;
 }
@@ -123,15 +123,19 @@ static unroll_status read_extents(struct arrays *a, const struct tensor_view *v,
     bool scalars = inner && width == 1 && v->rank == 1; /* one sequence of single numbers */
     a->single = scalars || v->rank == inner + 1;
     if (!a->single && v->rank != inner + 2)
-        return fail(UNROLL_DATA, "'%s': the input has the shape %s; give [%s%s]", a->path, tensor_view_shape(v, shape),
-                    a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
+        return fail(UNROLL_DATA, "'%s': the input has the shape %s; fix: give [%s%s]", a->path,
+                    tensor_view_shape(v, shape), a->batch_first ? "B, T" : "T, B", inner ? ", F" : "");
     if (inner && !scalars && v->shape[v->rank - 1] != width)
-        return fail(UNROLL_DATA, "'%s': the input has the shape %s; the model reads %u %s a step", a->path,
-                    tensor_view_shape(v, shape), (unsigned)width, tokens ? "tokens" : "numbers");
+        return fail(
+            UNROLL_DATA,
+            "'%s': the input has the shape %s; the model reads %u %s a step; fix: give arrays of the same steps and rows, in the shapes of the model",
+            a->path, tensor_view_shape(v, shape), (unsigned)width, tokens ? "tokens" : "numbers");
     uint64_t T = v->shape[!a->single && a->batch_first], B = a->single ? 1 : v->shape[!a->batch_first];
     if (T < 1 || T > INT32_MAX || B < 1 || B > INT32_MAX)
-        return fail(UNROLL_DATA, "'%s': the input has the shape %s: no steps, no rows, or too many", a->path,
-                    tensor_view_shape(v, shape));
+        return fail(
+            UNROLL_DATA,
+            "'%s': the input has the shape %s: no steps, no rows, or too many; fix: give arrays of the same steps and rows, in the shapes of the model",
+            a->path, tensor_view_shape(v, shape));
     a->T = (int)T;
     a->B = (int)B;
     return UNROLL_OK;
@@ -209,7 +213,10 @@ static unroll_status read_inputs(const struct unroll_model *m, struct arrays *a)
     const int T = a->T, B = a->B;
     TRY(read_input(a, false, model_numbers(m)));
     if (a->tokens && (a->T != T || a->B != B))
-        return fail(UNROLL_DATA, "'%s': tokens have %d steps of %d rows, x has %d of %d", a->path, T, B, a->T, a->B);
+        return fail(
+            UNROLL_DATA,
+            "'%s': tokens have %d steps of %d rows, x has %d of %d; fix: give arrays of the same steps and rows, in the shapes of the model",
+            a->path, T, B, a->T, a->B);
     return UNROLL_OK;
 }
 
@@ -221,8 +228,10 @@ static unroll_status read_lengths(struct arrays *a)
     if (!v)
         return UNROLL_OK;
     if (tensor_view_count(v) != (uint64_t)a->B || v->rank > 1)
-        return fail(UNROLL_DATA, "'%s': lengths have the shape %s; there are %d rows%s", a->path,
-                    tensor_view_shape(v, shape), a->B, arrays_hint(a));
+        return fail(
+            UNROLL_DATA,
+            "'%s': lengths have the shape %s; there are %d rows%s; fix: give arrays of the same steps and rows, in the shapes of the model",
+            a->path, tensor_view_shape(v, shape), a->B, arrays_hint(a));
     TRY(read_elements(a, v, v->name, true, &elements));
     a->lengths = elements;
     return UNROLL_OK;
@@ -276,7 +285,8 @@ static unroll_status check_state(const struct arrays *a, const struct tensor_vie
     size_t i = 0, count = (size_t)tensor_view_count(v);
     while (i < count && isfinite(numbers[i])) i++;
     return i == count ? UNROLL_OK
-                      : fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu", a->path, v->name, i);
+                      : fail(UNROLL_DATA, "'%s': '%s' holds NaN or infinity at number %zu; fix: give finite numbers",
+                             a->path, v->name, i);
 }
 
 static unroll_status write_state(const struct arrays *a, const struct stack *s, const struct tensor_view *v,
@@ -290,8 +300,10 @@ static unroll_status write_state(const struct arrays *a, const struct stack *s, 
     bool fits = v->rank == wanted.rank && s->is_even;
     for (int i = 0; fits && i < v->rank; i++) fits = v->shape[i] == wanted.shape[i];
     if (!fits)
-        return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s",
-                    a->path, v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should), arrays_hint(a));
+        return fail(
+            UNROLL_DATA,
+            "'%s': '%s' has the shape %s; it must be layers x directions, rows, width: %s%s; fix: give arrays of the same steps and rows, in the shapes of the model",
+            a->path, v->name, tensor_view_shape(v, shape), tensor_view_shape(&wanted, should), arrays_hint(a));
     TRY(read_elements(a, v, v->name, false, &numbers));
     unroll_status status = check_state(a, v, numbers);
     for (int k = 0; k < s->layers * s->directions && status == UNROLL_OK; k++) {

@@ -20,9 +20,12 @@ bool batch_counts(const unroll_session *s, const unroll_batch *b, int t, int row
 static unroll_status want(const void *array, bool wanted, const char *name)
 {
     if (wanted && !array)
-        return fail(UNROLL_USAGE, "the batch has no %s, which this session needs", name);
+        return fail(UNROLL_USAGE, "the batch has no %s, which this session needs; fix: add it", name);
     if (!wanted && array)
-        return fail(UNROLL_USAGE, "the batch has %s, which this session was not made for", name);
+        return fail(
+            UNROLL_USAGE,
+            "the batch has %s, which this session was not made for; fix: leave it out, or make the session with it",
+            name);
     return UNROLL_OK;
 }
 
@@ -54,8 +57,10 @@ static unroll_status check_integers(const unroll_session *s, const unroll_batch 
         for (int row = 0; row < s->config.rows; row++) {
             int32_t n = a->at[batch_place(s, t, (uint32_t)row) * a->columns];
             if (batch_counts(s, b, t, row) && (n < min || n > max))
-                return fail(UNROLL_DATA, "%s[t=%d, row=%d%s] = %d is outside %d..%d", a->name, t, row, a->called, n,
-                            min, max);
+                return fail(
+                    UNROLL_DATA,
+                    "%s[t=%d, row=%d%s] = %d is outside %d..%d; fix: numbers in this range; open the data with the model",
+                    a->name, t, row, a->called, n, min, max);
         }
     return UNROLL_OK;
 }
@@ -77,7 +82,8 @@ static unroll_status check_tokens(const unroll_session *s, const unroll_batch *b
 
 static unroll_status refuse_number(const char *name, int t, int row, int i, const float *x)
 {
-    return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s", name, t, row, i, isnan(x[i]) ? "NaN" : "infinite");
+    return fail(UNROLL_DATA, "%s[t=%d, row=%d, %d] is %s; fix: finite numbers", name, t, row, i,
+                isnan(x[i]) ? "NaN" : "infinite");
 }
 
 static unroll_status check_inputs(const unroll_session *s, const unroll_batch *b, const float *array, int width)
@@ -106,8 +112,10 @@ static unroll_status check_targets(const unroll_session *s, const unroll_batch *
                 if (isinf(y[i]))
                     return refuse_number("target_values", t, row, i, y);
                 if (!any && (y[i] < loss->targets[0] || y[i] > loss->targets[1]))
-                    return fail(UNROLL_DATA, "target_values[t=%d, row=%d, %d] = %g is outside %g..%g of loss = '%s'", t,
-                                row, i, (double)y[i], (double)loss->targets[0], (double)loss->targets[1], loss->name);
+                    return fail(
+                        UNROLL_DATA,
+                        "target_values[t=%d, row=%d, %d] = %g is outside %g..%g of loss = '%s'; fix: targets in this range, or another loss",
+                        t, row, i, (double)y[i], (double)loss->targets[0], (double)loss->targets[1], loss->name);
             }
     return UNROLL_OK;
 }
@@ -118,7 +126,8 @@ unroll_status batch_check(const unroll_session *s, const unroll_batch *b)
     TRY(check_arrays(s, b));
     for (int row = 0; b->lengths && row < s->config.rows; row++)
         if (b->lengths[row] < 0 || b->lengths[row] > s->config.steps)
-            return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d", row, b->lengths[row], s->config.steps);
+            return fail(UNROLL_DATA, "lengths[row=%d] = %d is outside 0..%d; fix: lengths in this range", row,
+                        b->lengths[row], s->config.steps);
     TRY(check_tokens(s, b));
     TRY(check_integers(s, b, &(struct integers){b->targets, 1, target_steps(s), "targets", ""}, -1, outputs - 1));
     TRY(check_inputs(s, b, b->inputs, model_numbers(s->model)));

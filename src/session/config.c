@@ -17,18 +17,22 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
     const unroll_machine *m = &c->machine;
     CHECK_BEGUN(m, unroll_machine, "unroll_machine_default()");
     if (c->steps < 1 || c->rows < 1 || c->shards < 1)
-        return fail(UNROLL_USAGE, "steps = %d, rows = %d and shards = %d must be 1 or more", c->steps, c->rows,
-                    c->shards);
+        return fail(UNROLL_USAGE, "steps = %d, rows = %d and shards = %d must be 1 or more; fix: values of 1 or more",
+                    c->steps, c->rows, c->shards);
     if (m->exact < 0 || (m->exact && c->shards != 1 && c->shards != m->exact))
         return fail(UNROLL_USAGE, "exact = %d and shards = %d; fix: exact alone, 1 to as many as there are rows",
                     m->exact, c->shards);
     if (c->mode < UNROLL_INFER || c->mode > UNROLL_MODULE)
-        return fail(UNROLL_USAGE, "mode = %d is none of the modes", (int)c->mode);
-    if (c->mode == UNROLL_MODULE && c->stateful)
-        return fail(UNROLL_UNSUPPORTED, "a module does not carry states: read \"hn..\" and write \"h0..\"");
-    if (c->updates && c->mode != UNROLL_MODULE)
         return fail(UNROLL_USAGE,
-                    "updates = 1 is for modules (mode): a session that trains updates anyway, others never");
+                    "mode = %d is none of the modes; fix: UNROLL_INFER, UNROLL_EVAL, UNROLL_TRAIN or UNROLL_MODULE",
+                    (int)c->mode);
+    if (c->mode == UNROLL_MODULE && c->stateful)
+        return fail(UNROLL_UNSUPPORTED,
+                    "a module does not carry states: read \"hn..\" and write \"h0..\"; fix: stateful = 0");
+    if (c->updates && c->mode != UNROLL_MODULE)
+        return fail(
+            UNROLL_USAGE,
+            "updates = 1 is for modules (mode): a session that trains updates anyway, others never; fix: updates = 0");
     *p = plan_config_default();
     p->mode = modes[c->mode];
     p->real = m->precision && !strcmp(m->precision, "fp64") ? DTYPE_F64 : DTYPE_F32;
@@ -75,14 +79,21 @@ unroll_status session_check_loss(const struct unroll_model *m, const unroll_sess
                     "'%s'; fix: leave them out",
                     c->mode == UNROLL_TRAIN ? "training" : "mode infer, eval or module", m->loss.text);
     if (!(c->label_smoothing >= 0 && c->label_smoothing < 1))
-        return fail(UNROLL_USAGE, "label_smoothing = %g is outside 0 <= e < 1", (double)c->label_smoothing);
+        return fail(UNROLL_USAGE, "label_smoothing = %g is outside 0 <= e < 1; fix: 0 to 0.9",
+                    (double)c->label_smoothing);
     for (int i = 0; c->class_weights && i < unroll_model_outputs(m); i++) {
         const float w = c->class_weights[i];
         if (!(w >= 0 && isfinite(w)))
-            return fail(UNROLL_USAGE, "class_weights[%d] = %g is no weight: 0 or more, and finite", i, (double)w);
+            return fail(
+                UNROLL_USAGE,
+                "class_weights[%d] = %g is no weight: 0 or more, and finite; fix: weights of 0 or more, at least one above 0",
+                i, (double)w);
         sum += (double)w;
     }
-    return !c->class_weights || sum > 0 ? UNROLL_OK : fail(UNROLL_USAGE, "class_weights are all 0: nothing counts");
+    return !c->class_weights || sum > 0
+               ? UNROLL_OK
+               : fail(UNROLL_USAGE,
+                      "class_weights are all 0: nothing counts; fix: weights of 0 or more, at least one above 0");
 }
 
 void session_suit_device(const struct device *device, const char *isa, int threads, const struct unroll_model *model,

@@ -65,7 +65,8 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
     int rank = unroll_comm_rank(m->comm);
     long product = 1;
     if (workers < 1 || workers > RANKS_MAX || ranks_along(m->split.batch) > RANKS_MAX)
-        return fail(UNROLL_USAGE, "%d workers of %d ranks along batch: 1 to %d are possible", workers,
+        return fail(UNROLL_USAGE,
+                    "%d workers of %d ranks along batch: 1 to %d are possible; fix: a number in this range", workers,
                     ranks_along(m->split.batch), RANKS_MAX);
     if (workers > 1 && m->exact)
         return fail(UNROLL_UNSUPPORTED, "exact: workers add no gradients of each other, so they have not the bits of "
@@ -73,7 +74,9 @@ unroll_status mesh_place(const unroll_machine *m, int ranks, struct plan_config 
     p->workers = p->mode >= MODE_TRAIN ? workers : 1;
     for (int i = 0; i < M_N; i++) {
         if (sizes[i] < 1 || sizes[i] > RANKS_MAX)
-            return fail(UNROLL_USAGE, "%d ranks along an axis of the mesh: 1 to %d are possible", sizes[i], RANKS_MAX);
+            return fail(UNROLL_USAGE,
+                        "%d ranks along an axis of the mesh: 1 to %d are possible; fix: a number in this range",
+                        sizes[i], RANKS_MAX);
         product *= sizes[i];
         p->mesh[i] = sizes[i];
     }

@@ -360,5 +360,5 @@ unroll_status unroll_self_check(void (*report)(void *arg, const char *what, int 
     }
     return r.all_passed ? UNROLL_OK
                         : fail(UNROLL_FAILURE, "some checks failed: this build or machine is not "
-                                               "to be trusted; please report it with the lines above");
+                                               "to be trusted; fix: report it with the lines above");
 }

@@ -87,20 +87,24 @@ static unroll_status check_shared(const struct unroll_session *s, const struct s
     if (session_updates(s) && w->trainer && !beside)
         return fail(
             UNROLL_UNSUPPORTED,
-            "the model is being trained by another session: it has one optimizer at a time; free that session first");
+            "the model is being trained by another session: it has one optimizer at a time; fix: free that session first");
     if (beside && (s->config.mode != UNROLL_TRAIN || beside->config.mode != UNROLL_TRAIN || beside->shared != w))
-        return fail(UNROLL_USAGE, "`beside` must train the same model, and so must the session");
+        return fail(
+            UNROLL_USAGE,
+            "`beside` must train the same model, and so must the session; fix: make both to train, with the same model");
     if (beside && beside->plan->config.optimizer != s->plan->config.optimizer)
         return fail(UNROLL_USAGE, "`beside` trains with another optimizer; fix: give both the same");
     if (!w->device->forks && w->process != process_number())
         return refuse_forked(w->device->name);
     if (w->device != s->device || w->real != s->plan->config.real)
-        return fail(UNROLL_UNSUPPORTED, "the model has sessions in %s on %s: all of its sessions compute alike",
-                    dtype_name(w->real), w->device->name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the model has sessions in %s on %s: all of its sessions compute alike; fix: free those first, or load the model twice",
+            dtype_name(w->real), w->device->name);
     if (w->weights != s->plan->config.weights)
         return fail(UNROLL_UNSUPPORTED,
                     "the model has sessions with its weights in %s: all of its sessions keep them "
-                    "alike; free those first, or load the model twice",
+                    "alike; fix: free those first, or load the model twice",
                     weights_name(w->weights));
     return UNROLL_OK;
 }
@@ -109,7 +113,9 @@ static unroll_status join_shared(struct unroll_session *s)
 {
     struct shared_weights *w = s->model->shared;
     if (!w && s->config.beside)
-        return fail(UNROLL_USAGE, "`beside` must train the same model, and so must the session");
+        return fail(
+            UNROLL_USAGE,
+            "`beside` must train the same model, and so must the session; fix: make both to train, with the same model");
     if (w) {
         TRY(check_shared(s, w));
         s->shared = w;
@@ -287,7 +293,7 @@ static unroll_status plan_session(struct unroll_session *s, struct plan_config *
     const char *name = s->config.machine.device ? s->config.machine.device : used;
     TRY(choose_device(s, name, &options->which));
     if (s->config.machine.threads < 0 || s->config.machine.threads > 1024)
-        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor)",
+        return fail(UNROLL_USAGE, "threads = %d is outside 0..1024 (0: one for each processor); fix: 0 to 1024",
                     s->config.machine.threads);
     if (s->config.profile && !s->device->time)
         return fail(UNROLL_UNSUPPORTED, "profile: %s takes no times of operations; fix: use the cpu", name);
@@ -375,7 +381,7 @@ static unroll_status open_session(struct unroll_session *s)
 unroll_status unroll_session_new(unroll_model *model, const unroll_session_config *config, unroll_session **session)
 {
     if (!model)
-        return fail(UNROLL_USAGE, "a session needs a model");
+        return fail(UNROLL_USAGE, "a session needs a model; fix: give one");
     CHECK_BEGUN(config, unroll_session_config, "unroll_session_default()");
     struct unroll_session *s;
     TRY(ALLOCATE(s, 1, "for a session"));

@@ -28,7 +28,7 @@ static unroll_status check_loss(unroll_session *s)
     *sum = *weight = 0;
     s->forwarded = false;
     locate_in_forward(s->device, s->executable, s->plan, where, sizeof where);
-    return fail(UNROLL_DIVERGED, "the loss is %s%s%s", isnan(loss) ? "NaN" : "infinite",
+    return fail(UNROLL_DIVERGED, "the loss is %s%s%s; fix: a lower learning rate", isnan(loss) ? "NaN" : "infinite",
                 *where ? "; first bad value: " : "", where);
 }
 
@@ -88,10 +88,10 @@ static unroll_status check_collected(const unroll_session *s)
                     "not looked at is %s; fix: a lower learning rate, or the result of each step to see which",
                     isnan(s->loss) || isnan(s->norm) ? "NaN" : "infinite");
     if (!isfinite(s->loss))
-        return fail(UNROLL_DIVERGED, "the loss is %s", isnan(s->loss) ? "NaN" : "infinite");
+        return fail(UNROLL_DIVERGED, "the loss is %s; fix: a lower learning rate", isnan(s->loss) ? "NaN" : "infinite");
     locate_in_gradients(s->device, s->executable, s->plan, where, sizeof where);
-    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s", isnan(s->norm) ? "NaN" : "infinite",
-                where);
+    return fail(UNROLL_DIVERGED, "the norm of the gradient is %s; first: %s; fix: a lower learning rate, or `clip` 1",
+                isnan(s->norm) ? "NaN" : "infinite", where);
 }
 
 static unroll_result take_result(unroll_session *s)
@@ -104,7 +104,7 @@ static unroll_result take_result(unroll_session *s)
 static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
 {
     if (!s || (!batch && !s->has_batch))
-        return fail(UNROLL_USAGE, "a forward needs a session and a batch");
+        return fail(UNROLL_USAGE, "a forward needs a session and a batch; fix: give both");
     TRY(session_check(s));
     TRY(session_take_over(s));
     if (batch) {
@@ -134,10 +134,13 @@ unroll_status unroll_forward(unroll_session *s, const unroll_batch *batch)
 static unroll_status start_backward(unroll_session *s)
 {
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_MODULE)
-        return fail(UNROLL_USAGE, "this session was made to run, not to train (mode)");
+        return fail(UNROLL_USAGE,
+                    "this session was made to run, not to train (mode); fix: mode = UNROLL_TRAIN or UNROLL_MODULE");
     TRY(session_check(s));
     if (!s->forwarded)
-        return fail(UNROLL_USAGE, "a backward needs a forward before it, and each forward has one backward");
+        return fail(
+            UNROLL_USAGE,
+            "a backward needs a forward before it, and each forward has one backward; fix: call unroll_forward before each unroll_backward");
     s->forwarded = false;
     s->summing = true;
     if (!session_updates(s)) /* a module's gradients are those of one backward */
@@ -155,11 +158,13 @@ unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
     CHECK_BEGUN(result, unroll_result, "{ .size = sizeof(unroll_result) }");
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
-        return fail(UNROLL_USAGE, "this session computes no loss (mode)");
+        return fail(UNROLL_USAGE, "this session computes no loss (mode); fix: mode = UNROLL_EVAL or UNROLL_TRAIN");
     TRY(session_check(s));
     TRY(session_take_over(s));
     if (is_one_of_many(s) && s->config.mode == UNROLL_TRAIN && s->weight == 0 && s->last_weight == 0)
-        return fail(UNROLL_UNSUPPORTED, "a session that trains on several ranks has its loss from unroll_update");
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "a session that trains on several ranks has its loss from unroll_update; fix: read the result of unroll_update");
     if (is_one_of_many(s) && s->config.mode == UNROLL_EVAL)
         TRY(session_run(s, PHASE_SUM, PHASE_SUM));
     TRY(collect(s));
@@ -180,8 +185,9 @@ static void give_rates(unroll_session *s, const unroll_hyperparameters *r)
 
 static unroll_status check_rate(const char *name, double value, double min, double max)
 {
-    return value >= min && value <= max ? UNROLL_OK
-                                        : fail(UNROLL_USAGE, "%s = %g is outside %g .. %g", name, value, min, max);
+    return value >= min && value <= max
+               ? UNROLL_OK
+               : fail(UNROLL_USAGE, "%s = %g is outside %g .. %g; fix: a value in this range", name, value, min, max);
 }
 
 /* Rates that would make NaN or infinities of the weights, as floats, are refused while these are sound. */
@@ -203,7 +209,9 @@ static unroll_status check_rates(const unroll_session *s, const unroll_hyperpara
 static unroll_status check_training(unroll_session *s, const unroll_hyperparameters *rates, const unroll_result *result)
 {
     if (!session_updates(s))
-        return fail(UNROLL_USAGE, "this session was not made to train (mode, or updates of a module)");
+        return fail(
+            UNROLL_USAGE,
+            "this session was not made to train (mode, or updates of a module); fix: mode = UNROLL_TRAIN, or updates = 1 of a module");
     CHECK_BEGUN(rates, unroll_hyperparameters, "unroll_hyperparameters_default()");
     if (result)
         CHECK_BEGUN(result, unroll_result, "{ .size = sizeof(unroll_result) }");
@@ -296,7 +304,7 @@ unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const un
                           unroll_result *result)
 {
     if (!s || !batch)
-        return fail(UNROLL_USAGE, "a step needs a session and a batch");
+        return fail(UNROLL_USAGE, "a step needs a session and a batch; fix: give both");
     if (s->config.mode == UNROLL_MODULE)
         return fail(UNROLL_USAGE,
                     "a module has no loss of its own; fix: unroll_forward, the gradient of its outputs by "

@@ -50,8 +50,8 @@ static unroll_status refuse_shape(const struct comparison *c, const struct tenso
     int last = ours->rank - 1;
     bool wide = reference->rank == ours->rank && last >= 0 && reference->shape[last] != ours->shape[last];
     /* Of another width: no order of rows and steps helps. */
-    return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s%s", c->arrays->path, reference->name,
-                tensor_view_shape(reference, given), tensor_view_shape(ours, wanted),
+    return fail(UNROLL_DATA, "'%s': '%s' has the shape %s; the model gives %s%s; fix: give arrays of these shapes",
+                c->arrays->path, reference->name, tensor_view_shape(reference, given), tensor_view_shape(ours, wanted),
                 wide ? "" : arrays_hint(c->arrays));
 }
 
@@ -127,7 +127,8 @@ static unroll_status compare_all(struct comparison *c, const struct results *r)
             TRY(compare_one(c, reference, &r->view[i]));
     }
     if (c->compared == 0)
-        return fail(UNROLL_DATA, "'%s' has nothing to compare with: neither y nor hn nor cn", c->arrays->path);
+        return fail(UNROLL_DATA, "'%s' has nothing to compare with: neither y nor hn nor cn; fix: add y to the file",
+                    c->arrays->path);
     return UNROLL_OK;
 }
 

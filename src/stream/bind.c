@@ -396,8 +396,8 @@ static unroll_status place_op(const struct stream_plan *p, const struct op *op, 
                     "layer '%s' can't be streamed: a stream has no such '%s'; fix: run it in a session",
                     layer_of(p, op)->name, kind_info(op->kind)->name);
     if (op->kind == OP_RNN && (!cell || !cell->fused[0]))
-        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'", p->isa->name,
-                    layer_of(p, op)->cell->name);
+        return fail(UNROLL_UNSUPPORTED, "the kernels for %s have no fused step of '%s'; fix: another isa (scalar)",
+                    p->isa->name, layer_of(p, op)->cell->name);
     if (cell)
         place_recurrence(p, op, needs);
     if (op->kind == OP_POOL) {

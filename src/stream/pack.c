@@ -42,10 +42,10 @@ static unroll_status check_config(const unroll_model *m, const unroll_stream_con
 {
     enum { MAX_ROWS = 1 << 16 };
     if (!m)
-        return fail(UNROLL_USAGE, "a stream needs a model");
+        return fail(UNROLL_USAGE, "a stream needs a model; fix: give one");
     CHECK_BEGUN(c, unroll_stream_config, "unroll_stream_default()");
     if (c->rows < 1 || c->rows > MAX_ROWS)
-        return fail(UNROLL_USAGE, "rows = %d is outside 1..%d", c->rows, MAX_ROWS);
+        return fail(UNROLL_USAGE, "rows = %d is outside 1..%d; fix: a number in this range", c->rows, MAX_ROWS);
     if (c->machine.device && strcmp(c->machine.device, "cpu"))
         return fail(UNROLL_UNSUPPORTED, "streams run on the cpu, not on %s; fix: leave out `device`, or run a session",
                     c->machine.device);
@@ -58,8 +58,10 @@ static unroll_status check_shared(const struct unroll_stream_weights *shared, st
     if (!shared)
         return UNROLL_OK;
     if (shared->make != p->weights.make)
-        return fail(UNROLL_USAGE, "the shared weights are of another model, of %u layers and %u outputs",
-                    (unsigned)shared->layers, (unsigned)shared->outputs);
+        return fail(
+            UNROLL_USAGE,
+            "the shared weights are of another model, of %u layers and %u outputs; fix: the weights of this model",
+            (unsigned)shared->layers, (unsigned)shared->outputs);
     if (shared->dtype != p->weights.dtype)
         return fail(UNROLL_USAGE, "the shared weights are in another dtype than the stream's; fix: use the "
                                   "configuration they were made with, and add them to it");
@@ -265,7 +267,8 @@ unroll_status stream_check_memory(const void *memory, size_t bytes, size_t neede
     if (!memory || bytes < needed)
         return fail(UNROLL_USAGE, "%zu bytes are needed, not %zu; fix: ask %s", needed, memory ? bytes : 0, who_knows);
     if ((uintptr_t)memory % _Alignof(max_align_t))
-        return fail(UNROLL_USAGE, "the memory of a stream is not aligned to %zu bytes", _Alignof(max_align_t));
+        return fail(UNROLL_USAGE, "the memory of a stream is not aligned to %zu bytes; fix: memory from aligned_alloc",
+                    _Alignof(max_align_t));
     return UNROLL_OK;
 }
 

@@ -103,8 +103,10 @@ size_t unroll_stream_state_bytes(const unroll_stream *s)
 unroll_status unroll_stream_save(const unroll_stream *s, void *state, size_t bytes)
 {
     if (!state || bytes != unroll_stream_state_bytes(s))
-        return fail(UNROLL_USAGE, "the states of this stream are %zu bytes, not %zu", unroll_stream_state_bytes(s),
-                    state ? bytes : 0);
+        return fail(
+            UNROLL_USAGE,
+            "the states of this stream are %zu bytes, not %zu; fix: as many bytes as unroll_stream_state_bytes says",
+            unroll_stream_state_bytes(s), state ? bytes : 0);
     struct stream_header h = s->header;
     visit(s, (char *)state + sizeof h, save_row, &h.checksum);
     memcpy(state, &h, sizeof h);
@@ -115,28 +117,35 @@ static unroll_status check_header(const struct unroll_stream *s, const struct st
 {
     struct stream_header own = s->header;
     if (memcmp(got->magic, magic, sizeof magic))
-        return fail(UNROLL_DATA, "these are no saved states of a stream");
+        return fail(UNROLL_DATA,
+                    "these are no saved states of a stream; fix: states that a stream of this model has saved");
     if (got->version != VERSION)
-        return fail(UNROLL_DATA, "the states are of version %u, this library reads %d", (unsigned)got->version,
-                    VERSION);
+        return fail(UNROLL_DATA,
+                    "the states are of version %u, this library reads %d; fix: states that this library has saved",
+                    (unsigned)got->version, VERSION);
     own.checksum = got->checksum;
     if (memcmp(&own, got, sizeof own))
-        return fail(UNROLL_DATA,
-                    "the states are of %.24s %u x %u (h: %u), %u rows; the stream is %s %u x %u (h: %u), %u rows",
-                    got->cell, (unsigned)got->layers, (unsigned)got->hidden, (unsigned)got->width, (unsigned)got->rows,
-                    own.cell, (unsigned)own.layers, (unsigned)own.hidden, (unsigned)own.width, (unsigned)own.rows);
+        return fail(
+            UNROLL_DATA,
+            "the states are of %.24s %u x %u (h: %u), %u rows; the stream is %s %u x %u (h: %u), %u rows; fix: a stream of the same model and rows",
+            got->cell, (unsigned)got->layers, (unsigned)got->hidden, (unsigned)got->width, (unsigned)got->rows,
+            own.cell, (unsigned)own.layers, (unsigned)own.hidden, (unsigned)own.width, (unsigned)own.rows);
     return UNROLL_OK;
 }
 
 static unroll_status check_numbers(const char *bytes, size_t count, uint64_t checksum)
 {
     if (hash_words(HASH_BEGIN, bytes, count) != checksum)
-        return fail(UNROLL_DATA, "the states are damaged: their checksum is another");
+        return fail(
+            UNROLL_DATA,
+            "the states are damaged: their checksum is another; fix: states that a stream of this model has saved");
     for (size_t i = 0; i < count; i++) {
         float x;
         memcpy(&x, bytes + i * sizeof x, sizeof x);
         if (!isfinite(x))
-            return fail(UNROLL_DATA, "number %zu of the states is %s", i, isnan(x) ? "NaN" : "infinite");
+            return fail(UNROLL_DATA,
+                        "number %zu of the states is %s; fix: states that a stream of this model has saved", i,
+                        isnan(x) ? "NaN" : "infinite");
     }
     return UNROLL_OK;
 }
@@ -145,13 +154,17 @@ unroll_status unroll_stream_load(unroll_stream *s, const void *state, size_t byt
 {
     struct stream_header h;
     if (!state || bytes < sizeof h)
-        return fail(UNROLL_DATA, "saved states have a header of %zu bytes; these are %zu bytes", sizeof h,
-                    state ? bytes : 0);
+        return fail(
+            UNROLL_DATA,
+            "saved states have a header of %zu bytes; these are %zu bytes; fix: states that a stream of this model has saved",
+            sizeof h, state ? bytes : 0);
     memcpy(&h, state, sizeof h);
     TRY(check_header(s, &h));
     if (bytes != unroll_stream_state_bytes(s))
-        return fail(UNROLL_DATA, "the states of this stream are %zu bytes, these are %zu", unroll_stream_state_bytes(s),
-                    bytes);
+        return fail(
+            UNROLL_DATA,
+            "the states of this stream are %zu bytes, these are %zu; fix: as many bytes as unroll_stream_state_bytes says",
+            unroll_stream_state_bytes(s), bytes);
     const char *numbers = (const char *)state + sizeof h;
     TRY(check_numbers(numbers, (bytes - sizeof h) / sizeof(float), h.checksum));
     visit(s, (char *)numbers, load_row, NULL); /* which only reads them */

@@ -17,7 +17,7 @@ static unroll_status refuse_inputs(const struct unroll_stream *s, const float *i
 {
     size_t i = 0;
     while (isfinite(inputs[i])) i++;
-    return fail(UNROLL_DATA, "inputs[row=%zu, %zu] is %s", i / s->input.width, i % s->input.width,
+    return fail(UNROLL_DATA, "inputs[row=%zu, %zu] is %s; fix: finite numbers", i / s->input.width, i % s->input.width,
                 isnan(inputs[i]) ? "NaN" : "infinite");
 }
 
@@ -26,8 +26,8 @@ static unroll_status enter_tokens(const struct unroll_stream *s, const int32_t *
     int32_t *to = stream_at(s, of->at);
     for (size_t b = 0; b < s->rows; b++, tokens += s->tokens) {
         if (*tokens < 0 || (uint32_t)*tokens >= of->symbols)
-            return fail(UNROLL_DATA, "tokens[row=%zu%s] = %d is outside 0..%d", b, of->called, (int)*tokens,
-                        (int)of->symbols - 1);
+            return fail(UNROLL_DATA, "tokens[row=%zu%s] = %d is outside 0..%d; fix: tokens in this range", b,
+                        of->called, (int)*tokens, (int)of->symbols - 1);
         to[b] = *tokens;
     }
     return UNROLL_OK;
@@ -63,7 +63,7 @@ static unroll_status run(struct unroll_stream *s, int steps, const struct frame 
 {
     struct frame f = *first;
     if (!f.tokens != !s->tokens || !f.inputs != !s->input.width || !f.outputs || steps < 0)
-        return fail(UNROLL_USAGE, "a step of this stream needs %s, outputs, and 0 or more steps",
+        return fail(UNROLL_USAGE, "a step of this stream needs %s, outputs, and 0 or more steps; fix: give them",
                     !s->tokens       ? "inputs"
                     : s->input.width ? "tokens and inputs (unroll_stream_step_mixed)"
                                      : "tokens");

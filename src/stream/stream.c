@@ -69,7 +69,8 @@ static void forget(const struct unroll_stream *s, const struct stream_call *c, s
 unroll_status unroll_stream_reset(unroll_stream *s, int row)
 {
     if (row < -1 || (row >= 0 && (size_t)row >= s->rows))
-        return fail(UNROLL_USAGE, "row = %d is outside 0..%zu (-1: all)", row, s->rows - 1);
+        return fail(UNROLL_USAGE, "row = %d is outside 0..%zu (-1: all); fix: a number in this range", row,
+                    s->rows - 1);
     const struct stream_call *end = stream_calls(s, 0) + s->calls;
     for (const struct stream_call *c = stream_calls(s, 0); c < end; c++)
         for (size_t i = 0; i < c->states; i++)
@@ -81,9 +82,10 @@ unroll_status unroll_stream_reset(unroll_stream *s, int row)
 unroll_status unroll_stream_read(const unroll_stream *s, int layer, float *to)
 {
     if (layer < 0 || (uint32_t)layer + 1 >= s->layers)
-        return fail(UNROLL_USAGE,
-                    "layer = %d is outside 0..%d: the inner layers; the last one's outputs are the step's", layer,
-                    (int)s->layers - 2);
+        return fail(
+            UNROLL_USAGE,
+            "layer = %d is outside 0..%d: the inner layers; the last one's outputs are the step's; fix: a number in this range",
+            layer, (int)s->layers - 2);
     const struct stream_call *c = stream_calls(s, 1), *end = c + s->calls;
     while (c < end && c->layer != layer) c++;
     if (c == end)

@@ -156,7 +156,7 @@ static unroll_status check_column(const struct task *task, const struct accepts_
     const struct column *column = dataset_named(data, name);
     char names[256];
     if (column == NULL)
-        return fail(UNROLL_DATA, "`%s`: '%s' has no column '%s'; fix: one of %s", rule->option, data->name, name,
+        return fail(UNROLL_USAGE, "`%s`: '%s' has no column '%s'; fix: one of %s", rule->option, data->name, name,
                     dataset_names(data, names, sizeof names));
     const int index = (int)(column - data->column);
     if (index == data->group || index == data->time)

@@ -132,7 +132,9 @@ static unroll_status look_on(struct beam *b)
         const float *z = b->logits + (size_t)row * (size_t)b->symbols;
         double highest, all = log_of_sum(z, b->symbols, &highest);
         if (!isfinite(all))
-            return fail(UNROLL_DIVERGED, "the model's outputs are not finite: its weights are of no use");
+            return fail(
+                UNROLL_DIVERGED,
+                "the model's outputs are not finite: its weights are of no use; fix: train it again with a lower learning rate");
         for (int token = 0; token < b->symbols; token++)
             if (token != b->unknown)
                 offer(b, (struct hypothesis){b->text[row].score + (double)z[token] - all, row, token});

@@ -100,7 +100,8 @@ static unroll_status check_kept(const struct unroll_snapshot *snapshot, const ch
     const float *at = kept->numbers;
     for (int i = 0; i < kept->count; at += kept->size[i++])
         if (shards_keep(&snapshot->shards, kept, i, snapshot->rank) && first_nan(at, kept->size[i]) < kept->size[i])
-            return fail(UNROLL_DIVERGED, "'%s' is not written: '%s' holds NaN", directory, kept->name[i]);
+            return fail(UNROLL_DIVERGED, "'%s' is not written: '%s' holds NaN; fix: a lower learning rate", directory,
+                        kept->name[i]);
     return UNROLL_OK;
 }
 
@@ -278,8 +279,12 @@ static unroll_status refuse_unknown(const char *name, const char *path, const st
 {
     bool known = is_of_workers(name);
     for (int k = 0; k < kept->count && !known; k++) known = strcmp(kept->name[k], name) == 0;
-    return known ? UNROLL_OK
-                 : fail(UNROLL_DATA, "'%s' holds the tensor '%.80s', which this training does not know", path, name);
+    return known
+               ? UNROLL_OK
+               : fail(
+                     UNROLL_DATA,
+                     "'%s' holds the tensor '%.80s', which this training does not know; fix: another checkpoint, or begin a new run",
+                     path, name);
 }
 
 static unroll_status refuse_unknown_tensors(const struct safetensors *file, const char *path,
@@ -325,11 +330,13 @@ static unroll_status take_tensor(const struct safetensors *file, const char *pat
         return UNROLL_OK;
     }
     if (tensor == NULL)
-        return fail(UNROLL_DATA, "'%s' has no tensor '%s'", path, kept->name[index]);
+        return fail(UNROLL_DATA, "'%s' has no tensor '%s'; fix: another checkpoint, or begin a new run", path,
+                    kept->name[index]);
     TRY(checkpoint_check_numbers(tensor, path));
     const size_t copies = tensor->bytes / bytes;
     if (tensor->bytes % bytes || copies < 1 || copies > RANKS_MAX)
-        return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers", path, kept->name[index], kept->size[index]);
+        return fail(UNROLL_DATA, "'%s': '%s' is not %zu numbers; fix: another checkpoint, or begin a new run", path,
+                    kept->name[index], kept->size[index]);
     if (from->kind != KEPT_ALIKE && e && copies != (size_t)e->size)
         loaded->whole = false;
     take_copies(tensor->data, copies, kept->size[index], e, from->kind, at);
@@ -390,8 +397,10 @@ static unroll_status take_files(const unroll_trainer *trainer, const struct safe
     TRY(check_network(trainer, loaded->model, model_path));
     TRY(read_state(file, path, &loaded->state));
     if (loaded->state.trainer.cursor.window >= trainer->part->batches)
-        return fail(UNROLL_DATA, "'%s' stands at window %" PRId64 " of an epoch of %" PRId64, path,
-                    loaded->state.trainer.cursor.window, trainer->part->batches);
+        return fail(UNROLL_DATA,
+                    "'%s' stands at window %" PRId64 " of an epoch of %" PRId64
+                    "; fix: another checkpoint, or begin a new run",
+                    path, loaded->state.trainer.cursor.window, trainer->part->batches);
     TRY(kept_new(trainer, true, &loaded->kept));
     return take_tensors(file, path, trainer, loaded);
 }

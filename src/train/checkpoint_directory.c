@@ -16,13 +16,14 @@
 
 static unroll_status cannot(const char *what, const char *path)
 {
-    return fail(UNROLL_RESOURCE, "cannot %s '%s': %s", what, path, strerror(errno));
+    return fail(UNROLL_RESOURCE, "cannot %s '%s': %s; fix: free space on the disk, or another folder", what, path,
+                strerror(errno));
 }
 
 unroll_status checkpoint_path(const char *directory, const char *file, char path[PATH_MAX])
 {
     if (snprintf(path, PATH_MAX, "%s/%s", directory, file) >= PATH_MAX)
-        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
+        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long; fix: a shorter name", directory);
     return UNROLL_OK;
 }
 
@@ -32,9 +33,9 @@ static unroll_status trim(const char *directory, char name[PATH_MAX])
     size_t length = strlen(directory);
     while (length > 1 && directory[length - 1] == '/') length--;
     if (length == 0 || (length == 1 && directory[0] == '/'))
-        return fail(UNROLL_USAGE, "'%s' is no name for a checkpoint", directory);
+        return fail(UNROLL_USAGE, "'%s' is no name for a checkpoint; fix: the path of a folder", directory);
     if (length >= PATH_MAX)
-        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
+        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long; fix: a shorter name", directory);
     memcpy(name, directory, length);
     name[length] = '\0';
     return UNROLL_OK;
@@ -47,7 +48,7 @@ static unroll_status name_places(const char *directory, const char *word, struct
     TRY(trim(directory, places->final));
     if (snprintf(places->aside, PATH_MAX, "%s.old", places->final) >= PATH_MAX ||
         snprintf(places->unfinished, PATH_MAX, "%s.tmp.%s", places->final, word ? word : process) >= PATH_MAX)
-        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long", directory);
+        return fail(UNROLL_USAGE, "the name of the directory '%.80s...' is too long; fix: a shorter name", directory);
     const char *slash = strrchr(places->final, '/');
     int length = slash == NULL ? 1 : slash == places->final ? 1 : (int)(slash - places->final);
     snprintf(places->parent, PATH_MAX, "%.*s", length, slash ? places->final : ".");

@@ -130,8 +130,10 @@ static unroll_status check_fields(const struct facts *expected, const struct saf
         for (size_t k = 0; value == NULL && k < sizeof unsaid / sizeof *unsaid; k++)
             value = strcmp(expected->key[i], unsaid[k].key) == 0 ? unsaid[k].value : NULL;
         if (value == NULL)
-            return fail(UNROLL_DATA, "'%s' does not say its '%s': it is not the file of a checkpoint", path,
-                        expected->key[i]);
+            return fail(
+                UNROLL_DATA,
+                "'%s' does not say its '%s': it is not the file of a checkpoint; fix: another checkpoint, or begin a new run",
+                path, expected->key[i]);
         if (strcmp(value, expected->value[i]) != 0)
             return refuse_identity(path, expected->key[i], value, expected->value[i]);
     }
@@ -155,8 +157,10 @@ static unroll_status read_integer(const struct safetensors *file, const char *pa
     const int64_t max = (int64_t)1 << 53;
     const char *text = safetensors_metadata(file, key);
     if (text == NULL || number_whole_integer(text, 0, max, value) != NUMBER_OK)
-        return fail(UNROLL_DATA, "'%s' has no sound '%s': a count was expected, not '%.40s'", path, key,
-                    text ? text : "");
+        return fail(
+            UNROLL_DATA,
+            "'%s' has no sound '%s': a count was expected, not '%.40s'; fix: another checkpoint, or begin a new run",
+            path, key, text ? text : "");
     return UNROLL_OK;
 }
 
@@ -166,8 +170,10 @@ static unroll_status read_real(const struct safetensors *file, const char *path,
     const char *text = safetensors_metadata(file, key);
     *value = INFINITY;
     if (text == NULL || (strcmp(text, "inf") && number_whole_real(text, -DBL_MAX, DBL_MAX, value) != NUMBER_OK))
-        return fail(UNROLL_DATA, "'%s' has no sound '%s': a number was expected, not '%.40s'", path, key,
-                    text ? text : "");
+        return fail(
+            UNROLL_DATA,
+            "'%s' has no sound '%s': a number was expected, not '%.40s'; fix: another checkpoint, or begin a new run",
+            path, key, text ? text : "");
     return UNROLL_OK;
 }
 
@@ -178,7 +184,9 @@ static unroll_status read_scale(const struct safetensors *file, const char *path
         return UNROLL_OK;
     TRY(read_real(file, path, scale_key, &state->scale));
     if (!(state->scale >= 1 && state->scale <= 0x1p24))
-        return fail(UNROLL_DATA, "'%s' scales losses by %g, which is outside 1 .. 2^24", path, state->scale);
+        return fail(UNROLL_DATA,
+                    "'%s' scales losses by %g, which is outside 1 .. 2^24; fix: another checkpoint, or begin a new run",
+                    path, state->scale);
     return read_integer(file, path, scale_updates_key, &state->scale_updates);
 }
 

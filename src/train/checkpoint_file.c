@@ -19,11 +19,15 @@ static unroll_status check_format(const struct safetensors *file, const char *pa
 {
     const char *format = safetensors_metadata(file, CHECKPOINT_FORMAT_KEY);
     if (format == NULL || strncmp(format, CHECKPOINT_FORMAT, sizeof CHECKPOINT_FORMAT - 2) != 0)
-        return fail(UNROLL_DATA, "'%s' is not the file of a checkpoint: its metadata do not say so", path);
+        return fail(
+            UNROLL_DATA,
+            "'%s' is not the file of a checkpoint: its metadata do not say so; fix: another checkpoint, or begin a new run",
+            path);
     if (checkpoint_is_old(file))
         return UNROLL_OK;
     if (strcmp(format, CHECKPOINT_FORMAT) != 0)
-        return fail(UNROLL_UNSUPPORTED, "'%s' is of the format '%.40s'; this library reads '" CHECKPOINT_FORMAT "'",
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' is of the format '%.40s'; this library reads '" CHECKPOINT_FORMAT "'; fix: a newer unroll",
                     path, format);
     return safetensors_must_have_checksum(file, path);
 }
@@ -55,9 +59,11 @@ unroll_status checkpoint_check_numbers(const struct tensor_view *tensor, const c
 {
     size_t count = tensor->bytes / sizeof(float), i = first_nan(tensor->data, count);
     if (tensor->dtype != DTYPE_F32)
-        return fail(UNROLL_DATA, "'%s': '%s' is %s, not F32", path, tensor->name, dtype_name(tensor->dtype));
+        return fail(UNROLL_DATA, "'%s': '%s' is %s, not F32; fix: another checkpoint, or begin a new run", path,
+                    tensor->name, dtype_name(tensor->dtype));
     if (i < count)
-        return fail(UNROLL_DATA, "'%s': '%s' holds NaN at number %zu", path, tensor->name, i);
+        return fail(UNROLL_DATA, "'%s': '%s' holds NaN at number %zu; fix: another checkpoint, or begin a new run",
+                    path, tensor->name, i);
     return UNROLL_OK;
 }
 

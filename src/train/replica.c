@@ -114,11 +114,13 @@ unroll_status unroll_trainer_restore(unroll_trainer *trainer, unroll_replica *re
 {
     struct kept kept;
     if (!replica->whole || replica->weights != trainer->model->count)
-        return fail(UNROLL_USAGE, "this is no replica of the training");
+        return fail(UNROLL_USAGE, "this is no replica of the training; fix: a replica that this training made");
     TRY(trainer->exchange ? refuse_workers() : UNROLL_OK);
     unroll_status status = kept_list(trainer, true, &kept);
     if (status == UNROLL_OK && kept.total != replica->kept)
-        status = fail(UNROLL_USAGE, "this is no replica of the training: it has other states");
+        status =
+            fail(UNROLL_USAGE,
+                 "this is no replica of the training: it has other states; fix: a replica that this training made");
     if (status == UNROLL_OK) {
         memcpy(trainer->model->values, replica->number, replica->weights * sizeof *replica->number);
         status = unroll_session_push(trainer->session);

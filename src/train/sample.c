@@ -65,13 +65,16 @@ static unroll_status check_request(const unroll_model *model, const unroll_sampl
 {
     CHECK_BEGUN(config, unroll_sample_config, "unroll_sample_default()");
     if (config->length < 0 || config->top_k < 0)
-        return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative", config->length, config->top_k);
+        return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative; fix: a value in this range",
+                    config->length, config->top_k);
     if (!(config->temperature >= 0 && config->temperature <= 1e6))
-        return fail(UNROLL_USAGE, "temperature = %g is outside 0 .. 1e6", config->temperature);
+        return fail(UNROLL_USAGE, "temperature = %g is outside 0 .. 1e6; fix: a value in this range",
+                    config->temperature);
     if (!(config->top_p > 0 && config->top_p <= 1))
-        return fail(UNROLL_USAGE, "top_p = %g is outside 0 .. 1, where 0 would leave none", config->top_p);
+        return fail(UNROLL_USAGE, "top_p = %g is outside 0 .. 1, where 0 would leave none; fix: a value in this range",
+                    config->top_p);
     if (config->beam < 0 || config->beam > 256)
-        return fail(UNROLL_USAGE, "beam = %d is outside 0 .. 256", config->beam);
+        return fail(UNROLL_USAGE, "beam = %d is outside 0 .. 256; fix: a value in this range", config->beam);
     return check_model(model);
 }
 
@@ -91,8 +94,10 @@ static unroll_status list_candidates(struct sampler *sampler)
     TRY(unroll_read(sampler->session, "z", sampler->logits, (size_t)sampler->symbols));
     for (int i = 0, choice = 0; i < sampler->symbols; i++) {
         if (!isfinite(sampler->logits[i]))
-            return fail(UNROLL_DIVERGED, "the model's output for token %d is %f: its weights are of no use", i,
-                        (double)sampler->logits[i]);
+            return fail(
+                UNROLL_DIVERGED,
+                "the model's output for token %d is %f: its weights are of no use; fix: train it again with a lower learning rate",
+                i, (double)sampler->logits[i]);
         if (i != sampler->unknown)
             sampler->candidates[choice++] = (struct candidate){i, (double)sampler->logits[i], 0};
     }

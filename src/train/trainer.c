@@ -45,9 +45,10 @@ unroll_train_config unroll_train_default(void)
 static unroll_status check_held_out(const char *name, const unroll_held_out *part)
 {
     if (!(part->share >= 0 && part->share <= 0.5))
-        return fail(UNROLL_USAGE, "%s = %g is outside 0 .. 0.5", name, part->share);
+        return fail(UNROLL_USAGE, "%s = %g is outside 0 .. 0.5; fix: a value in this range", name, part->share);
     return part->count >= 0 ? UNROLL_OK
-                            : fail(UNROLL_USAGE, "%s: a count of %" PRId64 " is negative", name, part->count);
+                            : fail(UNROLL_USAGE, "%s: a count of %" PRId64 " is negative; fix: a value in this range",
+                                   name, part->count);
 }
 
 static bool is_plans(const unroll_train_config *config)
@@ -108,10 +109,13 @@ static unroll_status check_config(const unroll_train_config *config)
     enum { MAX = 1 << 20 };
     const struct schedule *schedule;
     if (config->batch < 1 || config->batch > MAX || config->bptt < 0 || config->bptt > MAX)
-        return fail(UNROLL_USAGE, "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d", config->batch, MAX,
-                    config->bptt, MAX);
+        return fail(UNROLL_USAGE,
+                    "batch = %d must be 1 .. %d and bptt = %d 0 (all of a row) .. %d; fix: a value in this range",
+                    config->batch, MAX, config->bptt, MAX);
     if (config->accumulate < 1 || config->accumulate > MAX || config->batch_tokens < 0)
-        return fail(UNROLL_USAGE, "accumulate = %d must be 1 .. %d, and batch_tokens = %" PRId64 " not negative",
+        return fail(UNROLL_USAGE,
+                    "accumulate = %d must be 1 .. %d, and batch_tokens = %" PRId64
+                    " not negative; fix: a value in this range",
                     config->accumulate, MAX, config->batch_tokens);
     TRY(check_held_out("validation", &config->validation));
     TRY(check_held_out("test", &config->test));
@@ -119,9 +123,12 @@ static unroll_status check_config(const unroll_train_config *config)
         return fail(UNROLL_USAGE, "exact = %d shards of a batch of %d rows; fix: 1 to as many as there are rows",
                     config->machine.exact, config->batch);
     if (config->log_interval < 0)
-        return fail(UNROLL_USAGE, "log_interval = %d must not be negative", config->log_interval);
+        return fail(UNROLL_USAGE, "log_interval = %d must not be negative; fix: a value in this range",
+                    config->log_interval);
     if (config->warmup < 0 || config->total_steps < 0)
-        return fail(UNROLL_USAGE, "warmup = %" PRId64 " and total_steps = %" PRId64 " must not be negative",
+        return fail(UNROLL_USAGE,
+                    "warmup = %" PRId64 " and total_steps = %" PRId64
+                    " must not be negative; fix: a value in this range",
                     config->warmup, config->total_steps);
     TRY(check_workers(config));
     TRY(schedule_find(config->schedule, &schedule));

@@ -296,11 +296,11 @@ data "a time that is there twice" again.csv "'again.csv', rows 99 and 100 have t
 table 200 constant >constant.csv
 data "a target that is constant" constant.csv "'z' of 'constant.csv' is constant|another target" --task forecast --target z
 table 200 missing >missing.csv
-data "a target without a number" missing.csv "'z'|'missing.csv'" --task forecast --target z
-data "a target of a forecast that is no column" wave.csv "'wave.csv' has no column 'zz'|one of|y" --task forecast --target zz
-data "times as a target" wave.csv "'date'|already orders the rows" --task forecast --target date
+bad "a target without a number" 2 "'z'|'missing.csv'" train missing.csv --dry-run --task forecast --target z
+bad "a target of a forecast that is no column" 2 "'wave.csv' has no column 'zz'|one of|y" train wave.csv --dry-run --task forecast --target zz
+data "times as a target" wave.csv "'date'|orders the rows|another column" --task forecast --target date
 data "a horizon beyond the series" wave.csv "'wave.csv' has|too few|smaller horizon" --task forecast --horizon 500
-data "a column that is known and none" wave.csv "no column 'zz'" --task forecast --known zz
+bad "a column that is known and none" 2 "no column 'zz'" train wave.csv --dry-run --task forecast --known zz
 table 6 >tiny.csv
 data "a series of six steps" tiny.csv "'tiny.csv'" --task forecast --horizon 4
 data "more held out than there is" wave.csv "too few for a period|hold less out" --task forecast --val 190
@@ -316,7 +316,7 @@ npy nan.npy '<f4' '4, 1' '\0\0\300\177\0\0\300\177\0\0\300\177\0\0\300\177'
 data "an array of NaN" nan.npy "'nan.npy'|no" --task forecast
 
 data "anomalies of what does not change" flat.npy "'flat.npy'|change" --task anomaly
-data "a label of anomalies that is no column" wave.csv "no column 'zz'" --task anomaly --label zz
+bad "a label of anomalies that is no column" 2 "no column 'zz'" train wave.csv --dry-run --task anomaly --label zz
 bad "a quantile that is none" 2 "--quantile|0.5" train wave.csv --dry-run --task anomaly --quantile 2
 
 # ---- numbers to predict ----

@@ -140,7 +140,8 @@ static void test_arrays(void)
     arrays[1].cell = UNROLL_CELL_WORD, arrays[1].name = "x";
     CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_DATA, "two columns 'x'");
     arrays[0].size = 0;
-    CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "was not begun with");
+    CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE,
+                  "was not begun; fix: begin with");
     arrays[0].size = sizeof *arrays;
     arrays[1].name = NULL;
     CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "needs a name");

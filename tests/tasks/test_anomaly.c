@@ -181,7 +181,7 @@ static void check_refusals(void)
     unroll_spec spec = unroll_spec_auto();
     unroll_task_defaults defaults = unroll_task_defaults_default();
     make_days(&made, 200, 1);
-    CHECK_REFUSED(unroll_task_network("anomaly", "label=strange", &made.data, &spec, &defaults), UNROLL_DATA,
+    CHECK_REFUSED(unroll_task_network("anomaly", "label=strange", &made.data, &spec, &defaults), UNROLL_USAGE,
                   "'made.csv' has no column 'strange'; fix: one of when");
     CHECK_REFUSED(unroll_task_network("anomaly", "quantile=2", &made.data, &spec, &defaults), UNROLL_USAGE, "quantile");
     CHECK_REFUSED(unroll_task_network("anomaly", "horizon=2", &made.data, &spec, &defaults), UNROLL_USAGE, "horizon");

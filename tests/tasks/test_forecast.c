@@ -448,11 +448,11 @@ static void check_refusals(void)
     wind->vocabulary = winds, wind->vocabulary_size = 2;
     refuse_network("horizon=0", NULL, UNROLL_USAGE, "horizon");
     refuse_network("horizont=3", NULL, UNROLL_USAGE, "horizon");
-    refuse_network("target=lod", NULL, UNROLL_DATA,
+    refuse_network("target=lod", NULL, UNROLL_USAGE,
                    "'made.csv' has no column 'lod'; fix: one of when, load, still, wind");
     refuse_network("season=150", NULL, UNROLL_DATA,
                    "`season` = 150, and the longest series of 'made.csv' has 150 steps: none repeats; fix: a season");
-    refuse_network("known=x", NULL, UNROLL_DATA, "has no column 'x'; fix: one of");
+    refuse_network("known=x", NULL, UNROLL_USAGE, "has no column 'x'; fix: one of");
     refuse_network("target=wind", NULL, UNROLL_DATA, "the column 'wind' has none; fix: another column, or read it");
     refuse_network("target=still", NULL, UNROLL_DATA,
                    "column 'still' of 'made.csv' is constant: there is nothing to forecast; fix: another target");

@@ -219,7 +219,7 @@ static void check_refusals(void)
 {
     make_chain(4, 5);
     made_numbers(&made, "price");
-    refuse("item=thing", UNROLL_DATA, "'made.csv' has no column 'thing'; fix: one of item");
+    refuse("item=thing", UNROLL_USAGE, "'made.csv' has no column 'thing'; fix: one of item");
     refuse("item=price", UNROLL_DATA, "an item at each step, a category, and the column 'price' has none");
     refuse("item=user", UNROLL_DATA, "the column 'user' already divides the rows");
     refuse("k=0", UNROLL_USAGE, "k");

@@ -440,7 +440,7 @@ static void test_refused(void)
     unroll_trainer_free(trainer);
     CHECK_REFUSED(unroll_task_network("classify", "target=x", data, &spec, NULL), UNROLL_DATA,
                   "needs a label for each sequence, and the column 'x' has none");
-    CHECK_REFUSED(unroll_task_network("classify", "target=y", data, &spec, NULL), UNROLL_DATA, "one of x, label");
+    CHECK_REFUSED(unroll_task_network("classify", "target=y", data, &spec, NULL), UNROLL_USAGE, "one of x, label");
     CHECK_REFUSED(unroll_task_network("classify", "goal=y", data, &spec, NULL), UNROLL_USAGE, "its options are target");
     made.column[1].vocabulary_size = 1;
     CHECK_REFUSED(unroll_task_network("classify", NULL, data, &spec, NULL), UNROLL_DATA, "only the label 'low'");

@@ -368,7 +368,7 @@ static void check_identity(const unroll_dataset *data)
                       "made with task = toy, this training has game");
     unroll_trainer_free(trainer);
     config.task = "lm";
-    CHECK_REFUSED(unroll_trainer_new(model, data, &config, &trainer), UNROLL_USAGE, "does not predict tokens");
+    CHECK_REFUSED(unroll_trainer_new(model, data, &config, &trainer), UNROLL_USAGE, "is no loss of the task lm");
     unroll_model_free(model);
 }
 

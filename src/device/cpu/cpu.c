@@ -112,9 +112,10 @@ static unroll_status find_bytes(struct executable *executable, const char *name,
     int index = plan_find_buffer(plan, name);
     char *buffer = executable_buffer(executable, name);
     if (index < 0 || !buffer)
-        return fail(UNROLL_USAGE, "the plan has no buffer '%s' here", name);
+        return fail(UNROLL_USAGE, "the plan has no buffer '%s' here; fix: the name of an array of this session", name);
     if (first > plan->buffer[index].bytes || bytes > plan->buffer[index].bytes - first)
-        return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)plan->buffer[index].bytes);
+        return fail(UNROLL_USAGE, "'%s' has %llu bytes; fix: as many bytes", name,
+                    (unsigned long long)plan->buffer[index].bytes);
     *at = buffer + first;
     return UNROLL_OK;
 }

@@ -94,7 +94,9 @@ static unroll_status check_type(const struct call *call)
     enum dtype dtype = call->view[COMM_X].dtype;
     return dtype == DTYPE_F32 || dtype == DTYPE_F64
                ? UNROLL_OK
-               : fail(UNROLL_UNSUPPORTED, "ranks can add up f32 and f64, not %s", dtype_name(dtype));
+               : fail(UNROLL_UNSUPPORTED,
+                      "ranks can add up f32 and f64, not %s; fix: report it with the network and the options",
+                      dtype_name(dtype));
 }
 
 unroll_status kernel_all_reduce(const struct call *call, int me, int team, struct work *work)

@@ -47,7 +47,7 @@ static unroll_status check_store(const struct store *s, const struct plan *p)
         memcmp(s->at, p->config.at, sizeof s->at))
         return fail(
             UNROLL_USAGE,
-            "a plan can't use the weights of a store that was made for another model, mesh coordinate or number format");
+            "a plan can't use the weights of a store that was made for another model, mesh coordinate or number format; fix: report it with the network and the options");
     return UNROLL_OK;
 }
 
@@ -64,9 +64,10 @@ static unroll_status use_segment(struct store *s, enum segment segment, uint64_t
         s->bytes[segment] = bytes;
     }
     if (s->bytes[segment] < bytes)
-        return fail(UNROLL_FAILURE,
-                    "a plan needs %llu bytes of %s, but the store's segment has %llu: plans of one model must agree",
-                    (unsigned long long)bytes, segment_name(segment), (unsigned long long)s->bytes[segment]);
+        return fail(
+            UNROLL_FAILURE,
+            "a plan needs %llu bytes of %s, but the store's segment has %llu: plans of one model must agree; fix: report it with the network and the options",
+            (unsigned long long)bytes, segment_name(segment), (unsigned long long)s->bytes[segment]);
     *base = s->base[segment];
     return UNROLL_OK;
 }
@@ -157,7 +158,7 @@ static unroll_status get_threads(struct executable *in)
     if (!error && (error = clock_condition(&in->change)) != 0)
         pthread_mutex_destroy(&in->lock);
     if (error)
-        return fail(UNROLL_RESOURCE, "cannot make a lock: %s", strerror(error));
+        return fail(UNROLL_RESOURCE, "cannot make a lock: %s; fix: end other processes", strerror(error));
     in->has_lock = true;
     if (in->threads == 1)
         return UNROLL_OK;
@@ -175,16 +176,23 @@ static unroll_status check_arguments(const struct plan *plan, const struct store
     if (config->threads < 1)
         return fail(UNROLL_USAGE, "%d threads were asked for; fix: ask for 1 or more", config->threads);
     if (config->isa->real != plan->config.real)
-        return fail(UNROLL_USAGE, "the plan computes in %s, the %s kernels in %s", dtype_name(plan->config.real),
-                    config->isa->name, dtype_name(config->isa->real));
+        return fail(UNROLL_USAGE,
+                    "the plan computes in %s, the %s kernels in %s; fix: report it with the network and the options",
+                    dtype_name(plan->config.real), config->isa->name, dtype_name(config->isa->real));
     if (plan->splits && plan->splits != config->isa->parts)
-        return fail(UNROLL_USAGE, "the plan multiplies floats as %d bf16, which the %s kernels do not", plan->splits,
-                    config->isa->name);
+        return fail(
+            UNROLL_USAGE,
+            "the plan multiplies floats as %d bf16, which the %s kernels do not; fix: report it with the network and the options",
+            plan->splits, config->isa->name);
     if (ranks > 1 && !config->comm && !config->silent)
-        return fail(UNROLL_USAGE, "the plan is for rank %d of %d, but there is nothing to communicate with", rank,
-                    ranks);
+        return fail(
+            UNROLL_USAGE,
+            "the plan is for rank %d of %d, but there is nothing to communicate with; fix: report it with the network and the options",
+            rank, ranks);
     if (config->comm && comm_rank(config->comm) != rank)
-        return fail(UNROLL_USAGE, "the plan is for rank %d, but this is rank %d", rank, comm_rank(config->comm));
+        return fail(UNROLL_USAGE,
+                    "the plan is for rank %d, but this is rank %d; fix: report it with the network and the options",
+                    rank, comm_rank(config->comm));
     return UNROLL_OK;
 }
 

@@ -34,7 +34,8 @@ static unroll_status bind_view(const struct executable *in, const struct view *v
         bool whole = v->first[i] == 0 && v->count[i] == b->size[i];
         bool is_packed = b->layout != LAYOUT_DENSE && (b->layout != LAYOUT_PANELS || i >= b->rank - 2);
         if (is_packed && !whole)
-            return fail(UNROLL_FAILURE, "a view of '%s' cuts its panels", b->name);
+            return fail(UNROLL_FAILURE,
+                        "a view of '%s' cuts its panels; fix: report it with the network and the options", b->name);
         x->count[i] = v->count[i];
         x->origin[i] = b->origin[i] + v->first[i] + (b->axis[i] == in->plan->chunk_axis ? v->base : 0);
         first += v->first[i] * x->stride[i];
@@ -103,7 +104,9 @@ static unroll_status bind_cell(const struct executable *in, const struct op *op,
     call->by_tiles = is_by_tiles(in, op);
     call->cell = cpu_isa_cell(in->isa, name, in->plan->config.weights, call->by_tiles);
     if (!call->cell || !call->cell->fused[0])
-        return fail(UNROLL_UNSUPPORTED, "the %s kernels have no cell '%s'", in->isa->name, name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the %s kernels have no cell '%s'; fix: report it with the network and the options", in->isa->name,
+                    name);
     return UNROLL_OK;
 }
 
@@ -111,7 +114,8 @@ unroll_status bind_op(struct executable *in, const struct op *op, enum division 
 {
     *call = (struct call){.isa = in->isa, .division = division, .barrier = &in->team[op->queue % in->teams].barrier};
     if (!in->isa->kernel[op->kind])
-        return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'", in->isa->name, kind_info(op->kind)->name);
+        return fail(UNROLL_UNSUPPORTED, "the %s kernels can't do '%s'; fix: report it with the network and the options",
+                    in->isa->name, kind_info(op->kind)->name);
     TRY(bind_cell(in, op, call));
     if (op->group >= 0 || op->peer >= 0)
         call->comm = in->comm;

@@ -120,7 +120,8 @@ unroll_status cpu_isa_choose(const char *name, enum dtype real, const struct cpu
         return fail(UNROLL_USAGE, "there is no isa '%s'; fix: choose one of %s", name,
                     list_names(name_of, known, sizeof known));
     if (in_double && isa != ISA_SCALAR)
-        return fail(UNROLL_UNSUPPORTED, "double precision runs on the reference kernels only (isa scalar)");
+        return fail(UNROLL_UNSUPPORTED,
+                    "double precision runs on the reference kernels only (isa scalar); fix: isa scalar");
     const struct cpu_isa *found = cpu_isa_find(isa, real);
     if (!found)
         return fail(UNROLL_UNSUPPORTED,

@@ -678,7 +678,10 @@ static unroll_status run_back_in_order(const struct call *call, int me, int team
     k.bf16x3 = is_of_bf16x3(&call->view[RNN_W]);
     k.gathers_in = (call->view[RNN_SCRATCH].count[0] - k.spare - 1) / 2;
     if (call->view[RNN_SCRATCH].count[0] <= k.spare + 2 * ((size_t)k.r.cell->inputs + 1))
-        return fail(UNROLL_FAILURE, "the scratch of a %s has no planes to gather rows in", k.r.cell->name);
+        return fail(
+            UNROLL_FAILURE,
+            "the scratch of a %s has no planes to gather rows in; fix: report it with the network and the options",
+            k.r.cell->name);
     divide_back(&k, me, team);
     k.step = k.ahead = prepare_cell(&k);
     begin_gradients(&k);

@@ -208,8 +208,10 @@ static unroll_status begin(struct rnn *r, const struct call *call, int me, int t
         return UNROLL_OK;
     r->first_unit = g->origin[3];
     if (present(r, RNN_INTERMEDIATE) && r->view[RNN_INTERMEDIATE].count[3] != r->width)
-        return fail(UNROLL_UNSUPPORTED, "ranks share the units of a %s, but its intermediate is not kept whole",
-                    cell->name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "ranks share the units of a %s, but its intermediate is not kept whole; fix: report it with the network and the options",
+            cell->name);
     r->gathers = call->choice;
     if (r->gathers)
         r->sums = call->all_units;

@@ -41,7 +41,9 @@ static unroll_status read_image(const char *path, char **image)
         return UNROLL_OK;
     release(*image);
     *image = NULL;
-    return fail(UNROLL_DATA, "the kernels that UNROLL_CUDA_KERNELS names ('%s') cannot be read", path);
+    return fail(UNROLL_DATA,
+                "the kernels that UNROLL_CUDA_KERNELS names ('%s') cannot be read; fix: unset UNROLL_CUDA_KERNELS",
+                path);
 }
 
 static unroll_status load_module(struct cuda_context *c, const void *image)
@@ -105,7 +107,8 @@ unroll_status cuda_find_kernel(struct cuda_context *c, const char *name, cu_func
     }
     pthread_mutex_unlock(&lock);
     if (!k)
-        return fail(UNROLL_UNSUPPORTED, "the kernels for GPUs have no '%s'", name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "the kernels for GPUs have no '%s'; fix: build unroll again with nvcc (make CUDA=1)", name);
     *function = k->function;
     return UNROLL_OK;
 }
@@ -137,8 +140,9 @@ static unroll_status learn(struct cuda_context *c)
     c->clusters = clusters != 0;
     c->cooperative = cooperative != 0;
     if (c->capability < OLDEST_CAPABILITY)
-        return fail(UNROLL_UNSUPPORTED, "GPU %d, %s, is of sm_%d; the kernels are for sm_80 and newer", c->gpu.index,
-                    c->name, c->capability);
+        return fail(UNROLL_UNSUPPORTED,
+                    "GPU %d, %s, is of sm_%d; the kernels are for sm_80 and newer; fix: device cpu or opencl",
+                    c->gpu.index, c->name, c->capability);
     return UNROLL_OK;
 }
 

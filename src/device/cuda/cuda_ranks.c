@@ -85,9 +85,11 @@ static unroll_status broken(struct ranks *r, const struct member *m, int error, 
 {
     char others[128];
     const char *text = nccl.ncclGetErrorString(error), *more = nccl.ncclGetLastError(m->comm);
-    (void)fail(UNROLL_COMMUNICATION, "'%s': rank %d could not reach %s: NCCL: %s%s%.200s (%d)", doing,
-               comm_rank(r->comm), name_others(r, &m->group, others, sizeof others), text ? text : "an unknown error",
-               more && *more ? ": " : "", more ? more : "", error);
+    (void)fail(
+        UNROLL_COMMUNICATION,
+        "'%s': rank %d could not reach %s: NCCL: %s%s%.200s (%d); fix: check the network between the machines, with NCCL_DEBUG=WARN",
+        doing, comm_rank(r->comm), name_others(r, &m->group, others, sizeof others), text ? text : "an unknown error",
+        more && *more ? ": " : "", more ? more : "", error);
     return lose(r);
 }
 
@@ -138,9 +140,10 @@ static unroll_status share_id(struct ranks *r, const struct group *g, struct ncc
         return comm_recv(r->comm, g->rank[0], TAG_ID, id, sizeof *id);
     int error = nccl.ncclGetUniqueId(id);
     if (error)
-        return fail(UNROLL_COMMUNICATION,
-                    "NCCL could not begin: %s; NCCL_DEBUG=WARN in the environment lets it say more",
-                    nccl.ncclGetErrorString(error));
+        return fail(
+            UNROLL_COMMUNICATION,
+            "NCCL could not begin: %s; NCCL_DEBUG=WARN in the environment lets it say more; fix: NCCL_DEBUG=WARN in the environment lets it say more",
+            nccl.ncclGetErrorString(error));
     for (int i = 1; i < g->size; i++) TRY(comm_send(r->comm, g->rank[i], TAG_ID, id, sizeof *id));
     return UNROLL_OK;
 }

@@ -36,8 +36,9 @@ static unroll_status start_driver(void)
 {
     cu_result result = cu.cuInit(0);
     if (result == CU_NO_DEVICE)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the CUDA driver found no GPU on this machine, or none that it may use (CUDA_VISIBLE_DEVICES)");
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the CUDA driver found no GPU on this machine, or none that it may use (CUDA_VISIBLE_DEVICES); fix: device cpu, or check CUDA_VISIBLE_DEVICES");
     TRY(cuda_check(result, "starting the driver"));
     TRY(cuda_check(cu.cuDriverGetVersion(&version), "asking for the driver's version"));
     if (version < OLDEST_DRIVER)
@@ -77,7 +78,8 @@ unroll_status cuda_check(cu_result result, const char *doing)
         name = "an unknown error";
     if (cu.cuGetErrorString(result, &text) || !text)
         text = "no text";
-    return fail(UNROLL_RESOURCE, "CUDA failed while %s: %s (%s, %d)", doing, text, name, result);
+    return fail(UNROLL_RESOURCE, "CUDA failed while %s: %s (%s, %d); fix: look at nvidia-smi, or device cpu", doing,
+                text, name, result);
 }
 
 /* ---- cuBLASLt ---------------------------------------------------------------------------- */
@@ -100,7 +102,8 @@ unroll_status cublaslt_check(int result, const char *doing)
     if (!result)
         return UNROLL_OK;
     const char *text = lt.cublasLtGetStatusString(result);
-    return fail(UNROLL_RESOURCE, "cuBLASLt failed while %s: %s (%d)", doing, text ? text : "an unknown error", result);
+    return fail(UNROLL_RESOURCE, "cuBLASLt failed while %s: %s (%d); fix: look at nvidia-smi, or device cpu", doing,
+                text ? text : "an unknown error", result);
 }
 
 /* ---- NCCL -------------------------------------------------------------------------------- */

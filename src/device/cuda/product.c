@@ -132,8 +132,10 @@ static unroll_status choose(struct cuda_context *context, struct planned *p)
         return UNROLL_OK;
     }
     TRY(cublaslt_check(result, planning));
-    return fail(UNROLL_UNSUPPORTED, "cuBLASLt ('%s') has no algorithm for a product of [%u, %u] and [%u, %u]",
-                cublaslt_path(), p->shape.m, p->shape.k, p->shape.k, p->shape.n);
+    return fail(
+        UNROLL_UNSUPPORTED,
+        "cuBLASLt ('%s') has no algorithm for a product of [%u, %u] and [%u, %u]; fix: a newer CUDA, or device cpu",
+        cublaslt_path(), p->shape.m, p->shape.k, p->shape.k, p->shape.n);
 }
 
 static void drop_planned(struct planned *p)
@@ -204,6 +206,10 @@ unroll_status cublaslt_product(struct recorder *w, const struct gpu_product *p)
     if (w->walk == PREPARE)
         return plan_product(w, &s, p->bias);
     struct planned *planned = find_planned(w->products, &s);
-    return planned ? run_planned(w, planned, p)
-                   : fail(UNROLL_FAILURE, "a product of [%u, %u] and [%u, %u] was not planned", p->m, p->k, p->k, p->n);
+    return planned
+               ? run_planned(w, planned, p)
+               : fail(
+                     UNROLL_FAILURE,
+                     "a product of [%u, %u] and [%u, %u] was not planned; fix: report it with the network and the options",
+                     p->m, p->k, p->k, p->n);
 }

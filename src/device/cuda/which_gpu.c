@@ -62,14 +62,17 @@ static unroll_status find_number(const char *which, int count, int *index)
 {
     int64_t number = 0;
     if (which && number_whole_integer(which, 0, GPUS_MAX - 1, &number) != NUMBER_OK)
-        return fail(UNROLL_USAGE,
-                    "device cuda:%.40s: after the colon comes the number of a GPU, 0 to %d, or a name that `nvidia-smi "
-                    "-L` prints: GPU-.., MIG-..",
-                    which, GPUS_MAX - 1);
+        return fail(
+            UNROLL_USAGE,
+            "device cuda:%.40s; fix: after the colon comes the number of a GPU, 0 to %d, or a name that `nvidia-smi "
+            "-L` prints: GPU-.., MIG-..",
+            which, GPUS_MAX - 1);
     *index = (int)number;
     if (count >= 0 && *index >= count)
-        return fail(UNROLL_UNSUPPORTED, "there is no GPU %d: this machine has %d, counted from 0%s", *index, count,
-                    count ? "" : "; CUDA_VISIBLE_DEVICES may hide some");
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "there is no GPU %d: this machine has %d, counted from 0%s; fix: a smaller number; CUDA_VISIBLE_DEVICES may hide some",
+            *index, count, count ? "" : "; CUDA_VISIBLE_DEVICES may hide some");
     return UNROLL_OK;
 }
 

@@ -110,8 +110,10 @@ static unroll_status use_segment(struct gpu_store *s, int segment, uint64_t byte
                                              [SEG_GRAD] = "gradients",
                                              [SEG_COPY] = "copies of weights"};
     if (s->base[segment] && s->bytes[segment] < bytes)
-        return fail(UNROLL_FAILURE, "a plan needs %llu bytes of %s, but the store has %llu", (unsigned long long)bytes,
-                    names[segment], (unsigned long long)s->bytes[segment]);
+        return fail(
+            UNROLL_FAILURE,
+            "a plan needs %llu bytes of %s, but the store has %llu; fix: report it with the network and the options, or device cpu",
+            (unsigned long long)bytes, names[segment], (unsigned long long)s->bytes[segment]);
     if (s->base[segment] || !bytes)
         return UNROLL_OK;
     TRY(s->driver->alloc(s->gpu, bytes, names[segment], "a smaller model", &s->base[segment]));
@@ -139,7 +141,8 @@ static unroll_status check_cell(const struct gpu_executable *in, const struct op
 static unroll_status check_ranks(const struct gpu_executable *in, const struct device_options *options)
 {
     if (!options->comm)
-        return fail(UNROLL_USAGE, "a plan for %d ranks runs on several processes, and this one is alone",
+        return fail(UNROLL_USAGE,
+                    "a plan for %d ranks runs on several processes, and this one is alone; fix: start it with mpirun",
                     plan_ranks(in->plan));
     return in->recorder.staged ? UNROLL_OK : in->driver->ranks->check(in->plan); /* staged_new checks */
 }
@@ -148,7 +151,8 @@ static unroll_status check_plan(const struct gpu_executable *in, const struct de
 {
     const struct plan *p = in->plan;
     if (options->isa)
-        return fail(UNROLL_UNSUPPORTED, "GPUs have no instruction sets to choose from (isa = '%s')", options->isa);
+        return fail(UNROLL_UNSUPPORTED,
+                    "GPUs have no instruction sets to choose from (isa = '%s'); fix: leave `isa` out", options->isa);
     if (plan_ranks(p) > 1)
         TRY(check_ranks(in, options));
     if (p->config.real != DTYPE_F32)
@@ -161,7 +165,9 @@ static unroll_status check_plan(const struct gpu_executable *in, const struct de
         if (kind == OP_RNN)
             TRY(check_cell(in, &p->op[i]));
         if (kind == OP_ALL_GATHER || kind == OP_PACK || kind >= OP_BUILT_IN)
-            return fail(UNROLL_UNSUPPORTED, "a GPU can't do '%s'", kind_info(kind)->name);
+            return fail(UNROLL_UNSUPPORTED,
+                        "a GPU can't do '%s'; fix: report it with the network and the options, or device cpu",
+                        kind_info(kind)->name);
     }
     return UNROLL_OK;
 }

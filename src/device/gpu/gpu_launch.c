@@ -101,7 +101,8 @@ unroll_status launch_shaped(struct recorder *w, const char *kernel, const struct
         return UNROLL_OK;
     w->launches++;
     if (shape->x > w->driver->blocks_x || shape->y > w->driver->blocks_y)
-        return fail(UNROLL_UNSUPPORTED, "%s would need %llu x %llu blocks, more than a GPU can count", kernel,
+        return fail(UNROLL_UNSUPPORTED,
+                    "%s would need %llu x %llu blocks, more than a GPU can count; fix: a smaller batch", kernel,
                     (unsigned long long)shape->x, (unsigned long long)shape->y);
     if (w->walk == MEASURE)
         return UNROLL_OK;

@@ -9,7 +9,9 @@ static unroll_status check_even(const struct gpu_rows *x)
 {
     return x->steps < 2 || x->t == x->batch * x->row
                ? UNROLL_OK
-               : fail(UNROLL_FAILURE, "a view of a product has gaps between its steps");
+               : fail(
+                     UNROLL_FAILURE,
+                     "a view of a product has gaps between its steps; fix: report it with the network and the options, or device cpu");
 }
 
 static uint32_t row_count(const struct gpu_rows *x) { return x->steps * x->batch; }

@@ -31,7 +31,9 @@ static unroll_status begin(struct recorder *w, const struct op *op, const struct
     if (!t)
         return UNROLL_OK;
     if (s->dtype != DTYPE_F32 && s->dtype != DTYPE_F64)
-        return fail(UNROLL_UNSUPPORTED, "GPUs exchange f32 and f64, not %s", dtype_name(s->dtype));
+        return fail(UNROLL_UNSUPPORTED,
+                    "GPUs exchange f32 and f64, not %s; fix: report it with the network and the options, or device cpu",
+                    dtype_name(s->dtype));
     if (w->walk == LAUNCH) {
         TRY(w->driver->event_record(t->asked, w->stream));
         TRY(w->driver->stream_after(t->stream, t->asked));

@@ -89,7 +89,9 @@ unroll_status gpu_move(struct recorder *w, const struct gpu_view *from, const st
                              .adds = adds};
     const size_t words = dtype_size(to->dtype) / 4;
     if (dtype_size(to->dtype) % 4 || (words > 1 && adds))
-        return fail(UNROLL_UNSUPPORTED, "a GPU does not copy views of %s", dtype_name(to->dtype));
+        return fail(UNROLL_UNSUPPORTED,
+                    "a GPU does not copy views of %s; fix: report it with the network and the options, or device cpu",
+                    dtype_name(to->dtype));
     for (int i = 0; i < to->rank; i++) {
         int axis = 4 - to->rank + i;
         bool last = i == to->rank - 1;

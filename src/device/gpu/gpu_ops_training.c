@@ -26,7 +26,9 @@ unroll_status gpu_op_loss(struct recorder *w, const struct gpu_call *call)
     const struct loss *loss = loss_at(call->op->choice);
     char kernel[64];
     if (!loss_is_compiled(call->op->choice))
-        return fail(UNROLL_UNSUPPORTED, "loss = '%s': GPUs run the losses that the library was built with", loss->name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "loss = '%s': GPUs run the losses that the library was built with; fix: one of them, or device cpu",
+                    loss->name);
     const struct gpu_view *constants = &call->view[LOSS_CONSTANTS];
     struct loss_args args = {.z = rows_of(z),
                              .ends = ends_of(z, &call->view[LOSS_LENGTHS]),
@@ -115,7 +117,10 @@ uint64_t gpu_tables_bytes(const struct plan *p) { return tables_of(p).bytes; }
 /* Parameters and their gradients lie without gaps; a gradient of shards is the first of them. */
 static unroll_status contiguous(const struct gpu_view *x)
 {
-    return view_is_whole(x) ? UNROLL_OK : fail(UNROLL_FAILURE, "a parameter has gaps");
+    return view_is_whole(x)
+               ? UNROLL_OK
+               : fail(UNROLL_FAILURE,
+                      "a parameter has gaps; fix: report it with the network and the options, or device cpu");
 }
 
 static void fill_chunks(struct gpu_chunk *chunk, uint64_t *done, uint32_t tensor, uint64_t count)
@@ -197,8 +202,10 @@ unroll_status gpu_updates(struct recorder *w, const struct op *op)
     struct gpu_call call;
     char kernel[64];
     if (!optimizer_is_compiled(op->choice))
-        return fail(UNROLL_UNSUPPORTED, "optimizer = '%s': GPUs run the optimizers that the library was built with",
-                    optimizer_at(op->choice)->name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "optimizer = '%s': GPUs run the optimizers that the library was built with; fix: one of them, or device cpu",
+            optimizer_at(op->choice)->name);
     call_at(w, op, &call);
     struct update_begin_args begin = {.rates = value_at(w, "rates"),
                                       .is_scaled = is_scaled(w->plan),

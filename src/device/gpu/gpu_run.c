@@ -67,7 +67,9 @@ static unroll_status run_op(struct recorder *w, int index)
     if (op->kind == OP_UPDATE)
         return has_kind(w->plan, OP_UPDATE, 0, index) ? UNROLL_OK : gpu_updates(w, op);
     if (!kinds[op->kind])
-        return fail(UNROLL_UNSUPPORTED, "a GPU can't do '%s'", kind_info(op->kind)->name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "a GPU can't do '%s'; fix: report it with the network and the options, or device cpu",
+                    kind_info(op->kind)->name);
     call_at(w, op, &call);
     return kinds[op->kind](w, &call);
 }
@@ -432,10 +434,10 @@ static unroll_status find_buffer(const struct gpu_executable *in, const char *na
 {
     *index = plan_find_buffer(in->plan, name);
     if (*index < 0 || !in->plan->buffer[*index].bytes)
-        return fail(UNROLL_USAGE, "the plan has no buffer '%s' here", name);
+        return fail(UNROLL_USAGE, "the plan has no buffer '%s' here; fix: the name of an array of this session", name);
     const struct buffer *b = &in->plan->buffer[*index];
     if (first > b->bytes || bytes > b->bytes - first)
-        return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)b->bytes);
+        return fail(UNROLL_USAGE, "'%s' has %llu bytes; fix: as many bytes", name, (unsigned long long)b->bytes);
     return UNROLL_OK;
 }
 

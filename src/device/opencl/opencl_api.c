@@ -47,5 +47,6 @@ unroll_status opencl_check(cl_int result, const char *doing)
 {
     if (!result)
         return UNROLL_OK;
-    return fail(UNROLL_RESOURCE, "OpenCL failed while %s (error %d): %s", doing, (int)result, text_of(result));
+    return fail(UNROLL_RESOURCE, "OpenCL failed while %s (error %d): %s; fix: another driver, or device cpu", doing,
+                (int)result, text_of(result));
 }

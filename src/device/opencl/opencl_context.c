@@ -55,8 +55,8 @@ static unroll_status choose_device(const char *which, struct found *found, int *
     int64_t number = 0;
     int count;
     if (which && number_whole_integer(which, 0, DEVICES_MAX - 1, &number) != NUMBER_OK)
-        return fail(UNROLL_USAGE, "device opencl:%.40s: after the colon comes the number of a device, 0 to %d", which,
-                    DEVICES_MAX - 1);
+        return fail(UNROLL_USAGE, "device opencl:%.40s; fix: after the colon comes the number of a device, 0 to %d",
+                    which, DEVICES_MAX - 1);
     TRY(opencl_load());
     TRY(list_devices(all, &count));
     if (number >= count)

@@ -265,5 +265,5 @@ unroll_status opencl_program_text(const struct opencl_form *form, const char *pr
         return UNROLL_OK;
     free(*text);
     *text = NULL;
-    return fail(UNROLL_UNSUPPORTED, "OpenCL devices have no program for the %s", program);
+    return fail(UNROLL_UNSUPPORTED, "OpenCL devices have no program for the %s; fix: device cpu", program);
 }

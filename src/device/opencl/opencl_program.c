@@ -149,7 +149,7 @@ static unroll_status make_kernel(struct opencl_context *c, const char *name, gpu
     cl_int result;
     gpu_kernel k;
     if (!items)
-        return fail(UNROLL_UNSUPPORTED, "OpenCL devices have no kernel '%s'", name);
+        return fail(UNROLL_UNSUPPORTED, "OpenCL devices have no kernel '%s'; fix: device cpu", name);
     opencl_program_name(items, name, program_name, sizeof program_name);
     TRY(find_program(c, program_name, &program));
     TRY(ALLOCATE(k, 1, "for a kernel"));

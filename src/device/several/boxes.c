@@ -102,7 +102,10 @@ static unroll_status check_array(const struct buffer *whole, const struct buffer
     if (!whole->shared && !box->shared && whole->rank == box->rank && whole->dtype == box->dtype && !whole->layout &&
         !box->layout)
         return UNROLL_OK;
-    return fail(UNROLL_UNSUPPORTED, "'%s' lies differently on each of several devices, and is no array", whole->name);
+    return fail(
+        UNROLL_UNSUPPORTED,
+        "'%s' lies differently on each of several devices, and is no array; fix: report it with the devices and the options",
+        whole->name);
 }
 
 /* Of ranks that hold the same numbers the first gives them; which layers a rank has shows in what it uses. */
@@ -139,7 +142,9 @@ unroll_status boxes_gather(struct several *s, int buffer, void *whole)
         TRY(gather_box(s, buffer, m, whole, adds));
         found = true;
     }
-    return found ? UNROLL_OK : fail(UNROLL_USAGE, "no device has the buffer '%s'", s->plan->buffer[buffer].name);
+    return found ? UNROLL_OK
+                 : fail(UNROLL_USAGE, "no device has the buffer '%s'; fix: report it with the devices and the options",
+                        s->plan->buffer[buffer].name);
 }
 
 static unroll_status scatter_box(struct several *s, int buffer, struct member *m, char *whole, bool nothing)

@@ -394,10 +394,12 @@ static unroll_status find_bytes(const struct several *x, const char *name, uint6
     TRY(check_there(x));
     *index = plan_find_buffer(x->plan, name);
     if (*index < 0 || !x->plan->buffer[*index].bytes)
-        return fail(UNROLL_USAGE, "the plan has no buffer '%s'", name);
+        return fail(UNROLL_USAGE, "the plan has no buffer '%s'; fix: report it with the devices and the options", name);
     const uint64_t all = x->plan->buffer[*index].bytes;
-    return first > all || bytes > all - first ? fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)all)
-                                              : UNROLL_OK;
+    return first > all || bytes > all - first
+               ? fail(UNROLL_USAGE, "'%s' has %llu bytes; fix: report it with the devices and the options", name,
+                      (unsigned long long)all)
+               : UNROLL_OK;
 }
 
 /* Of the first that has it. */
@@ -408,7 +410,8 @@ static unroll_status read_of_one(struct several *x, int buffer, uint64_t first, 
         if (m->twin[buffer] >= 0)
             return m->device->read(m->executable, x->plan->buffer[buffer].name, first, bytes, to);
     }
-    return fail(UNROLL_USAGE, "no device has the buffer '%s'", x->plan->buffer[buffer].name);
+    return fail(UNROLL_USAGE, "no device has the buffer '%s'; fix: report it with the devices and the options",
+                x->plan->buffer[buffer].name);
 }
 
 static unroll_status several_read(void *executable, const char *buffer, uint64_t first, uint64_t bytes, void *to)

@@ -308,7 +308,8 @@ unroll_status read_compiled(const void *bytes, size_t size, const char *format, 
             return broken("it holds no module");
         s = pb_inside(&s, &f);
     } else if (strcmp(format, "hlo")) {
-        return fail(UNROLL_UNSUPPORTED, "the XLA plugin gives compiled programs as '%s', which is not read here",
+        return fail(UNROLL_UNSUPPORTED,
+                    "the XLA plugin gives compiled programs as '%s', which is not read here; fix: another plugin",
                     format);
     }
     unroll_status status = read_module(&m, s);

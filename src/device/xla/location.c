@@ -194,7 +194,8 @@ static unroll_status put_doubles(struct location *p, struct xla_plugin *plugin)
     int64_t count = shape_count(p->form.type.shape);
     bool is_rates = !strcmp(p->name, "rates");
     if (count > DOUBLES)
-        return fail(UNROLL_UNSUPPORTED, "'%s' has more numbers than XLA programs are given", p->name);
+        return fail(UNROLL_UNSUPPORTED,
+                    "'%s' has more numbers than XLA programs are given; fix: a smaller network or batch", p->name);
     if (is_rates)
         rates_for_device(p->host, number);
     for (int64_t i = 0; i < count && !is_rates; i++) number[i] = (float)((const double *)p->host)[i];
@@ -226,7 +227,7 @@ unroll_status location_to_devices(struct location *p, struct xla_plugin *plugin,
 {
     bool there = p->device && same_form(&p->form, f);
     if (p->newer == NOWHERE)
-        return fail(UNROLL_FAILURE, "'%s' was not kept on the XLA device", p->name);
+        return fail(UNROLL_FAILURE, "'%s' was not kept on the XLA device; fix: another cell or device", p->name);
     if (there && p->newer != ON_HOST)
         return UNROLL_OK;
     TRY(locations_to_host(&p, 1, plugin));

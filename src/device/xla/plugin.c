@@ -60,7 +60,8 @@ static unroll_status refuse(const struct xla_plugin *p, const char *doing, pjrt_
     struct pjrt_error_args destroy = {.head = HEAD(destroy), .error = error};
     slot_of(p->api, PJRT_ERROR_MESSAGE)(&message);
     int size = message.message_size < 1500 ? (int)message.message_size : 1500;
-    set_error("the XLA plugin '%s' failed while %s: %.*s", p->path, doing, size, message.message);
+    set_error("the XLA plugin '%s' failed while %s: %.*s; fix: look at the log of the plugin, or device cpu", p->path,
+              doing, size, message.message);
     slot_of(p->api, PJRT_ERROR_DESTROY)(&destroy);
     return UNROLL_RESOURCE;
 }
@@ -69,7 +70,8 @@ unroll_status xla_call(const struct xla_plugin *p, enum pjrt_slot slot, void *ar
 {
     pjrt_function *function = slot_of(p->api, slot);
     if (!function)
-        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' has no function for %s: it is too old or not whole",
+        return fail(UNROLL_UNSUPPORTED,
+                    "the XLA plugin '%s' has no function for %s: it is too old or not whole; fix: a newer plugin",
                     p->path, doing);
     pjrt_error *error = function(args);
     return error ? refuse(p, doing, error) : UNROLL_OK;
@@ -112,7 +114,7 @@ static unroll_status find_plugin(const char *which, char found[LIBRARY_PATH])
     if (!any && wanted == PLATFORMS)
         return snprintf(found, LIBRARY_PATH, "%s", which) < LIBRARY_PATH
                    ? UNROLL_OK
-                   : fail(UNROLL_USAGE, "the path of the XLA plugin is too long");
+                   : fail(UNROLL_USAGE, "the path of the XLA plugin is too long; fix: a shorter path");
     for (int i = any ? 0 : wanted; i < PLATFORMS && (any || i == wanted); i++)
         if (library_find(platforms[i].library, found))
             return UNROLL_OK;
@@ -135,17 +137,20 @@ static unroll_status load(struct xla_plugin *p)
         return UNROLL_OK;
     }
     if (access(p->path, R_OK) != 0)
-        return fail(UNROLL_DATA, "the XLA plugin '%s' cannot be read: there is no such file, or no permission",
-                    p->path);
+        return fail(
+            UNROLL_DATA,
+            "the XLA plugin '%s' cannot be read: there is no such file, or no permission; fix: the path of a plugin that is there",
+            p->path);
     const struct pjrt_api *(*get)(void);
     TRY(library_open_file("the XLA plugin", p->path, &(struct symbol){"GetPjrtApi", &get, false}, 1));
     p->api = get();
     if (!p->api || p->api->head.size < offsetof(struct pjrt_api, slot) || p->api->version.major != PJRT_MAJOR)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the XLA plugin '%s' speaks version %d.%d of the interface; this build speaks 0.x", p->path,
-                    p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the XLA plugin '%s' speaks version %d.%d of the interface; this build speaks 0.x; fix: a newer plugin",
+            p->path, p->api ? p->api->version.major : -1, p->api ? p->api->version.minor : 0);
     if (!slot_of(p->api, PJRT_ERROR_MESSAGE) || !slot_of(p->api, PJRT_ERROR_DESTROY))
-        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' cannot tell its errors", p->path);
+        return fail(UNROLL_UNSUPPORTED, "the XLA plugin '%s' cannot tell its errors; fix: a newer plugin", p->path);
     struct pjrt_plain_args initialize = {.head = HEAD(initialize)};
     return xla_call(p, PJRT_PLUGIN_INITIALIZE, &initialize, "initializing");
 }
@@ -173,7 +178,10 @@ static unroll_status make_client(struct xla_plugin *p, int devices)
     struct pjrt_client_devices_args list = {.head = HEAD(list), .client = p->client};
     TRY(xla_call(p, PJRT_CLIENT_ADDRESSABLE_DEVICES, &list, "listing its devices"));
     if (!list.devices)
-        return fail(UNROLL_RESOURCE, "the XLA plugin '%s' has no device on this machine", p->path);
+        return fail(
+            UNROLL_RESOURCE,
+            "the XLA plugin '%s' has no device on this machine; fix: a machine with such a device, or device cpu",
+            p->path);
     p->device = list.device;
     p->devices = (int)list.devices;
     return name_platform(p);

@@ -196,15 +196,17 @@ static unroll_status describe_recurrence(struct recurrence *r, struct translatio
     const struct layer *layer = &t->plan->model->layer[op->depth - 1];
     const struct view *g = &op->view[RNN_G];
     if (!cell_record_named(cell_recorders, layer->cell->name, &r->record))
-        return fail(UNROLL_UNSUPPORTED, "the cell '%s' has no record that could be made an XLA program",
+        return fail(UNROLL_UNSUPPORTED,
+                    "the cell '%s' has no record that could be made an XLA program; fix: another cell or device",
                     layer->cell->name);
     const char *refusal = cell_record_refusal(&r->record);
     if (refusal)
-        return fail(UNROLL_UNSUPPORTED, "%s", refusal);
+        return fail(UNROLL_UNSUPPORTED, "%s; fix: another cell or device", refusal);
     if (layer->cell->states > STATES || layer->cell->intermediates > 1 || layer->cell->inputs > INPUTS)
-        return fail(UNROLL_UNSUPPORTED,
-                    "the cell '%s' has more states, intermediates or gates than XLA programs are made for",
-                    layer->cell->name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the cell '%s' has more states, intermediates or gates than XLA programs are made for; fix: another cell or device",
+            layer->cell->name);
     r->t = t;
     r->op = op;
     r->cell = layer->cell;

@@ -46,8 +46,7 @@ static unroll_status find_chip(const char *topology, const struct chip **chip)
             *chip = &chips[i];
             return UNROLL_OK;
         }
-    return fail(UNROLL_USAGE,
-                "topology = '%s': a chip and its grid are wanted, such as v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2",
+    return fail(UNROLL_USAGE, "topology = '%s'; fix: a chip and its grid such as v4:2x2x1, v5e:2x2, v5p:2x2x1, v6e:2x2",
                 topology);
 }
 

@@ -399,7 +399,7 @@ static unroll_status find_input(const char *name, const struct named *named, int
             *value = named[i].value;
             return UNROLL_OK;
         }
-    return fail(UNROLL_UNSUPPORTED, "XLA programs have no '%s' for a cell", name);
+    return fail(UNROLL_UNSUPPORTED, "XLA programs have no '%s' for a cell; fix: another cell or device", name);
 }
 
 static unroll_status evaluate_node(struct translation *t, const struct node *node, const struct named *named, int count,
@@ -418,7 +418,9 @@ static unroll_status evaluate_node(struct translation *t, const struct node *nod
         struct value less = hlo_compare(&t->h, "LT", a[0], a[1]);
         *made = hlo_convert(&t->h, less, HLO_F32);
     } else if (!operation_names[node->kind]) {
-        return fail(UNROLL_UNSUPPORTED, "XLA programs have no word for operation %d of a record", (int)node->kind);
+        return fail(UNROLL_UNSUPPORTED,
+                    "XLA programs have no word for operation %d of a record; fix: another cell or device",
+                    (int)node->kind);
     } else if (node_operands(node->kind) == 2) {
         *made = hlo_binary(&t->h, operation_names[node->kind], a[0], a[1]);
     } else {
@@ -441,7 +443,7 @@ unroll_status evaluate_record(struct translation *t, const struct record *record
 {
     bool used[RECORD_NODES] = {false};
     if (*record->refusal)
-        return fail(UNROLL_UNSUPPORTED, "%s", record->refusal);
+        return fail(UNROLL_UNSUPPORTED, "%s; fix: another cell or device", record->refusal);
     for (int i = 0; i < record->results; i++) mark_used(record->result[i].node, used);
     e->record = record;
     for (int i = 0; i < record->nodes; i++)
@@ -534,7 +536,8 @@ static unroll_status write_program(struct translation *t, const char *name)
         if (t->end ? !is_in_range(t, i) : !is_of(op, t->first, t->last))
             continue;
         if (!translators[op->kind])
-            return fail(UNROLL_UNSUPPORTED, "XLA programs have no %s", kind_info(op->kind)->name);
+            return fail(UNROLL_UNSUPPORTED, "XLA programs have no %s; fix: another cell or device",
+                        kind_info(op->kind)->name);
         TRY(translators[op->kind](t, op));
     }
     if (t->first == PHASE_FORWARD && t->last >= PHASE_UPDATE)
@@ -559,7 +562,8 @@ static unroll_status begin_translation(struct mesh_plans mesh, enum phase first,
     *t = (struct translation){.plan = plan, .mesh = mesh, .first = first, .last = last};
     TRY(check_alike(mesh));
     if (plan->config.real != DTYPE_F32 || plan->config.weights != DTYPE_F32)
-        return fail(UNROLL_UNSUPPORTED, "XLA programs have weights and sums in fp32 alone");
+        return fail(UNROLL_UNSUPPORTED,
+                    "XLA programs have weights and sums in fp32 alone; fix: another cell or device");
     TRY(find_unroll(mesh.unroll, &t->unroll));
     t->h.narrow = plan->config.precision == PRECISION_BF16;
     return UNROLL_OK;

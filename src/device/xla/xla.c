@@ -216,8 +216,10 @@ static unroll_status open_plugin(struct xla_executable *x, struct xla_store *sto
         !strcmp(xla_plugin_path(store->plugin), xla_plugin_path(x->plugin)))
         x->plugin = store->plugin;
     if (store->plugin && store->plugin != x->plugin)
-        return fail(UNROLL_UNSUPPORTED, "the model has sessions on the XLA plugin '%s': all of its sessions use one",
-                    xla_plugin_path(store->plugin));
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "the model has sessions on the XLA plugin '%s': all of its sessions use one; fix: free those first, or load the model twice",
+            xla_plugin_path(store->plugin));
     if (xla_plugin_devices(x->plugin) < x->devices)
         return fail(UNROLL_UNSUPPORTED,
                     "the model has sessions on %d XLA devices, and this one is cut for %d; fix: "
@@ -234,7 +236,8 @@ static unroll_status open_plugin(struct xla_executable *x, struct xla_store *sto
 static unroll_status read_options(struct xla_executable *x, const struct device_options *options)
 {
     if (options->isa)
-        return fail(UNROLL_UNSUPPORTED, "XLA devices have no instruction sets to choose from (isa = '%s')",
+        return fail(UNROLL_UNSUPPORTED,
+                    "XLA devices have no instruction sets to choose from (isa = '%s'); fix: leave `isa` out",
                     options->isa);
     if (options->comm && !options->staged)
         return fail(UNROLL_UNSUPPORTED, "XLA devices are driven by one process, and this is one of several; fix: start "
@@ -242,8 +245,8 @@ static unroll_status read_options(struct xla_executable *x, const struct device_
     x->devices = 1;
     for (int m = 0; m < M_N; m++) x->devices *= x->mesh[m] = options->mesh[m] ? options->mesh[m] : 1;
     if (x->devices > RANKS_MAX)
-        return fail(UNROLL_UNSUPPORTED, "%d devices are more than the %d that a plan is cut for", x->devices,
-                    RANKS_MAX);
+        return fail(UNROLL_UNSUPPORTED, "%d devices are more than the %d that a plan is cut for; fix: fewer devices",
+                    x->devices, RANKS_MAX);
     return UNROLL_OK;
 }
 
@@ -401,12 +404,18 @@ static unroll_status find_bytes(struct xla_executable *x, const char *name, uint
 {
     *location = find_location(x, name);
     if (!*location)
-        return fail(UNROLL_USAGE, "the plan has no buffer '%s' on this device", name);
+        return fail(
+            UNROLL_USAGE,
+            "the plan has no buffer '%s' on this device; fix: the name of an array of this session, with its size",
+            name);
     if ((*location)->newer == NOWHERE || ((*location)->device && (*location)->form.hidden))
-        return fail(UNROLL_UNSUPPORTED,
-                    "'%s' is not kept on XLA devices, where only what later parts need outlives a program", name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s' is not kept on XLA devices, where only what later parts need outlives a program; fix: device cpu",
+            name);
     if (first > (*location)->bytes || bytes > (*location)->bytes - first)
-        return fail(UNROLL_USAGE, "'%s' has %llu bytes", name, (unsigned long long)(*location)->bytes);
+        return fail(UNROLL_USAGE, "'%s' has %llu bytes; fix: the name of an array of this session, with its size", name,
+                    (unsigned long long)(*location)->bytes);
     if (location_is_away(*location))
         TRY(await_all(x));
     return locations_to_host(location, 1, x->plugin);
