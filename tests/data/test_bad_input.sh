@@ -251,7 +251,7 @@ data "series without folders of classes" tables "holds series and no folder for 
 # ---- what is said of columns ----
 
 file ok.csv 'text,label\ngood,pos\nbad,neg\nfine,pos\npoor,neg\nnice,pos\nawful,neg\n'
-bad "a target that is no column" 3 "no column 'zz'|one of text, label" train ok.csv --dry-run --target zz
+bad "a target that is no column" 2 "no column 'zz'|one of text, label" train ok.csv --dry-run --target zz
 bad "a type of a column that there is none of" 2 "'ok.csv' has no column 'zz'|--column|text, label" train ok.csv --dry-run --column zz=number
 bad "a type that there is none" 2 "'label' can't be 'float'|number, category" train ok.csv --dry-run --column label=float
 bad "a column without a type" 2 "names no type|--column NAME=TYPE" train ok.csv --dry-run --column label
@@ -323,9 +323,9 @@ bad "a quantile that is none" 2 "--quantile|0.5" train wave.csv --dry-run --task
 
 file price.csv 'size,town,price\n1,a,10\n2,b,20\n3,a,30\n4,b,40\n5,a,50\n6,b,60\n7,a,70\n8,b,80\n'
 data "a number to predict that is a text" price.csv "'town'" --task regress --target town
-bad "a number to predict that is no column" 3 "no column 'cost'|size, town, price" train price.csv --dry-run --task regress --target cost
+bad "a number to predict that is no column" 2 "no column 'cost'|size, town, price" train price.csv --dry-run --task regress --target cost
 file noprice.csv 'size,price\n1,\n2,\n3,\n4,\n'
-bad "a target of NaN alone" 3 "the column 'price' is left out: it is empty|one of size" train noprice.csv --dry-run --task regress --target price
+bad "a target of NaN alone" 2 "the column 'price' is left out: it is empty|one of size" train noprice.csv --dry-run --task regress --target price
 data "a number to predict that is held out" price.csv "no step left to train on|smaller --val" --task regress --target price --val 8
 
 # ---- answers of a model ----
