@@ -54,6 +54,12 @@ OPTION(
 OPTION(DECIMAL, "decimal", CHOICE, .argument = "MARK", .choices = "auto point comma", .fallback = "auto",
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
        .doc = "the decimal mark of numbers; auto: by all of them")
+OPTION(
+    GAPS, "gaps", CHOICE, .argument = "HOW", .choices = "auto fill keep", .fallback = "auto", .of_reader = 1,
+    .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+    .doc =
+        "steps that are not there between the times of a table: filled as missing, or rows are kept as they are; auto: "
+        "filled in tables of numbers")
 OPTION(DATES, "dates", CHOICE, .argument = "ORDER", .choices = "auto dmy mdy", .fallback = "auto", .of_reader = 1,
        .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
        .doc = "what comes first in dates such as 1/2/2020, day or month; auto: by all of them, if one is above 12")

@@ -76,10 +76,12 @@ struct builder_options {
     char missing[MISSING_TEXT]; /* "WORD;WORD": cells that are missing, in columns of any type; "": found by content */
     int decimal;                /* DECIMAL_.. */
     int dates;                  /* DATES_.. */
+    int gaps;                   /* GAPS_.. */
 };
 
 enum { DECIMAL_FOUND, DECIMAL_POINT, DECIMAL_COMMA };
 enum { DATES_FOUND, DATES_DMY, DATES_MDY };
+enum { GAPS_FOUND, GAPS_FILL, GAPS_KEEP };
 
 struct data_cache;
 

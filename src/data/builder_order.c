@@ -161,5 +161,5 @@ unroll_status builder_put_in_order(struct builder *b)
         release(next);
     }
     release(order);
-    return status;
+    return status == UNROLL_OK ? builder_fill_gaps(b) : status;
 }

@@ -150,6 +150,11 @@ unroll_status draft_begin_vocabulary(struct builder *builder, struct draft *draf
 /* Steps of a table in the order of its groups and times; sets the sequences. */
 unroll_status builder_put_in_order(struct builder *builder);
 
+/* ---- builder_gaps.c ---- */
+
+/* Of rows in the order of their times. */
+unroll_status builder_fill_gaps(struct builder *builder);
+
 /* ---- builder_checks.c ---- */
 
 /* After the last run, of data that are read for the first time: is there something to learn, and did floats hold it? */

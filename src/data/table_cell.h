@@ -45,6 +45,8 @@ bool cell_time(const char *bytes, size_t length, enum time_form form, struct tim
 /* The time that a number stands for. */
 bool number_time(double value, enum time_form form, double *seconds);
 
+void time_calendar(double seconds, int *year, int *month, int *day);
+
 enum { TIME_TEXT = 48 };
 /* "2016-07-01 12:30:05", without the time of day where it is midnight: as `style` has it. Returns text. */
 const char *time_text(double time, const struct time_style *style, char text[TIME_TEXT]);

@@ -27,6 +27,11 @@ static void date_of(int64_t days, int *year, int *month, int *day)
     *year = (int)(years + era * 400 + (*month <= 2));
 }
 
+void time_calendar(double seconds, int *year, int *month, int *day)
+{
+    date_of((int64_t)floor(seconds / DAY), year, month, day);
+}
+
 static bool is_date(int year, int month, int day)
 {
     static const int days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};

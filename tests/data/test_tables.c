@@ -260,6 +260,26 @@ static const struct row times[] = {
      "0=text or another type keeps it"},
 };
 
+#define FILLED(what, behind) \
+    "| " what " steps are not there, the first behind " behind ": they are filled as missing; `gaps` keep joins the rows on " \
+    "both sides"
+
+static const struct row gaps[] = {
+    {"a.csv", "d,x\n2024-01-01 00:00,1\n2024-01-01 01:00,2\n2024-01-01 03:00,4\n2024-01-01 04:00,5\n", NULL,
+     "steps 1: d time 2024-01-01 2024-01-01 01:00:00 2024-01-01 02:00:00 2024-01-01 03:00:00; x numbers 1 2 ? 4" FILLED(
+         "1 of 5", "2024-01-01 01:00:00")},
+    {"a.csv", "d,x\n2024-01-01 00:00,1\n2024-01-01 01:00,2\n2024-01-01 03:00,4\n2024-01-01 04:00,5\n", "gaps=keep",
+     "steps 1: d time 2024-01-01 2024-01-01 01:00:00 2024-01-01 03:00:00 2024-01-01 04:00:00; x numbers 1 2 4 5"},
+    {"a.csv", "d,x\n2024-01-31,1\n2024-03-31,2\n2024-05-31,4\n2024-07-31,4\n2025-01-31,7\n", NULL,
+     "steps 1: d time 2024-01-31 2024-03-31 2024-05-31 2024-07-31; x numbers 1 2 4 4" FILLED("2 of 7", "2024-07-31")},
+    {"a.csv", "d,g,x\n1,a,1\n2,a,2\n4,a,3\n7,b,1\n8,b,2\n9,b,3\n", "group=g,time=d",
+     "steps 2: d time 1 2 3 4; g category a a a a; x numbers 1 2 ? 3" FILLED("1 of 7", "2")},
+    {"a.csv", "d,x\n2024-01-04,1\n2024-01-05,2\n2024-01-08,3\n2024-01-09,4\n2024-01-10,5\n", NULL,
+     "steps 1: d time 2024-01-04 2024-01-05 2024-01-08 2024-01-09; x numbers 1 2 3 4"},
+    {"a.csv", "d,x,k\n2024-01-01,1,a\n2024-01-02,2,b\n2024-01-04,3,a\n2024-01-05,4,b\n", NULL,
+     "steps 1: d time 2024-01-01 2024-01-02 2024-01-04 2024-01-05; x numbers 1 2 3 4; k category a b a b"},
+};
+
 /* ---- numbers as people write them, words for what is missing ---- */
 
 #define COMMA(cell) "| numbers are read with a decimal comma, as '" cell "' in 'x'; `decimal` point reads them otherwise"
@@ -543,6 +563,7 @@ int main(void)
     CHECK_ROWS(content);
     CHECK_ROWS(series);
     CHECK_ROWS(times);
+    CHECK_ROWS(gaps);
     CHECK_ROWS(written);
     test_wide();
     test_schemas();
