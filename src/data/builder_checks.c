@@ -50,6 +50,31 @@ static unroll_status check_values(struct builder *b)
     return empty ? builder_note(b, "the column '%s' has no number: all are missing", first) : UNROLL_OK;
 }
 
+static bool is_missing_entry(const struct draft *draft, size_t entry)
+{
+    if (draft->column.type == COLUMN_SET)
+        return draft->column.width && isnan(((const float *)draft->array)[entry * (size_t)draft->column.width]);
+    struct column column = draft->column;
+    column.ids = draft->array;
+    return column_id(&column, entry) < 0;
+}
+
+/* Examples without a label are not learned from. */
+static unroll_status note_unlabelled(struct builder *b)
+{
+    for (int i = 0; i < b->drafts; i++) {
+        const struct draft *draft = &b->draft[i];
+        size_t missing = 0;
+        const bool labels = draft->column.type == COLUMN_CATEGORY || draft->column.type == COLUMN_SET;
+        if (draft->ignored || !labels || !draft->column.of_sequence || b->layout == ROWS_ARE_STEPS)
+            continue;
+        for (size_t entry = 0; entry < draft->filled; entry++) missing += is_missing_entry(draft, entry);
+        if (missing)
+            TRY(builder_note(b, "'%s' is missing in %zu of %zu rows", draft->column.name, missing, draft->filled));
+    }
+    return UNROLL_OK;
+}
+
 static unroll_status check_text(struct builder *b)
 {
     const struct draft *text = b->draft;
@@ -67,5 +92,6 @@ unroll_status builder_check_content(struct builder *b)
         return fail(UNROLL_DATA, "'%.*s' has no step: each of its %zu sequences is empty; fix: give data with steps",
                     NAME_SHOWN, b->name, b->sequences);
     TRY(check_text(b));
+    TRY(note_unlabelled(b));
     return check_values(b);
 }

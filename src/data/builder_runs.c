@@ -148,6 +148,8 @@ static unroll_status conclude(struct builder *b, struct draft *draft, bool *agai
         *again = true;
         return draft_begin_vocabulary(b, draft);
     }
+    if (draft->is_binary)
+        return UNROLL_OK; /* it may become a label */
     vocabulary_free(draft->vocabulary);
     draft->vocabulary = NULL;
     return UNROLL_OK;
@@ -193,6 +195,7 @@ static unroll_status end_finding(struct builder *b, bool *again)
     TRY(columns_choose_text(b));
     if (b->open)
         choose_layout(b);
+    TRY(columns_choose_label(b));
     place_entries(b);
     TRY(columns_note_left_out(b));
     return b->layout == ROWS_ARE_STEPS ? columns_note_series(b) : UNROLL_OK;

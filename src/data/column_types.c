@@ -88,6 +88,8 @@ static unroll_status conclude_numbers(struct builder *b, struct draft *draft)
     if (columns_counts_rows(b, draft))
         return leave_out(b, draft, "it only counts the rows");
     draft->column.type = is_label_name(name) && s->whole == s->cells && few ? COLUMN_CATEGORY : COLUMN_NUMBERS;
+    draft->is_binary =
+        draft->column.type == COLUMN_NUMBERS && s->distinct == 2 && s->min == 0 && s->max == 1 && s->whole == s->cells;
     return UNROLL_OK;
 }
 
@@ -285,6 +287,25 @@ unroll_status columns_note_series(struct builder *b)
     return name ? builder_note(b, "the values of '%s' recur: if they name series, `group` %s reads each as one", name,
                                name)
                 : UNROLL_OK;
+}
+
+/* One of 0 and 1 next to a text is what the text is told by. */
+unroll_status columns_choose_label(struct builder *b)
+{
+    struct draft *binary = NULL;
+    int count = 0, labels = 0;
+    for (int i = 0; i < b->drafts; i++) {
+        struct draft *draft = &b->draft[i];
+        labels += !draft->ignored && draft->given == NULL &&
+                  (draft->column.type == COLUMN_CATEGORY || draft->column.type == COLUMN_SET);
+        if (draft->is_binary && !draft->ignored)
+            binary = draft, count++;
+    }
+    if (count != 1 || labels || b->layout != ROWS_ARE_EXAMPLES)
+        return UNROLL_OK;
+    binary->column.type = COLUMN_CATEGORY;
+    return builder_note(b, "'%s' is 0 or 1 for each text: it is read as a label; `columns` %s=number makes it a number",
+                        binary->column.name, binary->column.name);
 }
 
 unroll_status columns_note_left_out(struct builder *b)

@@ -64,6 +64,15 @@ static bool is_universal(const struct fields *f)
     return f->count == UNIVERSAL_FIELDS && f->length[0] > 0 && isdigit((unsigned char)f->at[0][0]);
 }
 
+/* columns: of a file that is no CoNLL-U; a line of as many is a word like others. */
+static bool is_left_out(const char *line, size_t length, const struct fields *f, int columns)
+{
+    static const char between[] = "-DOCSTART-"; /* the documents of CoNLL-2003 */
+    const bool has_as_many = columns && f->count == columns;
+    return (is_comment(line, length) && !has_as_many) ||
+           (length >= strlen(between) && memcmp(line, between, strlen(between)) == 0);
+}
+
 /* ---- is it one? ---- */
 
 static bool has_suffix(const char *path)
@@ -75,7 +84,17 @@ static bool has_suffix(const char *path)
     return false;
 }
 
-/* Lines of as many columns with tabs between, then an empty line and more such lines. */
+/* O, or the beginning, inside or end of an entity: B-LOC. */
+static bool is_entity_tag(const struct fields *f)
+{
+    const int last = f->count - 1;
+    if (f->count < 2 || f->count > UNIVERSAL_FIELDS || f->length[last] == 0)
+        return false;
+    const char *tag = f->at[last];
+    return f->length[last] == 1 ? *tag == 'O' : f->length[last] > 2 && strchr("BIESLU", *tag) && tag[1] == '-';
+}
+
+/* Lines of as many columns with tabs, or blanks and tags of entities, then an empty line and more such lines. */
 static bool is_conll(const char *path, const char *head, size_t bytes)
 {
     int columns = 0;
@@ -96,7 +115,8 @@ static bool is_conll(const char *path, const char *head, size_t bytes)
             continue;
         }
         split(at, length, &f);
-        if (!memchr(at, '\t', length) || (columns && !ended && f.count != columns))
+        const bool tabs = memchr(at, '\t', length) != NULL;
+        if ((!tabs && !is_entity_tag(&f)) || (columns && f.count != columns && (!ended || !tabs)))
             return false;
         if (ended || is_universal(&f))
             return true;
@@ -115,6 +135,7 @@ struct conll {
     bool universal;
     int word_column, tag_column;
     size_t words; /* of this sentence */
+    int columns;  /* of the first line that is no comment; 0: that is CoNLL-U, or there is none */
 };
 
 static unroll_status refuse(const struct conll *c, const char *what, int column, int there)
@@ -173,16 +194,31 @@ static unroll_status take_line(struct conll *c, const char *line, size_t length,
     struct fields f;
     if (line_is_blank(line, length))
         return end_sentence(c);
-    if (is_comment(line, length))
-        return UNROLL_OK;
     split(line, length, &f);
-    if (length >= strlen("-DOCSTART-") && memcmp(line, "-DOCSTART-", strlen("-DOCSTART-")) == 0)
-        return UNROLL_OK; /* between the documents of CoNLL-2003 */
+    if (is_left_out(line, length, &f, c->columns))
+        return UNROLL_OK;
     if (c->fields == 0)
         TRY(begin(c, &f, options));
     if (f.count != c->fields)
         return refuse(c, "the columns of the lines before are", c->fields, f.count);
     return take_word(c, &f);
+}
+
+/* Before all lines are read: what comments are told by. */
+static unroll_status find_columns(struct conll *c)
+{
+    const char *line;
+    size_t length;
+    struct fields f;
+    for (bool more = true, found = false; more && !found;) {
+        TRY(input_next_line(c->in, &line, &length, &more));
+        if (!more || line_is_blank(line, length))
+            continue;
+        split(line, length, &f);
+        found = !is_left_out(line, length, &f, 0);
+        c->columns = found && !is_universal(&f) ? f.count : 0;
+    }
+    return input_rewind(c->in);
 }
 
 static unroll_status read_conll(struct input *in, const void *options, struct builder *b)
@@ -191,6 +227,7 @@ static unroll_status read_conll(struct input *in, const void *options, struct bu
     const char *member, *line;
     size_t length;
     bool more;
+    TRY(find_columns(&c));
     for (;;) {
         TRY(input_next(in, &member));
         if (member == NULL)

@@ -51,6 +51,7 @@ struct draft {
     const struct schema_column *given; /* as it must be, or NULL */
     bool ignored, constant;
     bool written;    /* numbers are written as people write them: cell_written */
+    bool is_binary;  /* a number of 0 and 1 alone: a label if the rows are examples */
     bool all_values; /* NA and the like are values like others */
     enum wish wish;
     struct survey survey;
@@ -116,6 +117,7 @@ unroll_status columns_wish(const struct builder *builder, const char *name, enum
 unroll_status columns_conclude(struct builder *builder, struct draft *draft); /* sets its type, or ignores it */
 /* Notes of all columns of which each row has the same value; how many were left out without a note of their own. */
 unroll_status columns_note_constant(struct builder *builder);
+unroll_status columns_choose_label(struct builder *builder); /* when the layout is known */
 unroll_status columns_note_left_out(struct builder *builder);
 /* Of several texts that were found one stays: a row is one sequence. */
 unroll_status columns_choose_text(struct builder *builder);

@@ -58,7 +58,7 @@ static unroll_status describe(struct builder *builder, const char *key, const js
         return refuse(builder, key, "is an object; fix: give its fields names of their own, beside the others");
     if (!json_is_array(value))
         field->cell = CELL_TEXT;
-    else if (json_is_string(first))
+    else if (json_is_string(first) || (first == NULL && names_a_set(key)))
         field->cell = names_a_set(key) ? CELL_SET : CELL_WORD;
     else if (json_is_number(first) || json_is_array(first))
         field->cell = CELL_NUMBERS;
@@ -172,8 +172,9 @@ static unroll_status take_value(struct fields *fields, struct builder *builder, 
                                 int likely)
 {
     struct field *field = find_field(fields, key, likely);
-    bool nothing = json_is_null(value) || (json_is_array(value) && json_array_size(value) == 0);
-    if (nothing)
+    const bool empty = json_is_array(value) && json_array_size(value) == 0;
+    const bool set = field ? field->cell == CELL_SET : names_a_set(key);
+    if (json_is_null(value) || (empty && !set))
         return UNROLL_OK;
     if (field == NULL)
         TRY(add_field(fields, builder, key, value, &field));
@@ -195,8 +196,11 @@ static unroll_status take_line(struct fields *fields, struct input *input, struc
     const char *key;
     int likely = 0;
     if (!json_is_object(json))
-        status = fail(UNROLL_DATA, "'%s', line %lld is no JSON object: %s; fix: give one object a line",
-                      input_name(input), (long long)input_lines(input), json ? "it is another value" : error.text);
+        status = fail(UNROLL_DATA, "'%s', line %lld is no JSON object: %s; fix: %s", input_name(input),
+                      (long long)input_lines(input), json ? "it is another value" : error.text,
+                      !json && (strstr(error.text, "NaN") || strstr(error.text, "Infinity"))
+                          ? "write null for a number that is missing; JSON has no NaN"
+                          : "give one object a line");
     if (status == UNROLL_OK)
         json_object_foreach(json, key,
                             value) if ((status = take_value(fields, builder, key, value, likely++)) != UNROLL_OK) break;

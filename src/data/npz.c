@@ -16,12 +16,12 @@
 #include "data/reader_table.h"
 
 enum part { ANY_PART, TRAIN, TEST };
-enum rows { AUTO, STEPS, EXAMPLES };
+enum rows { AUTO, STEPS, EXAMPLES }; /* of y, too */
 enum role { X, Y, LENGTHS, ROLES };
 static const char *const roles[] = {"x", "y", "lengths", "tokens"}; /* tokens: x that are categories */
 
 struct npz_options {
-    int part, rows;
+    int part, rows, y;
 };
 
 static const struct key keys[] = {
@@ -33,6 +33,10 @@ static const struct key keys[] = {
      .choices = "auto steps examples",
      .offset = offsetof(struct npz_options, rows),
      .about = "what rows of an array of two axes are"},
+    {.name = "y",
+     .choices = "auto steps examples",
+     .offset = offsetof(struct npz_options, y),
+     .about = "what y has a value for, if it has as many for each example as there are steps"},
     {0},
 };
 
@@ -55,6 +59,7 @@ struct npz_file {
     uint64_t rows, steps, width; /* steps: of an example at most; width: numbers of a step of x */
     int x, y;                    /* columns */
     bool y_of_step, y_is_text;   /* is_text: categories */
+    bool y_is_one_hot;           /* rows of one 1 and zeros: a category each */
     uint64_t y_width;            /* elements of an entry */
     float *numbers;              /* of an example, or of a step, of x or y */
 };
@@ -164,6 +169,42 @@ static unroll_status check_lengths(const struct npz_file *f)
     return UNROLL_OK;
 }
 
+/* Is each row of y zeros and a single one? So classes are given to networks. */
+static bool is_one_hot(const struct npz_file *f)
+{
+    const struct array *a = &f->of[Y].array;
+    if (!f->are_examples || a->rank != 2 || a->shape[1] < 2 || array_is_text(a) || f->of[LENGTHS].found)
+        return false;
+    for (uint64_t row = 0; row < a->shape[0]; row++) {
+        int ones = 0;
+        for (uint64_t i = 0; i < a->shape[1]; i++) {
+            const double value = array_number(a, f->of[Y].bytes + (row * a->shape[1] + i) * (uint64_t)a->bytes);
+
+            if (value != 0 && value != 1)
+                return false;
+            ones += value == 1;
+        }
+        if (ones != 1)
+            return false;
+    }
+    return a->shape[0] > 1;
+}
+
+static unroll_status note_y(struct npz_file *f)
+{
+    const struct array *a = &f->of[Y].array;
+    if (f->y_is_one_hot)
+        return builder_note(
+            f->builder, "y is one of %" PRIu64 " classes for each example, as a 1 among zeros; `y` %s", a->shape[1],
+            a->shape[1] == f->steps ? "steps reads it as a value for each step" : "examples reads it as numbers");
+    if (!f->y_of_step || a->rank != 2 || f->options->y || f->of[LENGTHS].found)
+        return UNROLL_OK;
+    return builder_note(f->builder,
+                        "y has a value for each of the %" PRIu64 " steps of x; `y` examples reads them as %" PRIu64
+                        " values for each example",
+                        f->steps, f->steps);
+}
+
 /* An entry for each example or for each step, categories or numbers. */
 static unroll_status choose_y(struct npz_file *f)
 {
@@ -172,13 +213,17 @@ static unroll_status choose_y(struct npz_file *f)
         return UNROLL_OK;
     if (a->shape[0] != f->rows)
         return refuse_counts(f, "y", a->shape[0], f->rows);
-    f->y_of_step = f->are_examples && a->rank > 1 && f->steps > 1 && a->shape[1] == f->steps;
+    f->y_is_one_hot = f->options->y == AUTO && is_one_hot(f);
+    f->y_of_step = f->are_examples && a->rank > 1 && f->steps > 1 && a->shape[1] == f->steps && !f->y_is_one_hot &&
+                   f->options->y != EXAMPLES;
     TRY(array_count(f->in, a, f->y_of_step ? 2 : 1, MAX_EXAMPLE_NUMBERS, &f->y_width));
-    f->y_is_text = array_is_text(a) || (array_is_whole(a) && a->kind != 'b' && f->y_width == 1);
+    f->y_is_text = array_is_text(a) || (array_is_whole(a) && f->y_width == 1);
     if (array_is_text(a) && f->y_width > 1)
         return fail(UNROLL_DATA, "'%s': y has %" PRIu64 " texts for each entry of x; fix: save one", input_path(f->in),
                     f->y_width);
-    return UNROLL_OK;
+    f->y_is_text = f->y_is_text || f->y_is_one_hot;
+    f->y_width = f->y_is_one_hot ? 1 : f->y_width;
+    return note_y(f);
 }
 
 static unroll_status choose_shapes(struct npz_file *f)
@@ -240,9 +285,14 @@ static unroll_status give_x(struct npz_file *f, uint64_t steps)
 static unroll_status give_y(struct npz_file *f, uint64_t row, uint64_t steps)
 {
     const struct array *a = &f->of[Y].array;
-    uint64_t of_row = f->y_width * (f->y_of_step ? f->steps : 1);
+    uint64_t of_row = f->y_is_one_hot ? a->shape[1] : f->y_width * (f->y_of_step ? f->steps : 1);
     const unsigned char *at = f->of[Y].bytes + row * of_row * (uint64_t)a->bytes;
     char text[ARRAY_TEXT];
+    if (f->y_is_one_hot) {
+        uint64_t class = 0;
+        while (class + 1 < of_row && array_number(a, at + class * (uint64_t)a->bytes) == 0) class++;
+        return builder_text(f->builder, f->y, text, (size_t)snprintf(text, sizeof text, "%" PRIu64, class));
+    }
     for (uint64_t i = 0; i < steps && f->y_is_text; i++, at += a->bytes)
         TRY(builder_text(f->builder, f->y, text, array_text(a, at, text)));
     if (f->y_is_text)

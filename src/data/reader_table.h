@@ -24,7 +24,8 @@ enum { READER_HEAD = 4096 };
 
 /* A new reader is one more here. Of those that recognise a file the last reads it. */
 #define READERS(READER) \
-    READER(text) READER(csv) READER(jsonl) READER(folder) READER(ucr) READER(conll) READER(ts) READER(npz) READER(idx)
+    READER(text) READER(csv) READER(jsonl) READER(folder) READER(ucr) READER(conll) READER(ts) READER(npz) READER(idx) \
+    READER(fasttext)
 
 #define DECLARE_READER(name) extern const struct reader reader_##name;
 READERS(DECLARE_READER)
