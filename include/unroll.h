@@ -42,131 +42,135 @@ extern "C" {
 #define UNROLL_API
 #endif
 
-/* ---- what can go wrong ----------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------- */
 
 /* The values are the exit codes of the command. */
 typedef enum unroll_status {
     UNROLL_OK = 0,
     UNROLL_FAILURE = 1,
-    UNROLL_USAGE = 2, /* the caller asked for something that has no meaning */
+    UNROLL_USAGE = 2, /* an invalid argument or combination of arguments */
     UNROLL_DATA = 3,  /* a file or an input array is missing, damaged or of the wrong kind */
     UNROLL_UNSUPPORTED = 4,
     UNROLL_RESOURCE = 5, /* memory or device */
     UNROLL_DIVERGED = 6, /* a loss or a gradient is NaN or infinite */
     UNROLL_COMMUNICATION = 7,
-    UNROLL_PREEMPTED = 75, /* asked to stop; a checkpoint was written */
+    UNROLL_PREEMPTED = 75, /* stopped by a signal after writing a checkpoint */
 } unroll_status;
 
-/* What, where, why and how to mend the last call of this thread that did not return UNROLL_OK. */
+/* Returns the message of this thread's last failed call: what, where, why, and how to fix it. */
 UNROLL_API const char *unroll_last_error(void);
 
 UNROLL_API const char *unroll_version(void); /* "0.1.0" */
 
 /* ---- models ---------------------------------------------------------------------------- */
 
-/* A column of what a network reads at each step: categories (words, suffixes, weekdays), each of which gets a row of an
- * embedding, or numbers. The columns lie side by side in x in the order of the list. */
+/* An input column of a network: categories (words, suffixes, weekdays), each with a row of an embedding, or numbers.
+ * The columns are concatenated in x in the order of the list. */
 enum { UNROLL_INPUTS_MAX = 16 };
 
 typedef struct unroll_input {
     size_t size;      /* sizeof(unroll_input) */
-    const char *name; /* to 31 bytes of UTF-8, no two alike: of its parameter, embedding.NAME.weight; of numbers or
-                         of a single column it may be NULL */
-    int tokens;       /* how many categories there are; 0: numbers */
-    int width;        /* of the embedding, or how many numbers; 0: one-hot, of a single column alone */
+    const char *name; /* unique, up to 31 bytes of UTF-8: its parameter is embedding.NAME.weight; may be NULL for
+                         numbers or a single column */
+    int tokens;       /* number of categories; 0: numbers */
+    int width;        /* width of the embedding, or number of values; 0: one-hot, for a single column only */
 } unroll_input;
 
-/* A stack, layers of one cell and perhaps a linear head: the short way to write a network. Begin with the default. */
+/* A stack: layers of one cell and an optional linear head. Start from unroll_spec_default(). */
 typedef struct unroll_spec {
     size_t size;      /* sizeof(unroll_spec) */
     const char *cell; /* "rnn", "rnn-relu", "lstm", "gru", "gru-before", "mingru", .. (unroll_cell_name) */
     int layers;       /* 1 .. 64 */
-    int hidden;       /* units of a layer and direction */
+    int hidden;       /* units per layer and direction */
     int bidirectional;
     int projection;   /* lstm: width of h; 0: none */
     int peephole;     /* lstm */
-    float clip;       /* limit of what enters the gates' activations; 0: none */
-    int bias;         /* 1: as PyTorch, one for x and one for h */
+    float clip;       /* limit of the inputs of the gates' activations; 0: none */
+    int bias;         /* 1: as in PyTorch, one for x and one for h */
     float dropout;    /* between layers, in training */
     int tokens;       /* 1: inputs are token ids, 0: vectors of floats */
     int input;        /* vocabulary size, or width of the vectors */
     int embed;        /* with tokens: width of the embedding; 0: one-hot */
-    int tied;         /* the head uses the embedding's weights */
-    const char *pool; /* between the layers and the head, one answer for each sequence: "last", "mean", "max", as in
-                         unroll_layer, or "mean+max", both side by side; NULL: an answer for each step */
-    int output;       /* width of the linear head; 0: none, the outputs are the last layer's */
-    const char *loss; /* a name of unroll_loss_name, with levels or without; NULL or "none": none */
-    /* What it reads, if tokens, input and embed are 0: [n_inputs], the caller's; n_inputs 0: those three say it. */
+    int tied;         /* 1: the head uses the embedding's weights */
+    const char *pool; /* between the layers and the head, for one output per sequence: "last", "mean", "max", as in
+                         unroll_layer, or "mean+max", concatenated; NULL: one output per step */
+    int output;       /* width of the linear head; 0: no head, the outputs are those of the last layer */
+    const char *loss; /* a name of unroll_loss_name, optionally with levels; NULL or "none": none */
+    /* Input columns, an array of n_inputs entries owned by the caller. If n_inputs is 0, tokens, input and embed
+     * describe a single column; otherwise these are 0. */
     const unroll_input *inputs;
     int n_inputs;
-    float input_dropout; /* of what the first layer reads, in training; not of one-hot tokens */
-    const char *init;    /* as in unroll_network, these two; a model that is described does not know them */
+    float input_dropout; /* dropout of the first layer's input, in training; not for one-hot tokens */
+    const char *init;    /* as in unroll_network, like forget_bias; not stored in models */
     float forget_bias;
 } unroll_spec;
 
-/* The cells and the optimizers by name, in order; NULL after the last. */
+/* Return the name of the cell or optimizer with that index; NULL after the last. */
 UNROLL_API const char *unroll_cell_name(int index);
 UNROLL_API const char *unroll_optimizer_name(int index);
 
-/* The losses: "xent", softmax cross-entropy, whose targets are class numbers, -1: not counted; and those of numbers,
- * the mean over all target numbers that count: those of steps before their row's length that are not NaN. "mse",
- * squared error, "mae", absolute error, "huber", which is PyTorch's with delta 1, "bce", binary cross-entropy of logits
- * with targets 0..1, "poisson", negative log-likelihood of counts, 0 or more, whose rates have the results as
- * logarithms. Three take several results for each target, side by side (unroll_model_targets): "quantile:0.1,0.5,0.9",
- * pinball loss of one result for each level, the mean over the levels, up to 32 that rise between 0 and 1 ("quantile":
- * these three); "gaussian", negative log-likelihood of a mean and a raw scale r, whose softplus(r) + 0.001 is the
- * standard deviation; "student-t", that of a location, a scale made likewise, and a raw d: 2 + softplus(d) degrees of
- * freedom. What is not NULL is set: a few words, and whether targets are classes. NULL ends. */
+/* Returns the name of the loss with that index; NULL after the last. Sets *about (a short description) and *of_classes
+ * (1: targets are classes) unless they are NULL.
+ *
+ * "xent" is softmax cross-entropy; targets are class indices, -1 is not counted. The other losses have numbers as
+ * targets and are means over the counted ones: those before the length of their row that are not NaN.
+ * "mse" squared error; "mae" absolute error; "huber" as in PyTorch with delta 1; "bce" binary cross-entropy of logits
+ * with targets 0..1; "poisson" negative log-likelihood of counts (0 or more), where outputs are the logarithms of the
+ * rates. Three need several outputs per target, concatenated (unroll_model_targets): "quantile:0.1,0.5,0.9" pinball
+ * loss with one output per level, averaged over up to 32 rising levels between 0 and 1 ("quantile" has these three);
+ * "gaussian" negative log-likelihood of a mean and a raw scale r, where softplus(r) + 0.001 is the standard deviation;
+ * "student-t" that of a location, a scale as before, and a raw d, where 2 + softplus(d) are the degrees of freedom. */
 UNROLL_API const char *unroll_loss_name(int index, const char **about, int *of_classes);
 
 UNROLL_API unroll_spec unroll_spec_default(void); /* lstm, 1 layer, hidden 128, bias, no head */
 
-/* One layer of a network. Begin with unroll_layer_default(). */
+/* One layer of a network. Start from unroll_layer_default(). */
 enum { UNROLL_SOURCES_MAX = 8 };
 
 typedef struct unroll_layer {
-    size_t size;                    /* sizeof(unroll_layer) */
-    const char *kind;               /* a cell ("lstm", "gru", ...), "dense": y = activation(W x + b), or "pool": one
-                                       step in the place of all steps of a sequence */
-    const char *name;               /* of its parameters, to 63 bytes of UTF-8: NAME.weight_ih_l0, NAME.weight */
-    int level;                      /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
-    int width;                      /* units of a direction; outputs of a dense layer; 0 of a pool, whose are its x's */
-    int sources;                    /* how many of `source` it reads; 0: the layer before, or the input */
-    int source[UNROLL_SOURCES_MAX]; /* earlier layers, put side by side; -1: the network's input */
+    size_t size;      /* sizeof(unroll_layer) */
+    const char *kind; /* a cell ("lstm", "gru", ...), "dense": y = activation(W x + b), or "pool":
+                         reduces all steps of a sequence to one */
+    const char *name; /* prefix of its parameters, up to 63 bytes of UTF-8: NAME.weight_ih_l0, NAME.weight */
+    int level;        /* recurrent: N of NAME.weight_ih_lN; layers of one stack share a name */
+    int width;        /* units per direction; outputs of a dense layer; 0 for a pool (that of its input) */
+    int sources;      /* number of entries of `source`; 0: the layer before, or the input */
+    int source[UNROLL_SOURCES_MAX]; /* indices of earlier layers, concatenated; -1: the network's input */
     int bidirectional;
     int projection;          /* lstm: width of h; 0: none */
     int peephole;            /* lstm */
-    float clip;              /* of a cell with gates: limit of what enters their activations; 0: none */
-    int reverse;             /* one direction, backward in time */
+    float clip;              /* cells with gates: limit of the inputs of their activations; 0: none */
+    int reverse;             /* 1: a single direction, backward in time */
     int input_forget;        /* lstm: the forget gate is 1 - the input gate */
-    const char *activations; /* of a cell's gates, candidate and output: "sigmoid tanh tanh" of the lstm, two
-                              of a gru, one of an rnn, each as in `activation`; NULL: its own */
+    const char *activations; /* of a cell's gates, candidate and output: three for an lstm ("sigmoid tanh tanh"), two
+                              for a gru, one for an rnn, each as in `activation`; NULL: the cell's own */
     int bias;
-    float dropout;          /* of what the layer gives, in training */
+    float dropout;          /* of the layer's output, in training */
     const char *activation; /* dense: "relu", "softmax", "hard_sigmoid(0.2,0.5)", ...; NULL: linear */
     float alpha, beta;      /* of the activation; 0: ONNX's default */
-    const char *pool;       /* pool: "mean" or "max" of the steps before a sequence's length, unit by unit, or "last":
-                               what each direction gives where it ends, the last of them, backward in time the first,
-                               which is PyTorch's h_n. [B, width]; of length 0: zeros. Behind it are dense layers */
-    int output;             /* 1: the host reads what it gives ("y.lN"); of the last always */
+    const char *pool;       /* pool: "mean" or "max" over the steps before a sequence's length, per unit, or "last": the
+                               output of each direction at its end (the last step, backward in time the first), which
+                               is PyTorch's h_n. [B, width], zeros for length 0. Only dense layers may follow */
+    int output;             /* 1: the host can read its output ("y.lN"); the last layer's always */
 } unroll_layer;
 
-/* A network: up to 65 layers, in an order in which each reads earlier ones. */
+/* A network: up to 65 layers, ordered so that each reads earlier ones. */
 typedef struct unroll_network {
     size_t size;              /* sizeof(unroll_network) */
     int tokens, input, embed; /* as in unroll_spec */
-    int tied;                 /* the last layer, dense and linear, multiplies by the embedding's weights */
-    const char *embedding;    /* with embed: the name of its parameter, NAME.weight; NULL: "embedding" */
-    const char *loss; /* of the last layer, which must be dense; xent, bce, poisson, gaussian, student-t: linear */
-    const unroll_layer *layer; /* [layers], the caller's */
+    int tied;                 /* 1: the last layer, dense and linear, uses the embedding's weights */
+    const char *embedding;    /* with embed: the prefix of its parameter, NAME.weight; NULL: "embedding" */
+    const char
+        *loss; /* of the last layer, which must be dense, and linear for xent, bce, poisson, gaussian, student-t */
+    const unroll_layer *layer; /* [layers], owned by the caller */
     int layers;
     const unroll_input *inputs; /* as in unroll_spec */
     int n_inputs;
-    float input_dropout; /* of the input, wherever it is read */
-    const char *init;  /* of new weights: "uniform", PyTorch's, "xavier": in +-sqrt(6 / (inputs + units)), of each gate
-                          by  itself, or "orthogonal": that, and orthogonal recurrent matrices; both have biases 0 and
-                          leave  embeddings and peepholes uniform. NULL: uniform */
-    float forget_bias; /* lstm: added to the forget gate's new biases of x (bias_ih) */
+    float input_dropout; /* dropout of the input, wherever it is read */
+    const char *init; /* initial weights: "uniform" as in PyTorch; "xavier", +-sqrt(6 / (inputs + units)) for each gate;
+                         or "orthogonal", xavier with orthogonal recurrent matrices. The last two have zero biases and
+                         leave embeddings and peepholes uniform. NULL: uniform */
+    float forget_bias; /* lstm: added to the forget gate's initial biases of x (bias_ih) */
 } unroll_network;
 
 UNROLL_API unroll_layer unroll_layer_default(void); /* dense, bias */
@@ -174,30 +178,31 @@ UNROLL_API unroll_network unroll_network_default(void);
 
 typedef struct unroll_model unroll_model;
 
-/* A model with random weights: uniform in +-1/sqrt(hidden) as in PyTorch (`init`), a function of the seed
- * alone. The caller frees it, after all sessions of it. */
+/* Makes a model with random weights: uniform in +-1/sqrt(hidden) as in PyTorch (`init`), a function of the seed only.
+ * The caller frees it, after all its sessions. */
 UNROLL_API unroll_status unroll_model_new(const unroll_spec *spec, uint64_t seed, unroll_model **model);
 UNROLL_API void unroll_model_free(unroll_model *model);
 UNROLL_API unroll_status unroll_network_new(const unroll_network *network, uint64_t seed, unroll_model **model);
 
-/* safetensors with PyTorch's names; the network and the vocabulary are in its metadata. */
+/* Read and write a safetensors file with PyTorch's names; its metadata hold the network and the vocabulary. */
 UNROLL_API unroll_status unroll_model_load(const char *path, unroll_model **model);
 UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char *path);
 
-/* What a model is; `layer` stays NULL: they are asked for one by one. Strings and inputs belong to the model, or are
- * good until this thread's next call; of a single column there are none, but tokens, input and embed. Outputs: the
- * width of what the last layer gives. */
+/* Describe a model. `layer` stays NULL: unroll_model_layer returns them one by one. Strings and inputs belong to the
+ * model, or are valid until this thread's next call. A single column is described by tokens, input and embed.
+ * unroll_model_outputs returns the width of the last layer's output. */
 UNROLL_API void unroll_model_network(const unroll_model *model, unroll_network *network);
 UNROLL_API int unroll_model_layers(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
 UNROLL_API int unroll_model_outputs(const unroll_model *model);
-/* How many numbers a step's target has: outputs by how many of them the loss takes for each. Classes are one number. */
+/* Returns the number of target values per step: outputs divided by the outputs that the loss needs for each.
+ * Classes: 1. */
 UNROLL_API int unroll_model_targets(const unroll_model *model);
-/* 1: it is a stack, and *spec says which, whatever its layers are named; 0: it is none. */
+/* Returns 1 and sets *spec if the model is a stack, whatever its layers are named; otherwise 0. */
 UNROLL_API int unroll_model_spec(const unroll_model *model, unroll_spec *spec);
 
-/* A parameter by index; data is the model's own memory, [shape] row by row. What is written there reaches sessions
- * that are made when there is none, others by unroll_session_push. */
+/* A parameter. data is the model's own memory, [shape] in row-major order. Sessions that are made later use values
+ * written there; existing sessions need unroll_session_push. */
 typedef struct unroll_parameter {
     const char *name; /* "rnn.weight_ih_l0" */
     int rank;         /* 1 or 2 */
@@ -208,170 +213,168 @@ typedef struct unroll_parameter {
 UNROLL_API int unroll_model_parameters(const unroll_model *model);
 UNROLL_API unroll_status unroll_model_parameter(unroll_model *model, int index, unroll_parameter *parameter);
 
-/* What one token of a text is. */
+/* The unit of a text. */
 typedef enum unroll_token_kind {
     UNROLL_CHARACTERS,
     UNROLL_WORDS, /* see unroll_data_open */
-    UNROLL_BLANKS /* what stands between white space, and line ends */
+    UNROLL_BLANKS /* text between white space, and line ends */
 } unroll_token_kind;
 
-/* The vocabulary: the tokens as UTF-8 strings, [input] of them; NULL where the model has none.
- * unroll_model_set_schema gives it those of a data set; the array belongs to the model. */
+/* Returns the vocabulary: [input] tokens as UTF-8 strings, owned by the model; NULL if it has none.
+ * unroll_model_set_schema sets that of a data set. */
 UNROLL_API const char *const *unroll_model_vocabulary(const unroll_model *model);
 UNROLL_API unroll_token_kind unroll_model_token_kind(const unroll_model *model);
 
-/* What the data that the model was trained on are: columns, vocabularies, scales, as one JSON object; NULL: it does not
- * say. The text belongs to the model. */
+/* Returns a description of the training data (columns, vocabularies, scales) as a JSON object, owned by the model; NULL
+ * if it has none. */
 UNROLL_API const char *unroll_model_schema(const unroll_model *model);
 
-/* Of a model that was imported from a graph, each of the graph's inputs and outputs: its array in unroll_run, its order
- * of axes: "output 'logits': y as [batch features time]" (docs/reference/formats.md). NULL after the last. */
+/* For a model imported from a graph: returns the array in unroll_run and the order of axes of the graph's input or
+ * output with that index: "output 'logits': y as [batch features time]" (docs/reference/formats.md). NULL after the
+ * last. */
 UNROLL_API const char *unroll_model_signature(const unroll_model *model, int index);
 
 /* ---- where and how to run --------------------------------------------------------------- */
 
 typedef struct unroll_comm unroll_comm; /* ranks: unroll_advanced.h */
 
-/* How ranks share a model: the product is their number. All 0 or 1: not at all. */
+/* How ranks share a model: the product is the number of ranks. All 0 or 1: not at all. */
 typedef struct unroll_split {
-    int batch;  /* each has some rows of every batch */
-    int layer;  /* each has some layers; chunks let them work at the same time */
-    int hidden; /* each has some units of every layer */
-    int time; /* each has some steps, which it runs from guessed states that are then repaired (docs/internals/time.md)
-               */
+    int batch;  /* each rank has some rows of every batch */
+    int layer;  /* each rank has some layers; chunks let them work at the same time */
+    int hidden; /* each rank has some units of every layer */
+    int time;   /* each rank has some steps, run from guessed states that are repaired (docs/internals/time.md) */
 } unroll_split;
 
 enum { UNROLL_AUTO = -1 };        /* the library chooses */
-enum { UNROLL_PIECE_STEPS = 64 }; /* that a piece of time has at least */
+enum { UNROLL_PIECE_STEPS = 64 }; /* minimum steps of a piece of time */
 
-/* Where and how to run: a part of every configuration that runs something, whose default has it. Only precision, dtype,
- * exact, the isa "amx" and pieces of cells that multiply their state change a bit of the results. What has no use for
- * a field refuses it. */
+/* Execution settings, embedded in every configuration. Start from unroll_machine_default(). Only precision, dtype,
+ * exact, the isa "amx", and pieces for cells that multiply their state change bits of the results. A call that does not
+ * use a field returns an error if it is set. */
 typedef struct unroll_machine {
     size_t size;           /* sizeof(unroll_machine) */
     const char *device;    /* "cpu"; "cuda" or "cuda:1": docs/howto/cuda.md; "xla" or "xla:PLUGIN": docs/howto/xla.md;
                               "cpu,opencl": docs/howto/devices.md;
-                              NULL: the one that the model's sessions are on, else the cpu */
-    const char *isa;       /* a name of unroll_isa_name; NULL: the best this machine has */
-    const char *precision; /* what products multiply: "fp32", "tf32", "bf16", "fp16", where the device does it;
-                              sums, states and the model's weights are fp32 in all of them. "fp64": all is
-                              double, on the reference kernels, for checks. NULL: fp32 */
-    const char *dtype;     /* of weights in products that only run: "fp32", "bf16", "int8"; NULL: fp32. The
-                              model's own stay fp32. All sessions of a model at one time are alike. */
-    int threads;           /* at most so many, 0: one for each processor that we may use; a part of a
-                              run that is faster on the caller's thread alone stays there */
+                              NULL: that of the model's sessions, otherwise the cpu */
+    const char *isa;       /* a name of unroll_isa_name; NULL: the best of this machine */
+    const char *precision; /* factors of products: "fp32", "tf32", "bf16", "fp16", if the device supports it; sums,
+                              states and the model's weights are always fp32. "fp64": everything in double, on the
+                              reference kernels, for checks. NULL: fp32 */
+    const char *dtype;     /* weights of products in inference: "fp32", "bf16", "int8"; NULL: fp32. The model's own
+                              weights stay fp32. All sessions of a model at one time must agree. */
+    int threads;           /* maximum; 0: one per available processor. A part of a run that is faster on the caller's
+                              thread alone stays there */
     int queues;            /* operations that may run at the same time; 0: the library chooses */
-    int chunks;            /* pieces of time that may run at the same time in different layers; 0: as many as
-                              keep a piece of a long training in the caches, otherwise 1 */
-    int checkpoint_time;   /* steps after which states are kept: backward makes what lies between them
-                              again; 0: all is kept, UNROLL_AUTO: about the square root of steps */
-    int pieces;            /* of time that each recurrent layer runs at once, as rows, from guessed states that are
-                              then repaired: 1, UNROLL_AUTO or at most 64, each of 64 steps or more (docs/internals/time.md) */
-    float time_tolerance;  /* of pieces: states are the serial ones within so much of max(1, |state|); 0: the same
-                              bits, which cells whose gates multiply no state always have */
-    uint64_t memory;       /* bytes; a plan that needs more is refused. 0: unroll_memory_limit() */
-    unroll_comm *comm;     /* NULL: this process alone. Batches and the arrays of unroll_read and
-                              unroll_write are the whole ones on every rank. */
+    int chunks;            /* chunks of time that may run at the same time in different layers; 0: enough to keep a
+                              chunk of a long training in the caches, otherwise 1 */
+    int checkpoint_time;   /* steps between stored states: backward repeats the forward of the steps between them;
+                              0: everything is stored, UNROLL_AUTO: about the square root of steps */
+    int pieces;            /* pieces of time that each recurrent layer runs at once, like rows, from guessed states that
+                              are repaired: 1, UNROLL_AUTO or at most 64, each of 64 steps or more
+                              (docs/internals/time.md) */
+    float time_tolerance; /* pieces: allowed difference from the serial states, relative to max(1, |state|); 0: the same
+                             bits, which cells whose gates do not multiply the state always have */
+    uint64_t memory;      /* limit in bytes; a plan that needs more is an error. 0: unroll_memory_limit() */
+    unroll_comm *comm;    /* NULL: this process alone. Batches and the arrays of unroll_read and unroll_write are
+                             whole on every rank. */
     unroll_split split;
-    int workers;     /* a training's: so many meshes, each cut as split says, that add no gradients of each other; the
-                        rows of a batch are divided among all. 0: 1. Others than trainings count them as ranks along
-                        batch */
-    int exact;       /* V: batches are summed as V shards, with the bits of one process, whatever the
-                        split, of up to V along batch; 0: in the order that is fastest */
-    const char *sum; /* how ranks add up gradients: a name of unroll_sum_name; "auto" or NULL: by size */
+    int workers; /* training: number of meshes, each cut by split, that do not sum each other's gradients; the rows of
+                    a batch are divided among all. 0: 1. Other calls treat them as ranks along batch */
+    int exact;   /* V: batches are summed as V shards, with the bits of one process for any split with up to V
+                    ranks along batch; 0: the fastest order */
+    const char *sum; /* how ranks sum gradients: a name of unroll_sum_name; "auto" or NULL: by size */
 } unroll_machine;
 
-UNROLL_API unroll_machine unroll_machine_default(void); /* all is chosen by the library */
+UNROLL_API unroll_machine unroll_machine_default(void); /* the library chooses everything */
 
 /* ---- models of other tools ------------------------------------------------------------- */
 
-/* Formats by name, "torch" and so on; NULL ends. What is not NULL is set: which ways it goes, and a few words
- * about it. */
+/* Returns the name of the format with that index, such as "torch"; NULL after the last. Sets its directions and a short
+ * description unless they are NULL. */
 UNROLL_API const char *unroll_format_name(int index, int *can_import, int *can_export, const char **about);
 
-/* Begin with unroll_import_default(), which leaves all to the file. */
+/* Start from unroll_import_default(), which leaves everything to the file. */
 typedef struct unroll_import_config {
     size_t size;              /* sizeof(unroll_import_config) */
     const char *format;       /* NULL: found from the file's name and content */
-    const char *prefix;       /* torch: only the tensors whose names begin with it */
-    const char *order;        /* torch: the modules from the input on, "embed,gru:before,fc:relu,out", with
-                                 the activations of linear ones, the reset of a GRU, the nonlinearity of an RNN;
-                                 NULL: the file's, or the one order that their shapes allow */
-    const char *nonlinearity; /* torch: "tanh" or "relu" of an RNN, whose file does not say; NULL: tanh */
-    const char *gru_reset;    /* "after", "before": of a GRU whose file leaves it in doubt; NULL: refused */
-    void (*report)(void *arg, const char *line); /* gets a line for each thing found; or NULL */
+    const char *prefix;       /* torch: reads only tensors with this prefix */
+    const char *order;        /* torch: modules from the input on, "embed,gru:before,fc:relu,out", with the activations
+                                 of linear layers, the reset of a GRU, the nonlinearity of an RNN; NULL: the file's, or
+                                 the only order that the shapes allow */
+    const char *nonlinearity; /* torch: "tanh" or "relu" of an RNN whose file does not contain it; NULL: tanh */
+    const char *gru_reset;    /* "after" or "before", for a GRU whose file is ambiguous; NULL: an error */
+    void (*report)(void *arg, const char *line); /* receives one line per finding; may be NULL */
     void *arg;
 } unroll_import_config;
 
 UNROLL_API unroll_import_config unroll_import_default(void);
 
-/* Strict: what a file has and a model can't hold, what is unknown, unused or missing is an error that names it. */
+/* Strict: whatever a model cannot represent, and what is unknown, unused or missing, is an error that names it. */
 UNROLL_API unroll_status unroll_import(const char *path, const unroll_import_config *config, unroll_model **model);
 
-/* Begin with unroll_export_default() and choose a format. */
+/* Start from unroll_export_default() and choose a format. */
 typedef struct unroll_export_config {
     size_t size; /* sizeof(unroll_export_config) */
     const char *format;
-    const char *prefix;      /* torch: put before the names of all tensors; NULL: none. c99: the name of the
-                                files, the struct and the functions; NULL: "unroll_model" */
-    const char *dtype;       /* of weights, where the format has a choice: "fp32", "fp16", "bf16", of c99 "fp32",
-                                "int8"; NULL: fp32 */
-    const char *calibration; /* c99 in int8: inputs like those to come, .npy [T, input], [T, B, input] or of tokens
-                                [T], [T, B] (of columns .npz of tokens [T, B, token columns] and x); NULL: noise of
-                                variance 1, tokens of equal probability */
-    int json;                /* 1: the format's report is one JSON object, where it has one */
+    const char *prefix; /* torch: prefix of all tensor names; NULL: none. c99: name of the files, the struct and the
+                           functions; NULL: "unroll_model" */
+    const char *dtype;  /* type of weights, if the format has a choice: "fp32", "fp16", "bf16", for c99 "fp32",
+                           "int8"; NULL: fp32 */
+    const char *calibration; /* c99 in int8: typical inputs, .npy [T, input], [T, B, input] or tokens [T], [T, B] (with
+                                columns .npz of tokens [T, B, token columns] and x); NULL: noise of variance 1, tokens
+                                of equal probability */
+    int json;                /* 1: the report is one JSON object, if the format supports it */
     int opset;               /* ONNX; 0: the format's default */
-    int steps, rows;         /* stablehlo: of the program, whose shapes are fixed */
-    int lanes, operand_bits; /* verilog: products at a time, 0: as many as are of use; of what weights multiply: 8 or
-                                16 bits */
-    double delta;            /* verilog: products skip what moved by no more; -1: they skip nothing */
+    int steps, rows;         /* stablehlo: fixed shape of the program */
+    int lanes, operand_bits; /* verilog: products per clock, 0: the useful number; bits of the operand: 8 or 16 */
+    double delta;            /* verilog: products skip inputs that moved by no more than this; -1: never */
     const char *target;      /* verilog: "generic" (NULL), "ice40", "ecp5", "gowin", "xilinx" */
-    const char *store;       /* verilog: of weights: "rom" (NULL), "ram", which can be loaded, "spram" of an ice40 */
-    const char *head;        /* verilog: "linear" (NULL), the results; "class", the index of the largest */
-    void (*report)(void *arg, const char *line); /* gets a line for each thing to know; or NULL */
+    const char *store; /* verilog: memory of weights: "rom" (NULL), "ram", which can be loaded, "spram" of an ice40 */
+    const char *head;  /* verilog: "linear" (NULL), the results; "class", the index of the largest */
+    void (*report)(void *arg, const char *line); /* receives one line per note; may be NULL */
     void *arg;
 } unroll_export_config;
 
 UNROLL_API unroll_export_config unroll_export_default(void);
 
-/* What the format can't say of the model is refused. Files appear whole or not at all. */
+/* Whatever the format cannot represent is an error. Files appear whole or not at all. */
 UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path, const unroll_export_config *config);
 
 /* ---- whole sequences in files ----------------------------------------------------------- */
 
-/* A model runs over the arrays of a NumPy file. A .npz has, with PyTorch's shapes, "x" [T, B, input] or "tokens"
- * [T, B] (one sequence: without B), of a model with columns "tokens" [T, B, token columns] and, if it has some, the
- * numbers as "x"; it may have "lengths" [B] and the states before the first step: "h0" and, of the
- * lstm, "c0" [layers x directions, B, width], of a network of several stacks "h0.NAME". What is not there is zero,
- * or full. A .npy is x or tokens. Begin with unroll_arrays_default(). */
+/* Settings for running a model over the arrays of a NumPy file. A .npz has, with PyTorch's shapes, "x" [T, B, input] or
+ * "tokens" [T, B] (one sequence: without B); for a model with columns "tokens" [T, B, token columns] and its numbers as
+ * "x". Optional are "lengths" [B] (default T) and the initial states (default zero): "h0" and, for an lstm, "c0"
+ * [layers x directions, B, width], for a network of several stacks "h0.NAME". A .npy is x or tokens. Start from
+ * unroll_arrays_default(). */
 typedef struct unroll_arrays_config {
     size_t size;     /* sizeof(unroll_arrays_config) */
-    int batch_first; /* 1: x, tokens and y are [B, T, ..]; states never are, as in PyTorch */
+    int batch_first; /* 1: x, tokens and y are [B, T, ..]; states are not, as in PyTorch */
     unroll_machine machine;
-    void (*report)(void *arg, const char *line); /* gets a line for each array compared or written; or NULL */
+    void (*report)(void *arg, const char *line); /* receives one line per array compared or written; may be NULL */
     void *arg;
 } unroll_arrays_config;
 
 UNROLL_API unroll_arrays_config unroll_arrays_default(void);
 
-/* Writes "y" [T, B, output], zero after the end of a row, into a .npy, of one sequence into a .csv with a line for each
- * step; into a .npz the last states too, as "hn" and "cn" in the shape of h0 and c0, and of inner layers that are
- * outputs "y.NAME", without which models that have those are refused. Reports the shapes, and the signature. */
+/* Writes "y" [T, B, output], zero after the end of a row, to a .npy, or for one sequence to a .csv with a line per
+ * step. A .npz also gets the final states "hn" and "cn" in the shape of h0 and c0, and "y.NAME" of inner layers that
+ * are outputs; models with such layers need a .npz. Reports the shapes and the signature. */
 UNROLL_API unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
                                     const unroll_arrays_config *config);
 
 /* ---- streams: one time step at a time, in the caller's memory --------------------------- */
 
-/* A stream runs a model of one direction step by step, for real time: a step computes on the caller's thread
- * and makes no allocation, lock, system call or page fault (docs/howto/realtime.md). Its outputs have the bits of
- * unroll_forward over the whole sequence, in a session with weights of the same dtype. Begin with
- * unroll_stream_default(). */
+/* A stream runs a unidirectional model step by step, for real time: a step computes on the caller's thread and makes no
+ * allocation, lock, system call or page fault (docs/howto/realtime.md). Its outputs have the bits of unroll_forward
+ * over the whole sequence, in a session with weights of the same dtype. Start from unroll_stream_default(). */
 typedef struct unroll_stream_weights unroll_stream_weights;
 
 typedef struct unroll_stream_config {
     size_t size;                          /* sizeof(unroll_stream_config) */
     int rows;                             /* B: independent sequences that step together */
-    unroll_machine machine;               /* its isa and dtype */
+    unroll_machine machine;               /* only isa and dtype are used */
     const unroll_stream_weights *weights; /* shared with other streams; NULL: packed inside the stream */
 } unroll_stream_config;
 
@@ -379,53 +382,53 @@ UNROLL_API unroll_stream_config unroll_stream_default(void); /* 1 row, fp32, wei
 
 typedef struct unroll_stream unroll_stream;
 
-/* Bytes that unroll_stream_init wants; 0: the stream is refused, see unroll_last_error(). */
+/* Returns the number of bytes a stream needs, or 0 if the configuration is invalid (see unroll_last_error). */
 UNROLL_API size_t unroll_stream_bytes(const unroll_model *model, const unroll_stream_config *config);
-/* Makes a stream with zero states in memory of the caller, which is all that it uses and is given back as it
- * was taken; aligned like malloc's, best to 64 bytes. The model may be freed afterwards, shared weights must
- * stay. A stream has no pointer into itself: memcpy of its bytes makes another one that goes on by itself.
- * The weights are those in the model's own memory (unroll_session_pull brings trained ones there). */
+/* Makes a stream with zero states in the caller's memory, which is all that it uses; the caller frees that memory. It
+ * must be aligned as by malloc, best to 64 bytes. The model may be freed afterwards, shared weights must stay. A stream
+ * has no pointer into itself: memcpy of its bytes makes an independent copy. It uses the weights in the model's own
+ * memory (unroll_session_pull copies trained weights there). */
 UNROLL_API unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model *model,
                                             const unroll_stream_config *config, unroll_stream **stream);
 
-/* Packed weights by themselves, for any number of streams on any threads, which only read them. The
- * config's rows and weights are not looked at. */
+/* Packed weights for any number of streams on any threads, which only read them. rows and weights of the configuration
+ * are ignored. */
 UNROLL_API size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *config);
 UNROLL_API unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unroll_model *model,
                                                     const unroll_stream_config *config,
                                                     unroll_stream_weights **weights);
 
-/* inputs [B, input]; outputs [B, output], of a model without head [B, width of h]; of a model with a pool the answers
- * to the sequences so far. Numbers that are not finite are refused before anything changes. */
+/* Computes one step: inputs [B, input]; outputs [B, output], for a model without head [B, width of h], for a model with
+ * a pool those of the sequences so far. If an input is not finite, it returns an error and changes nothing. */
 UNROLL_API unroll_status unroll_stream_step(unroll_stream *stream, const float *inputs, float *outputs);
-/* Of a model of tokens: tokens [B], or [B, token columns]. */
+/* The same for a model of tokens: tokens [B], or [B, token columns]. */
 UNROLL_API unroll_status unroll_stream_step_tokens(unroll_stream *stream, const int32_t *tokens, float *outputs);
-/* Of any model: tokens [B, token columns] and inputs [B, numbers], NULL where it has none of them. */
+/* The same for any model: tokens [B, token columns] and inputs [B, numbers]; NULL if it has none. */
 UNROLL_API unroll_status unroll_stream_step_mixed(unroll_stream *stream, const int32_t *tokens, const float *inputs,
                                                   float *outputs);
-/* Many steps: as a step's arrays, with an axis of steps in front. After a refusal the stream stands where the refused
- * step would have begun. */
+/* Many steps: the arrays of a step with a leading axis of steps. After an error the stream is in the state before the
+ * step that failed. */
 UNROLL_API unroll_status unroll_stream_run(unroll_stream *stream, int steps, const float *inputs, float *outputs);
 UNROLL_API unroll_status unroll_stream_run_tokens(unroll_stream *stream, int steps, const int32_t *tokens,
                                                   float *outputs);
 UNROLL_API unroll_status unroll_stream_run_mixed(unroll_stream *stream, int steps, const int32_t *tokens,
                                                  const float *inputs, float *outputs);
 
-/* What an inner layer of a network gave in the last step, [B, width], if it is an output (unroll_layer). */
+/* Copies the output of an inner layer in the last step, [B, width], if it is marked as an output (unroll_layer). */
 UNROLL_API unroll_status unroll_stream_read(const unroll_stream *stream, int layer, float *to);
 
-/* The states of a row become zero; row -1: of all rows. */
+/* Resets the states of a row to zero; row -1: of all rows. */
 UNROLL_API unroll_status unroll_stream_reset(unroll_stream *stream, int row);
 
-/* The states as bytes with a header, the same on every ISA; load checks the header, a checksum and the
- * numbers before anything changes. It wants a stream of the same cell, layers, widths and rows. */
+/* Save and load the states as bytes with a header, the same on every ISA. Load checks the header, a checksum and the
+ * values before anything changes; the stream must have the same cell, layers, widths and rows. */
 UNROLL_API size_t unroll_stream_state_bytes(const unroll_stream *stream);
 UNROLL_API unroll_status unroll_stream_save(const unroll_stream *stream, void *state, size_t bytes);
 UNROLL_API unroll_status unroll_stream_load(unroll_stream *stream, const void *state, size_t bytes);
 
-UNROLL_API int unroll_stream_inputs(const unroll_stream *stream);  /* numbers of a row; without such: its tokens */
-UNROLL_API int unroll_stream_tokens(const unroll_stream *stream);  /* token columns of a row, 0 or more */
-UNROLL_API int unroll_stream_outputs(const unroll_stream *stream); /* width of a row's outputs */
+UNROLL_API int unroll_stream_inputs(const unroll_stream *stream);  /* numbers per row; without numbers: its tokens */
+UNROLL_API int unroll_stream_tokens(const unroll_stream *stream);  /* token columns per row, 0 or more */
+UNROLL_API int unroll_stream_outputs(const unroll_stream *stream); /* outputs per row */
 UNROLL_API const char *unroll_stream_isa(const unroll_stream *stream);
 
 /* ---- sampling --------------------------------------------------------------------------- */
@@ -433,37 +436,39 @@ UNROLL_API const char *unroll_stream_isa(const unroll_stream *stream);
 typedef struct unroll_sample_config {
     size_t size;        /* sizeof(unroll_sample_config) */
     const char *prompt; /* UTF-8; NULL or "": a line end, or the first token if there is none */
-    int length;         /* tokens to write */
-    double temperature; /* 0: always the likeliest */
-    int top_k;          /* of the likeliest, so many; 0: all */
-    double top_p;       /* of these the likeliest that have this probability together (nucleus sampling); 1: all */
-    int beam;           /* 0: tokens are drawn; else a beam search of this width, which writes when all is found: of the
-                           texts that it looked at the likeliest. It draws nothing. */
+    int length;         /* number of tokens */
+    double temperature; /* 0: always the most probable token */
+    int top_k;          /* samples from the k most probable tokens; 0: all */
+    double top_p;       /* of these, the most probable with this total probability (nucleus sampling); 1: all */
+    int beam;           /* 0: sampling; otherwise the width of a beam search, which writes the most probable text at the
+                           end and uses no random numbers */
     uint64_t seed;
-    unroll_machine machine; /* threads 0: one, for a step of one row is too small to share */
+    unroll_machine machine; /* threads 0: one, because a step of one row is too small to share */
 } unroll_sample_config;
 
 UNROLL_API unroll_sample_config unroll_sample_default(void);
 
-/* 1: the model predicts the tokens that it reads, so it can write text. */
+/* Returns 1 if the model predicts its own input tokens, so that it can write text. */
 UNROLL_API int unroll_can_sample(const unroll_model *model);
-/* Calls write with each UTF-8 token as it is drawn, which is never "<unk>"; a non-zero return ends it. */
+/* Calls write with each sampled token in UTF-8, never "<unk>"; a non-zero return value stops it. */
 UNROLL_API unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
                                        int (*write)(void *arg, const char *symbol), void *arg);
 
 /* ---- this machine ----------------------------------------------------------------------- */
 
-/* Bytes that this process may use: the minimum of the machine's memory, its control groups' limit, its own. */
+/* Returns the bytes that this process may use: the minimum of the machine's memory and the limits of its control groups
+ * and of the process. */
 UNROLL_API uint64_t unroll_memory_limit(void);
 /* Lowers that limit for this process: models, files and trainings that need more are refused before they take it. 0: no
  * limit of its own. Call it before other threads use the library. */
 UNROLL_API void unroll_set_memory_limit(uint64_t bytes);
 
-/* The devices by name; available says whether there is one here, and about what it is or why there is none, until
- * this thread's next call. NULL ends. */
+/* Returns the name of the device with that index; NULL after the last. Sets *available (1: this machine has one) and
+ * *about (what it is, or why there is none; valid until this thread's next call). */
 UNROLL_API const char *unroll_device_name(int index, int *available, const char **about);
 
-/* ISAs by name; available says whether this build and this machine have it. NULL ends. */
+/* Returns the name of the ISA with that index; NULL after the last. Sets *available: this build and this machine have
+ * it. */
 UNROLL_API const char *unroll_isa_name(int index, int *available);
 
 #ifdef __cplusplus
