@@ -18,9 +18,11 @@ miss() { failed=$((failed + 1)); echo "FAILED $*"; }
 holds() { local name=$1; shift; if "$@"; then pass; else miss "$name"; fi; }
 
 documents=$(find * -name '*.md' -not -path 'build/*' | sort)
-pages="README.md CONTRIBUTING.md $(ls docs/*.md docs/*/*.md | grep -v '/unroll-\|/commands.md')"
+pages="README.md CONTRIBUTING.md examples/README.md bindings/python/README.md $(ls docs/*.md docs/*/*.md | grep -v '/unroll-\|/commands.md')"
 # Blocks of these kinds are not run: console (commands, some with output), sh (commands). Each page that has some, and why.
 not_run="
+    examples/README.md              an installed library: tests/package/test_package.sh
+    bindings/python/README.md       pip: tests/python
     docs/guide/gallery.md           data sets that are downloaded; bench/gallery.py writes the page
     docs/howto/python.md            pip; tests/python runs its programs
     docs/howto/embedding.md         an installed library: tests/package

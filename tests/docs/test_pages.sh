@@ -234,7 +234,7 @@ run_headers() {
 # Pages with blocks of no kind, which are run; that of microcontrollers wants an emulator and has a line of its own above.
 pages_to_run() {
     local page
-    for page in README.md docs/*/*.md; do
+    for page in README.md examples/README.md docs/*/*.md; do
         case $page in docs/howto/microcontrollers.md|docs/reference/unroll-*|docs/reference/commands.md) continue ;; esac
         awk '/^```/ { if (!inside && $0 == "```") found = 1; inside = !inside } END { exit !found }' "$page" && echo "$page"
     done
