@@ -77,10 +77,12 @@ struct builder_options {
     int decimal;                /* DECIMAL_.. */
     int dates;                  /* DATES_.. */
     int gaps;                   /* GAPS_.. */
+    int layout;                 /* LAYOUT_..: what rows of a table are that has no text */
 };
 
 enum { DECIMAL_FOUND, DECIMAL_POINT, DECIMAL_COMMA };
 enum { DATES_FOUND, DATES_DMY, DATES_MDY };
+enum { LAYOUT_FOUND, LAYOUT_STEPS, LAYOUT_EXAMPLES };
 enum { GAPS_FOUND, GAPS_FILL, GAPS_KEEP };
 
 struct data_cache;

@@ -70,7 +70,8 @@ static unroll_status note_unlabelled(struct builder *b)
             continue;
         for (size_t entry = 0; entry < draft->filled; entry++) missing += is_missing_entry(draft, entry);
         if (missing)
-            TRY(builder_note(b, "'%s' is missing in %zu of %zu rows", draft->column.name, missing, draft->filled));
+            TRY(builder_note(b, "'%s' is missing in %zu of %zu rows%s", draft->column.name, missing, draft->filled,
+                             draft->column.type == COLUMN_SET ? "; none of the labels is written |" : ""));
     }
     return UNROLL_OK;
 }

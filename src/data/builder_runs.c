@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "data/column_names.h"
 #include "data/draft.h"
 
 enum { NAME_SHOWN = 120, CATEGORIES_MAX = 1 << 24, WORDS_MAX = 10000 };
@@ -155,18 +156,45 @@ static unroll_status conclude(struct builder *b, struct draft *draft, bool *agai
     return UNROLL_OK;
 }
 
-static void choose_layout(struct builder *b)
+/* Of a table without texts and arrays. Rows that have a label and no order may be examples. */
+static unroll_status choose_rows(struct builder *b)
 {
-    bool examples = b->schema && !b->schema->rows_are_steps;
+    const struct schema *schema = b->schema;
+    const char *label = NULL;
+    bool ordered = *b->options->group;
+    for (int i = 0; i < b->drafts; i++) {
+        const struct draft *draft = &b->draft[i];
+        ordered = ordered || (!draft->ignored && draft->column.type == COLUMN_TIME);
+        if (!draft->ignored && draft->column.type == COLUMN_CATEGORY && is_label_name(draft->column.name))
+            label = draft->column.name;
+    }
+    b->single_steps = schema ? !schema->rows_are_steps : b->options->layout == LAYOUT_EXAMPLES;
+    if (schema || b->options->layout || ordered || label == NULL)
+        return UNROLL_OK;
+    return builder_note(
+        b,
+        "the rows are read as the steps of one series; `layout` examples reads each as an example of its "
+        "own, to be told by its '%s'",
+        label);
+}
+
+static unroll_status choose_layout(struct builder *b)
+{
+    bool examples = false;
     for (int i = 0; i < b->drafts; i++) {
         const struct draft *draft = &b->draft[i];
         bool steps = draft->cell != CELL_TEXT && !draft->column.of_sequence;
         examples = examples || (!draft->ignored && (steps || draft->column.type == COLUMN_TOKENS));
     }
-    b->layout = examples ? ROWS_ARE_EXAMPLES : ROWS_ARE_STEPS;
     b->open = false;
+    if (!examples)
+        TRY(choose_rows(b));
+    b->layout = examples || b->single_steps ? ROWS_ARE_EXAMPLES : ROWS_ARE_STEPS;
     if (b->layout == ROWS_ARE_STEPS)
-        b->sequences = 0, b->steps = b->rows;
+        b->sequences = 0;
+    if (!examples)
+        b->steps = b->rows;
+    return UNROLL_OK;
 }
 
 /* Cells of anything are one for each row, but for texts. */
@@ -174,8 +202,9 @@ static void place_entries(struct builder *b)
 {
     for (int i = 0; i < b->drafts; i++) {
         struct draft *draft = &b->draft[i];
+        const bool of_step = b->single_steps && draft->column.type == COLUMN_NUMBERS;
         if (draft->cell == CELL_TEXT || b->layout == ROWS_ARE_STEPS)
-            draft->column.of_sequence = b->layout != ROWS_ARE_STEPS && draft->column.type != COLUMN_TOKENS;
+            draft->column.of_sequence = b->layout != ROWS_ARE_STEPS && draft->column.type != COLUMN_TOKENS && !of_step;
     }
 }
 
@@ -194,7 +223,7 @@ static unroll_status end_finding(struct builder *b, bool *again)
     TRY(columns_note_constant(b));
     TRY(columns_choose_text(b));
     if (b->open)
-        choose_layout(b);
+        TRY(choose_layout(b));
     TRY(columns_choose_label(b));
     place_entries(b);
     TRY(columns_note_left_out(b));

@@ -87,6 +87,14 @@ static unroll_status conclude_numbers(struct builder *b, struct draft *draft)
         return leave_out(b, draft, "its numbers only name the rows");
     if (columns_counts_rows(b, draft))
         return leave_out(b, draft, "it only counts the rows");
+    if (is_row_name(name) && s->whole == s->cells && !are_all_distinct(s, draft->vocabulary)) {
+        draft->column.type = COLUMN_CATEGORY;
+        return builder_note(
+            b,
+            "the numbers of '%s' name something: they are read as categories; `columns` %s=number makes "
+            "them numbers",
+            name, name);
+    }
     draft->column.type = is_label_name(name) && s->whole == s->cells && few ? COLUMN_CATEGORY : COLUMN_NUMBERS;
     draft->is_binary =
         draft->column.type == COLUMN_NUMBERS && s->distinct == 2 && s->min == 0 && s->max == 1 && s->whole == s->cells;

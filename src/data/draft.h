@@ -87,6 +87,7 @@ struct builder {
     bool sequences_ended; /* by the reader */
     int left_out;         /* columns that were found to say nothing */
     int rounded;          /* columns of which a float holds too little */
+    bool single_steps;    /* rows are examples of one step each: numbers are of steps, categories of sequences */
     bool open;            /* the layout was left to the builder, which has not decided yet */
     size_t *begin;
     char *notes;

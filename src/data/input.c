@@ -173,7 +173,8 @@ static unroll_status find_files(struct input *input, const char *path)
             close(descriptor);
         return status;
     }
-    if (S_ISCHR(info.st_mode) && strcmp(path, "/dev/stdin") != 0) {
+    char byte; /* of /dev/null there is none */
+    if (S_ISCHR(info.st_mode) && strcmp(path, "/dev/stdin") != 0 && read(descriptor, &byte, 1) != 0) {
         close(descriptor);
         return fail(UNROLL_DATA, "'%.*s' is a device, which holds no data; fix: name a file", NAME_SHOWN, input->name);
     }

@@ -88,17 +88,6 @@ static unroll_status note_balance(const unroll_dataset *data, const struct colum
     return UNROLL_OK;
 }
 
-/* An empty cell is no empty set, which many would take it for. */
-static void note_missing(const unroll_dataset *data, const struct column *target, char *note, size_t size)
-{
-    size_t missing = 0;
-    for (size_t s = 0; s < data->sequences; s++) missing += isnan(target->numbers[s * (size_t)target->width]);
-    if (missing)
-        snprintf(note, size,
-                 "%zu of %zu sequences have an empty '%.40s', so they do not count; none of the labels is written |",
-                 missing, data->sequences, target->name);
-}
-
 static unroll_status classify_network(const unroll_dataset *data, const char *options, unroll_spec *spec,
                                       unroll_task_defaults *defaults)
 {
@@ -112,10 +101,7 @@ static unroll_status classify_network(const unroll_dataset *data, const char *op
     TRY(accepts_spec(&task_classify, &classify_accepts[target->type == COLUMN_SET ? SEVERAL : ONE], spec));
     spec->output = target->vocabulary_size;
     sequence_defaults(data, 0, defaults);
-    if (target->type != COLUMN_SET)
-        return note_balance(data, target, defaults->note, sizeof defaults->note);
-    note_missing(data, target, defaults->note, sizeof defaults->note);
-    return UNROLL_OK;
+    return target->type == COLUMN_SET ? UNROLL_OK : note_balance(data, target, defaults->note, sizeof defaults->note);
 }
 
 /* ---- what the model keeps ---- */
@@ -169,7 +155,9 @@ static double floor_of(struct sequence_part *base, bool several, int64_t *suppor
     int64_t most = 0, counted = 0, right = 0, answered = 0, all = 0;
     for (size_t i = 0; i < members->count; i++) {
         const size_t s = member_at(members, i);
-        const int32_t label = several ? 0 : category_of(members->data, base->target, s);
+        const int32_t label = !several                                    ? category_of(members->data, base->target, s)
+                              : isnan(base->target->numbers[s * classes]) ? -1
+                                                                          : 0;
         counted += label >= 0;
         for (size_t k = 0; several && k < classes; k++) support[k] += base->target->numbers[s * classes + k] > 0.5f;
         if (!several && label >= 0)
@@ -264,9 +252,10 @@ static void classify_observe(struct part *part, int64_t number, const struct tas
         struct sequence_row at;
         if (!sequence_row(&p->base, &place, row, &at))
             continue;
-        if (p->several)
-            observe_several(p, z, batch->values + row * p->base.classes);
-        else if (batch->classes[row] >= 0)
+        const float *truth = batch->values + row * p->base.classes;
+        if (p->several && !isnan(*truth))
+            observe_several(p, z, truth);
+        else if (!p->several && batch->classes[row] >= 0)
             confusion_add(&p->confusion, batch->classes[row], largest_of(z, p->base.classes));
     }
 }

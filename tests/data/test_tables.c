@@ -118,12 +118,19 @@ static const struct row csv[] = {
     {"a.csv", "x,y\nNA,2\n?,NaN\nnull,\n", NULL,
      "steps 1: y numbers 2 ? ?| the column 'x' is left out: it is empty; `columns` x=text or another type keeps it"},
     {"a.csv", "x,y\n5,2\n5,3\n", NULL, "steps 1: x numbers 5 5; y numbers 2 3| the column 'x' is the same in all rows"},
-    {"a.csv", "x,label\n5,0\n6,1\n6,0\n", NULL, "steps 1: x numbers 5 6 6; label category 0 1 0"},
+    {"a.csv", "x,label\n5,0\n6,1\n6,0\n", "layout=steps", "steps 1: x numbers 5 6 6; label category 0 1 0"},
+    {"a.csv", "x,label\n5,0\n6,1\n6,0\n", NULL,
+     "steps 1: x numbers 5 6 6; label category 0 1 0| the rows are read as the steps of one series; `layout` examples reads "
+     "each as an example of its own, to be told by its 'label'"},
+    {"a.csv", "x,label\n5,0\n6,1\n6,0\n", "layout=examples", "examples 3: x numbers* 5 6 6; label category 0 1 0"},
+    {"a.csv", "x,SessionId\n5,10\n6,10\n6,11\n", NULL,
+     "steps 1: x numbers 5 6 6; SessionId category 10 10 11| the numbers of 'SessionId' name something: they are read as "
+     "categories; `columns` SessionId=number makes them numbers"},
     {"a.csv", "x,label\n5,10\n6,9\n6,10\n", "columns=label=number", "steps 1: x numbers 5 6 6; label numbers 10 9 10"},
     {"a.csv", "city,x\nRome,1\nParis,2\nRome,3\nRome,4\n", NULL,
      "steps 1: city category Rome Paris Rome Rome; x numbers 1 2 3 4"},
     {"a.csv", "text,labels\nabc,a|b\nd,b\ne,\n", NULL,
-     "examples 3: text tokens* a b c d; labels set ab .b ..| 'labels' is missing in 1 of 3 rows"},
+     "examples 3: text tokens* a b c d; labels set ab .b ..| 'labels' is missing in 1 of 3 rows; none of the labels is written |"},
     {"a.csv", "text,toxic\nabc,1\nd,0\ne,0\n", NULL,
      "examples 3: text tokens* a b c d; toxic category 1 0 0| 'toxic' is 0 or 1 for each text: it is read as a label; "
      "`columns` toxic=number makes it a number"},
@@ -353,7 +360,8 @@ static const struct row jsonl[] = {
     {"a.jsonl", "{\"x\": 1, \"y\": \"a\"}\n{\"y\": \"b\", \"x\": null}\n{\"y\": \"a\"}\n", NULL,
      "steps 1: x numbers 1 ? ?; y category a b a"},
     {"a", "{\"x\": 1, \"label\": \"a\"}\n{\"x\": 2.5, \"label\": \"b\", \"z\": 7}\n", NULL,
-     "steps 1: x numbers 1 2.5; label category a b; z numbers ? 7"},
+     "steps 1: x numbers 1 2.5; label category a b; z numbers ? 7| the rows are read as the steps of one series; `layout` "
+     "examples reads each as an example of its own, to be told by its 'label'"},
     {"a.jsonl", "{\"x\": [1, 2], \"y\": 3}\n{\"x\": [4], \"y\": 5}\n", NULL,
      "examples 2: x numbers* 1 2 4; y numbers 3 5"},
     {"a.jsonl", "{\"x\": [[1, 2], [3, null]], \"y\": true}\n\n{\"x\": [], \"y\": false}\n", NULL,
@@ -363,7 +371,7 @@ static const struct row jsonl[] = {
     {"a.jsonl", "{\"words\": [\"a\", \"b\"], \"tags\": [\"N\"]}\n", NULL,
      "row 1 has 2 steps in 'words' and 1 in 'tags'"},
     {"a.jsonl", "{\"x\": [1], \"labels\": [\"a\", \"b\"]}\n{\"x\": [2], \"labels\": [\"b\"]}\n{\"x\": [2]}\n", NULL,
-     "examples 3: x numbers* 1 2 2; labels set ab .b ..| 'labels' is missing in 1 of 3 rows"},
+     "examples 3: x numbers* 1 2 2; labels set ab .b ..| 'labels' is missing in 1 of 3 rows; none of the labels is written |"},
     {"a.jsonl", "{\"x\": [1], \"labels\": []}\n{\"x\": [2], \"labels\": [\"b\"]}\n", NULL,
      "examples 2: x numbers* 1 2; labels set . b"},
     {"a.jsonl", "{\"x\": 1}\n{\"x\": NaN}\n", NULL, "fix: write null for a number that is missing"},
@@ -548,7 +556,7 @@ static void test_guesses(void)
     check_guess("a,b,y", "K,N,N.5", "regress", "'y'", "");
     check_guess("store,sales", "K,N.5", "forecast", "'store'",
                 "the values of 'store' recur: if they name series, `group` store");
-    check_guess("user_id,sales", "K,N.5", "forecast", "'user_id'", "`group` user_id reads each as one");
+    check_guess("user_id,sales", "K,N.5", "forecast", "'sales'", "`group` user_id reads each as one");
     check_guess("device,load", "C,N.5", "forecast", "'load'", "`group` device");
     check_guess("id,load", "N,N.5", "forecast", "'load'", "its numbers only name the rows");
 }
