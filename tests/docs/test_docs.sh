@@ -26,7 +26,8 @@ not_run="
     docs/guide/gallery.md           data sets that are downloaded; bench/gallery.py writes the page
     docs/howto/python.md            pip; tests/python runs its programs
     docs/howto/embedding.md         an installed library: tests/package
-    docs/howto/from-keras.md        Keras: tests/file/test_interchange.sh
+    docs/howto/from-keras.md        test_programs.sh runs them, with Keras
+    docs/howto/from-pytorch.md      test_programs.sh runs them, with PyTorch
     docs/howto/cuda.md              a GPU, or the fake driver: tests/device
     docs/howto/opencl.md            an OpenCL driver: tests/device/check_opencl.sh
     docs/howto/xla.md               a plugin from PyPI: tests/device/check_xla.sh
