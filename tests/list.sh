@@ -1,9 +1,10 @@
 #!/bin/sh
 # Lists the tests. Each file under tests/ that is one has lines "test: FIELD; FIELD..." (tests/README.md has the fields).
 #     tests/list.sh tests BUILD LEVEL [PATTERN [KIND]]
-#         KIND SECONDS ALONE TARGETS COMMAND of each test, with tabs between. LEVEL: check, test or long, which has them
-#         all. PATTERN: an extended regular expression that KIND/FOLDER/NAME ARGUMENTS matches; only the first level that
-#         has a match, and without a KIND only plain tests where one matches.
+#         KIND SECONDS ALONE TARGETS COMMAND of each test, with tabs between. LEVEL: check, test and long include each
+#         other; ci is test and what CI runs besides; timed is those that measure time, and only those. PATTERN: an
+#         extended regular expression that KIND/FOLDER/NAME ARGUMENTS matches; the first level that has a match, and
+#         without a KIND only plain tests where one matches.
 #     tests/list.sh objects
 #         PROGRAM:OBJECTS of each program that is linked with more than its own object
 mode=$1 build=${2:-build} level=${3:-test} pattern=${4:-} kind=${5:-}
@@ -35,7 +36,7 @@ headers | awk -v mode="$mode" -v build="$build" -v level="$level" -v pattern="$p
         return all
     }
     function add(file, kinds,   one, at, folder, name, command, is_script, args, program, targets) {
-        at = match(kinds, /^(check|long)-/)
+        at = match(kinds, /^(check|long|ci|timed)-/)
         one = at ? substr(kinds, RLENGTH + 1) : kinds
         folder = one == "plain" ? build : build "/" one
         name = file; sub(/^tests\//, "", name); sub(/\.[a-z]+$/, "", name)
@@ -72,17 +73,21 @@ headers | awk -v mode="$mode" -v build="$build" -v level="$level" -v pattern="$p
         n = split(field["kinds"], kinds, /,/)
         for (i = 1; i <= n; i++) add(file, kinds[i])
     }
-    function order(name) { return name == "check" ? 1 : name == "test" ? 2 : 3 }
-    function fits(i, most) {
-        return order(level_of[i]) <= most && (pattern == "" || text[i] ~ pattern) && (only == "" || kind_of[i] == only)
+    function order(name) { return name == "check" ? 1 : name == "test" ? 2 : name == "long" ? 3 : 4 }
+    function has_level(of, level) {
+        if (level == "timed" || of == level) return of == level
+        return order(of) <= order(level == "ci" ? "test" : level)
+    }
+    function fits(i, level) {
+        return has_level(level_of[i], level) && (pattern == "" || text[i] ~ pattern) && (only == "" || kind_of[i] == only)
     }
     END {
-        most = order(level)
         if (pattern != "") {            # the first level that has a match
-            for (found = 0; !found && most <= 3; most++) for (i = 1; i <= count; i++) found = found || fits(i, most)
-            most--
-            if (only == "") for (i = 1; i <= count; i++) if (fits(i, most) && kind_of[i] == "plain") plain = 1
+            n = split(level " long ci timed", levels, / /)
+            for (at = 1; at <= n && !found; at++)
+                for (i = 1; i <= count; i++) if (fits(i, levels[at])) { found = 1; level = levels[at] }
+            if (only == "") for (i = 1; i <= count; i++) if (fits(i, level) && kind_of[i] == "plain") plain = 1
             if (plain) only = "plain"
         }
-        for (i = 1; i <= count; i++) if (fits(i, most)) print line[i]
+        for (i = 1; i <= count; i++) if (fits(i, level)) print line[i]
     }'

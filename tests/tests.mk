@@ -1,5 +1,6 @@
 # Tests. A test is a file under tests/ with a line "test: ..." at its top (tests/README.md); tests/list.sh finds them.
-# make check | test | test-long         T=PATTERN: those whose name matches; SANITIZE=address or thread: with that
+# make check | test | test-long | test-timed
+#                                       T=PATTERN: those whose name matches; SANITIZE=address or thread: with that
 #                                       sanitizer; GDB=1: one of them in the debugger; INSTALL=0: installs nothing
 t := $B/tests
 $t/%.o: FLAGS += -Itests -I.
@@ -59,15 +60,16 @@ KIND         = $(if $(GDB),plain,$(if $(filter address undefined,$(SANITIZE)),me
 LEVEL        = test
 check: LEVEL = check
 test-long: LEVEL = long
+test-timed: LEVEL = timed
 SUBMAKE      = $(MAKE)
 # $(SUBMAKE): `make -n` runs a line that has the name MAKE in it.
-test: $(if $T,deps,test-packages)
+test: $(if $(value T),deps,test-packages)
 test-long: test-packages
-check test test-long:
+check test test-long test-timed:
 	@mkdir -p $B
-	@tests/list.sh tests $(BUILT) $(LEVEL) '$T' $(KIND) >$B/tests.list && test -s $B/tests.list || \
-	    { echo "error: no test matches '$T'; fix: T=PART of a name that 'tests/list.sh tests build long' prints" >&2; exit 2; }
-	@$(if $T$(filter check,$@),,tests/venv.sh $B >/dev/null 2>&1 &)
+	@tests/list.sh tests $(BUILT) $(LEVEL) '$(value T)' $(KIND) >$B/tests.list && test -s $B/tests.list || \
+	    { echo "error: no test matches '$(value T)'; fix: T=PART of a name that 'tests/list.sh tests build long' prints" >&2; exit 2; }
+	@$(if $(value T)$(filter check,$@),,tests/venv.sh $B >/dev/null 2>&1 &)
 	@$(SUBMAKE) --no-print-directory -j$$(nproc) $(patsubst %,build-%,$(or $(KIND),plain memory thread)) >$B/make.log 2>&1 || \
 	    { tail -n 40 $B/make.log; exit 1; }
 	@$(if $(GDB),exec gdb --args $$(cut -f 5 $B/tests.list | head -n 1),tests/run.sh <$B/tests.list)
@@ -77,4 +79,4 @@ build-plain build-memory build-thread: build-%: $(IMAGES)
 	[ -z "$$targets" ] || $(MAKE) --no-print-directory $(BUILD_$*) $$targets
 
 include tests/more.mk
-.PHONY: check test test-long test-packages build-plain build-memory build-thread
+.PHONY: check test test-long test-timed test-packages build-plain build-memory build-thread

@@ -198,7 +198,7 @@ mkfifo pipe
 reader=$!
 exec 3>pipe
 echo 0.5,0.25 >&3
-for _ in $(seq 100); do [ -s live ] && break; sleep 0.05; done
+for _ in $(seq 2400); do [ -s live ] && break; sleep 0.05; done
 holds "an answer before the next frame" test "$(wc -l <live)" -eq 1
 kill -INT $reader
 wait $reader
@@ -208,7 +208,7 @@ exec 3>&-
 reader=$!
 exec 3>pipe
 printf 'a\303' >&3
-for _ in $(seq 100); do [ -s live ] && break; sleep 0.05; done
+for _ in $(seq 2400); do [ -s live ] && break; sleep 0.05; done
 kill -INT $reader
 wait $reader
 holds "SIGINT within a character is no error" test $? -eq 0 -a ! -s message

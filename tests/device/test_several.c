@@ -3,7 +3,7 @@
  * run, ranks each with its entry, devices that are not equally fast or get
  * slower. Beside the CPU's results: test_several of tests/cases. */
 /* test: kinds=plain,long-memory,long-thread; args=$B/tests/device/fake_plugin.so */
-/* test: kinds=long-plain; args=timed; alone */
+/* test: kinds=timed-plain; args=timed; alone */
 #include "device/several/several.h"
 #include "base/clock.h"
 #include "check.h"
@@ -235,7 +235,7 @@ static void test_lost_device(void)
     MUST(unroll_step(session, &batch, &rates, &result));
     CHECK_REFUSED(unroll_step(session, &batch, &rates, &result), UNROLL_RESOURCE,
                   "rank 0, on flaky: the device was lost");
-    CHECK(clock_seconds() - begin < 30, "the other rank waits for the device that was lost");
+    CHECK(clock_seconds() - begin < 300, "the other rank waits for the device that was lost");
     runs_left = 1 << 20;
     CHECK_REFUSED(unroll_step(session, &batch, &rates, &result), UNROLL_RESOURCE, "go on from the last checkpoint");
     unroll_session_free(session);

@@ -65,7 +65,7 @@ fail dies 0 134 10 ""              # as a signal: nothing of ours runs any more
 begin "$work/killed"
 "$unroll" train --resume "$work/killed" --steps 100000000 >"$work/out" 2>"$work/log" &
 pid=$!
-for i in $(seq 500); do sleep 0.01; test "$(wc -l <"$work/killed/metrics.jsonl")" -gt 2 && break; done
+for i in $(seq 12000); do sleep 0.01; test "$(wc -l <"$work/killed/metrics.jsonl")" -gt 2 && break; done
 kill -9 $pid
 wait $pid 2>/dev/null
 train --resume "$work/killed" --steps 20

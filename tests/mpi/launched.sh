@@ -15,15 +15,15 @@ rank_of() {     # rank_of RANK NAME; over UCX a rank is the place that it has
 }
 
 said() { [ "$(grep -c -- "$2" "$1.log")" -ge "${3:-1}" ]; }
-until_said() {  # until_said NAME WORDS [COUNT]: its log says so, so often; within a minute, and while the launcher lives
+until_said() {  # until_said NAME WORDS [COUNT]: its log says so, so often; within five minutes, and while the launcher lives
     local i
-    for i in $(seq 1200); do said "$@" && return; kill -0 $job 2>/dev/null || break; sleep 0.05; done
+    for i in $(seq 6000); do said "$@" && return; kill -0 $job 2>/dev/null || break; sleep 0.05; done
     said "$@"
 }
 newest_of() { ls -d "$1"/ckpt/step-* 2>/dev/null | grep -v tmp | sort -t- -k2n | tail -n 1; }   # newest_of NAME: its newest checkpoint
 until_saved() { # until_saved NAME: there is a checkpoint, so that all ranks train
     local i
-    for i in $(seq 800); do [ -n "$(newest_of "$1")" ] && return; sleep 0.05; done
+    for i in $(seq 6000); do [ -n "$(newest_of "$1")" ] && return; sleep 0.05; done
     return 1
 }
 ends() {        # ends NAME STATUS: and nothing is left of it

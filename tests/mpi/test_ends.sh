@@ -1,8 +1,10 @@
 #!/bin/bash
 # How runs of many ranks end that do not end by themselves: the launcher or a rank is told to stop, killed or stopped;
-# and ranks that share a processor with each other and with a stranger. Usage: test_ends.sh build/unroll
-# test: args=$B/unroll; alone
-unroll=$(realpath "$1")
+# and ranks that share a processor with each other and with a stranger. Usage: test_ends.sh build/unroll [timed]
+# timed: also how long it takes, and what a guard prints before the launcher is gone; on a quiet machine
+# test: args=$B/unroll; seconds=20
+# test: kinds=timed-plain; args=$B/unroll timed; alone; seconds=20
+unroll=$(realpath "$1") timed=${2:-}
 . "$(dirname "$(realpath "$0")")/checks.sh" test_ends
 
 make_text
@@ -13,20 +15,22 @@ begin() {
     rm -rf "$1"
     $mpirun -n "$2" "$unroll" "${train[@]}" --hidden 12 --bptt 8 --steps 1000000 --save-every 20 --split batch="$2" --out "$1" >"$1.log" 2>&1 &
     job=$!
-    for i in $(seq 200); do
+    for i in $(seq 2400); do
         ls "$1"/ckpt/step-*[0-9] >/dev/null 2>&1 && [ -s "$1/metrics.jsonl" ] && break
+        kill -0 $job 2>/dev/null || break
         sleep 0.05
     done
 }
-# ends NAME STATUSES SECONDS: with one of them, not later, without leaving processes or shared memory
+# ends NAME STATUSES SECONDS: with one of them, if timed not later, without leaving processes or shared memory
 ends() {
     local begin=$EPOCHREALTIME status
     wait $job 2>/dev/null
     status=$?
-    check "$what: it ends in $3 s" awk -v a="$begin" -v b="$EPOCHREALTIME" -v most="$3" 'BEGIN { print b - a; exit !(b - a < most) }'
+    [ -z "$timed" ] ||
+        check "$what: it ends in $3 s" awk -v a="$begin" -v b="$EPOCHREALTIME" -v most="$3" 'BEGIN { print b - a; exit !(b - a < most) }'
     cp "$1.log" log
     check "$what: the status is $2, not $status" grep -qx "$status" <<<"${2// /$'\n'}"
-    for i in $(seq 100); do [ -z "$(writing_to "$1")" ] && break; sleep 0.05; done
+    for i in $(seq 2400); do [ -z "$(writing_to "$1")" ] && break; sleep 0.05; done
     check "$what: no process is left" test -z "$(writing_to "$1")"
     check "$what: no shared memory is left" test -z "$(left_in_memory)"
 }
@@ -45,7 +49,9 @@ killed() {      # killed RANK STATUS
     begin killed 3
     kill -KILL "$(process_of "$1" killed)"
     ends killed "$2" 0.7
-    resumable
+    [ -z "$timed" ] || resumable        # its guard prints it, and a busy machine may end the launcher before
+    newest=$(ls killed/ckpt | sed 's/step-//' | sort -n | tail -n 1)
+    check "$what: it can be resumed" "$unroll" train --resume killed --split batch=1 --steps "$((newest + 3))"
 }
 all_killed() {  # all_killed WHOM STATUS SECONDS: mpirun, or the ranks and their guards
     what="$mpirun, $1 killed"
@@ -62,7 +68,7 @@ stopped() {     # stopped NAME RANK
 stop_ends() {   # stop_ends NAME RANK: it is what all wait for, whoever waits for whom
     what="$mpirun, rank $2 is stopped"
     ends "$1" 7 6
-    check "$what: one rank says that it does not answer" test "$(grep -c "^error: .*rank [0-9] waited [34][0-9.]* seconds for .*; rank $2 does not answer" log)" = 1
+    check "$what: one rank says that it does not answer" test "$(grep -c "^error: .*rank [0-9] waited [0-9.]* seconds for .*; rank $2 does not answer" log)" = 1
     check "$what: and what was being done" says "'sum_end\\|'all_reduce\\|tag "
     resumable
 }
@@ -72,13 +78,13 @@ crowd() {
     rm -rf crowd
     taskset -c 0 sh -c 'while :; do :; done' &
     local stranger=$!
-    taskset -c 0 timeout -k 5 30 $mpirun $unbound -n 4 "$unroll" "${train[@]/4s/20s}" --hidden 64 --layers 2 --bptt 32 \
+    taskset -c 0 timeout -k 5 300 $mpirun $unbound -n 4 "$unroll" "${train[@]/4s/20s}" --hidden 64 --layers 2 --bptt 32 \
         --steps 10 --json --split hidden=4 --out crowd >result 2>log
     check "$what: it trains" test $? = 0
     kill $stranger
     wait $stranger 2>/dev/null
     sed -n 's/.*"items_per_second":\([0-9]*\).*/\1/p' result >speed
-    check "$what: $(cat speed) characters/s, not $1" test "$(cat speed)" -gt "$1"
+    [ -z "$timed" ] || check "$what: $(cat speed) characters/s, not $1" test "$(cat speed)" -gt "$1"
 }
 
 if command -v mpirun.openmpi >/dev/null; then

@@ -3,7 +3,7 @@
 # killed, a disk that is full: each time the training goes on, or ends as it should, with the weights of an undisturbed
 # run, the culprit named and nothing left behind. Usage: test_launch.sh build/unroll [KILLS]
 # KILLS: so many ranks are killed one after the other, with numbers of ranks that change, and nothing else is tested
-# test: args=$B/unroll; alone
+# test: args=$B/unroll
 # test: kinds=long-plain; args=$B/unroll 50
 unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_launch
@@ -20,7 +20,7 @@ launch() {
 }
 until_newer() {     # NAME: there is a newer checkpoint than now
     local i now=$(ls "$1/ckpt" 2>/dev/null)
-    for i in $(seq 400); do [ "$(ls "$1/ckpt" 2>/dev/null | grep -v tmp)" != "$now" ] && return; sleep 0.02; done
+    for i in $(seq 15000); do [ "$(ls "$1/ckpt" 2>/dev/null | grep -v tmp)" != "$now" ] && return; sleep 0.02; done
     return 1
 }
 same() {      # RUN [UNDISTURBED]
@@ -94,7 +94,7 @@ check "$what: the result is printed once" test "$(grep -c '{"steps":' lost.log)"
 what="ranks are killed before there is a checkpoint"
 launch early 2:2 --steps 40 --save-every 1000
 for i in 1 2; do
-    until_said early "start $i with" && for n in $(seq 100); do [ -n "$(rank_of 1 early)" ] && break; sleep 0.02; done
+    until_said early "start $i with" && for n in $(seq 3000); do [ -n "$(rank_of 1 early)" ] && break; sleep 0.02; done
     sleep 0.0$((i * 4))
     kill -KILL "$(rank_of 1 early)"
 done
@@ -105,7 +105,7 @@ check "$what: it begins anew and has the weights of an undisturbed run" cmp fort
 what="ranks are killed at every start"
 launch_with="--attempts 3" launch never 2:2 --steps 1000000 --save-every 1000000
 for start in 1 2 3; do
-    until_said never "start $start with" && for n in $(seq 100); do [ -n "$(rank_of 0 never)" ] && break; sleep 0.02; done
+    until_said never "start $start with" && for n in $(seq 3000); do [ -n "$(rank_of 0 never)" ] && break; sleep 0.02; done
     kill -KILL "$(rank_of 0 never)"
 done
 ends never 7
@@ -148,7 +148,7 @@ launch orphans 3:3 --steps 1000000
 until_saved orphans
 kill -KILL $job
 wait $job 2>/dev/null
-for i in $(seq 100); do [ -z "$(ranks_of orphans)" ] && break; sleep 0.05; done
+for i in $(seq 2400); do [ -z "$(ranks_of orphans)" ] && break; sleep 0.05; done
 check "$what: the ranks have saved and ended" test -z "$(ranks_of orphans)"
 check "$what: nothing was lost" grep -q '^saved orphans/ckpt/step-' orphans.log
 "$unroll" launch --ranks 2 train --resume orphans --steps 1000000 >orphans.log 2>&1 &

@@ -2,7 +2,7 @@
 # unroll launch over machines, played by network namespaces: a link that is lost, so that a rank cannot be told anything
 # and goes on alone. It is named within --silence and a second, the others go on, and what was cut off writes nothing more.
 # Usage: test_launch_network.sh build/unroll
-# test: kinds=long-plain; args=$B/unroll; alone
+# test: kinds=long-plain; args=$B/unroll
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_launch_network
 . "$here/launched.sh"

@@ -2,7 +2,7 @@
 # Ranks that are processes: sums over MPI, meshes of up to 8 ranks, exact runs compared byte for byte, checkpoints
 # resumed on other numbers of ranks, and ranks that are slow. Quick by default; "all" as third argument takes the
 # product of meshes. How runs end that are killed is test_ends.sh's. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
-# test: args=$B/unroll $B/tests/comm/test_sums; alone
+# test: args=$B/unroll $B/tests/comm/test_sums
 unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3 root=$(realpath "$(dirname "$0")/../..")
 . "$root/tests/mpi/checks.sh" test_mpi
 
@@ -30,7 +30,7 @@ if ! command -v mpirun.openmpi >/dev/null; then
     skip "no Open MPI here: nothing was run on several ranks"
     finish
 fi
-run=(timeout -k 5 60 mpirun.openmpi --oversubscribe)
+run=(timeout -k 5 300 mpirun.openmpi --oversubscribe)
 ranks() { "${run[@]}" -n "$1" "$unroll" "${train[@]}" "${@:2}" >log 2>&1; }
 same() { cmp "$1/model.safetensors" "$2/model.safetensors" && python3 "$root/tests/mpi/same_checkpoint.py" "$1/ckpt/$3" "$2/ckpt/$3"; }
 
@@ -40,7 +40,7 @@ for n in 2 3 5; do
     check "sums of $n ranks over Open MPI" "${run[@]}" -n $n "$sums" mpi
 done
 if command -v mpirun.mpich >/dev/null; then
-    check "sums of 2 ranks over MPICH" timeout -k 5 60 mpirun.mpich -n 2 "$sums" mpi
+    check "sums of 2 ranks over MPICH" timeout -k 5 300 mpirun.mpich -n 2 "$sums" mpi
 else
     skip "no MPICH here"
 fi
@@ -115,10 +115,10 @@ check "the planner chooses a cut for 2 ranks" test $? = 0
 check "and says which" grep -q '^--split auto: .*=2.* (modelled)' log
 if command -v mpirun.mpich >/dev/null; then
     rm -rf many
-    timeout -k 5 60 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 8 --exact 4 --split batch=2 --out many >log 2>&1
+    timeout -k 5 300 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 8 --exact 4 --split batch=2 --out many >log 2>&1
     check "MPICH trains" test $? = 0
     rm -rf native
-    timeout -k 5 60 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 4 --split batch=2 --sum native --out native >log 2>&1
+    timeout -k 5 300 mpirun.mpich -n 2 "$unroll" "${train[@]}" --steps 4 --split batch=2 --sum native --out native >log 2>&1
     check "MPICH trains with its own sums" test $? = 0
     check "with the same bytes" same one many step-8
 fi
@@ -250,7 +250,7 @@ check "and none has begun" test ! -e no
 rm -rf slow
 "${run[@]}" -n 2 "$unroll" "${train[@]}" --steps 400 --exact 4 --split batch=2 --out slow --timeout 60s >log 2>&1 &
 job=$!
-for i in $(seq 300); do [ -s slow/metrics.jsonl ] && break; sleep 0.05; done
+for i in $(seq 2400); do [ -s slow/metrics.jsonl ] && break; sleep 0.05; done
 p=$(process_of 1 slow)
 for i in 1 2 3 4 5; do kill -STOP "$p" 2>/dev/null; sleep 0.2; kill -CONT "$p" 2>/dev/null; sleep 0.02; done
 wait $job

@@ -11,7 +11,7 @@ network() {     # network BANDWIDTH
 '"clocks":[{"speed":1,"watts":100},{"speed":0.5,"watts":30}]}' >net.json
 }
 # run RANKS TOPOLOGY ROWS SPLIT CHUNKS SUM [CLOCKS]: a 2 x 128 LSTM, 16 steps of 32 tokens
-run() { timeout 60 "$simulate" net.json "$1" "$2" 1 2 128 32 16 "$3" "$4" "$5" "$6" ${7:-} 2>log; }
+run() { timeout 300 "$simulate" net.json "$1" "$2" 1 2 128 32 16 "$3" "$4" "$5" "$6" ${7:-} 2>log; }
 seconds() { sed -n 's/.* ranks, \([0-9.e-]*\) s a step.*/\1/p'; }
 near() { awk -v a="$1" -v b="$2" -v part="$3" 'BEGIN { exit !(a > 0 && b > 0 && (a / b - 1) ^ 2 <= part ^ 2) }'; }
 # What the planner expects of the same plan: plans differ between instruction sets, and the command lists only the best.

@@ -2,7 +2,7 @@
 # unroll launch --engine ucx: ranks that are killed, stopped or told to leave, others that come, spares: those that are left
 # go on in their processes, from what they have in memory, to the weights of an undisturbed run. Skipped where UCX is not.
 # Usage: test_worlds.sh build/unroll [KILLS]; KILLS: so many ranks are killed one after the other, and nothing else is tested
-# test: args=$B/unroll; alone
+# test: args=$B/unroll
 # test: kinds=long-plain; args=$B/unroll 50
 unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_worlds
@@ -89,7 +89,7 @@ same_at_a_step spared
 what="all are killed"
 launch all 2:2 --steps 3000
 until_said all '^step 1 '
-for i in $(seq 400); do ls all/ckpt/step-*00 >/dev/null 2>&1 && break; sleep 0.05; done
+for i in $(seq 6000); do ls all/ckpt/step-*00 >/dev/null 2>&1 && break; sleep 0.05; done
 kill -KILL $(ranks_of all)
 check "$what: they start again" until_said all 'launch: start 2 with'
 ends all 0

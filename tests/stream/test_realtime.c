@@ -149,7 +149,7 @@ static struct count count_now(void)
  * would be there each time. */
 static void check_counts(const char *name, struct work *w)
 {
-    enum { TRIES = 5 };
+    enum { TRIES = 50 };
     struct count before, after;
     step_all(w); /* code and stack are touched for the first time */
     for (int i = 0; i < TRIES; i++) {

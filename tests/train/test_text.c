@@ -1,6 +1,7 @@
 /* Tests of data/text: what is UTF-8 and what is not, tokens and their order, and the sentences with
  * which damaged texts are refused. */
 /* test: kinds=plain,memory */
+/* test: kinds=timed-plain; args=timed; alone */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,8 +185,12 @@ static void test_speed(void)
     free(bytes);
 }
 
-int main(void)
+int main(int count, char **words)
 {
+    if (count > 1 && !strcmp(words[1], "timed")) {
+        test_speed();
+        return check_finish("test_text");
+    }
     test_symbols_are_in_code_point_order();
     test_smallest_texts();
     test_edges_of_utf8();
@@ -193,6 +198,5 @@ int main(void)
     test_given_symbols();
     test_files();
     test_no_memory();
-    test_speed();
     return check_finish("test_text");
 }
