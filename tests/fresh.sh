@@ -5,6 +5,7 @@
 #     tests/fresh.sh demo check   only these parts
 # FRESH_CACHE=FOLDER keeps the root and the packages between runs (~/.cache/unroll-fresh). FRESH_WITHOUT=PACKAGE removes
 # a package from the lists of the clone, which must make a part fail.
+# test: kinds=ci-plain; seconds=200; needs=
 set -u
 root=$(realpath "$(dirname "$0")/..") || exit 2
 cache=${FRESH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/unroll-fresh}
