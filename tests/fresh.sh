@@ -1,6 +1,6 @@
 #!/bin/bash
 # The commands of the README on a fresh Debian: a root file system with git and certificates only, into which the last
-# commit is cloned. Run as root by .ci/run and by `make test-long`; not a part of `make test`, which it calls itself.
+# commit is cloned. Run as root by .ci/run; not a part of `make test`, which it calls itself.
 #     tests/fresh.sh              demo, README, make check, the first message without root, packages of the tests
 #     tests/fresh.sh demo check   only these parts
 # FRESH_CACHE=FOLDER keeps the root and the packages between runs (~/.cache/unroll-fresh). FRESH_WITHOUT=PACKAGE removes

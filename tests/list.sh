@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.." || exit 2
 
 # FILE:LINE of all headers. They are at the top: the first 40 lines.
 headers() {
-    find tests -mindepth 2 -type f \( -name '*.c' -o -name '*.cc' -o -name '*.cu' -o -name '*.sh' -o -name '*.py' \) | LC_ALL=C sort |
+    find tests -type f \( -name '*.c' -o -name '*.cc' -o -name '*.cu' -o -name '*.sh' -o -name '*.py' \) | LC_ALL=C sort |
         xargs awk 'FNR <= 40 && /^(#|\/\*| \*) test: / { sub(/^(#|\/\*| \*) test: /, ""); sub(/ *\*\/ *$/, ""); print FILENAME ":" $0 }'
 }
 
@@ -67,6 +67,7 @@ headers | awk -v mode="$mode" -v build="$build" -v level="$level" -v pattern="$p
             seen[file]
             next
         }
+        if (field["kinds"] == "none") next
         if (!("kinds" in field)) field["kinds"] = "plain"
         if (pattern != "" && only ~ /memory|thread/ && file !~ /\.(sh|py)$/ && index(field["kinds"], only) == 0)
             field["kinds"] = field["kinds"] "," only    # asked for by name

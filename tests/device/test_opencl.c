@@ -1,6 +1,7 @@
 /* The OpenCL device where a driver is (PoCL's is for processors): bits of forward beside the CPU's, sessions side by
  * side in its one piece of memory, and what it keeps on disk. That it learns test_device shows, failures
  * test_opencl_fails.sh. Usage: test_opencl cases.txt [part of a line] */
+/* test: kinds=none; with=cases/case */
 #include "base/dtype.h"
 #include "base/memory.h"
 #include "cases/case.h"
