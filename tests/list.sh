@@ -67,8 +67,8 @@ headers | awk -v mode="$mode" -v build="$build" -v level="$level" -v pattern="$p
             seen[file]
             next
         }
-        if (field["kinds"] == "none") next
         if (!("kinds" in field)) field["kinds"] = "plain"
+        if (field["kinds"] == "none") next
         if (pattern != "" && only ~ /memory|thread/ && file !~ /\.(sh|py)$/ && index(field["kinds"], only) == 0)
             field["kinds"] = field["kinds"] "," only    # asked for by name
         n = split(field["kinds"], kinds, /,/)

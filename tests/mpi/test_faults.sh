@@ -12,7 +12,7 @@ train=(train text --batch 8 --val 0 --threads 1 --bptt 8 --schedule constant --t
 small=(--hidden 12 --dropout 0.2 --exact 8)
 
 launch() {      # launch NAME RANKS [OPTIONS]: in the background until it is told to stop, process $job
-    "$unroll" launch --ranks "$2" --silence 1.5s --attempts 1000 "${train[@]}" --steps 1000000000 --out "$1" "${@:3}" >"$1.log" 2>&1 &
+    "$unroll" launch --ranks "$2" --silence 6s --attempts 1000 "${train[@]}" --steps 1000000000 --out "$1" "${@:3}" >"$1.log" 2>&1 &
     job=$!
 }
 # A rank is killed with a part of a checkpoint written, which is still there then.

@@ -13,7 +13,7 @@ make_text
 train=(train text --batch 8 --val 0 --threads 1 --hidden 12 --bptt 8 --dropout 0.2 --exact 8 --schedule constant --timeout 20s --stateful)
 
 launch() {      # NAME RANKS [OPTIONS]: in the background, process $job
-    "$unroll" launch --engine ucx --ranks "$2" --silence 2s ${launch_with:-} "${train[@]}" --save-every 200 --out "$1" "${@:3}" >"$1.log" 2>&1 &
+    "$unroll" launch --engine ucx --ranks "$2" --silence 6s ${launch_with:-} "${train[@]}" --save-every 200 --out "$1" "${@:3}" >"$1.log" 2>&1 &
     job=$!
 }
 same_at_a_step() {  # NAME: stopped by a signal; an undisturbed run up to there has the same checkpoint

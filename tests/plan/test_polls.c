@@ -1,7 +1,7 @@
 /* How long a rank computes without looking at its messages: an engine notes the processor's time between two looks,
  * while rank 1 keeps rank 0 waiting for all of its backward, or of a forward alone; and that all looks are of one
- * thread. Kernels of the best ISA; with "untimed" small networks and no limits, for builds and machines whose times mean
- * nothing. */
+ * thread. Kernels of the best ISA; with "untimed" small networks and no limits, for builds and machines whose times
+ * mean nothing. */
 /* test: kinds=plain,long-thread; with=plan/mesh; args=untimed */
 /* test: kinds=timed-plain; alone */
 #include "check.h"

@@ -103,6 +103,16 @@ cc -Iinclude -Isrc -MM src/device/cpu/kernels_scalar.c src/device/cpu/rnn_f32.c 
 if [ -s "$place/seen" ]; then
     echo "FAILED kernels include $(cat "$place/seen")"; failed=$((failed + 1))
 fi
+# Each program or script that is called a test has a header, and each header is one test or more.
+for file in $(find tests -name 'test_*.c' -o -name 'check_*.c' -o -name 'test_*.cc' -o -name 'test_*.cu' -o -name 'test_*.sh'); do
+    case $file in tests/cases/test_curve.c | tests/export/test_gates.c) continue ;; esac      # other scripts run these
+    head -n 40 "$file" | grep -qE '^(#|/\*) test: ' || { echo "FAILED $file has no line 'test: ...' (tests/README.md)"; failed=$((failed + 1)); }
+done
+find tests -name '*.c' -o -name '*.cc' -o -name '*.cu' -o -name '*.sh' -o -name '*.py' | xargs grep -hE '^(#|/\*) test: ' |
+    grep -vc 'kinds=none' >"$place/headers"
+{ tests/list.sh tests build long; tests/list.sh tests build ci; tests/list.sh tests build timed; } | sort -u | wc -l >"$place/listed"
+[ "$(cat "$place/listed")" -ge "$(cat "$place/headers")" ] ||
+    { echo "FAILED $(cat "$place/headers") headers, but $(cat "$place/listed") tests are listed"; failed=$((failed + 1)); }
 # The rules can fail: what each forbids is found when it is there.
 if [ -z "$broken" ]; then
     for broken in unroll_nobody "src/base/memory.c plan/plan.h" "cli/main.c base/json.h" "src/cells/cell.c device/device.h" "src/strange/x.c base/json.h"; do
