@@ -322,11 +322,13 @@ static void test_texts(const char *folder)
     if (!CHECK(file && !fclose(file), "%s", path) || !MUST(unroll_data_open(path, NULL, &text)))
         return;
     spec.hidden = UNITS, spec.pool = "max";
+    CHECK_REFUSED(unroll_task_network("lm", NULL, text, &spec, NULL), UNROLL_USAGE, "pool");
+    spec.pool = NULL;
     MUST(unroll_task_network("lm", NULL, text, &spec, NULL));
+    spec.pool = "max";
     m = new_model(spec);
     MUST(unroll_model_set_schema(m, "lm", NULL, text));
-    CHECK_REFUSED(unroll_evaluate(m, text, NULL, &found, NULL), UNROLL_USAGE,
-                  "one answer for a whole sequence, not one for each");
+    CHECK_REFUSED(unroll_evaluate(m, text, NULL, &found, NULL), UNROLL_USAGE, "one prediction for each sequence");
     CHECK(!unroll_can_sample(m) && strstr(unroll_last_error(), "a model with a pool"), "'%s'", unroll_last_error());
     unroll_model_free(m);
     unroll_data_free(text);

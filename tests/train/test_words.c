@@ -125,18 +125,20 @@ static void test_given_symbols(void)
                   "token 1, '', is not one word");
     CHECK_REFUSED(read_text_of("a", 1, "t", NULL, UNROLL_WORDS, damaged, 2, &text), UNROLL_DATA, "is not one word");
     unroll_dataset_config config = unroll_data_default();
+    const char *nothing = inside("nothing");
+    write_text(nothing, "");
     config.options = "tokens=words,vocab=1";
-    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
+    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_USAGE, "a whole number from 2 to 1048576");
     config.options = "tokens=words,vocab=9";
-    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_DATA, "is empty");
+    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_DATA, "is empty");
     config.options = "tokens=pieces";
-    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_USAGE, "choose one of auto chars words");
+    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_USAGE, "choose one of auto chars words");
     config.options = "vocab=9,header=1";
-    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_USAGE,
+    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_USAGE,
                   "no option 'header'; fix: its options are tokens, vocab");
     config.reader = "csb";
-    CHECK_REFUSED(unroll_data_open("/dev/null", &config, &text), UNROLL_USAGE,
-                  "no reader 'csb'; fix: choose one of text");
+    CHECK_REFUSED(unroll_data_open(nothing, &config, &text), UNROLL_USAGE, "no reader 'csb'; fix: choose one of text");
+    remove(nothing);
 }
 
 /* A failed allocation anywhere is an error and leaves nothing behind. */
