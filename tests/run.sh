@@ -2,7 +2,7 @@
 # Runs the tests that tests/list.sh lists on standard input, one more at a time than there are processors, those that
 # take longest first, and adds up their closing lines "NAME: N passed, N failed, N skipped". Tests with "alone" need all
 # processors: they come last, one by one. A test that dies or hangs counts as one failure; it hangs when it needs more
-# than a minute and ten times the seconds that its header gives, which a busy machine does not reach.
+# than two minutes and 20 times the seconds that its header gives, which a busy machine does not reach.
 place=$(mktemp -d) || exit 1
 workers=
 trap 'rm -rf "$place"' EXIT
@@ -11,7 +11,7 @@ tab=$(printf '\t')
 
 run() {                 # FOLDER SECONDS COMMAND: the folder gets its log, its status, and last how long it took
     begin=$(date +%s)
-    timeout -k 5 "$((60 + 10 * $2))" sh -c "$3" >"$1/log" 2>&1 </dev/null &
+    timeout -k 5 "$((120 + 20 * $2))" sh -c "$3" >"$1/log" 2>&1 </dev/null &
     child=$!
     wait $child
     echo $? >"$1/status"

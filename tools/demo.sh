@@ -66,5 +66,5 @@ train "$build/demo" "$text" --cell gru --hidden 192 --dropout 0.4 --batch 16 --b
 show "$build/unroll" sample "$build/demo" --prompt License --length 400 --temperature 0.6
 show "$build/unroll" plot "$build/demo"
 echo
-echo "Now with data of yours:  $build/unroll inspect FILE  says what is in it and the command that learns it."
+echo "Now with your data:  $build/unroll inspect FILE  prints what is in it and the command that trains on it."
 echo "Until 'make install', the command is $build/unroll; '$build/unroll help' lists what it can do."

@@ -1,6 +1,6 @@
 /* Every training step of the list of cases compiles ahead of time for each topology, and all that it donates keeps its
  * memory. Nothing is run. With libtpu: make tpu-check. Usage: test_ahead DEVICE cases.txt TOPOLOGY.. */
-/* test: with=cases/case; args=xla:$B/tests/device/fake_plugin.so tests/cases/cases.txt v5e:2x2 */
+/* test: with=cases/case; args=xla:$B/tests/device/fake_plugin.so tests/cases/cases.txt v5e:2x2; seconds=10 */
 #include "cases/case.h"
 #include "check.h"
 #include "unroll_advanced.h"

@@ -4,13 +4,13 @@
  * reference; grad: gradients of weights, inputs and initial states against finite differences, in double;  perf:
  * milliseconds and GFLOP/s of a training step on the best ISA;  downgrade, of a debug build, which draws the ISA of
  * each session: the bits of the reference;  support: which ISA runs which case, or what refuses it. */
-/* test: with=cases/case; args=test tests/cases/cases.txt */
-/* test: args=test tests/cases/rows.txt */
-/* test: args=near tests/cases/rows.txt */
-/* test: args=grad tests/cases/cases.txt */
-/* test: args=support tests/cases/cases.txt */
-/* test: kinds=long-memory; args=downgrade tests/cases/short.txt */
-/* test: kinds=check-plain; args=test tests/cases/short.txt */
+/* test: with=cases/case; args=test tests/cases/cases.txt; seconds=60 */
+/* test: args=test tests/cases/rows.txt; seconds=60 */
+/* test: args=near tests/cases/rows.txt; seconds=60 */
+/* test: args=grad tests/cases/cases.txt; seconds=60 */
+/* test: args=support tests/cases/cases.txt; seconds=60 */
+/* test: kinds=long-memory; args=downgrade tests/cases/short.txt; seconds=60 */
+/* test: kinds=check-plain; args=test tests/cases/short.txt; seconds=60 */
 #include "cases/case.h"
 #include "check.h"
 #include "small_stack.h"

@@ -3,16 +3,16 @@
  * With cuts: those of the list whose sizes they divide, divided among the devices of one process. Usage:
  * test_device DEVICE cases.txt [part of a line], or test_device DEVICE --cuts cases.txt [part of a line]; or
  * test_device DEVICE --document docs/howto/xla.md SCRATCH: are the tables of the document true? */
-/* test: with=cases/case; args=xla:$B/tests/device/fake_plugin.so tests/cases/cases.txt */
-/* test: run=env UNROLL_XLA_UNROLL=2; args=xla:$B/tests/device/fake_plugin.so tests/cases/short.txt */
-/* test: run=env UNROLL_XLA_UNROLL=3; args=xla:$B/tests/device/fake_plugin.so tests/cases/short.txt */
-/* test: run=env UNROLL_XLA_UNROLL=8; args=xla:$B/tests/device/fake_plugin.so tests/cases/short.txt */
-/* test: args=xla:$B/tests/device/fake_plugin.so --cuts tests/cases/cases.txt */
-/* test: args=xla:$B/tests/device/fake_plugin.so --document docs/howto/xla.md $B/tests/cases/row.txt; needs=$B/tests/device/fake_plugin.so */
-/* test: if=g++; run=tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/cases.txt */
-/* test: if=g++; run=env UNROLL_CUDA_ALGORITHM=portable tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/short.txt */
-/* test: if=g++; run=env UNROLL_CUDA_ALGORITHM=grid tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/short.txt */
-/* test: kinds=long-thread; if=g++; run=env UNROLL_CUDA_ALGORITHM=portable tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/tiny.txt */
+/* test: with=cases/case; args=xla:$B/tests/device/fake_plugin.so tests/cases/cases.txt; seconds=20 */
+/* test: run=env UNROLL_XLA_UNROLL=2; args=xla:$B/tests/device/fake_plugin.so tests/cases/short.txt; seconds=20 */
+/* test: run=env UNROLL_XLA_UNROLL=3; args=xla:$B/tests/device/fake_plugin.so tests/cases/short.txt; seconds=20 */
+/* test: run=env UNROLL_XLA_UNROLL=8; args=xla:$B/tests/device/fake_plugin.so tests/cases/short.txt; seconds=20 */
+/* test: args=xla:$B/tests/device/fake_plugin.so --cuts tests/cases/cases.txt; seconds=20 */
+/* test: args=xla:$B/tests/device/fake_plugin.so --document docs/howto/xla.md $B/tests/cases/row.txt; needs=$B/tests/device/fake_plugin.so; seconds=20 */
+/* test: if=g++; run=tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/cases.txt; seconds=20 */
+/* test: if=g++; run=env UNROLL_CUDA_ALGORITHM=portable tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/short.txt; seconds=20 */
+/* test: if=g++; run=env UNROLL_CUDA_ALGORITHM=grid tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/short.txt; seconds=20 */
+/* test: kinds=long-thread; if=g++; run=env UNROLL_CUDA_ALGORITHM=portable tests/device/with_fake_cuda.sh $B; args=cuda tests/cases/tiny.txt; seconds=20 */
 #include "losses/loss.h"
 #include "cases/case.h"
 #include "check.h"

@@ -1,9 +1,9 @@
 /* Several devices as one beside the CPU alone, over the list of cases: outputs bit for bit where layers are cut and all
  * devices promise the CPU's bits, losses and weights of a training within rounding. Usage:
  * test_several DEVICE,DEVICE.. cases.txt [near]; near: outputs agree within rounding. */
-/* test: with=cases/case; args=cpu,cpu tests/cases/cases.txt */
-/* test: args=cpu,xla:$B/tests/device/fake_plugin.so tests/cases/short.txt near */
-/* test: args=xla:$B/tests/device/fake_plugin.so,cpu tests/cases/tiny.txt near */
+/* test: with=cases/case; args=cpu,cpu tests/cases/cases.txt; seconds=10 */
+/* test: args=cpu,xla:$B/tests/device/fake_plugin.so tests/cases/short.txt near; seconds=10 */
+/* test: args=xla:$B/tests/device/fake_plugin.so,cpu tests/cases/tiny.txt near; seconds=10 */
 #include "cases/case.h"
 #include "check.h"
 #include <math.h>

@@ -1,8 +1,8 @@
 /* bf16 and int8 weights over the list of cases: the same outputs and states, bit for bit, on every ISA, with
  * threads, queues and chunks; bf16 as an fp32 model whose weights were rounded; int8 near fp32. Where tiles multiply
  * bf16 they have bits of their own, near the others'. Usage: test_weights cases.txt [part of a line] */
-/* test: with=cases/case; args=tests/cases/cases.txt */
-/* test: args=tests/cases/wide.txt */
+/* test: with=cases/case; args=tests/cases/cases.txt; seconds=20 */
+/* test: args=tests/cases/wide.txt; seconds=20 */
 #include "base/dtype.h"
 #include "cases/case.h"
 #include "check.h"

@@ -1,6 +1,6 @@
 /* The cells of any functions are the reference of those with functions of their own: given the same
  * functions, clip and weights, a layer and its backward have the same bits. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #define LAYER_REAL float
 #include "layer.h"
 #include "worst.h"

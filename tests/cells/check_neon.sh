@@ -3,7 +3,7 @@
 # check_nan) and in training and running (test_cases, test_weights, over the short list of cases); and the scalar
 # cells give the bits that they give here, whose check_simd is an argument. Compiled with -Og, which is quick.
 # Usage: tests/cells/check_neon.sh PATH_OF_CHECK_SIMD BUILD_FOLDER, from the top folder.
-# test: kinds=long-plain; args=$B/tests/cells/check_simd $B/neon; needs=$B/tests/cells/check_simd
+# test: kinds=long-plain; args=$B/tests/cells/check_simd $B/neon; needs=$B/tests/cells/check_simd; seconds=200
 cc=aarch64-linux-gnu-gcc
 here=$1 build=$2
 skip() {

@@ -2,7 +2,7 @@
 # Breaks one operation of one cell at a time; the check of gradients must notice every time. Then
 # breaks a declaration; the compiler must refuse it. All cells take minutes: the usual tests break one.
 # Usage: tests/cells/mutate.sh [CELL...], from the top folder. A broken cell that is noticed has passed.
-# test: args=rnn
+# test: args=rnn; seconds=10
 cc=${CC:-gcc}
 cells=${*:-lstm gru gru_before rnn rnn_relu mingru minlstm sru indrnn paragru paralstm}
 work=$(mktemp -d) || exit 1

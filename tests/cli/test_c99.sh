@@ -2,7 +2,7 @@
 # `unroll export --to c99` as users meet it: the report, the object of --json, what is refused with which exit
 # code, and that nothing is left behind. What the C computes is tests/export's.
 #     tests/cli/test_c99.sh BINARY
-# test: args=$B/unroll
+# test: args=$B/unroll; seconds=15
 set -u
 binary=$(realpath "$1") || exit 2
 place=$(mktemp -d) || exit 2

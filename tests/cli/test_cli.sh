@@ -2,7 +2,7 @@
 # The command as its users meet it: help, errors, settings, and a tiny training with everything around it.
 #     tests/cli/test_cli.sh BINARY       with UPDATE=1: writes the golden files anew, to be read before commit
 # Each error case compares exit code and message with golden/errors.txt. Not a test of what is learned.
-# test: kinds=check-plain; args=$B/unroll
+# test: kinds=check-plain; args=$B/unroll; seconds=30
 set -u
 shopt -s inherit_errexit 2>/dev/null
 
@@ -632,7 +632,7 @@ holds "no validation" grep -q '"val_loss":null' output
 
 if command -v script > /dev/null; then
     # For a time, not for steps: a fast machine makes many before the line is drawn anew.
-    live="$binary train text.txt $small --for 1s --sample-every 0.1s --out"
+    live="'$binary' train text.txt $small --for 2s --sample-every 0.1s --out"
     TERM=xterm script -qec "$live live" typescript > /dev/null 2>&1
     holds "live line on a terminal" grep -q '% -*\.* step ' typescript
     TERM=xterm NO_COLOR=1 script -qec "$live plain" typescript > /dev/null 2>&1

@@ -3,7 +3,7 @@
 # there, ends with the weights of one that was never disturbed, byte for byte. Moments are random but seeded.
 #     tests/cli/test_crash.sh BINARY      KILLS=200 for a longer test, SEED=N for other moments
 # Then a disk that is full in the middle of a checkpoint. Not a test of signals that can be caught.
-# test: args=$B/unroll
+# test: args=$B/unroll; seconds=30
 set -u
 
 binary=$(realpath "$1") || exit 2

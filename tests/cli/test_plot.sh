@@ -3,7 +3,7 @@
 # run with --for.
 #     tests/cli/test_plot.sh BINARY [BUILD]   with UPDATE=1: writes golden/errors-plot.txt and the goldens anew
 # Not a test of how pictures look: somebody has to look at them.
-# test: args=$B/unroll $B
+# test: args=$B/unroll $B; seconds=20
 set -u
 
 binary=$(realpath "$1") || exit 2

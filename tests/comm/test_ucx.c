@@ -1,7 +1,7 @@
 /* Ranks that are processes and find each other by addresses over UCX: sums as of threads, one that is killed while
  * others wait, a world of those that are left and of one that comes, old messages that nobody takes. Skipped where UCX
  * is not. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The command on the fake GPU: train, eval, sample, run, bench, resume on another device.
 # Usage: with_fake_cuda.sh BUILD check_cuda_device.sh BUILD, from the top folder.
-# test: if=g++; run=tests/device/with_fake_cuda.sh $B; args=$B; needs=$B/unroll fake-cuda
+# test: if=g++; run=tests/device/with_fake_cuda.sh $B; args=$B; needs=$B/unroll fake-cuda; seconds=20
 unroll=$1/unroll
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The OpenCL device beside the CPU on a real driver, PoCL's for processors: bits and cases, the command, programs on disk.
 # Usage: check_opencl.sh BUILD [long]: all cases, and all forms of kernels, which other devices have
-# test: args=$B; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several $B/tests/device/test_opencl
-# test: kinds=long-plain; args=$B long; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several $B/tests/device/test_opencl
+# test: args=$B; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several $B/tests/device/test_opencl; seconds=40
+# test: kinds=long-plain; args=$B long; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several $B/tests/device/test_opencl; seconds=40
 build=$1
 unroll=$build/unroll
 work=$(mktemp -d) || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The XLA device beside the CPU with a real plugin: XLA's for CPUs, from PyPI. Usage: check_xla.sh BUILD
-# test: kinds=long-plain; args=$B; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several
+# test: kinds=long-plain; args=$B; needs=$B/unroll $B/tests/cases/test_curve $B/tests/cases/test_device $B/tests/cases/test_several; seconds=200
 build=$1 cases=${CASES:-tests/cases/short.txt}
 plugin=$build/xla/xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so
 sum=55837b6b7b47daa717f2d9a5a03563ea0ceaa338d06a81a1e2d3f060d960decc

@@ -2,8 +2,8 @@
 # The folder for a bare machine with a GPU (tools/gpu_bundle.sh), without one: what is absent is said; on the fake driver,
 # whose kernels stand for those of the build, all parts run, with a result each. Needs the fakes and BUILD/bundled/unroll.
 # Usage: test_bundle.sh BUILD [long], from the top folder; long: also what hangs, a minute or two.
-# test: args=$B; needs=$B/bundled/unroll $B/peers/peer_cudnn $B/unroll
-# test: kinds=long-plain; args=$B long; needs=$B/bundled/unroll $B/peers/peer_cudnn $B/unroll
+# test: args=$B; needs=$B/bundled/unroll $B/peers/peer_cudnn $B/unroll; seconds=60
+# test: kinds=long-plain; args=$B long; needs=$B/bundled/unroll $B/peers/peer_cudnn $B/unroll; seconds=60
 build=$1
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT

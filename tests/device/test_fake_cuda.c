@@ -6,6 +6,7 @@
 #include "fake_cuda/probe.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum { N = 64, TRIES = 40 };
@@ -187,18 +188,26 @@ static cu_result launch_with(int id, unsigned cluster, unsigned shared)
     return cu.cuLaunchKernelEx(&l, probe, arguments, NULL);
 }
 
-/* The padding of an argument struct may hold anything: here, half of an address of the host. */
+/* Memory of the host, one page at an address that the system does not choose. */
+static void *host_page(uintptr_t at)
+{
+    void *page =
+        mmap((void *)at, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    CHECK(page == (void *)at, "no page at %#zx", (size_t)at);
+    return page;
+}
+
+/* The padding of an argument struct may hold anything: here, the upper half of an address of the host. */
 static void check_padding(void)
 {
-    static struct probe_args host;
-    struct probe_args args = {(int32_t *)(uintptr_t)a, NULL, (int32_t)(uintptr_t)&host};
-    const uint64_t address = (uint64_t)(uintptr_t)&host;
+    struct probe_args args = {(int32_t *)(uintptr_t)a, NULL, 1};
+    const uint64_t word = (uint64_t)(uintptr_t)host_page((uintptr_t)0x6a00 << 32) + (uint64_t)args.add;
     char bytes[sizeof args];
     void *arguments[] = {bytes};
     struct cu_launch l = {
         .grid_x = N / 32, .grid_y = 1, .grid_z = 1, .block_x = 32, .block_y = 1, .block_z = 1, .stream = first};
     memcpy(bytes, &args, sizeof bytes);
-    memcpy(bytes + offsetof(struct probe_args, add), &address, sizeof address);
+    memcpy(bytes + offsetof(struct probe_args, add), &word, sizeof word);
     OK(cu.cuLaunchKernelEx(&l, probe, arguments, NULL));
     OK(cu.cuStreamSynchronize(first));
 }
@@ -251,7 +260,6 @@ static void check_faults(const char *program)
 /* What check_faults runs. */
 static int fault(const char *what)
 {
-    int32_t host[N];
     if (!strcmp(what, "injected"))
         setenv("FAKE_CUDA_FAIL", "cuMemFree:1:719", 1);
     if (!strcmp(what, "no-device")) {
@@ -267,7 +275,7 @@ static int fault(const char *what)
         REFUSED(cu.cuMemFree(a), CU_LAUNCH_FAILED);
         stop();
     } else if (!strcmp(what, "host-pointer")) {
-        OK(launch(first, (cu_ptr)(uintptr_t)host, 0, 1, 32));
+        OK(launch(first, (cu_ptr)(uintptr_t)host_page(0x6a0012345000), 0, 1, 32));
     } else if (!strcmp(what, "freed")) {
         OK(cu.cuMemFree(b));
         OK(launch(first, b, 0, 1, 32));

@@ -2,7 +2,7 @@
 # Ranks with a fake GPU each, over the fake NCCL: meshes against one process on the CPU, runs that go on with other
 # numbers of GPUs and on the CPU, refusals, and ranks that are killed, stopped or cut off. test_ranks.c has the list of
 # networks. Usage: with_fake_cuda.sh BUILD test_gpu_ranks.sh BUILD
-# test: kinds=long-plain; if=g++; run=tests/device/with_fake_cuda.sh $B; args=$B; needs=$B/unroll $B/tests/session/test_ranks fake-cuda
+# test: kinds=long-plain; if=g++; run=tests/device/with_fake_cuda.sh $B; args=$B; needs=$B/unroll $B/tests/session/test_ranks fake-cuda; seconds=60
 build=$(realpath "$1") unroll=$build/unroll test_ranks=$build/tests/session/test_ranks
 . "$(dirname "$0")/../mpi/checks.sh" test_gpu_ranks
 export FAKE_CUDA_DEVICES=8 UNROLL_CUDA_ALGORITHM=portable

@@ -1,6 +1,6 @@
 /* Products, sums over rows and look-ups of the CPU: overlays against the reference, the reference against
  * plain formulas, and the sum contract: chunks of time do not change a bit. `perf`: speed instead. */
-/* test: kinds=plain,long-memory */
+/* test: kinds=plain,long-memory; seconds=20 */
 #include "kernel_check.h"
 #include "kernel_perf.h"
 

@@ -2,7 +2,7 @@
 # Are the limits of processors kept that a shell or a container sets? Affinity, a control group's quota and its
 # set of processors, for real where a group may be made; tests/base/test_base.c has the forms of both versions.
 # Usage: tests/device/test_limits.sh UNROLL
-# test: args=$B/unroll
+# test: args=$B/unroll; seconds=10
 unroll=$1
 passed=0 failed=0 skipped=0
 group=

@@ -2,7 +2,7 @@
 # What goes wrong with OpenCL devices: each leaves one sentence with a fix, an exit code and the last checkpoint, from
 # which the training goes on to the same weights; and programs on disk that are damaged, of another driver, refused, or
 # made by two processes at once. The loader is tests/device/fake_opencl.c, which computes on PoCL. Usage: test_opencl_fails.sh BUILD
-# test: args=$B; needs=$B/unroll $B/tests/device/fake_opencl.so
+# test: args=$B; needs=$B/unroll $B/tests/device/fake_opencl.so; seconds=40
 unroll=$1/unroll fake=$1/tests/device/fake_opencl.so
 if ! test -f "$fake" || "$unroll" devices | grep -q '^opencl none'; then
     echo "skipped: there is no OpenCL driver here"

@@ -1,6 +1,6 @@
 /* Our declarations of OpenCL (opencl_api.h) against those of CL/cl.h, where it is installed: the compiler compares
  * types, values and arguments. Without it there is nothing to compare. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include "check.h"
 
 #if __has_include(<CL/cl.h>)

@@ -1,7 +1,7 @@
 /* The persistent recurrent kernels, run by the host (fake_cuda) and compared with plain loops: every cell, operand,
  * direction, way to exchange, over small shapes with lengths, resets and chunks; twice with other orders of threads,
  * which must give the same bits. With the argument "tiny" few and tiny ones, for ThreadSanitizer. */
-/* test: kinds=plain,long-thread; if=g++; args-thread=tiny */
+/* test: kinds=plain,long-thread; if=g++; args-thread=tiny; seconds=60 */
 extern "C" {
 #include "device/cuda/persistent.h"
 }

@@ -2,7 +2,7 @@
  * all chunks, teams and ISAs; ranks that share the units; the count of work. "quick", for sanitizers: outputs alone
  * against the plain implementation, and the wide layers mostly on the fastest ISA.
  * Not a test of cells: the plain implementation uses their forward functions. */
-/* test: kinds=check-plain,long-memory; args-memory=quick */
+/* test: kinds=check-plain,long-memory; args-memory=quick; seconds=10 */
 #include "tests/device/rnn_case.h"
 
 enum { UNITS_MAX = 64, STATES_MAX = 4, FIELDS_MAX = 8 };

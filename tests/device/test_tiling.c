@@ -1,6 +1,6 @@
 /* The planner of persistent recurrences: over many shapes and devices, what it chooses divides all work once and
  * keeps within all limits; and it chooses as it should where that is known beforehand. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include "device/cuda/persistent.h"
 #include "check.h"
 #include <string.h>

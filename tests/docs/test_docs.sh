@@ -2,7 +2,7 @@
 # The documents against the thing they describe: commands are read by the command itself, quoted sources and links are
 # looked up, the reference is printed again. Names are for test_names.py. Nothing is run: that is for test_pages.sh.
 #     tests/docs/test_docs.sh BINARY
-# test: args=$B/unroll
+# test: args=$B/unroll; seconds=10
 set -u
 binary=$(realpath "$1") || exit 2
 root=$(realpath "$(dirname "$0")/../..") || exit 2

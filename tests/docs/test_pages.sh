@@ -7,8 +7,8 @@
 # else is exact where the bits are the page's: with the same licences, and without AMX, whose sums have bits of their
 # own. Then, and with other licences, numbers may differ by 30% (and by 0.09), for trainings on other bits drift apart and
 # another validation may be the best. Words, and so the labels, are exact. What is sampled is not compared then.
-# test: args=$B/unroll $B/libunroll.a
-# test: kinds=long-plain; args=$B/unroll $B/libunroll.a docs/howto/microcontrollers.md
+# test: args=$B/unroll $B/libunroll.a; seconds=30
+# test: kinds=long-plain; args=$B/unroll $B/libunroll.a docs/howto/microcontrollers.md; seconds=30
 set -u
 binary=$(realpath "$1") || exit 2
 library=$(realpath "$2") || exit 2

@@ -2,7 +2,7 @@
 # bench/accuracy.c, which says what integers cost a classifier: of waves that are told apart easily nothing is lost, wrong
 # labels are counted as wrong, a model of another kind is refused. Not what integers cost: docs/howto/fpga.md. Usage:
 # test_accuracy.sh UNROLL ACCURACY
-# test: args=$B/unroll $B/accuracy
+# test: args=$B/unroll $B/accuracy; seconds=10
 unroll=$(realpath "$1") accuracy=$(realpath "$2") passed=0 failed=0
 place=$(mktemp -d) && cd "$place" || exit 2
 trap 'rm -rf "$place"' EXIT

@@ -1,7 +1,7 @@
 /* Exported C against the library: random models of every cell and every option are exported in floats and
  * integers, compiled with the warnings that embedded projects use, loaded, and stepped beside a session, a
  * stream and unroll_integer. Then the functions of integers over all their arguments, and what is refused. */
-/* test: kinds=plain */
+/* test: seconds=60 */
 #include "export/loaded.h"
 #include "export/integers.h"
 #include "unroll_advanced.h"

@@ -4,7 +4,7 @@
 # but the instructions of a step are counted, and the exporter's estimate has to be near them.
 #     tests/export/test_cortex.sh BINARY LIBRARY
 # COUNTS=FILE in the environment: the counts are added there, the table of tools/fit_cortex.py.
-# test: kinds=long-plain; args=$B/unroll $B/libunroll.a
+# test: kinds=long-plain; args=$B/unroll $B/libunroll.a; seconds=100
 set -u
 binary=$(realpath "$1") || exit 2
 library=$(realpath "$2") || exit 2

@@ -1,7 +1,7 @@
 /* Integers of exported C where it is hard: weights that are huge, tiny or zero, wide rows, inputs of any
  * scale, all compared with the compiled export bit by bit; calibration from files; files that are the same
  * each time, and two models in one program, which is C++. */
-/* test: kinds=plain,long-memory */
+/* test: kinds=plain,long-memory; seconds=40 */
 #include "export/loaded.h"
 #include "file/npy.h"
 #include "unroll_advanced.h"

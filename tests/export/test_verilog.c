@@ -3,7 +3,7 @@
  * is refused. test_verilog a spread that takes seconds, in Icarus Verilog; test_verilog all [SIM] that with more words
  * through the buses, every cell x 1..3 layers x both widths, 100,000 steps of one; SIM: icarus, verilator. Not gates
  * and chips: test_gates.c. */
-/* test: kinds=plain,long-memory */
+/* test: kinds=plain,long-memory; seconds=40 */
 #include "export/hardware_network.h"
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Fuzz target: the importers behind unroll_import, each given the bytes as its file; the first byte chooses
  * which. For libFuzzer, or for driver.c without it. */
-/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/import 20000 */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/import 20000; seconds=15 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

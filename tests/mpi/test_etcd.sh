@@ -1,7 +1,7 @@
 #!/bin/bash
 # unroll launch --control etcd: three servers on this machine, of which the leader is killed while a rank is; a launcher that
 # is paused while another takes its run, and writes nothing when it wakes. Usage: test_etcd.sh build/unroll
-# test: kinds=long-plain; args=$B/unroll
+# test: kinds=long-plain; args=$B/unroll; seconds=60
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_etcd
 . "$here/launched.sh"

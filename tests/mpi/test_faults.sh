@@ -2,7 +2,7 @@
 # What else may go wrong where ranks train: the time of the day jumps, a rank dies while it saves or serves weights to
 # others, another MPI. Each time the culprit is named, training goes on in time, and nothing is lost.
 # Usage: test_faults.sh build/unroll wrong_clock.so
-# test: args=$B/unroll $B/tests/mpi/wrong_clock.so
+# test: args=$B/unroll $B/tests/mpi/wrong_clock.so; seconds=40
 unroll=$(realpath "$1") clock=$(realpath "$2") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_faults
 . "$here/launched.sh"

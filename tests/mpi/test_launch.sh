@@ -3,8 +3,8 @@
 # killed, a disk that is full: each time the training goes on, or ends as it should, with the weights of an undisturbed
 # run, the culprit named and nothing left behind. Usage: test_launch.sh build/unroll [KILLS]
 # KILLS: so many ranks are killed one after the other, with numbers of ranks that change, and nothing else is tested
-# test: args=$B/unroll
-# test: kinds=long-plain; args=$B/unroll 50
+# test: args=$B/unroll; seconds=60
+# test: kinds=long-plain; args=$B/unroll 50; seconds=60
 unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_launch
 . "$here/launched.sh"

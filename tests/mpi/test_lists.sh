@@ -1,7 +1,7 @@
 #!/bin/bash
 # Lists of devices over processes: under mpirun rank r has entry r of --device cpu,opencl, and what they learn is what one
 # process does. Usage: test_lists.sh build/unroll
-# test: args=$B/unroll
+# test: args=$B/unroll; seconds=15
 unroll=$(realpath "$1") cache=$(dirname "$(realpath "$1")")/opencl here=$(dirname "$(realpath "$0")")
 mkdir -p "$cache"
 export POCL_CACHE_DIR=$cache/pocl # programs that were built once

@@ -2,7 +2,7 @@
 # Ranks that are processes: sums over MPI, meshes of up to 8 ranks, exact runs compared byte for byte, checkpoints
 # resumed on other numbers of ranks, and ranks that are slow. Quick by default; "all" as third argument takes the
 # product of meshes. How runs end that are killed is test_ends.sh's. Usage: test_mpi.sh build/unroll build/tests/comm/test_sums [all]
-# test: args=$B/unroll $B/tests/comm/test_sums
+# test: args=$B/unroll $B/tests/comm/test_sums; seconds=40
 unroll=$(realpath "$1") sums=$(realpath "$2") scope=$3 root=$(realpath "$(dirname "$0")/../..")
 . "$root/tests/mpi/checks.sh" test_mpi
 

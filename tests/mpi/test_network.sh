@@ -2,8 +2,8 @@
 # Two machines, played by two network namespaces with a link of 100 Mbit/s between them: the bytes of one process, and
 # an end within the timeout when the link goes down. Usage: test_network.sh build/unroll [more]
 # more: instead, packets that get lost, and a link that is down in one direction
-# test: args=$B/unroll
-# test: kinds=long-plain; args=$B/unroll more
+# test: args=$B/unroll; seconds=20
+# test: kinds=long-plain; args=$B/unroll more; seconds=20
 unroll=$(realpath "$1") here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_network
 . "$here/machines.sh"

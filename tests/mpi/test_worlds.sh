@@ -2,8 +2,8 @@
 # unroll launch --engine ucx: ranks that are killed, stopped or told to leave, others that come, spares: those that are left
 # go on in their processes, from what they have in memory, to the weights of an undisturbed run. Skipped where UCX is not.
 # Usage: test_worlds.sh build/unroll [KILLS]; KILLS: so many ranks are killed one after the other, and nothing else is tested
-# test: args=$B/unroll
-# test: kinds=long-plain; args=$B/unroll 50
+# test: args=$B/unroll; seconds=40
+# test: kinds=long-plain; args=$B/unroll 50; seconds=40
 unroll=$(realpath "$1") kills=${2:-} here=$(dirname "$(realpath "$0")")
 . "$here/checks.sh" test_worlds
 . "$here/launched.sh"

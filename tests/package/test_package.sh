@@ -3,7 +3,7 @@
 #     tests/package/test_package.sh BUILD_FOLDER
 # Changes nothing outside a temporary folder, but with CI=true or TEST_DEB=1, which also install the
 # Debian package on this machine and remove it.
-# test: args=$B
+# test: args=$B; seconds=60
 set -u
 unset $(env | sed -n 's/^\(UNROLL_[A-Z_]*\)=.*/\1/p')
 unset MAKEFLAGS MAKELEVEL MFLAGS DESTDIR PREFIX BINDIR LIBDIR INCLUDEDIR DATADIR PKG_CONFIG_LIBDIR

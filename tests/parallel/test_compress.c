@@ -1,7 +1,7 @@
 /* Compressors by themselves: what a code says and what it lacks are the numbers, bytes are as told, damaged codes are
  * refused. And in trainings of workers: rows have the bits of sums, others learn, residuals are in checkpoints of any
  * number of workers, bytes are those of the plan. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include "parallel/compress.h"
 #include "workers.h"
 #include <math.h>

@@ -2,7 +2,7 @@
  * rounding, the same run has the same bits, a run that was resumed too, also in the middle of an exchange; checkpoints
  * are the workers' mean, and others go on from it. A server is the sum, or within its bound. Compression is
  * test_compress's. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include "parallel/arrivals.h"
 #include "parallel/policy.h"
 #include "workers.h"

@@ -2,7 +2,7 @@
  * order that queues and waits allow gives the same bits, memory is what was predicted and steps take none.
  * What the plans compute is tested in test_mesh.c. "quick", for sanitizers: fewer orders and models, and no
  * plans that are broken on purpose. */
-/* test: kinds=plain,long-memory; with=plan/mesh; args-memory=quick */
+/* test: kinds=plain,long-memory; with=plan/mesh; args-memory=quick; seconds=30 */
 #include "device/cpu/executable_parts.h"
 #include "device/cpu/operands.h"
 #include "check.h"

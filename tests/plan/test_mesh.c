@@ -3,7 +3,7 @@
  * gradients equal the serial ones to 1e-12 in double, and bit for bit where the sum contract says so: for
  * layer cuts and chunks, and for batch cuts whose shards are the serial run's shards too. And what ranks send is
  * what their plans say, to the byte. "quick", for sanitizers: fewer cells. */
-/* test: kinds=plain,long-memory,long-thread; with=plan/mesh; args-memory=quick; args-thread=quick */
+/* test: kinds=plain,long-memory,long-thread; with=plan/mesh; args-memory=quick; args-thread=quick; seconds=10 */
 #include "check.h"
 #include "plan/mesh.h"
 #include "plan/traffic.h"

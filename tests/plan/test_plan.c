@@ -1,6 +1,6 @@
 /* The passes without arithmetic: every mesh up to 8 lowers, matches and cannot hang; what cannot be cut
  * is refused; a damaged plan is found out. What the plans compute is tested in test_mesh.c. */
-/* test: kinds=check-plain,memory */
+/* test: kinds=check-plain,memory; seconds=40 */
 #include "device/cpu/layouts.h"
 #include "device/cpu/operands.h"
 #include "check.h"

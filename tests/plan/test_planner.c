@@ -1,7 +1,7 @@
 /* The planner and what it stands on: files of clusters and their errors, prices of sums against arithmetic by hand,
  * steps of meshes against orders that must hold, the way that is chosen for each goal, and against all ways there are.
  * No rank runs. */
-/* test: kinds=plain,long-memory */
+/* test: kinds=plain,long-memory; seconds=10 */
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>

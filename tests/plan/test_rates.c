@@ -1,6 +1,6 @@
 /* Ranks that are not equally fast: rows and layers in proportion to their rates, as near to the ideal as whole rows and
  * layers let it be; and when a run divides anew. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include "plan/rates.h"
 #include "check.h"
 #include "plan/plan.h"

@@ -2,7 +2,7 @@
 # Tests the Python binding: builds the wheel, installs it into a folder beside it, and runs tests/python/*.py with the
 # Python of all tests (tests/venv.sh), which stays as it is. test_python.sh BUILD [quick|long]. What compares with
 # NumPy, PyTorch or mypy is skipped where they can't be had.
-# test: args=$B
+# test: args=$B; seconds=110
 build=$1 part=${2:-quick}
 here=$(dirname "$0")
 root=$(cd "$here/../.." && pwd)

@@ -4,7 +4,7 @@
 # binding or an example, no two files have one name, words of docs/reference/glossary.md stay, C files are formatted. Not a test of
 # what the code does. Usage: test_rules.sh ROOT [BROKEN]
 # BROKEN: a line "FILE HEADER" more, as if FILE included HEADER, or the name of one more public function
-# test: kinds=check-plain; args=.
+# test: kinds=check-plain; args=.; seconds=10
 cd "$1" || exit 2
 broken=${2:-}
 place=$(mktemp -d) || exit 2

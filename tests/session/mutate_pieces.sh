@@ -2,7 +2,7 @@
 # Breaks the pieces of time in one place at a time: test_pieces or test_time_ranks must notice each. And damages a state
 # once while it is being repaired: that must be found and repaired, so that both still pass. Nothing else is built anew
 # than the recurrence of the CPU in floats. Usage: tests/session/mutate_pieces.sh BUILD, from the top folder.
-# test: kinds=long-plain; args=$B; needs=$B/libunroll.a $B/tests/session/test_pieces
+# test: kinds=long-plain; args=$B; needs=$B/libunroll.a $B/tests/session/test_pieces; seconds=200
 build=$1 cc=${CC:-gcc}
 work=$(mktemp -d) || exit 1
 trap 'rm -r "$work"' EXIT

@@ -3,7 +3,7 @@
  * with the argument "all"; one of 8 ranks alone with "quick". Whole arrays are read back and written from every rank.
  * "mpi DEVICE": this process is one of those that mpirun started, each with the device; the one process it is compared
  * with has the CPU. */
-/* test: kinds=plain,long-memory,long-thread; args-memory=quick; args-thread=quick */
+/* test: kinds=plain,long-memory,long-thread; args-memory=quick; args-thread=quick; seconds=30 */
 #include "base/status.h"
 #include "comm/comm.h"
 #include "tests/check.h"

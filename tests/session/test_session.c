@@ -1,7 +1,7 @@
 /* The public interface of sessions: what sessions of a model share, states that are carried and reset,
  * clipping, divergence, memory that runs out. What is refused is in test_refusals.c; that the numbers are
  * right is tested in tests/cases and tests/vectors. */
-/* test: kinds=check-plain,memory */
+/* test: kinds=check-plain,memory; seconds=30 */
 #include "session/fixture.h"
 #include "base/memory.h"
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What a step must not do, trapped: steps run in a child that the kernel kills at the first system call; memory
  * requests and locks are counted by functions that stand in front of the C library's; page faults and waits are
  * what the kernel counts. Each trap is also seen to close. What steps compute is test_stream.c's. */
-/* test: kinds=plain */
+/* test: seconds=15 */
 #include "check.h"
 #include "plan/allocations.h"
 #include "stream/networks.h"

@@ -3,7 +3,7 @@
  * widths with and without tails, and networks. Then resets, copies by memcpy, saved states, shared weights,
  * refusals. What a step must not do is test_realtime.c's.
  * Usage: test_stream cases.txt */
-/* test: kinds=check-plain,memory; with=cases/case; args=tests/cases/cases.txt */
+/* test: kinds=check-plain,memory; with=cases/case; args=tests/cases/cases.txt; seconds=20 */
 #include "cases/case.h"
 #include "session/fixture.h"
 #include "stream/networks.h"

@@ -4,7 +4,7 @@
  * Meant for builds with sanitizers.
  *     test_accepts [N]
  * One in N of the pairs, 64; 1: all. */
-/* test: kinds=plain,memory */
+/* test: kinds=plain,memory; seconds=40 */
 /* test: kinds=long-memory; args=4; seconds=90 */
 #include <limits.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The task anomaly: what a validation teaches, against numbers worked out by hand; metrics against labels; a toy that
  * finds what was put in; answers to every row; what is refused. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /* How ranks share the sequences of a task: each once in an epoch, balanced as asked, the same for whoever asks and
  * when, from several threads. The ways themselves are test_sampler.c's, trainings of several ranks test_mpi.sh's. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include <math.h>
 #include <pthread.h>
 #include <unistd.h>

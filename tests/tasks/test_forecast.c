@@ -1,7 +1,7 @@
 /* The task forecast: seasons and times that are found; windows, scales and metrics against numbers worked out by hand;
  * a toy that learns; answers in units with times that go on; a stream that gives what predict gives; what is refused.
  */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include "tasks/forecast_run.h"
 #include "tasks/quantiles.h"
 

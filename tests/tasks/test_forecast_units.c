@@ -1,7 +1,7 @@
 /* Models of the task forecast in the units of the data (unroll_model_in_units): a stream reads numbers as the data have
  * them and gives what a session gives of windows, over missing numbers, past and known columns, groups and several
  * targets; what is refused. What a forecast answers is test_forecast's. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include "tasks/forecast_run.h"
 
 static struct made made; /* too large for the stack */

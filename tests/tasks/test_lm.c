@@ -1,6 +1,6 @@
 /* The task lm of documents and of sets: where states begin anew, what is predicted, floors worked out by hand, toys
  * that learn. Of a single text it is tested in tests/train. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include <stdlib.h>
 
 #include "base/memory.h"

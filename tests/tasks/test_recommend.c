@@ -1,6 +1,6 @@
 /* The task recommend: sessions of a table and of lines, which of them are held out, recall and reciprocal ranks against
  * numbers worked out by hand, a Markov chain whose optimum is known, answers, refusals. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include <stdlib.h>
 
 #include "base/memory.h"

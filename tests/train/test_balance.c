@@ -1,6 +1,6 @@
 /* One of several ranks (threads here) is slow: it gets fewer rows, or layers, while all train, nothing is lost, and
  * what the network learns is what it learns without. When to divide, from seconds, is test_rates'. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>

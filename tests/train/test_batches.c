@@ -1,6 +1,6 @@
 /* Tests of how the task lm makes batches of a text, and of the learning-rate schedules: neither needs a model.
  * That trainings use them rightly is in test_trainer.c. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Sequences divided among ranks: each once, all ranks end an epoch together, steps and classes are balanced; and
  * shards of 1 and of 1,000 tokens weigh by their tokens. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include "comm/comm.h"
 #include "check.h"
 #include "unroll_advanced.h"

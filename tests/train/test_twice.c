@@ -1,6 +1,6 @@
 /* Gradients that two ranks (threads here) compute: arithmetic that is wrong in one of them is found before ranks add
  * up, and who it is; what is checked has the bits of what is not. Replicas that differ are test_resume's. */
-/* test: kinds=plain */
+/* test: seconds=5 */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -532,7 +532,6 @@ cu_result cuLaunchKernelEx(const struct cu_launch *l, cu_function f, void **argu
         return result;
     launch x = {f->kernel, {}, std::vector<uint64_t>((f->kernel->args + 7) / 8)};
     memcpy(x.args.data(), arguments[0], f->kernel->args);
-    f->kernel->clear_padding(x.args.data()); /* what the caller's stack left there may look like an address */
     x.l.grid = {l->grid_x, l->grid_y, l->grid_z};
     x.l.block = {l->block_x, l->block_y, l->block_z};
     x.l.cluster = w.cluster;

@@ -24,9 +24,7 @@
 #define FAKE_KERNEL(name, type, threads, blocks)                                                              \
     static void name##_body(const type &a);                                                                   \
     static void name##_run(const void *args) { name##_body(*(const type *)args); }                            \
-    static void name##_clear_padding(void *args) { __builtin_clear_padding((type *)args); }                    \
-    static struct fake_kernel name##_kernel = {                                                               \
-        #name, name##_run, name##_clear_padding, sizeof(type), threads, blocks, NULL};                        \
+    static struct fake_kernel name##_kernel = { #name, name##_run, sizeof(type), threads, blocks, NULL };     \
     __attribute__((constructor)) static void name##_add(void) { fake_kernel_add(&name##_kernel); }            \
     static void name##_body(const type &a)
 

@@ -19,7 +19,7 @@ static std::map<uint64_t, piece> &device = *new std::map<uint64_t, piece>; /* by
 static std::map<uint64_t, uint64_t> &pinned = *new std::map<uint64_t, uint64_t>;
 static uint64_t taken;
 
-enum { LARGE = 2 << 20, BEHIND = 0xa5, POISON = 0xff };
+enum { LARGE = 2 << 20, SMALL = 1 << 20, BEHIND = 0xa5, POISON = 0xff };
 static const uint64_t POISON_MAX = 1 << 30;
 
 static const piece *piece_of(uint64_t at, uint64_t *first)
@@ -62,15 +62,16 @@ static bool is_mapped(uint64_t at)
     return mincore((void *)(at & ~(uint64_t)0xfff), 1, &in) == 0;
 }
 
-/* A word may be two numbers of 32 bits: those that look like an address in the upper part of the process's space
- * and are one are taken for it. */
+/* A word may be two numbers of 32 bits, or one and padding, in which the stack left half an address: those that look
+ * like an address in the upper part of the process's space and are one are taken for it, unless the lower half is
+ * small. */
 const char *fake_check_pointers(const void *args, size_t bytes)
 {
     static char text[200];
     for (size_t i = 0; i + 8 <= bytes; i += 8) {
         uint64_t word, first = 0;
         memcpy(&word, (const char *)args + i, 8);
-        if (word < (uint64_t)0x5500 << 32 || word >> 47)
+        if (word < (uint64_t)0x5500 << 32 || word >> 47 || (uint32_t)word < SMALL)
             continue;
         const piece *p = piece_of(word, &first);
         if (p ? !p->freed : fake_is_pinned((const void *)word, 1) || !is_mapped(word))

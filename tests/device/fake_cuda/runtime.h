@@ -18,7 +18,6 @@ struct fake_index {
 struct fake_kernel {
     const char *name;
     void (*run)(const void *args);
-    void (*clear_padding)(void *args);
     size_t args;              /* bytes of its argument */
     unsigned threads, blocks; /* its launch bounds */
     struct fake_kernel *next;
