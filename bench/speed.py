@@ -61,7 +61,7 @@ def svg(page, colours):
     )
     parts = [
         f'<rect width="{WIDTH}" height="{bottom + FOOT}" fill="{colours["page"]}"/>',
-        f'<text class="t" x="{LEFT}" y="22">Speed compared with PyTorch, {THREADS} CPU cores (higher is better)</text>',
+        f'<text class="t" x="{LEFT}" y="22">Speed compared with PyTorch, {THREADS} cores of a Xeon with AMX (higher is better)</text>',
     ]
     x = LEFT
     for library, colour in zip(LIBRARIES, colours["bars"]):

@@ -171,6 +171,8 @@ def check_comments(tree, path):
             check(known or base in tree.allowed, f"{path}:{line}: no file {name}")
         for macro in re.findall(r"(?m)^ \*   ([A-Z][A-Z0-9_]{3,})  ", comment):     # lists of what a file defines
             check(macro in tree.words, f"{path}:{line}: no macro {macro}")
+        for symbol in re.findall(r"\b(?:unroll|UNROLL)_\w+\b(?!\*|\.)", comment):
+            check(symbol in tree.words, f"{path}:{line}: no symbol {symbol}")
         if path.endswith((".h", ".cuh")):
             for span in re.findall(r"`([^`]+)`", comment):
                 for fault in tree.faults(" ".join(span.split())):
