@@ -35,6 +35,8 @@ static unroll_status evaluate(const struct settings *settings, unroll_model *mod
     unroll_status status = complain_library(unroll_evaluate(model, data, &machine, &found, &details));
     unroll_data_free(data);
     if (status == UNROLL_OK)
+        say_notes(unroll_last_notes());
+    if (status == UNROLL_OK)
         status = print(is_on(settings, OPTION_JSON), &found, details);
     free(details);
     return status;

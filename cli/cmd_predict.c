@@ -77,6 +77,8 @@ static unroll_status predict(const struct settings *settings, unroll_model *mode
     unroll_machine machine = machine_of(settings, &(struct ranks){0});
     unroll_status status = complain_library(unroll_predict(model, data, &machine, print_answer, &printer));
     unroll_data_free(data);
+    if (status == UNROLL_OK)
+        say_notes(unroll_last_notes());
     return status;
 }
 

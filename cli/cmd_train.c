@@ -251,7 +251,9 @@ static unroll_status make_trainer(struct training *t)
     TRY(configure(t, &config));
     if (config.batch == UNROLL_AUTO)
         TRY(choose_batch(t, &config));
-    return complain_library(unroll_trainer_new(t->model, t->data, &config, &t->trainer));
+    TRY(complain_library(unroll_trainer_new(t->model, t->data, &config, &t->trainer)));
+    say_notes(unroll_last_notes());
+    return UNROLL_OK;
 }
 
 /* ---- how long ---- */

@@ -105,6 +105,15 @@ static void say_line(bool silent, const char *format, va_list arguments)
     free(text);
 }
 
+void say_notes(const char *notes)
+{
+    char line[1024];
+    for (const char *note = notes; *note; note += strcspn(note, "\n"), note += *note == '\n') {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(note, "\n"), note);
+        say("note: %s", as_options(line));
+    }
+}
+
 void say(const char *format, ...)
 {
     va_list arguments;

@@ -22,6 +22,8 @@ void console_hold(void);
 void console_release(bool prints);
 
 /* One line; not with --quiet. */
+/* Each line of a text as a note, with options of the command for the names of fields. */
+void say_notes(const char *notes);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line, also with --quiet: what somebody must know to go on. */
 void say_always(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -24,15 +24,6 @@ void data_options(const struct settings *s, bool of_task, char text[OPTIONS_TEXT
     }
 }
 
-static void say_notes(const unroll_dataset *data)
-{
-    char line[1024];
-    for (const char *note = unroll_data_notes(data); *note; note += strcspn(note, "\n"), note += *note == '\n') {
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(note, "\n"), note);
-        say("note: %s", as_options(line));
-    }
-}
-
 unroll_status data_open(const struct settings *s, enum option_id id, const unroll_model *model, unroll_dataset **data)
 {
     unroll_dataset_config config = unroll_data_default();
@@ -44,7 +35,7 @@ unroll_status data_open(const struct settings *s, enum option_id id, const unrol
     config.model = model;
     TRY(complain_library(unroll_data_open(text_of(s, id), &config, data)));
     if (s->command != COMMAND_INSPECT) /* which lists them */
-        say_notes(*data);
+        say_notes(unroll_data_notes(*data));
     return UNROLL_OK;
 }
 

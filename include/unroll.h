@@ -59,6 +59,9 @@ typedef enum unroll_status {
 
 /* Returns the message of this thread's last failed call: what, where, why, and how to fix it. */
 UNROLL_API const char *unroll_last_error(void);
+/* What the last call of this thread that read data left out or decided, such as series that are too short to predict: a
+ * line each; "" if nothing. */
+UNROLL_API const char *unroll_last_notes(void);
 
 UNROLL_API const char *unroll_version(void); /* "0.1.0" */
 

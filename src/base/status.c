@@ -39,6 +39,25 @@ void set_error(const char *format, ...)
     memcpy(last_error, message, sizeof last_error);
 }
 
+static _Thread_local char notes[MESSAGE_SIZE];
+
+void clear_notes(void) { *notes = '\0'; }
+
+void add_note(const char *format, ...)
+{
+    const size_t used = strlen(notes);
+    char line[MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    replace_control_characters(line);
+    if (used + strlen(line) + 2 < sizeof notes)
+        snprintf(notes + used, sizeof notes - used, "%s%s", used ? "\n" : "", line);
+}
+
+const char *unroll_last_notes(void) { return notes; }
+
 const char *list_names(const char *(*name_of)(int index), char *text, size_t size)
 {
     const char *name;

@@ -14,6 +14,10 @@
 
 void set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A line more for unroll_last_notes(). Functions of the library that read data begin with no notes. */
+void add_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void clear_notes(void);
+
 /* Leaves a function whose caller gave it no struct, or one that does not begin with its size: of another version, or
  * not begun as `begin` says. */
 #define CHECK_BEGUN(given, type, begin)                                                         \

@@ -212,6 +212,9 @@ static unroll_status open(const struct task_request *request, enum part_of which
     if (p->base.target)
         p->floor = floor_of(&p->base, p->several, p->confusion.support);
     confusion_clear(&p->confusion);
+    if (p->base.target && which != PART_PREDICTED && p->base.part.examples < p->base.members.count)
+        add_note("%zu of %zu examples%s have no '%s' and do not count", p->base.members.count - p->base.part.examples,
+                 p->base.members.count, part_words(which), p->base.name);
     if ((which == PART_VALIDATION || which == PART_TEST) && !p->several)
         TRY(check_classes(request, &p->base, which == PART_TEST ? "test" : "validation"));
     return UNROLL_OK;
@@ -330,7 +333,7 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
         json_t *answer = p->several ? answer_several(p, z) : answer_one(p, z, probability);
         if (answer && !p->several && batch->classes[row] >= 0)
             json_object_set_new(answer, "truth", json_string(p->base.label[batch->classes[row]]));
-        status = sequence_give(&p->base, at.sequence, answer, take, arg);
+        status = sequence_give(&p->base, &at, NO_STEP, answer, take, arg);
     }
     release(probability);
     return status;
@@ -340,7 +343,7 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
 static void classify_line(const json_t *answer, FILE *file)
 {
     const json_t *labels = json_object_get(answer, "labels");
-    sequence_line_group(answer, file);
+    sequence_line_keys(answer, 0, file);
     for (size_t i = 0; i < json_array_size(labels); i++)
         fprintf(file, "%s%s", i ? " " : "", json_string_value(json_array_get(labels, i)));
     if (labels)

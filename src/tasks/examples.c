@@ -316,6 +316,8 @@ static int rows_of(const struct task_request *request, enum part_of which, int s
         rows = EVALUATED_STEPS / steps < EVALUATED_ROWS ? EVALUATED_STEPS / steps : EVALUATED_ROWS;
         rows = (int64_t)count < rows ? (int64_t)count : rows;
     }
+    if (request->tokens && (int64_t)count < rows)
+        rows = (int64_t)count; /* one batch has all */
     rows = rows < 1 ? 1 : rows;
     if (which != PART_TRAINING || request->tokens)
         rows = (rows + ranks - 1) / ranks * ranks;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "tasks/answer_text.h"
 #include "tasks/quantiles.h"
 #include "tasks/task_table.h"
 #include "tasks/windows.h"
@@ -54,6 +55,7 @@ struct forecast {
     double *by_step;      /* [2, horizon] absolute errors at each step ahead: their sum, their count */
     float *shown;         /* [SHOWN, horizon, 3] of the last origins of the first series: estimate, low, high */
     json_t *pending;      /* of answers: that of a series some of whose targets are in later rows */
+    int answered;         /* series before it */
 };
 
 static int suits_forecast(const unroll_dataset *data, char why[TASK_WHY])
@@ -348,7 +350,7 @@ static json_t *begin_answer(const struct forecast *f, const struct window *windo
 {
     const unroll_dataset *data = f->w.recipe.data;
     json_t *levels = json_array();
-    json_t *answer = json_pack("{s:i, s:s, s:o, s:{}, s:{}}", "series", (int)window->sequence, "time_name",
+    json_t *answer = json_pack("{s:i, s:s, s:o, s:{}, s:{}}", "series", f->answered, "time_name",
                                data->time < 0 ? "step" : data->column[data->time].name, "time",
                                times_to_json(&f->w.recipe, window->sequence, window->origin), "forecast", "quantiles");
     if (data->group >= 0) {
@@ -393,8 +395,10 @@ static unroll_status forecast_answer(struct part *part, int64_t number, const st
         if (f->pending == NULL)
             return fail(UNROLL_RESOURCE, "no memory for an answer");
         add_target(f, &window, last_results(f, results, &window, row), f->pending);
-        if (window.target == f->w.recipe.targets - 1)
+        if (window.target == f->w.recipe.targets - 1) {
+            f->answered++;
             TRY(take(arg, f->pending));
+        }
     }
     return UNROLL_OK;
 }
@@ -406,7 +410,7 @@ static void print_cell(const json_t *value, FILE *to)
     else if (json_is_integer(value))
         fprintf(to, "%lld", (long long)json_integer_value(value));
     else
-        fprintf(to, "%.6g", json_number_value(value));
+        print_number(json_number_value(value), to);
 }
 
 /* A name, then those of its interval's ends: load,load_0.1,load_0.9. */

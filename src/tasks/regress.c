@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "losses/loss.h"
 #include "model/model.h"
+#include "tasks/answer_text.h"
 #include "tasks/scores.h"
 #include "tasks/sequence_part.h"
 #include "tasks/task_table.h"
@@ -370,25 +371,30 @@ static unroll_status regress_answer(struct part *part, int64_t number, const str
             continue;
         const struct range counted = answers_of(p, &at);
         for (size_t t = counted.from; t < counted.to; t++)
-            TRY(sequence_give(&p->base, at.sequence, answer_step(p, results, rows, &at, t, row), take, arg));
+            TRY(sequence_give(&p->base, &at, p->base.part.pooled ? NO_STEP : (int64_t)t,
+                              answer_step(p, results, rows, &at, t, row), take, arg));
     }
     return UNROLL_OK;
 }
 
-/* "12.5"; of several numbers "12.5 3.25". */
+/* "12.5"; of several numbers "12.5 3.25"; of steps with a time "2024-01-05<TAB>12.5". */
 static void regress_line(const json_t *answer, FILE *file)
 {
     const char *name;
     const json_t *value, *number;
-    sequence_line_group(answer, file);
+    sequence_line_keys(answer, 0, file);
     json_object_foreach((json_t *)answer, name, value)
     {
         size_t i;
         if (strcmp(name, "truth") == 0)
             continue;
         if (json_is_real(value))
-            fprintf(file, "%.6g", json_real_value(value));
-        json_array_foreach(value, i, number) fprintf(file, "%s%.6g", i ? " " : "", json_real_value(number));
+            print_number(json_real_value(value), file);
+        json_array_foreach(value, i, number)
+        {
+            fputs(i ? " " : "", file);
+            print_number(json_real_value(number), file);
+        }
     }
     fputc('\n', file);
 }

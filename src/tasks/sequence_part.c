@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "data/table_cell.h"
 #include "model/model.h"
 #include "tasks/schema.h"
 
@@ -291,6 +292,16 @@ static unroll_status check_outputs(const struct sequence_part *p, const unroll_m
         p->name, wanted * model->loss.results);
 }
 
+/* Is any time of the steps not at midnight? */
+static bool have_clock(const unroll_dataset *data)
+{
+    const double *times = data->time >= 0 ? data->column[data->time].times : NULL;
+    for (size_t i = 0; times && i < data->steps; i++)
+        if (fmod(times[i], 86400) != 0) /* NaN, too, which does not matter */
+            return true;
+    return false;
+}
+
 unroll_status sequence_part_open(const struct task_request *request, enum part_of which, unsigned kinds, int window,
                                  int context, struct sequence_part *p)
 {
@@ -311,6 +322,7 @@ unroll_status sequence_part_open(const struct task_request *request, enum part_o
     TRY(find_target(p, kinds, which));
     TRY(features_from_json(json_object_get(p->schema, "inputs"), p->members.data, &p->features));
     TRY(features_check(&p->features, request->model));
+    p->clock = part_is_all(which) && have_clock(p->members.data);
     p->part.examples = p->target ? p->members.count : 0;
     return open_items(request, which, p);
 }
@@ -343,22 +355,57 @@ void sequence_part_end(struct sequence_part *p)
     json_decref(p->schema);
 }
 
-unroll_status sequence_give(const struct sequence_part *p, size_t sequence, json_t *answer, answer_taker *take,
-                            void *arg)
+static json_t *time_of(const struct sequence_part *p, const struct sequence_row *at, size_t step)
+{
+    const unroll_dataset *data = p->members.data;
+    const struct column *time = &data->column[data->time];
+    char text[TIME_TEXT];
+    const double seconds = time->times[data->begin[at->sequence] + at->first + step];
+    if (isnan(seconds))
+        return json_null();
+    time_text(seconds, &time->style, text);
+    if (p->clock && strlen(text) == strlen("2016-07-01") && text[4] == '-')
+        strcat(text, " 00:00:00");
+    return json_string(text);
+}
+
+static bool has_times(const struct sequence_part *p)
+{
+    const unroll_dataset *data = p->members.data;
+    return data->rows_are_steps && data->time >= 0;
+}
+
+json_t *sequence_times(const struct sequence_part *p, const struct sequence_row *at)
+{
+    if (!has_times(p))
+        return NULL;
+    json_t *times = json_array();
+    for (int t = at->context; t < at->length; t++) json_array_append_new(times, time_of(p, at, (size_t)t));
+    return times;
+}
+
+unroll_status sequence_give(const struct sequence_part *p, const struct sequence_row *at, int64_t step, json_t *answer,
+                            answer_taker *take, void *arg)
 {
     const unroll_dataset *data = p->members.data;
     if (answer && data->group >= 0) {
         json_object_set_new(answer, "group_name", json_string(data->column[data->group].name));
-        json_object_set_new(answer, "group", json_string(dataset_group(data, sequence)));
+        json_object_set_new(answer, "group", json_string(dataset_group(data, at->sequence)));
     }
+    if (answer && step != NO_STEP && has_times(p))
+        json_object_set_new(answer, "time", time_of(p, at, (size_t)step));
     return answer_give(answer, take, arg);
 }
 
-void sequence_line_group(const json_t *answer, FILE *file)
+void sequence_line_keys(const json_t *answer, size_t i, FILE *file)
 {
-    const json_t *group = json_object_get(answer, "group");
+    const json_t *group = json_object_get(answer, "group"), *time = json_object_get(answer, "time");
+    if (json_is_array(time))
+        time = json_array_get(time, i);
     if (group)
         fprintf(file, "%s\t", json_string_value(group));
+    if (time)
+        fprintf(file, "%s\t", json_is_string(time) ? json_string_value(time) : "");
 }
 
 bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found)

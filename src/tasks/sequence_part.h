@@ -52,6 +52,7 @@ struct sequence_part {
     const struct column *target; /* NULL: data to predict that have none */
     const char **label;          /* [classes], in schema; of categories and sets */
     int classes;
+    bool clock; /* times of steps have hours, not days alone */
     /* Of items that are windows: steps of each, and those before it that set the states. 0: whole sequences. */
     int window, context;
     size_t *piece; /* [members + 1] the first item of each member */
@@ -79,11 +80,15 @@ void sequence_part_end(struct sequence_part *p);
 struct batch_place sequence_place(const struct sequence_part *p, int64_t epoch, int64_t number);
 /* False: the row is empty. */
 bool sequence_row(const struct sequence_part *p, const struct batch_place *place, int row, struct sequence_row *found);
-/* answer_give of an answer with "group_name" and "group", of data whose rows are divided by a column. */
-unroll_status sequence_give(const struct sequence_part *p, size_t sequence, json_t *answer, answer_taker *take,
-                            void *arg);
-/* "GROUP<TAB>" of such an answer: rows that are divided come group by group. */
-void sequence_line_group(const json_t *answer, FILE *file);
+enum { NO_STEP = -1 };
+/* answer_give of an answer to a row of a batch, or to its step, not NO_STEP, with its keys: "group_name" and "group" of
+ * data whose rows are divided by a column, "time" of a step of data that have times. */
+unroll_status sequence_give(const struct sequence_part *p, const struct sequence_row *at, int64_t step, json_t *answer,
+                            answer_taker *take, void *arg);
+/* The times of a row's steps that count, as the data have them; NULL: they have none. */
+json_t *sequence_times(const struct sequence_part *p, const struct sequence_row *at);
+/* "GROUP<TAB>TIME<TAB>" of such an answer, as far as it has them; the time of step i if it has one for each. */
+void sequence_line_keys(const json_t *answer, size_t i, FILE *file);
 /* All of a batch but its targets. */
 void sequence_fill(const struct sequence_part *p, int64_t epoch, int64_t number, struct task_batch *batch);
 

@@ -267,7 +267,10 @@ static json_t *answer_row(const struct tag_part *p, const struct task_batch *bat
         if (p->words)
             json_array_append_new(words, word >= 0 ? json_string(p->words->vocabulary[word]) : json_null());
     }
-    json_t *answer = json_pack("{s:o, s:o}", "tags", tags, "probabilities", likely);
+    json_t *answer = json_pack("{s:o, s:o}", "tags", tags, "probabilities", likely),
+           *times = sequence_times(&p->base, at);
+    if (times)
+        json_object_set_new(answer, "time", times);
     if (p->words)
         json_object_set(answer, "words", words);
     if (p->base.target)
@@ -369,7 +372,7 @@ static unroll_status tag_answer(struct part *part, int64_t number, const struct 
         if (!sequence_row(&p->base, &place, row, &at))
             continue;
         json_t *answer = answer_row(p, batch, results, rows, row, &at, probability);
-        status = sequence_give(&p->base, at.sequence, answer, take, arg);
+        status = sequence_give(&p->base, &at, NO_STEP, answer, take, arg);
     }
     release(probability);
     return status;
@@ -381,7 +384,7 @@ static void tag_line(const json_t *answer, FILE *file)
     const json_t *words = json_object_get(answer, "words"), *tags = json_object_get(answer, "tags");
     for (size_t i = 0; i < json_array_size(tags); i++) {
         const char *word = json_string_value(json_array_get(words, i));
-        sequence_line_group(answer, file);
+        sequence_line_keys(answer, i, file);
         fprintf(file, "%s%s%s\n", word ? word : "", words ? "\t" : "", json_string_value(json_array_get(tags, i)));
     }
     if (words)

@@ -129,6 +129,8 @@ unroll_status task_find(const char *name, const unroll_model *model, const unrol
 unroll_status task_check(const struct task *task, const unroll_model *model, const unroll_dataset *data,
                          const char **unused);
 
+const char *part_words(enum part_of which); /* " of the training part", "" */
+
 void part_free(struct part *); /* NULL is allowed */
 
 static inline bool is_held_out(const unroll_held_out *part) { return part->data || part->count > 0 || part->share > 0; }

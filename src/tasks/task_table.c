@@ -126,6 +126,14 @@ unroll_status task_check(const struct task *task, const unroll_model *model, con
     return task->check ? task->check(model, data) : UNROLL_OK;
 }
 
+const char *part_words(enum part_of which)
+{
+    return which == PART_TRAINING     ? " of the training part"
+           : which == PART_VALIDATION ? " of the validation part"
+           : which == PART_TEST       ? " of the test part"
+                                      : "";
+}
+
 void part_free(struct part *part)
 {
     if (part && part->end)

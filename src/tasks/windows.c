@@ -83,7 +83,7 @@ static size_t find_origins(struct windows *w, size_t sequence, struct range rang
     return range.to >= first + horizon ? range.to - horizon - first + 1 : 0;
 }
 
-enum { PLACE = 320 };
+enum { PLACE = 320, WHY = 640 };
 
 /* "'x.csv': series 'north'"; "'x.csv'" where there is one alone. Returns place. */
 static const char *series_place(const struct windows *w, size_t sequence, char place[PLACE])
@@ -95,22 +95,36 @@ static const char *series_place(const struct windows *w, size_t sequence, char p
     return place;
 }
 
-static unroll_status refuse_future(const struct windows *w, size_t sequence)
+/* Can its future be predicted? Else *why says what it lacks. */
+static bool has_future(const struct windows *w, size_t sequence, char why[WHY])
 {
     const unroll_dataset *data = w->recipe.data;
-    size_t length = data->begin[sequence + 1] - data->begin[sequence], past = w->limit[sequence];
+    const size_t length = data->begin[sequence + 1] - data->begin[sequence], past = w->limit[sequence];
     char place[PLACE];
     if (past < (size_t)w->recipe.patch)
-        return fail(UNROLL_DATA,
-                    "%s has %zu steps, fewer than the %d that a forecast reads at least; fix: give more of its past",
-                    series_place(w, sequence, place), past, w->recipe.patch);
-    if (w->recipe.known && length - past < (size_t)w->recipe.horizon)
-        return fail(UNROLL_DATA,
-                    "%s has %zu rows behind its last target, and the column '%s' is needed for %d; fix: add rows with "
-                    "empty targets",
-                    series_place(w, sequence, place), length - past,
-                    w->recipe.channel[w->recipe.targets + w->recipe.past].name, w->recipe.horizon);
-    return UNROLL_OK;
+        snprintf(why, WHY,
+                 "%s has %zu steps, fewer than the %d that a forecast reads at least; fix: give more of its past",
+                 series_place(w, sequence, place), past, w->recipe.patch);
+    else if (w->recipe.known && length - past < (size_t)w->recipe.horizon)
+        snprintf(
+            why, WHY,
+            "%s has %zu rows behind its last target, and the column '%s' is needed for %d; fix: add rows with empty "
+            "targets",
+            series_place(w, sequence, place), length - past, w->recipe.channel[w->recipe.targets + w->recipe.past].name,
+            w->recipe.horizon);
+    else
+        return true;
+    return false;
+}
+
+/* Series without a prediction are named, up to a few; one of them does not keep the others from theirs. */
+static void note_left_out(size_t count, const char *why)
+{
+    enum { NAMED = 3 };
+    if (count <= NAMED)
+        add_note("no prediction: %s", why);
+    else if (count == NAMED + 1)
+        add_note("there are more series without a prediction");
 }
 
 static unroll_status refuse_empty(const struct windows *w, const struct task_request *request)
@@ -127,19 +141,35 @@ static unroll_status refuse_empty(const struct windows *w, const struct task_req
                 w->recipe.data->name, part[w->which], w->recipe.horizon, w->recipe.patch, longest);
 }
 
+/* Series too short to be trained on are told, where others are long enough. */
+static void note_untrained(const struct windows *w)
+{
+    size_t count = 0;
+    for (size_t s = 0; s < w->recipe.data->sequences; s++) count += w->before[s] == w->before[s + 1];
+    if (w->which == PART_TRAINING && count && w->origins)
+        add_note("%zu of %zu series are too short to be trained on: fewer than %d steps in the training part", count,
+                 w->recipe.data->sequences, w->recipe.patch + w->recipe.horizon);
+}
+
 static unroll_status take_origins(const struct task_request *request, struct windows *w)
 {
-    size_t sequences = w->recipe.data->sequences;
+    size_t sequences = w->recipe.data->sequences, left_out = 0;
+    char why[WHY];
     TRY(ALLOCATE(w->before, sequences + 1, "for the origins of %zu series", sequences));
     TRY(ALLOCATE(w->first, sequences + 1, "for the origins of %zu series", sequences));
     TRY(ALLOCATE(w->limit, sequences + 1, "for the origins of %zu series", sequences));
     for (size_t s = 0; s < sequences; s++) {
         w->before[s] = w->origins;
-        w->origins += find_origins(w, s, recipe_range(&w->recipe, request, w->which, s));
-        if (w->which == PART_PREDICTED)
-            TRY(refuse_future(w, s));
+        const size_t origins = find_origins(w, s, recipe_range(&w->recipe, request, w->which, s));
+        if (w->which != PART_PREDICTED || has_future(w, s, why))
+            w->origins += origins;
+        else
+            note_left_out(++left_out, why);
     }
     w->before[sequences] = w->origins;
+    if (w->origins == 0 && left_out)
+        return fail(UNROLL_DATA, "%s", why);
+    note_untrained(w);
     return w->origins ? UNROLL_OK : refuse_empty(w, request);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "model/model.h"
+#include "tasks/answer_text.h"
 #include "train/evaluate.h"
 
 static unroll_status check_answers(const struct task *task)
@@ -34,6 +35,7 @@ static unroll_status open_all(unroll_model *model, const unroll_dataset *dataset
     const struct task_request request = {
         .data = dataset, .model = model, .ranks = where->split.batch > 1 ? where->split.batch : 1};
     struct part *part = NULL;
+    clear_notes();
     TRY(task_find(NULL, model, dataset, task));
     if (answers)
         TRY(check_answers(*task));
@@ -74,7 +76,7 @@ struct taker {
 static unroll_status take_answer(void *arg, json_t *answer)
 {
     struct taker *taker = arg;
-    char *json = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(8));
+    char *json = json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION((size_t)answer_digits(answer)));
     rewind(taker->line);
     taker->task->line(answer, taker->line);
     if (json == NULL || fputc('\0', taker->line) == EOF || fflush(taker->line) != 0) {

@@ -433,6 +433,7 @@ unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *data
 {
     CHECK_BEGUN(config, unroll_train_config, "unroll_train_default()");
     unroll_trainer *made;
+    clear_notes();
     TRY(ALLOCATE(made, 1, "for a trainer"));
     made->model = model;
     made->data = dataset;

@@ -87,6 +87,39 @@ for words in "--ranks 1 train words.csv --help" "--ranks 1 train words.csv -h" "
     holds "launch $words" sh -c "[ $? = 0 ] && grep -q '^usage: unroll train' output"
 done
 
+# One short series does not keep the others from their predictions.
+awk 'BEGIN { print "store,day,sales"; for (s = 0; s < 3; s++) for (i = 0; i < (s == 1 ? 3 : 150); i++)
+    printf "S%d,%d,%.3f\n", s, i, 10 + s + sin(i) }' > unequal.csv
+quietly train unequal.csv --task forecast --group store --time day --season 7 --horizon 4 --steps 5 --val 0 --out unequal
+unroll predict unequal unequal.csv > output 2> message
+holds "the others are predicted" [ "$(cut -d, -f2 output | sort | uniq -c | tr -s ' \n' ' ')" = " 4 S0 4 S2 1 store " ]
+holds "the short one is named" grep -q "^note: no prediction: .*series 'S1' has 3 steps" message
+sed -n '1p;/S1/p' unequal.csv > short.csv
+refuses "short ones alone" 3 "series 'S1' has 3 steps" predict unequal short.csv
+
+# Numbers have the digits that they need, and keys next to them.
+awk 'BEGIN { print "month,population"; for (i = 0; i < 150; i++)
+    printf "%d-%02d-01,%d\n", 1990 + int(i / 12), 1 + i % 12, 333424012 + 50000 * sin(i / 2) }' > large.csv
+quietly train large.csv --task forecast --season 12 --horizon 4 --steps 5 --val 0 --out large
+unroll predict large large.csv > output 2> message
+holds "all digits of large numbers" sh -c "sed 1d output | cut -d, -f2 | grep -qv e && sed 1d output | grep -cE '^[-0-9]+,333[0-9]{6}' | grep -qx 4"
+holds "all digits as JSON" sh -c "'$binary' predict large large.csv --json 2> message | grep -qE '333[0-9]{6}\.[0-9]'"
+awk 'BEGIN { print "t,x,y"; for (i = 99; i >= 0; i--) printf "2024-01-%02d %02d:00:00,%d,%.2f\n", 1 + int(i / 24), i % 24, i % 7, 3 * (i % 7) }' > backward.csv
+quietly train backward.csv --task regress --target y --steps 5 --val 0 --out backward
+unroll predict backward backward.csv > output 2> message
+holds "the time next to a prediction" grep -qE "^2024-01-01 00:00:00[[:space:]]-?[0-9.]+$" output
+holds "a prediction for each row" [ "$(wc -l < output)" = 100 ]
+
+# Of several labels an empty cell is no empty set.
+awk 'BEGIN { srand(5); print "text,labels"; for (i = 0; i < 120; i++) { a = rand() < .5; b = rand() < .5
+    print (a ? "apple " : "") (b ? "bread " : "") "now," (a ? "A" : "") (a && b ? "|" : "") (b ? "B" : "") (a + b ? "" : "|") } }' > sets.csv
+quietly train sets.csv --column labels=set --steps 60 --val 0 --out sets
+unroll eval sets sets.csv > all 2> message
+sed -n '2,$s/,.*/,/p' sets.csv | cat sets.csv - > unlabelled.csv
+unroll eval sets unlabelled.csv > output 2> message
+holds "unlabelled rows change no score" cmp all output
+holds "they are counted" grep -q "^note: 120 of 240 examples have no 'labels' and do not count" message
+
 # ---- bits ----
 quietly train words.csv --steps 24 --val 0 --out whole
 quietly train words.csv --steps 13 --schedule-steps 24 --val 0 --out parts

@@ -206,6 +206,7 @@ static void list_config_values(void)
         PUT_WHOLE(CONFIG, unroll_train_config, bptt, (n == 0 ? 0 : n == 1 ? 1 : 200));
     }
     put((struct value){CONFIG, offsetof(unroll_train_config, batch_tokens), LONG, "batch_tokens", NULL, 90});
+    put((struct value){CONFIG, offsetof(unroll_train_config, batch_tokens), LONG, "batch_tokens", NULL, 99999999999});
     PUT_WHOLE(CONFIG, unroll_train_config, accumulate, 3);
     PUT_WHOLE(CONFIG, unroll_train_config, balanced_classes, 1);
     PUT_WHOLE(CONFIG, unroll_train_config, stateful, 0);
