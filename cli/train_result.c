@@ -213,9 +213,8 @@ unroll_status loop_explain_divergence(const struct loop *loop)
     const char *fix = strstr(why, "; fix: "); /* the library's, which does not know the options */
     char path[PATH_MAX] = "none", word[PATH_MAX];
     complain(UNROLL_DIVERGED, "%.*s; fix: train again with --lr %.2g%s --out %s --overwrite",
-             (int)(fix ? (size_t)(fix - why) : strlen(why)), why,
-             number_of(s, OPTION_RATE) / 4, clip == 0 || clip > 1 ? " --clip 1" : "",
-             as_word(word, sizeof word, run->directory));
+             (int)(fix ? (size_t)(fix - why) : strlen(why)), why, number_of(s, OPTION_RATE) / 4,
+             clip == 0 || clip > 1 ? " --clip 1" : "", as_word(word, sizeof word, run->directory));
     if (run->newest >= 0)
         run_checkpoint(run, run->newest, path);
     say_always("  last good checkpoint: %s", path);
