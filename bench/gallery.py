@@ -15,9 +15,10 @@ HEAD = """# Gallery: every task from a raw file
 
 For users with data: one command for each task on a raw file, its scores, and a picture.
 
-Options that are not shown have their defaults. The picture is drawn by `unroll plot --what answers` (for language models and
-recommendations it shows the curves). Seconds were measured on two cores of an AMD EPYC with AVX-512, shared with other work.
-`bench/gallery.py` writes this page; [tasks.md](tasks.md) explains the tasks. Sources of the data: {sources}.
+Options that are not shown have their defaults. The picture is drawn by `unroll plot --what answers` (for language
+models and recommendations it shows the curves). Seconds were measured on two cores of an AMD EPYC with AVX-512, shared
+with other work. `bench/gallery.py` writes this page; [tasks.md](tasks.md) explains the tasks. Sources of the data:
+{sources}.
 """
 
 SOURCES = ("ETTh1 (github.com/zhouhaoyi/ETDataset), MNIST, names by nationality (PyTorch's tutorials), GunPoint\n"

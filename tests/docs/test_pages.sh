@@ -183,6 +183,11 @@ run_page() {            # PAGE, in a folder of its own
             esac
         fi
     done 4<"$root/$page"
+    # Pictures that a page shows and draws.
+    for entry in *.svg; do
+        others_bits || [ ! -e "$root/docs/guide/gallery/$entry" ] || cmp -s "$entry" "$root/docs/guide/gallery/$entry" ||
+            miss "$page: docs/guide/gallery/$entry is not what the page draws; fix: copy $entry there"
+    done
     cd "$root" || exit 2
 }
 

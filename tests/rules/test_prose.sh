@@ -56,6 +56,11 @@ for page in $(ls CONTRIBUTING.md README.md CHANGELOG.md bench/README.md examples
     esac
 done
 
+for page in docs/*/*.md; do
+    case $page in docs/reference/unroll-*) continue ;; esac         # listed in commands.md
+    holds "docs/README.md does not list $page" "$(grep -c "(${page#docs/})" docs/README.md)"
+done
+
 # The rules can fail.
 place=$(mktemp -d) || exit 2
 trap 'rm -rf "$place"' EXIT
