@@ -57,6 +57,8 @@ unroll_status builder_note(struct builder *b, const char *format, ...)
     return UNROLL_OK;
 }
 
+void builder_delimiter(struct builder *b, char delimiter) { b->delimiter = delimiter; }
+
 bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }
 
 bool builder_wants_column(const struct builder *b, const char *name, size_t length)

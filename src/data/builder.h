@@ -47,6 +47,8 @@ bool builder_wants_sets(const struct builder *builder);
 bool builder_takes_any_tokens(const struct builder *builder);
 /* A sentence about the data that the user may want to know; kept once. */
 unroll_status builder_note(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What is between the cells of a table. */
+void builder_delimiter(struct builder *builder, char delimiter);
 /* Of data that are read as others were, a text or words for each example among those: their column, which the lines of
  * a plain text give now, and its cells; NULL: a plain text is one text. */
 const char *builder_line_column(const struct builder *builder, enum cell *cell);

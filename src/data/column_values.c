@@ -62,9 +62,10 @@ static unroll_status refuse_marks(struct builder *b, const struct draft *comma, 
         comma->column.name);
 }
 
-static unroll_status note_doubt(struct builder *b, const struct draft *draft)
+/* point: of a table where commas are not between cells, so that they may be in numbers, and that has no other mark. */
+static unroll_status note_doubt(struct builder *b, const struct draft *draft, bool point)
 {
-    const struct sample *doubt = b->decimal == '.' ? &draft->survey.doubt_comma : &draft->survey.doubt_point;
+    const struct sample *doubt = b->decimal == '.' && !point ? &draft->survey.doubt_comma : &draft->survey.doubt_point;
     struct written w;
     if (doubt->row == 0 || !cell_written(doubt->text, strlen(doubt->text), b->decimal, &w))
         return UNROLL_OK;
@@ -97,8 +98,10 @@ unroll_status columns_choose_decimal(struct builder *b)
         const struct survey *s = &draft->survey;
         draft->written = columns_is_written(draft) ||
                          (b->decimal == ',' && may_be_written(draft) && (s->doubt_point.row || s->point.row));
-        if (draft->written && told == DECIMAL_FOUND)
-            TRY(note_doubt(b, draft));
+        const bool foreign =
+            b->delimiter && b->delimiter != ',' && comma == NULL && point == NULL && may_be_written(draft);
+        if ((draft->written || foreign) && told == DECIMAL_FOUND)
+            TRY(note_doubt(b, draft, foreign && s->doubt_point.row));
     }
     return UNROLL_OK;
 }
@@ -182,7 +185,7 @@ static bool find_unix(const struct survey *s, bool named, enum time_form *form)
     static const double units[] = {1, 1e3, 1e6, 1e9};
     for (int i = 0; i < 4; i++) {
         const double min = s->min / units[i], max = s->max / units[i];
-        const bool likely = rises(s) && s->numbers >= RISES_LONG && min >= 9e8 && max <= 2.3e9;
+        const bool likely = rises(s) && s->numbers >= RISES_LONG && min >= 6.3e8 && max <= 2.3e9;
         if (min < 1e8 || max > 5e9 || !(named || likely) || (i > 0 && s->whole < s->cells))
             continue;
         *form = (enum time_form)(TIME_SECONDS + i);

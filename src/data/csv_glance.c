@@ -44,6 +44,8 @@ static int same_cells(const struct glance *g)
 
 static bool is_missing(const struct csv_cell *cell) { return cell_is_missing(cell->at, cell->length); }
 
+static bool is_letter(char c) { return (c | 32) >= 'a' && (c | 32) <= 'z'; }
+
 static bool is_value(const struct csv_cell *cell)
 {
     struct written w;
@@ -54,7 +56,7 @@ static bool is_value(const struct csv_cell *cell)
     for (int form = TIME_TEXT_FREE; form <= TIME_QUARTER; form++)
         if (cell_time(cell->at, cell->length, (enum time_form)form, &time))
             return true;
-    return cell_written(cell->at, cell->length, 0, &w) && (w.unit == NULL || w.spaced);
+    return cell_written(cell->at, cell->length, 0, &w) && (w.unit == NULL || w.spaced || !is_letter(*w.unit));
 }
 
 static int columns_of(const struct glance *g)
@@ -75,28 +77,6 @@ static void count_values(const struct glance *g, struct csv_look *look)
                                                   memchr(g->cell[row][i].at, '.', g->cell[row][i].length));
         }
     look->all_values = look->cells > 0 && look->values == look->cells;
-}
-
-/* ---- delimiter ---- */
-
-/* Blanks are between words, too: they are between cells only if those are numbers. A comma is in numbers, too: cells of
- * a table with semicolons may have as many. */
-static char find_delimiter(char *head, size_t bytes, bool ended, struct glance *g, struct csv_look *look)
-{
-    int best = 0, most = 0;
-    char found = ',';
-    for (int d = 1; csv_delimiters[d]; d++) {
-        const char delimiter = csv_delimiters[d];
-        glance_at(head, bytes, ended, delimiter, delimiter != '\t', g);
-        count_values(g, look);
-        const int same = delimiter == CSV_BLANKS && !look->all_values ? 0 : same_cells(g);
-        const bool wins = delimiter == CSV_BLANKS ? best == 0 && same : same > best || (delimiter == ';' && same);
-        if (wins)
-            best = same, found = delimiter;
-        if (best == 0 && delimiter != CSV_BLANKS && g->rows && g->cells[0] > most)
-            most = g->cells[0], found = delimiter;
-    }
-    return found;
 }
 
 /* ---- quotes ---- */
@@ -121,6 +101,31 @@ static bool are_quoted(char *head, size_t bytes, bool ended, struct glance *g)
             quoted += cell->quoted;
         }
     return quoted > 0;
+}
+
+/* ---- delimiter ---- */
+
+/* All rows have as many cells, of which the larger part are numbers and times, or there are more. Blanks are between
+ * words, too: they are between cells only if all of those are numbers. */
+static char find_delimiter(char *head, size_t bytes, bool ended, struct glance *g, struct csv_look *look)
+{
+    int best = 0, most = 0;
+    double share = -1;
+    char found = ',';
+    for (int d = 1; csv_delimiters[d]; d++) {
+        const char delimiter = csv_delimiters[d];
+        const bool quotes = delimiter != '\t' || are_quoted(head, bytes, ended, g);
+        glance_at(head, bytes, ended, delimiter, quotes, g);
+        count_values(g, look);
+        const int same = delimiter == CSV_BLANKS && !look->all_values ? 0 : same_cells(g);
+        const double values = look->cells ? (double)look->values / look->cells : 0;
+        const bool better = values > share || (values == share && same > best);
+        if (same && (delimiter == CSV_BLANKS ? best == 0 : better))
+            best = same, share = values, found = delimiter;
+        if (best == 0 && delimiter != CSV_BLANKS && g->rows && g->cells[0] > most)
+            most = g->cells[0], found = delimiter;
+    }
+    return found;
 }
 
 /* ---- header ---- */

@@ -134,6 +134,7 @@ static unroll_status read_csv(struct input *input, const void *options, struct b
     const char *member;
     int columns = 0;
     TRY(look(input, options, builder, &found));
+    builder_delimiter(builder, found.delimiter);
     TRY(csv_rows_new(input, found.delimiter, found.quotes, &rows));
     unroll_status status = builder_columns(builder, ROWS_OPEN);
     while (status == UNROLL_OK && (status = input_next(input, &member)) == UNROLL_OK && member)

@@ -194,8 +194,7 @@ bool cell_written(const char *bytes, size_t length, char decimal, struct written
     *w = (struct written){0};
     trim(&t);
     bool negative = skip_minus(&t);
-    if (!negative && t.end - t.at > 2 && *t.at == '(' && t.end[-1] == ')')
-        negative = true, t.at++, t.end--;
+    const bool open = !negative && skip(&t, "(");
     skip(&t, "+");
     skip_currency(&t, w);
     negative = skip_minus(&t) || negative;
@@ -205,12 +204,14 @@ bool cell_written(const char *bytes, size_t length, char decimal, struct written
         w->mark = d.divider[d.runs - 2];
     else if (!find_mark(&d, w))
         return false;
+    if (open && !skip(&t, ")"))
+        return false;
     if (!negative && t.end - t.at == 1 && *t.at == '-')
         negative = true, t.at++;
     if (!find_unit(&t, w) || (decimal && w->mark && w->mark != decimal))
         return false;
     if (!convert(&d, decimal ? decimal : w->mark ? w->mark : w->doubt, exponent, &w->value))
         return false;
-    w->value = negative ? -w->value : w->value;
+    w->value = negative || open ? -w->value : w->value;
     return true;
 }

@@ -133,7 +133,7 @@ class Frames(unittest.TestCase):
             for name, values in whole.items():
                 wanted = values[begin % 3]
                 self.assertEqual(row[name], {True: "true", False: "false"}.get(wanted, wanted) if name == "bool" else wanted)
-            stamp = {0: "1969-12-31 23:59:59", 1: "2024-02-29", 2: None}[begin]
+            stamp = {0: "1969-12-31 23:59:59", 1: "2024-02-29 00:00:00", 2: None}[begin]
             self.assertEqual(row["t"] and row["t"][:19], stamp)
 
     @needs_pyarrow
