@@ -54,7 +54,9 @@ unroll_status cmd_run(struct settings *settings)
         TRY(settings_need(settings, OPTION_SAVE));
     TRY(output_spares(text_of(settings, OPTION_SAVE), text_of(settings, OPTION_ARRAYS)));
     TRY(network_open_for(settings, text_of(settings, OPTION_SAVE), &model));
-    if (is_on(settings, OPTION_COMPARE))
+    if (!is_on(settings, OPTION_RAW))
+        status = network_in_units(settings, model);
+    if (status == UNROLL_OK && is_on(settings, OPTION_COMPARE))
         status = compare_results(settings, model);
     if (status == UNROLL_OK && is_given(settings, OPTION_SAVE))
         status = write_results(settings, model);

@@ -203,7 +203,7 @@ OPTION(WRITE, "write", CHOICE, .argument = "FORMAT", .choices = "csv f32", .fall
               "character, the nats it cost, the likeliest next one and its probability; of a classifier, whose texts "
               "are lines, the character, the label of what came so far and its probability")
 OPTION(SERIES, "series", TEXT, .argument = "NAME", .group = "Streaming", .scope = CALL,
-       .commands = IN(STREAM) | IN(EXPORT),
+       .commands = IN(STREAM) | IN(EXPORT) | IN(RUN),
        .doc = "of a forecast of several series, the one whose scale numbers and answers have: a target; of groups "
               "GROUP, or GROUP:TARGET")
 
@@ -215,6 +215,8 @@ OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format",
        .doc = "where the result is written; -o does too. Of run: y.npy, a .npz of y, hn, cn, or of one sequence y.csv")
 OPTION(COMPARE, "compare", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),
        .doc = "compare the results with y, hn and cn of ARRAYS.npz, within --tolerance")
+OPTION(RAW, "raw", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),
+       .doc = "numbers as the network reads and gives them, not in the units of the data that it was trained on")
 OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
        .doc = "compare with arrays of the other tool: x or tokens, and y, hn, cn, with h0, c0, lengths as for run")
 OPTION(BATCH_FIRST, "batch-first", FLAG, .fallback = "false", .group = "Format", .scope = CALL,

@@ -177,6 +177,18 @@ sed 1d units.csv | cut -d, -f1,2 | unroll stream units > streamed 2> message
 holds "streams are in units" awk 'NR == FNR { y[NR] = $1; next } { n++; d = $1 - y[FNR]; if (d * d > 1) exit 1 }
     END { exit n != 300 }' output streamed
 
+# run, too; of the network's own numbers with --raw.
+sed 1d units.csv | cut -d, -f1,2 | python3 -c 'import array, sys
+rows = [float(v) for line in sys.stdin for v in line.split(",")]
+header = b"{'"'descr': '<f4', 'fortran_order': False, 'shape': (%d, 1, 2), }"'" % (len(rows) // 2)
+header += b" " * (63 - (10 + len(header)) % 64) + b"\n"
+sys.stdout.buffer.write(b"\x93NUMPY\1\0" + len(header).to_bytes(2, "little") + header + array.array("f", rows).tobytes())' > units.npy
+unroll run units units.npy -o units-run.csv > output2 2> message
+holds "run is in units" awk 'NR == FNR { y[NR] = $1; next } { n++; d = $1 - y[FNR]; if (d * d > 1) exit 1 }
+    END { exit n != 300 }' output units-run.csv
+unroll run units units.npy --raw -o units-raw.csv > output2 2> message
+holds "raw is not" awk '{ n++; if ($1 > 1e3) exit 1 } END { exit n != 300 }' units-raw.csv
+
 # Of forecasts a step reads a period; one model has the scale of one series. Exported C gives the same.
 awk 'BEGIN { srand(3); print "store,load"; for (s = 0; s < 2; s++) for (i = 0; i < 300; i++)
     printf "%s,%.3f\n", s ? "south" : "north", (s ? 30 : 3000) * (1 + sin(i * 6.2831853 / 12) / 20 + rand() / 100) }' > stores.csv

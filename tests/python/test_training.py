@@ -147,6 +147,47 @@ class Training(unittest.TestCase):
         self.assertEqual(caught.exception.status, 6)
 
 
+class Units(unittest.TestCase):
+    """One truth about scales: predict, run and stream read and give the units of the data, each unless it is raw."""
+
+    ROWS = 60
+
+    def fitted(self, task, y):
+        self.x = [[[1000 + 7 * ((3 * i + t) % 11), 0.001 * ((i + t) % 5)] for t in range(T)] for i in range(self.ROWS)]
+        labels = [y(steps) for steps in self.x]
+        return unroll.fit(unroll.Dataset(self.x, labels), task, steps=40, validation=0, hidden=8, bidirectional=0,
+                          pool="last", threads=1).model  # fmt: skip
+
+    def frames(self, i):
+        return memoryview(array.array("f", [v for step in self.x[i] for v in step])).cast("B").cast("f", (T, 1, 2))
+
+    def test_numbers(self):
+        model = self.fitted("regress", lambda steps: 5e4 + 100 * steps[-1][0])
+        wanted = [answer for answer in model.predict(unroll.Dataset(self.x, None, model=model))]
+        for i in range(0, self.ROWS, 13):
+            number = next(value for name, value in wanted[i].items() if isinstance(value, float))
+            self.assertAlmostEqual(flat(model.run(self.frames(i)).outputs)[0] / number, 1, places=4)
+            self.assertGreater(abs(flat(model.run(self.frames(i), raw=True).outputs)[0] - number), 1e3)
+
+    def test_labels(self):
+        model = self.fitted("classify", lambda steps: "low" if steps[-1][0] < 1035 else "high")
+        wanted = model.predict(unroll.Dataset(self.x, None, model=model))
+        names = sorted({"low", "high"})
+        for i in range(0, self.ROWS, 7):
+            results = flat(model.run(self.frames(i)).outputs)
+            self.assertEqual(names[results.index(max(results))], wanted[i]["label"])
+
+    def test_weights_that_change(self):
+        """The units are those of the weights at the time of the call, those of a trainer too."""
+        model = self.fitted("regress", lambda steps: 5e4 + 100 * steps[-1][0])
+        before = flat(model.run(self.frames(0)).outputs)
+        trainer = unroll.Trainer(model, unroll.Dataset(self.x, [1e5] * self.ROWS), task="regress", validation=0, batch=8,
+                                 learning_rate=0.05, threads=1)  # fmt: skip
+        for _ in range(5):
+            trainer.step()
+        self.assertNotEqual(flat(model.run(self.frames(0)).outputs), before)
+
+
 class Division(unittest.TestCase):
     def divide(self, **more):
         return unroll.sample_order(**({"rows": 6, "lengths": lengths(*(1 + i % 23 for i in range(100))), "replicas": 3} | more)).tolist()

@@ -408,6 +408,17 @@ static PyObject *model_set_schema(PyObject *self, PyObject *args, PyObject *keyw
     return given;
 }
 
+static PyObject *model_take_units(PyObject *self, PyObject *args)
+{
+    model_object *m = (model_object *)self;
+    const char *series = NULL;
+    unroll_status status;
+    if (!PyArg_ParseTuple(args, "|z:_take_units", &series))
+        return NULL;
+    UNLOCKED(&m->lock, status = unroll_model_in_units(m->model, series));
+    return status == UNROLL_OK ? none() : raise_status(status);
+}
+
 /* ---- the plan ------------------------------------------------------------------------------- */
 
 static const char *const modes[] = {"infer", "eval", "train", "module", NULL};
@@ -467,6 +478,8 @@ static PyMethodDef methods[] = {
      "these there, Session.pull brings them here, and so does the end of a session that changed them."},
     {"set_schema", (PyCFunction)(void (*)(void))model_set_schema, METH_VARARGS | METH_KEYWORDS,
      "set_schema(dataset, task=None): what the model must know of the data to read such again, its vocabulary."},
+    {"_take_units", model_take_units, METH_VARARGS,
+     "_take_units(series=None): the scales of the data become a part of the weights."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef members[] = {

@@ -92,7 +92,8 @@ class Model(_core.Model):
     _kept: Optional[collections.OrderedDict[tuple[Any, ...], Session]] = None
     _kept_for: tuple[Any, ...] = ()     # the process and the type of weights
     _shown = False                      # parameters() was called: somebody may write there
-    _OF_SESSIONS = frozenset({"_kept", "_kept_for", "_locks", "_shown"})
+    _units: Optional[tuple[tuple[bytes, Optional[str]], Model]] = None      # what `in_units` made last, and of what
+    _OF_SESSIONS = frozenset({"_kept", "_kept_for", "_locks", "_shown", "_units"})
 
     def run(
         self,
@@ -105,6 +106,8 @@ class Model(_core.Model):
         states: Optional[Mapping[str, Any]] = None,
         dtype: str = "fp32",
         threads: int = 0,
+        raw: bool = False,
+        series: Optional[str] = None,
     ) -> Result:
         """Whole sequences: inputs [steps, rows, input] of float32, or of a model of tokens [steps, rows] of int32. Their
         name may be left out. Of a model with columns tokens= [steps, rows, token columns] and inputs= [steps, rows,
@@ -112,7 +115,12 @@ class Model(_core.Model):
 
         lengths [rows] of int32: outputs beyond them are zero, and final states are those after a row's last step.
         states: initial ones [rows, width], as an earlier result has them; what is not given is zero. dtype: of weights,
-        "fp32", "bf16" or "int8" in products. threads: 0, as many as are faster, or a number."""
+        "fp32", "bf16" or "int8" in products. threads: 0, as many as are faster, or a number. Numbers are in the units of
+        the data that the model was trained on; raw: as the network reads and gives them. series: as for `in_units`."""
+        if not raw and self._is_scaled():
+            copy = self.in_units(series)
+            return copy.run(x, inputs=inputs, tokens=tokens, lengths=lengths, states=states, dtype=dtype,
+                            threads=threads, raw=True)  # fmt: skip
         spec = self.spec
         arrays = _inputs(spec, x, inputs, tokens)
         for name, array in arrays.items():              # of equal steps and rows, as the session sees to
@@ -145,6 +153,29 @@ class Model(_core.Model):
         while len(self._kept) > self.SESSIONS:
             self._kept.popitem(last=False)
         return self._kept[key]
+
+    def _is_scaled(self) -> bool:
+        """Does the schema have scales that are not in the weights?"""
+        task = json.loads(self.schema or "{}").get("task") or {}
+        scales = [one for one in task.get("inputs", []) if isinstance(one, dict)]
+        inputs = any(s != 0 for one in scales for s in one.get("shift", [])) or any(
+            s != 1 for one in scales for s in one.get("scale", []))
+        outputs = any(m != 0 for m in task.get("mean", [])) or any(d != 1 for d in task.get("deviation", []))
+        return inputs or outputs or "channels" in task
+
+    def in_units(self, series: Optional[str] = None) -> Model:
+        """A copy that reads and gives numbers in the units of the data that the model was trained on: their scales become
+        a part of the weights, as in `unroll stream` and exported programs. series: of a forecast of several series, the
+        one whose scale it has."""
+        with self._alone():
+            if self.sessions > len(self._kept or ()):       # a trainer or a session has the weights
+                self.session(steps=1, rows=1).pull()
+            made_of = _to_bytes(self), series
+            if self._units is None or self._units[0] != made_of:
+                copy = _from_bytes(type(self), made_of[0])
+                copy._take_units(series)
+                self._units = made_of, copy
+            return self._units[1]
 
     def parameters(self) -> dict[str, Array]:
         """The weights by name: Arrays in the model's own memory. What is written there holds from the next `run`,
@@ -184,9 +215,13 @@ class Model(_core.Model):
         """A session: the members of unroll_session_config are its keywords (steps, rows, lengths, ...)."""
         return Session(self, mode=mode, **config)
 
-    def stream(self, rows: int = 1, dtype: str = "fp32", isa: Optional[str] = None) -> Stream:
-        """A stream: the model step by step, with its weights as they are now; after training, `session.pull()` first."""
-        return Stream(self, rows=rows, dtype=dtype, isa=isa)
+    def stream(
+        self, rows: int = 1, dtype: str = "fp32", isa: Optional[str] = None, *, raw: bool = False, series: Optional[str] = None
+    ) -> Stream:
+        """A stream: the model step by step, with its weights as they are now; after training, `session.pull()` first. raw
+        and series: as for `run`."""
+        model = self if raw or not self._is_scaled() else self.in_units(series)
+        return Stream(model, rows=rows, dtype=dtype, isa=isa)
 
     def predict(self, data: Any, /, **machine: Any) -> list[dict[str, Any]]:
         """The answers to data, which may lack the targets, in their order and in their labels and units: of a classifier

@@ -99,6 +99,7 @@ class Model:
     def set_schema(
         self, dataset: Dataset, task: Optional[str] = None, /, *, task_options: Union[None, str, Mapping[str, Any]] = None
     ) -> None: ...
+    def _take_units(self, series: Optional[str] = None, /) -> None: ...
 
 @final
 class Session:
