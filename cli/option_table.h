@@ -60,9 +60,11 @@ OPTION(
     .doc =
         "steps that are not there between the times of a table: filled as missing, or rows are kept as they are; auto: "
         "filled in tables of numbers")
-OPTION(LAYOUT, "layout", CHOICE, .argument = "HOW", .choices = "auto steps examples", .fallback = "auto",
+OPTION(LAYOUT, "layout", CHOICE, .argument = "HOW", .choices = "auto steps examples wide", .fallback = "auto",
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
-       .doc = "what the rows of a table without texts are: the steps of series, or an example each")
+       .doc =
+           "what the rows of a table without texts are: the steps of series, an example each, or (wide) a series each, "
+           "behind its name")
 OPTION(DATES, "dates", CHOICE, .argument = "ORDER", .choices = "auto dmy mdy", .fallback = "auto", .of_reader = 1,
        .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
        .doc = "what comes first in dates such as 1/2/2020, day or month; auto: by all of them, if one is above 12")

@@ -57,6 +57,19 @@ unroll_status builder_note(struct builder *b, const char *format, ...)
     return UNROLL_OK;
 }
 
+bool builder_is_wide(const struct builder *b, bool found)
+{
+    return b->options->layout == LAYOUT_WIDE || (b->options->layout == LAYOUT_FOUND && b->schema == NULL && found);
+}
+
+void builder_group(struct builder *b, const char *name)
+{
+    static const char wide[] = ",layout=wide";
+    snprintf(b->group_name, sizeof b->group_name, "%s", name);
+    if (b->options->layout == LAYOUT_FOUND && strstr(b->decisions, wide) == NULL)
+        strcat(b->decisions, wide);
+}
+
 void builder_delimiter(struct builder *b, char delimiter) { b->delimiter = delimiter; }
 
 bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }
@@ -576,6 +589,7 @@ unroll_status builder_new(const char *name, const struct builder_options *option
     made->schema = schema;
     made->cache = cache;
     made->group = made->time = -1;
+    snprintf(made->group_name, sizeof made->group_name, "%s", options->group);
     made->decimal = options->decimal == DECIMAL_COMMA ? ',' : '.';
     unroll_status status = vocabulary_new(&made->names);
     if (status == UNROLL_OK && schema)

@@ -47,6 +47,12 @@ bool builder_wants_sets(const struct builder *builder);
 bool builder_takes_any_tokens(const struct builder *builder);
 /* A sentence about the data that the user may want to know; kept once. */
 unroll_status builder_note(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Is the cell empty, or a word for a missing value? */
+bool builder_is_missing(const struct builder *builder, const char *bytes, size_t length);
+/* Is a row of a table a series? By the option `layout`, or as it was found. */
+bool builder_is_wide(const struct builder *builder, bool found);
+/* The column that divides the rows into series, whatever the option says: of a table whose rows were series. */
+void builder_group(struct builder *builder, const char *name);
 /* What is between the cells of a table. */
 void builder_delimiter(struct builder *builder, char delimiter);
 /* Of data that are read as others were, a text or words for each example among those: their column, which the lines of
@@ -84,7 +90,7 @@ struct builder_options {
 
 enum { DECIMAL_FOUND, DECIMAL_POINT, DECIMAL_COMMA };
 enum { DATES_FOUND, DATES_DMY, DATES_MDY };
-enum { LAYOUT_FOUND, LAYOUT_STEPS, LAYOUT_EXAMPLES };
+enum { LAYOUT_FOUND, LAYOUT_STEPS, LAYOUT_EXAMPLES, LAYOUT_WIDE };
 enum { GAPS_FOUND, GAPS_FILL, GAPS_KEEP };
 
 struct data_cache;

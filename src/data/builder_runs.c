@@ -116,7 +116,7 @@ static unroll_status check_wishes(struct builder *b)
         snprintf(name, sizeof name, "%.*s", (int)length, at);
         TRY(find_option(b, name, "columns", &draft));
     }
-    TRY(find_option(b, b->schema ? b->schema->group : b->options->group, "group", &b->group));
+    TRY(find_option(b, b->schema ? b->schema->group : b->group_name, "group", &b->group));
     return find_option(b, b->schema ? b->schema->time : b->options->time, "time", &b->time);
 }
 
@@ -161,7 +161,7 @@ static unroll_status choose_rows(struct builder *b)
 {
     const struct schema *schema = b->schema;
     const char *label = NULL;
-    bool ordered = *b->options->group;
+    bool ordered = *b->group_name;
     for (int i = 0; i < b->drafts; i++) {
         const struct draft *draft = &b->draft[i];
         ordered = ordered || (!draft->ignored && draft->column.type == COLUMN_TIME);

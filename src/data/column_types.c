@@ -36,7 +36,7 @@ unroll_status columns_wish(const struct builder *b, const char *name, enum wish 
                         "the column '%s' can't be '%.*s'; fix: number, category, time, set, text or ignore", name,
                         (int)(end - type - 1), type + 1);
     }
-    if (strcmp(b->options->group, name) == 0)
+    if (strcmp(b->group_name, name) == 0)
         *wish = WISH_CATEGORY;
     if (strcmp(b->options->time, name) == 0)
         *wish = WISH_TIME;
@@ -286,7 +286,7 @@ static bool has_parts_of_times(const struct builder *b)
 
 unroll_status columns_note_series(struct builder *b)
 {
-    const char *name = *b->options->group ? NULL : columns_series(b);
+    const char *name = *b->group_name ? NULL : columns_series(b);
     if (b->schema)
         return UNROLL_OK;
     if (has_parts_of_times(b))

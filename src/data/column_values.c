@@ -88,7 +88,7 @@ unroll_status columns_choose_decimal(struct builder *b)
         return refuse_marks(b, comma, point);
     b->decimal = told == DECIMAL_COMMA || (told == DECIMAL_FOUND && comma) ? ',' : '.';
     if (told == DECIMAL_FOUND && comma) {
-        strcpy(b->decisions, ",decimal=comma");
+        strcat(b->decisions, ",decimal=comma");
         TRY(builder_note(b,
                          "numbers are read with a decimal comma, as '%s' in '%s'; `decimal` point reads them otherwise",
                          comma->survey.comma.text, comma->column.name));
@@ -197,7 +197,7 @@ static bool find_unix(const struct survey *s, bool named, enum time_form *form)
 /* named: it is called a time; told: the user says that it is one. */
 static bool find_form(const struct builder *b, const struct survey *s, bool named, bool told, enum time_form *form)
 {
-    const bool whole = s->whole == s->cells, grouped = *b->options->group;
+    const bool whole = s->whole == s->cells, grouped = *b->group_name;
     if (find_unix(s, named || told, form))
         return true;
     if (s->compact == s->cells && (named || told || (s->cells >= COMPACT_CELLS && s->min >= COMPACT_MONTH))) {

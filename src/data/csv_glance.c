@@ -12,7 +12,7 @@
 #include "data/dataset.h"
 #include "data/table_cell.h"
 
-enum { ROWS = 256, TEXT_WORDS = 3, PATTERN = 48 };
+enum { ROWS = 256, TEXT_WORDS = 3, PATTERN = 48, WIDE = 12 };
 
 const char csv_delimiters[] = {0, ',', ';', '\t', '|', CSV_BLANKS, 0};
 
@@ -287,6 +287,55 @@ static bool has_names(const struct glance *g, const struct csv_names *names)
     return columns_of(g) > 0 && 2 * named >= columns_of(g);
 }
 
+/* ---- wide tables ---- */
+
+static bool is_named_row(const struct glance *g, int row)
+{
+    const struct csv_cell *name = &g->cell[row][0];
+    return g->cells[row] > 1 && !is_missing(name) && !is_value(name);
+}
+
+/* Numbers, and behind the last of them nothing; how many cells those are. -1: the row is something else. */
+static int count_series(const struct glance *g, int row)
+{
+    int numbers = 0;
+    double value;
+    for (int i = 1; i < g->cells[row] && i < CSV_COLUMNS; i++) {
+        const struct csv_cell *cell = &g->cell[row][i];
+        if (cell_number(cell->at, cell->length, &value))
+            numbers = i;
+        else if (!is_missing(cell))
+            return -1;
+    }
+    return numbers;
+}
+
+/* V2, V3, .. or d_1, d_2, .. */
+static bool has_numbered_names(const struct glance *g)
+{
+    char first[PATTERN], other[PATTERN];
+    for (int i = 1; i < columns_of(g); i++)
+        if (!is_numbered(&g->cell[0][i], i == 1 ? first : other) || (i > 1 && strcmp(first, other) != 0))
+            return false;
+    return true;
+}
+
+static bool is_wide(const struct glance *g, bool header)
+{
+    int least = CSV_COLUMNS, most = 0;
+    for (int row = header; row < g->rows; row++) {
+        const int numbers = is_named_row(g, row) ? count_series(g, row) : -1;
+        if (numbers < 1)
+            return false;
+        for (int before = header; before < row; before++)
+            if (are_same(&g->cell[before][0], &g->cell[row][0]))
+                return false;
+        least = numbers < least ? numbers : least;
+        most = numbers > most ? numbers : most;
+    }
+    return g->rows - header > 1 && most >= WIDE && (least < most || (header && has_numbered_names(g)));
+}
+
 /* ---- lines before the table ---- */
 
 /* '#' and a text, or "sep=;", which Excel reads. Returns their bytes. */
@@ -344,6 +393,7 @@ static unroll_status glance(struct glance *g, char *head, size_t bytes, bool end
     look->rows = g->rows, look->columns = g->rows ? g->cells[0] : 0, look->same = same_cells(g) > 0;
     const bool known = names && has_names(g, names);
     look->header = options->header ? options->header == CSV_YES : known || look->header_is_mark || has_header(g, look);
+    look->wide = is_wide(g, look->header);
     return UNROLL_OK;
 }
 

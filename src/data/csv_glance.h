@@ -23,6 +23,7 @@ struct csv_look {
     bool same;           /* all have as many cells, two or more */
     bool all_values;     /* below the first there are only numbers and times */
     int values, cells;   /* below the first row: how many cells are numbers or times, of how many */
+    bool wide;           /* rows seem to be series: a name, then numbers, not as many in each or below numbered names */
     bool fractions;      /* one of them is a number with a point */
     char doubt[160];     /* about the header or quotes: a note for the user; "" */
     const char *mark;    /* a byte order mark of UTF-16: what it is called; NULL: there is none */

@@ -108,6 +108,60 @@ static unroll_status take_row(const struct csv_rows *rows, struct builder *build
     return builder_end_row(builder);
 }
 
+/* A row that is a series: a step for each number behind its name; nothing behind the last. */
+static unroll_status take_series(const struct csv_rows *rows, struct builder *builder)
+{
+    size_t length, name_length;
+    int last = csv_rows_cells(rows) - 1;
+    for (const char *cell; last > 0; last--) {
+        cell = csv_rows_cell(rows, last, &length);
+        if (!builder_is_missing(builder, cell, length))
+            break;
+    }
+    for (int i = 1; i <= last; i++) {
+        const char *name = csv_rows_cell(rows, 0, &name_length), *cell = csv_rows_cell(rows, i, &length);
+        TRY(builder_text(builder, 0, name, name_length));
+        TRY(builder_text(builder, 1, cell, length));
+        TRY(builder_end_row(builder));
+    }
+    return UNROLL_OK;
+}
+
+static unroll_status name_series(const struct csv_rows *rows, struct builder *builder, bool header)
+{
+    char name[COLUMN_NAME] = "series";
+    size_t length;
+    int column;
+    const char *cell = csv_rows_cell(rows, 0, &length);
+    if (header && length > 0 && length < sizeof name)
+        snprintf(name, sizeof name, "%.*s", (int)length, cell);
+    builder_group(builder, name);
+    if (!builder_reads_again(builder))
+        TRY(builder_note(builder,
+                         "each row is read as a series behind its name in '%s', which the model calls 'value'; "
+                         "`layout` steps or examples reads rows otherwise",
+                         name));
+    TRY(builder_column(builder, name, CELL_TEXT, true, 1, &column));
+    return builder_column(builder, "value", CELL_TEXT, true, 1, &column);
+}
+
+static unroll_status read_wide(struct csv_rows *rows, struct builder *builder, const struct csv_look *found,
+                               bool *named)
+{
+    bool first = true, more;
+    csv_rows_begin_member(rows, found->comments, found->header_is_mark);
+    for (;; first = false) {
+        TRY(csv_rows_next(rows, &more));
+        if (!more)
+            return UNROLL_OK;
+        if (!*named)
+            TRY(name_series(rows, builder, found->header));
+        *named = true;
+        if (!first || !found->header)
+            TRY(take_series(rows, builder));
+    }
+}
+
 static unroll_status read_member(struct csv_rows *rows, struct input *input, struct builder *builder,
                                  const struct csv_look *found, int *columns)
 {
@@ -133,12 +187,14 @@ static unroll_status read_csv(struct input *input, const void *options, struct b
     struct csv_rows *rows;
     const char *member;
     int columns = 0;
+    bool named = false;
     TRY(look(input, options, builder, &found));
     builder_delimiter(builder, found.delimiter);
     TRY(csv_rows_new(input, found.delimiter, found.quotes, &rows));
     unroll_status status = builder_columns(builder, ROWS_OPEN);
     while (status == UNROLL_OK && (status = input_next(input, &member)) == UNROLL_OK && member)
-        status = read_member(rows, input, builder, &found, &columns);
+        status = builder_is_wide(builder, found.wide) ? read_wide(rows, builder, &found, &named)
+                                                      : read_member(rows, input, builder, &found, &columns);
     csv_rows_free(rows);
     return status;
 }

@@ -91,10 +91,11 @@ struct builder {
     bool open;            /* the layout was left to the builder, which has not decided yet */
     size_t *begin;
     char *notes;
-    char delimiter;     /* of a table; 0: not known */
-    char decimal;       /* the decimal mark: '.' or ',' */
-    char decisions[64]; /* options with which the data are read alike again: ",decimal=comma" */
-    int group, time;    /* drafts; -1: none */
+    char delimiter;               /* of a table; 0: not known */
+    char decimal;                 /* the decimal mark: '.' or ',' */
+    char decisions[64];           /* options with which the data are read alike again: ",decimal=comma" */
+    char group_name[COLUMN_NAME]; /* of the options or the reader */
+    int group, time;              /* drafts; -1: none */
     char place[256];
 };
 
@@ -166,8 +167,6 @@ unroll_status builder_check_content(struct builder *builder);
 
 /* ---- builder.c ---- */
 
-/* Is the cell empty, or a word for a missing value? */
-bool builder_is_missing(const struct builder *builder, const char *bytes, size_t length);
 /* One more of a vocabulary that grows. */
 unroll_status draft_add_string(struct builder *builder, struct draft *draft, const char *bytes, size_t length);
 /* Is there room for so many more entries in the array that is filled? Not if a file changes, or a caller hands over

@@ -35,7 +35,7 @@ static const struct key common_keys[] = {
     {.name = "time", .text = COLUMN_NAME, .offset = COMMON(time)},
     {.name = "missing", .text = MISSING_TEXT, .offset = COMMON(missing)},
     {.name = "decimal", .choices = "auto point comma", .offset = COMMON(decimal)},
-    {.name = "layout", .choices = "auto steps examples", .offset = COMMON(layout)},
+    {.name = "layout", .choices = "auto steps examples wide", .offset = COMMON(layout)},
     {.name = "gaps", .choices = "auto fill keep", .offset = COMMON(gaps)},
     {.name = "dates", .choices = "auto dmy mdy", .offset = COMMON(dates)},
 };

@@ -55,6 +55,7 @@ CASES = {
     "a20b_seconds_fraction.csv": ["seconds since 1970", "usually every 0.5 seconds"],
     "e12_quarters.csv": ["from 2000Q1 to 2023Q4", "numbers in 'GDP'"],
     "e12b_quarters_date.csv": ["from 2000Q1 to 2023Q4", "numbers in 'GDP'"],
+    "a13_wide_m4.csv": ["30 sequences of 2,427 steps", "numbers in 'value'", "--layout steps or examples"],
     "c10_clicks.tsv": ["ItemId               category", "--group SessionId", None, "numbers in '"],
     # what other tools write
     "a31_fasttext.txt": ["AS 60, EU 60, NA 60", "labels in 'label'"],

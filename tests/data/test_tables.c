@@ -294,6 +294,20 @@ static const struct row times[] = {
     "| " what " steps are not there, the first behind " behind ": they are filled as missing; `gaps` keep joins the rows on " \
     "both sides"
 
+#define WIDE_NUMBERS "1,2,3,4,5,6,7,8,9,10,11"
+#define IS_WIDE(name) \
+    "| each row is read as a series behind its name in '" name "', which the model calls 'value'; `layout` steps or examples " \
+    "reads rows otherwise"
+
+static const struct row wide[] = {
+    {"a.csv", "V1,V2,V3,V4,V5,V6,V7,V8,V9,V10,V11,V12,V13\nH1," WIDE_NUMBERS ",5\nH2,7," WIDE_NUMBERS "\n", NULL,
+     "steps 2: V1 category H1 H1 H1 H1; value numbers 1 2 3 4" IS_WIDE("V1")},
+    {"a.csv", "a,9,7," WIDE_NUMBERS "\nb,3," WIDE_NUMBERS ",\n", NULL,
+     "steps 2: series category a a a a; value numbers 9 7 1 2" IS_WIDE("series")},
+    {"a.csv", "name,x,y\na,1,2\nb,3,\n", "layout=wide",
+     "steps 2: name category a a b; value numbers 1 2 3" IS_WIDE("name")},
+};
+
 static const struct row gaps[] = {
     {"a.csv", "d,x\n2024-01-01 00:00,1\n2024-01-01 01:00,2\n2024-01-01 03:00,4\n2024-01-01 04:00,5\n", NULL,
      "steps 1: d time 2024-01-01 2024-01-01 01:00:00 2024-01-01 02:00:00 2024-01-01 03:00:00; x numbers 1 2 ? 4" FILLED(
@@ -598,6 +612,7 @@ int main(void)
     CHECK_ROWS(series);
     CHECK_ROWS(times);
     CHECK_ROWS(gaps);
+    CHECK_ROWS(wide);
     CHECK_ROWS(written);
     test_wide();
     test_schemas();
