@@ -41,7 +41,7 @@ static void open_set(unroll_model *model, const char *path, struct set *set)
     check(unroll_data_open(path, &reading, &set->data));
     const struct task_request request = {.data = set->data, .model = model, .ranks = 1};
     check(task_find(NULL, model, set->data, &task));
-    check(task->check(model, set->data));
+    check(task_check(task, model, set->data, NULL));
     check(task->open(&request, PART_ALL, &set->part));
     if (!set->part->pooled || !model_numbers(model) || model_token_columns(model))
         check(fail(UNROLL_UNSUPPORTED, "the model does not classify sequences of numbers; fix: `--task classify`"));
