@@ -98,7 +98,11 @@ for part in $parts; do
         user)
             check "./demo without root ends with 2" 2 'chown -R nobody . && setpriv --reuid nobody --clear-groups ./demo; code=$?; chown -R root .; exit $code'
             for package in $(sed -n 's/^NEEDED *= *//p' "$root/Makefile"); do says "./demo without root" "^    apt install.* $package( |\$)"; done ;;
-        demo) check "./demo" 0 ./demo; says "./demo" '^build/demo.languages: ' ;;
+        demo)
+            check "./demo" 0 ./demo
+            says "./demo" '^build/demo.languages: '
+            check "data that gzip packed" 0 'gzip -kf examples/data/co2.csv && build/unroll inspect examples/data/co2.csv.gz'
+            check "data in an archive" 0 'tar -czf co2.tgz examples/data/co2.csv && build/unroll inspect co2.tgz' ;;
         readme) check "the commands of the README" 0 'tests/docs/test_pages.sh build/unroll build/libunroll.a README.md' ;;
         check) check "make check" 0 'make check' ;;
         packages)

@@ -1,7 +1,8 @@
 /* Fuzz target: all readers of data sets. What is accepted has ids of its vocabularies, sequences one after the other,
  * and is the same when it is read again as its schema says. Inputs that begin with "MEMBERS" are the files of a folder,
  * or arrays of an npz: they become an archive. For libFuzzer, or for driver.c without it. */
-/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/readers 20000; seconds=40 */
+/* test: kinds=memory; with=fuzz/driver; args=tests/fuzz/seeds/readers 6000; seconds=20 */
+/* test: kinds=long-memory; args=tests/fuzz/seeds/readers 50000; seconds=150 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

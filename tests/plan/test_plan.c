@@ -1,6 +1,8 @@
 /* The passes without arithmetic: every mesh up to 8 lowers, matches and cannot hang; what cannot be cut
- * is refused; a damaged plan is found out. What the plans compute is tested in test_mesh.c. */
-/* test: kinds=check-plain,memory; seconds=40 */
+ * is refused; a damaged plan is found out. What the plans compute is tested in test_mesh.c.
+ *     test_plan [quick]       quick: meshes up to 4 */
+/* test: kinds=check-plain,memory; args-memory=quick; seconds=30 */
+/* test: kinds=long-memory; seconds=100 */
 #include "device/cpu/layouts.h"
 #include "device/cpu/operands.h"
 #include "check.h"
@@ -8,6 +10,7 @@
 #include <string.h>
 
 static const char *pool; /* of the next models */
+static int largest;      /* mesh */
 
 static unroll_model *new_model(const char *cell, int layers, int bidirectional, int tied, int projection)
 {
@@ -80,7 +83,7 @@ static void check_meshes(const unroll_model *m, const char *name)
         for (int layer = 1; layer <= 3; layer++)
             for (int hidden = 1; hidden <= 4; hidden++)
                 for (int chunks = 1; chunks <= 6; chunks += chunks == 1 ? 2 : 3) {
-                    if (batch * layer * hidden > 8)
+                    if (batch * layer * hidden > largest)
                         continue;
                     for (int queues = 1; queues <= 3; queues++) {
                         struct plan_config c = config_of(batch, layer, hidden, chunks);
@@ -542,7 +545,7 @@ static void check_fuse_input(const unroll_model *m)
     CHECK(none == 0 && products == all, "weights that do not stay near: %d recurrences multiply x", none);
 }
 
-int main(void)
+int main(int count, char **words)
 {
     static const struct {
         const char *name, *cell;
@@ -551,6 +554,7 @@ int main(void)
     } models[] = {{"tied lstm", "lstm", 0, 1, NULL},          {"gru", "gru", 0, 0, NULL},
                   {"bidirectional lstm", "lstm", 1, 1, NULL}, {"rnn", "rnn", 0, 0, NULL},
                   {"pooled gru", "gru", 0, 0, "mean+max"},    {"pooled bidirectional lstm", "lstm", 1, 0, "last"}};
+    largest = count > 1 && !strcmp(words[1], "quick") ? 4 : 8;
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         pool = models[i].pool;
         unroll_model *m = new_model(models[i].cell, 2, models[i].bidirectional, models[i].tied, 0);
