@@ -213,8 +213,10 @@ OPTION(SERIES, "series", TEXT, .argument = "NAME", .group = "Streaming", .scope 
 OPTION(TO, "to", CHOICE, .argument = "FORMAT", .choices = export_names, .group = "Format", .scope = CALL,
        .commands = IN(EXPORT), .doc = "the format to write")
 OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format", .scope = CALL,
-       .commands = IN(IMPORT) | IN(EXPORT) | IN(RUN),
-       .doc = "where the result is written; -o does too. Of run: y.npy, a .npz of y, hn, cn, or of one sequence y.csv")
+       .commands = IN(IMPORT) | IN(EXPORT) | IN(RUN) | IN(PREDICT),
+       .doc =
+           "where the result is written; -o does too. Of run: y.npy, a .npz of y, hn, cn, or of one sequence y.csv; of "
+           "predict: csv with a header")
 OPTION(COMPARE, "compare", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),
        .doc = "compare the results with y, hn and cn of ARRAYS.npz, within --tolerance")
 OPTION(RAW, "raw", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),

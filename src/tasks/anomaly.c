@@ -403,8 +403,7 @@ static json_t *answer_row(const struct anomaly *a, size_t sequence, size_t row, 
         json_object_set_new(answer, "group", json_string(windows_series(&a->w, sequence)));
     json_object_set_new(answer, "score", isnan(score) ? json_null() : json_real(score));
     json_object_set_new(answer, "anomaly", isnan(score) ? json_null() : json_boolean(score > a->threshold));
-    if (!isnan(score))
-        json_object_set_new(answer, "column", json_string(recipe->channel[which].name));
+    json_object_set_new(answer, "column", isnan(score) ? json_null() : json_string(recipe->channel[which].name));
     return answer;
 }
 

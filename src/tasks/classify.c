@@ -331,8 +331,10 @@ static unroll_status classify_answer(struct part *part, int64_t number, const st
         if (!sequence_row(&p->base, &place, row, &at))
             continue;
         json_t *answer = p->several ? answer_several(p, z) : answer_one(p, z, probability);
-        if (answer && !p->several && batch->classes[row] >= 0)
-            json_object_set_new(answer, "truth", json_string(p->base.label[batch->classes[row]]));
+        if (answer && !p->several && p->base.target)
+            json_object_set_new(answer, "truth",
+                                batch->classes[row] < 0 ? json_null()
+                                                        : json_string(p->base.label[batch->classes[row]]));
         status = sequence_give(&p->base, &at, NO_STEP, answer, take, arg);
     }
     release(probability);

@@ -556,6 +556,7 @@ static unroll_status recommend_answer(struct part *part, int64_t number, const s
         json_t *answer = json_pack("{s:i, s:[]}", "session", (int)piece->session + 1, "items");
         if (answer && data->group >= 0) {
             int32_t id = category_of(data, &data->column[data->group], r->sessions.sequence[piece->session]);
+            json_object_set_new(answer, "group_name", json_string(data->column[data->group].name));
             json_object_set_new(answer, "group", json_string(id < 0 ? "" : data->column[data->group].vocabulary[id]));
         }
         unroll_status status = answer ? add_items(r, piece, results + last * (size_t)r->sessions.items->vocabulary_size,

@@ -97,6 +97,15 @@ holds "the short one is named" grep -q "^note: no prediction: .*series 'S1' has 
 sed -n '1p;/S1/p' unequal.csv > short.csv
 refuses "short ones alone" 3 "series 'S1' has 3 steps" predict unequal short.csv
 
+unroll predict unequal unequal.csv -o saved.csv > output 2> message
+holds "a table of forecasts" [ "$(head -n 1 saved.csv) $(sed 1d saved.csv | cut -d, -f1 | tr '\n' ' ')" = "store,day,sales,sales_0.1,sales_0.9 S0 S0 S0 S0 S2 S2 S2 S2 " ]
+awk 'BEGIN { print "text,kind"; for (i = 0; i < 60; i++) print "word" i % 2 "," (i % 2 ? "\"a, \"\"b\"\"\"" : "plain") }' > quoted.csv
+quietly train quoted.csv --task classify --steps 3 --val 0 --out quoted
+unroll predict quoted quoted.csv -o saved.csv > output 2> message
+holds "quoted labels are read back" python3 -c 'import csv
+rows = list(csv.DictReader(open("saved.csv", newline="")))
+assert len(rows) == 60 and {row["truth"] for row in rows} == {"plain", "a, \"b\""}'
+
 # Numbers have the digits that they need, and keys next to them.
 awk 'BEGIN { print "month,population"; for (i = 0; i < 150; i++)
     printf "%d-%02d-01,%d\n", 1990 + int(i / 12), 1 + i % 12, 333424012 + 50000 * sin(i / 2) }' > large.csv
@@ -149,6 +158,13 @@ holds "a table of one column and one row" [ "$(wc -l < output)" = 1 ]
 unroll predict run words.csv > by_name 2> message
 unroll predict run - < words.csv > output 2> message
 holds "a table on standard input" cmp by_name output
+unroll predict run words.csv -o saved.csv > output 2> message
+holds "predictions as a table" [ "$(head -n 1 saved.csv) $(wc -l < saved.csv)" = "label,probability,truth 451" ]
+unroll predict run words.csv > output 2> message
+holds "its labels are those that are printed" sh -c 'sed 1d saved.csv | cut -d, -f1 > saved; cut -d " " -f 1 output | cmp - saved'
+refuses "a table as JSON" 2 "give one of them" predict run words.csv -o saved.csv --json
+refuses "a table over the data" 2 "is what is read" predict run words.csv -o words.csv
+refuses "a table nowhere" 5 "write to another place" predict run words.csv -o nowhere/saved.csv
 refuses "top-k of lines" 2 "give --json" predict run new.txt --top-k 2
 unroll eval run words.csv > output 2> message
 holds "eval beside its floor" grep -qE '^accuracy [01]\.[0-9]+ \(majority 0\.6667\), macro F1' output
