@@ -1,125 +1,20 @@
-/* Rows are cut where they lie in a buffer. Most cells of a table are short and have no quotes: their ends are found 16
- * bytes at a time where the processor can. */
+/* Rows of an input: a buffer that the rows are cut in (csv_cut.c). */
 #include "data/csv_file.h"
 
 #include <string.h>
 #include <strings.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "base/memory.h"
+#include "data/encoding.h"
 
 enum { BUFFER = 1 << 18, CELLS_MAX = 1 << 20, ROW_MAX = 64 << 20 };
-
-/* ---- one row ---- */
-
-/* The first delimiter or end of a line. */
-static char *find_end(char *at, const char *end, char delimiter)
-{
-#ifdef __SSE2__
-    const __m128i between = _mm_set1_epi8(delimiter), lf = _mm_set1_epi8('\n'), cr = _mm_set1_epi8('\r');
-    for (; end - at >= 16; at += 16) {
-        const __m128i bytes = _mm_loadu_si128((const __m128i *)at);
-        const __m128i ends = _mm_or_si128(_mm_cmpeq_epi8(bytes, lf), _mm_cmpeq_epi8(bytes, cr));
-        const int found = _mm_movemask_epi8(_mm_or_si128(ends, _mm_cmpeq_epi8(bytes, between)));
-
-        if (found)
-            return at + __builtin_ctz((unsigned)found);
-    }
-#endif
-    while (at < end && *at != delimiter && *at != '\n' && *at != '\r') at++;
-    return at;
-}
-
-static char *skip_blanks(char *at, const char *end)
-{
-    while (at < end && *at == ' ') at++;
-    return at;
-}
-
-static char *cut_plain(char *at, const char *end, char delimiter, struct csv_cell *cell)
-{
-    char *after = find_end(at, end, delimiter), *last = after;
-    while (last > at && last[-1] == ' ') last--;
-    *cell = (struct csv_cell){.at = at, .length = (uint32_t)(last - at)};
-    return after;
-}
-
-/* at: behind the opening quote. NULL: it is not closed. What stands behind the closing quote belongs to the cell. */
-static char *cut_quoted(char *at, const char *end, bool ended, char delimiter, char quote, struct csv_cell *cell)
-{
-    char *close = at;
-    bool raw = false;
-    for (;; close += 2, raw = true) {
-        close = memchr(close, quote, (size_t)(end - close));
-        if (close == NULL || (close + 1 == end && !ended))
-            return NULL;
-        if (close + 1 == end || close[1] != quote)
-            break;
-    }
-    char *after = skip_blanks(close + 1, end);
-    const bool odd = after < end && *after != delimiter && *after != '\n' && *after != '\r';
-    if (odd)
-        after = find_end(after, end, delimiter);
-    const char *last = odd ? after : close;
-    *cell = (struct csv_cell){.at = at, .length = (uint32_t)(last - at), .quoted = true, .raw = raw || odd};
-    return after;
-}
-
-static void store(struct csv_row *row, const struct csv_cell *cell)
-{
-    if (row->cells < row->room)
-        row->cell[row->cells] = *cell;
-    row->cells++;
-    for (uint32_t i = 0; cell->quoted && i < cell->length; i++) row->lines += cell->at[i] == '\n';
-}
-
-size_t csv_cut(char *bytes, size_t size, bool ended, char delimiter, char quote, struct csv_row *row)
-{
-    char *at = bytes, *end = bytes + size;
-    struct csv_cell cell;
-    row->cells = 0, row->lines = 1;
-    for (bool more = true; more; at += more) {
-        at = skip_blanks(at, end);
-        const bool quoted = quote && at < end && *at == quote;
-        at = quoted ? cut_quoted(at + 1, end, ended, delimiter, quote, &cell) : cut_plain(at, end, delimiter, &cell);
-        if (at == NULL || (at == end && !ended))
-            return 0;
-        more = at < end && *at == delimiter;
-        const bool nothing = !quoted && cell.length == 0 && (row->cells == 0 || delimiter == CSV_BLANKS);
-        if (more || !nothing)
-            store(row, &cell);
-    }
-    if (at + 1 >= end && at < end && *at == '\r' && !ended)
-        return 0; /* LF may follow */
-    at += at + 1 < end && *at == '\r' && at[1] == '\n' ? 2 : at < end;
-    return (size_t)(at - bytes);
-}
-
-void csv_clean(struct csv_cell *cell)
-{
-    const char *from = cell->at, *end = from + cell->length;
-    char *to = cell->at;
-    bool inside = true;
-    for (; from < end; from++) {
-        if (inside && *from == '"') {
-            inside = from + 1 < end && from[1] == '"';
-            from += inside;
-            if (!inside)
-                continue;
-        }
-        *to++ = *from;
-    }
-    cell->length = (uint32_t)(to - cell->at);
-    cell->raw = false;
-}
-
-/* ---- rows of an input ---- */
 
 struct csv_rows {
     struct input *input;
     char delimiter, quote;
+    bool windows;
+    char *text; /* [text_room] of one cell */
+    size_t text_room;
     bool ended; /* no bytes of the member follow the buffer */
     char *buffer;
     size_t room, begin, end; /* of the buffer; from begin to end it is not cut yet */
@@ -129,11 +24,12 @@ struct csv_rows {
     bool marked;  /* the line behind them begins with '#', which is no part of it */
 };
 
-unroll_status csv_rows_new(struct input *input, char delimiter, bool quotes, struct csv_rows **rows)
+unroll_status csv_rows_new(struct input *input, char delimiter, bool quotes, bool windows, struct csv_rows **rows)
 {
     TRY(ALLOCATE(*rows, 1, "to read '%s'", input_name(input)));
     (*rows)->input = input;
     (*rows)->delimiter = delimiter;
+    (*rows)->windows = windows;
     (*rows)->quote = quotes ? '"' : 0;
     return UNROLL_OK;
 }
@@ -151,6 +47,7 @@ void csv_rows_free(struct csv_rows *rows)
 {
     if (rows) {
         release(rows->buffer);
+        release(rows->text);
         release(rows->row.cell);
         release(rows);
     }
@@ -240,8 +137,15 @@ unroll_status csv_rows_next(struct csv_rows *rows, bool *more)
 
 int csv_rows_cells(const struct csv_rows *rows) { return rows->row.cells; }
 
-const char *csv_rows_cell(const struct csv_rows *rows, int index, size_t *length)
+const char *csv_rows_cell(struct csv_rows *rows, int index, size_t *length)
 {
-    *length = rows->row.cell[index].length;
-    return rows->row.cell[index].at;
+    const struct csv_cell *cell = &rows->row.cell[index];
+    *length = cell->length;
+    if (!rows->windows)
+        return cell->at;
+    const size_t wanted = (size_t)cell->length * WINDOWS_BYTES + 1;
+    if (wanted > rows->text_room && !enlarge(&rows->text, 0, rows->text_room = wanted))
+        return rows->text_room = 0, *length = 0, "";
+    *length = windows_to_utf8(cell->at, cell->length, rows->text);
+    return rows->text;
 }

@@ -30,10 +30,12 @@ void csv_clean(struct csv_cell *cell); /* in place */
 
 struct csv_rows;
 
-unroll_status csv_rows_new(struct input *input, char delimiter, bool quotes, struct csv_rows **rows);
+/* windows: the bytes are of code page 1252. */
+unroll_status csv_rows_new(struct input *input, char delimiter, bool quotes, bool windows, struct csv_rows **rows);
 unroll_status csv_rows_next(struct csv_rows *rows, bool *more); /* of this member; empty lines are no rows */
 int csv_rows_cells(const struct csv_rows *rows);
-const char *csv_rows_cell(const struct csv_rows *rows, int index, size_t *length);
+/* In UTF-8 if the table is; valid until the next call of any function. */
+const char *csv_rows_cell(struct csv_rows *rows, int index, size_t *length);
 /* comments: so many lines at most are skipped that begin with '#' or "sep="; marked: the row behind them may begin with
  * '#', which is left out. */
 void csv_rows_begin_member(struct csv_rows *rows, int comments, bool marked);

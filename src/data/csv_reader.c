@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "data/csv_glance.h"
+#include "data/encoding.h"
 #include "data/reader_table.h"
 
 enum { HEAD = 1 << 16, HEAD_MAX = 32 << 20, ROWS_SEEN = 16 };
@@ -76,7 +77,7 @@ static unroll_status look(struct input *input, const struct csv_options *options
 
 /* ---- rows ---- */
 
-static unroll_status name_columns(const struct csv_rows *rows, struct builder *builder, bool header, int columns)
+static unroll_status name_columns(struct csv_rows *rows, struct builder *builder, bool header, int columns)
 {
     char name[COLUMN_NAME];
     size_t length;
@@ -95,7 +96,7 @@ static unroll_status name_columns(const struct csv_rows *rows, struct builder *b
     return UNROLL_OK;
 }
 
-static unroll_status take_row(const struct csv_rows *rows, struct builder *builder, int columns)
+static unroll_status take_row(struct csv_rows *rows, struct builder *builder, int columns)
 {
     size_t length;
     if (csv_rows_cells(rows) != columns)
@@ -109,9 +110,9 @@ static unroll_status take_row(const struct csv_rows *rows, struct builder *build
 }
 
 /* A row that is a series: a step for each number behind its name; nothing behind the last. */
-static unroll_status take_series(const struct csv_rows *rows, struct builder *builder)
+static unroll_status take_series(struct csv_rows *rows, struct builder *builder)
 {
-    size_t length, name_length;
+    size_t length;
     int last = csv_rows_cells(rows) - 1;
     for (const char *cell; last > 0; last--) {
         cell = csv_rows_cell(rows, last, &length);
@@ -119,15 +120,16 @@ static unroll_status take_series(const struct csv_rows *rows, struct builder *bu
             break;
     }
     for (int i = 1; i <= last; i++) {
-        const char *name = csv_rows_cell(rows, 0, &name_length), *cell = csv_rows_cell(rows, i, &length);
-        TRY(builder_text(builder, 0, name, name_length));
+        const char *name = csv_rows_cell(rows, 0, &length);
+        TRY(builder_text(builder, 0, name, length));
+        const char *cell = csv_rows_cell(rows, i, &length);
         TRY(builder_text(builder, 1, cell, length));
         TRY(builder_end_row(builder));
     }
     return UNROLL_OK;
 }
 
-static unroll_status name_series(const struct csv_rows *rows, struct builder *builder, bool header)
+static unroll_status name_series(struct csv_rows *rows, struct builder *builder, bool header)
 {
     char name[COLUMN_NAME] = "series";
     size_t length;
@@ -187,10 +189,15 @@ static unroll_status read_csv(struct input *input, const void *options, struct b
     struct csv_rows *rows;
     const char *member;
     int columns = 0;
-    bool named = false;
+    bool named = false, windows;
     TRY(look(input, options, builder, &found));
     builder_delimiter(builder, found.delimiter);
-    TRY(csv_rows_new(input, found.delimiter, found.quotes, &rows));
+    TRY(encoding_is_windows(input, &windows));
+    if (windows)
+        TRY(builder_note(builder,
+                         "'%.120s' is not UTF-8: it is read as Windows code page 1252, of which ISO 8859-1 is a part",
+                         input_path(input)));
+    TRY(csv_rows_new(input, found.delimiter, found.quotes, windows, &rows));
     unroll_status status = builder_columns(builder, ROWS_OPEN);
     while (status == UNROLL_OK && (status = input_next(input, &member)) == UNROLL_OK && member)
         status = builder_is_wide(builder, found.wide) ? read_wide(rows, builder, &found, &named)

@@ -92,8 +92,8 @@ file word.csv 'a,b\n1,2\n3,x\n4,5\n5,6\n6,7\n7,8\n8,9\n9,10\n10,11\n11,12\n'
 data "a word among numbers" word.csv "'word.csv', row 2, column 'b': 'x' is no number|9 other cells|correct it"
 file header.csv 'a,b\n'
 data "a header and no rows" header.csv "'header.csv' has no rows|at least one"
-file latin.csv 'name,label\ncaf\351,x\nb,y\n'
-data "a table in Latin-1" latin.csv "'latin.csv'|UTF-8|iconv"
+file latin.csv 'name,label\ncaf\351\201,x\nb,y\n'
+data "a table in no encoding that is known" latin.csv "'latin.csv'|UTF-8|iconv"
 file huge.csv 'a,b\n1,2\n1e999,3\n2,4\n3,5\n'
 data "a number that no float holds" huge.csv "row 2, column 'a'|1e999"
 file delimiter.csv 'a;b\n1;2\n3\n'

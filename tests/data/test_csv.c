@@ -20,7 +20,7 @@ static const char *print_rows(const char *bytes, size_t size, char delimiter, bo
     size_t at = 0, length;
     bool more = true;
     if (input_of_memory(bytes, size, "table", &input) != UNROLL_OK || input_next(input, &member) != UNROLL_OK ||
-        csv_rows_new(input, delimiter, quotes, &rows) != UNROLL_OK)
+        csv_rows_new(input, delimiter, quotes, false, &rows) != UNROLL_OK)
         abort();
     csv_rows_begin_member(rows, comments, marked);
     text[0] = 0;
@@ -94,7 +94,7 @@ static void check_long(void)
         memcpy(bytes + i * WIDTH, cell, WIDTH);
     }
     if (input_of_memory(bytes, 2 * CELLS * WIDTH, "table", &input) != UNROLL_OK ||
-        input_next(input, &member) != UNROLL_OK || csv_rows_new(input, ',', true, &rows) != UNROLL_OK)
+        input_next(input, &member) != UNROLL_OK || csv_rows_new(input, ',', true, false, &rows) != UNROLL_OK)
         abort();
     csv_rows_begin_member(rows, 0, false);
     for (int row = 0; row < 2; row++) {

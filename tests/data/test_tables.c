@@ -162,7 +162,10 @@ static const struct row csv[] = {
     {"a.csv", "name,title,x\nab,a long title,1\ncd,another one,2\n", NULL,
      "examples 2: title tokens* a   l o; x numbers 1 2| the column 'name' is left out: a row is one sequence, which is "
      "'title'; `columns` name=text or another type keeps it"},
-    {"a.csv", "text,y\ncaf\xe9 x,1\nd,2\n", NULL, "row 1, column 'text' is not UTF-8"},
+    {"a.csv", "text,y\ncaf\xe9 \x80,1\nd,2\n", NULL,
+     "examples 2: text tokens* c a f \xc3\xa9; y numbers 1 2| 'a.csv' is not UTF-8: it is read as Windows code page 1252, of "
+     "which ISO 8859-1 is a part"},
+    {"a.csv", "text,y\ncaf\xe9 \x81,1\nd,2\n", NULL, "row 1, column 'text' is not UTF-8"},
     {"a.csv", "text;y\na,b;1\nc,d;2\n", NULL, "examples 2: text tokens* a , b c; y numbers 1 2"},
     {"a.csv", "a,b\na,d\na,d\na,d\n", "header=no",
      "steps 1: c1 category a a a a; c2 category b d d d| the column 'c1' is the same in all rows"},
