@@ -155,6 +155,9 @@ static void print_for_people(const json_t *data, const char *task, const char *w
     json_t *entry;
     size_t i;
     print_size(data);
+    const char *read_as = json_string_value(json_object_get(data, "read_as"));
+    if (read_as && *read_as)
+        printf("table    %s\n", read_as);
     json_array_foreach(json_object_get(data, "columns"), i, entry) print_column(entry);
     json_array_foreach(json_object_get(data, "first"), i, entry)
     {

@@ -70,6 +70,14 @@ void builder_group(struct builder *b, const char *name)
         strcat(b->decisions, wide);
 }
 
+void builder_read_as(struct builder *b, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(b->read_as, sizeof b->read_as, format, arguments);
+    va_end(arguments);
+}
+
 void builder_delimiter(struct builder *b, char delimiter) { b->delimiter = delimiter; }
 
 bool builder_reads_again(const struct builder *b) { return b->schema != NULL; }

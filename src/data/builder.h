@@ -55,6 +55,8 @@ bool builder_is_wide(const struct builder *builder, bool found);
 void builder_group(struct builder *builder, const char *name);
 /* What is between the cells of a table. */
 void builder_delimiter(struct builder *builder, char delimiter);
+/* What the reader decided, for people. */
+void builder_read_as(struct builder *builder, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Of data that are read as others were, a text or words for each example among those: their column, which the lines of
  * a plain text give now, and its cells; NULL: a plain text is one text. */
 const char *builder_line_column(const struct builder *builder, enum cell *cell);

@@ -416,6 +416,7 @@ unroll_status builder_take(struct builder *b, unroll_dataset **dataset)
         return status;
     }
     snprintf(made->name, sizeof made->name, "%s", b->name);
+    memcpy(made->read_as, b->read_as, sizeof made->read_as);
     made->group = made->time = -1;
     give_columns(b, turn, made);
     release(turn);

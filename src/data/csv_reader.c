@@ -183,6 +183,16 @@ static unroll_status read_member(struct csv_rows *rows, struct input *input, str
     }
 }
 
+static void describe(struct builder *builder, const struct csv_look *found, bool windows)
+{
+    static const char *const names[] = {"", "commas", "semicolons", "tabs", "bars", "blanks"};
+    const char *at = strchr(csv_delimiters + 1, found->delimiter);
+    builder_read_as(
+        builder, "%s, %s between cells, %s%s, %s", found->header ? "a header" : "no header",
+        at ? names[at - csv_delimiters] : "one byte", found->quotes ? "cells in quotes" : "quotes are ordinary",
+        found->comments ? ", lines above it are skipped" : "", windows ? "Windows code page 1252" : "UTF-8");
+}
+
 static unroll_status read_csv(struct input *input, const void *options, struct builder *builder)
 {
     struct csv_look found;
@@ -197,6 +207,7 @@ static unroll_status read_csv(struct input *input, const void *options, struct b
         TRY(builder_note(builder,
                          "'%.120s' is not UTF-8: it is read as Windows code page 1252, of which ISO 8859-1 is a part",
                          input_path(input)));
+    describe(builder, &found, windows);
     TRY(csv_rows_new(input, found.delimiter, found.quotes, windows, &rows));
     unroll_status status = builder_columns(builder, ROWS_OPEN);
     while (status == UNROLL_OK && (status = input_next(input, &member)) == UNROLL_OK && member)

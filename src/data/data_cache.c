@@ -22,7 +22,7 @@
 
 enum {
     HASH_TEXT = 17,
-    /* bytes */ VERSION = 3,
+    /* bytes */ VERSION = 4,
     ALIGNMENT = 64,
     PATH = 4096,
     HEADER_MAX = 100000000,
@@ -156,6 +156,7 @@ static unroll_status read_about(const struct reading *r, const struct schema *sc
 {
     int64_t steps, sequences, group, time;
     int64_t hash;
+    const char *read_as;
     const void *begin;
     TRY(json_field_integer(r->about, r->path, "steps", 0, INT64_MAX / 8, &steps));
     TRY(json_field_integer(r->about, r->path, "sequences", 0, INT64_MAX / 16, &sequences));
@@ -163,6 +164,8 @@ static unroll_status read_about(const struct reading *r, const struct schema *sc
     TRY(json_field_integer(r->about, r->path, "time", -1, schema->columns - 1, &time));
     TRY(json_field_integer(r->about, r->path, "hash", INT64_MIN, INT64_MAX, &hash));
     TRY(copy_text(r->about, r->path, "notes", &d->notes));
+    TRY(json_field_string(r->about, r->path, "read_as", &read_as));
+    snprintf(d->read_as, sizeof d->read_as, "%s", read_as);
     TRY(copy_text(r->about, r->path, "options", &d->options));
     d->steps = (size_t)steps, d->sequences = (size_t)sequences, d->group = (int)group, d->time = (int)time;
     d->hash = (uint64_t)hash;
@@ -396,9 +399,9 @@ static unroll_status describe(const unroll_dataset *d, char **text)
     struct schema *schema;
     TRY(schema_of_dataset(d, &schema));
     json_t *about =
-        json_pack("{so sI sI si si ss ss sI}", "data", schema_to_json(schema), "steps", (json_int_t)d->steps,
+        json_pack("{so sI sI si si ss ss ss sI}", "data", schema_to_json(schema), "steps", (json_int_t)d->steps,
                   "sequences", (json_int_t)d->sequences, "group", d->group, "time", d->time, "notes", d->notes,
-                  "options", d->options ? d->options : "", "hash", (json_int_t)d->hash);
+                  "read_as", d->read_as, "options", d->options ? d->options : "", "hash", (json_int_t)d->hash);
     schema_free(schema);
     *text = about ? json_dumps(about, JSON_COMPACT) : NULL;
     json_decref(about);

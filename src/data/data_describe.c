@@ -258,6 +258,7 @@ static unroll_status describe(const unroll_dataset *d, json_t **description)
         json_array_append_new(columns, column);
     }
     json_object_set_new(all, "columns", columns);
+    json_object_set_new(all, "read_as", json_string(d->read_as));
     json_object_set_new(all, "notes", note_lines(d->notes));
     json_object_set_new(all, "first", first_rows(d));
     if (status == UNROLL_OK)

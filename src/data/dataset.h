@@ -18,7 +18,7 @@ enum column_type {
     COLUMN_TIME      /* seconds since 1970 (of TIME_STEP the number itself), NaN: missing */
 };
 
-enum { COLUMN_NAME = 64 };
+enum { COLUMN_NAME = 64, READ_AS = 160 };
 
 /* How times are written in the data. */
 enum time_form {
@@ -74,6 +74,7 @@ struct unroll_dataset {
     uint64_t key;        /* of the content, for caches */
     char *notes;         /* what was decided that the user may want otherwise: sentences, a line each; "" */
     char *options;       /* that the reader was given, to read alike again; "" */
+    char read_as[READ_AS]; /* what the reader decided: "header, semicolon between cells"; "": nothing */
     char reader[16];
     bool hashed; /* hash: dataset_hash from HASH_BEGIN on, which takes long */
     uint64_t hash;

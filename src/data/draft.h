@@ -91,6 +91,7 @@ struct builder {
     bool open;            /* the layout was left to the builder, which has not decided yet */
     size_t *begin;
     char *notes;
+    char read_as[READ_AS];
     char delimiter;               /* of a table; 0: not known */
     char decimal;                 /* the decimal mark: '.' or ',' */
     char decisions[64];           /* options with which the data are read alike again: ",decimal=comma" */

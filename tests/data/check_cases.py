@@ -23,12 +23,12 @@ CASES = {
     # the header
     "a05_pandas_numeric_header.csv": ["1 sequence of 200 steps", "'index' is left out", "from -50.334 to 0.0012"],
     "a05b_numeric_header.csv": ["1 sequence of 200 steps", "from -50.334 to 0.0012"],
-    "a22_comments.csv": ["1 sequence of 100 steps, ordered by date"],
+    "a22_comments.csv": ["a header, commas between cells, cells in quotes, lines above it are skipped, UTF-8", "1 sequence of 100 steps, ordered by date"],
     "a23b_trailing_both.csv": ["'c3' is left out: it is empty", "ordered by date"],
     "a26_cr_only.csv": ["1 sequence of 100 steps, ordered by date"],
     "a28c_pandas_quoted_only_quotes.tsv": ["ham 80, spam 40", None, '"\\"'],
     "a29_headerless.csv": ["540 sequences", "labels in 'c2'"],
-    "a29b_headerless_two.csv": ["151 sequences", "y 110, x 41"],
+    "a29b_headerless_two.csv": ["no header, commas", "151 sequences", "y 110, x 41"],
     "h01_text_01.csv": ["task     classify: labels in 'toxic'", "--column toxic=number"],
     "h02_kaggle_spam.csv": ["160 sequences", "ham 106, spam 54", "labels in 'v1'"],
     # numbers as people write them
