@@ -21,10 +21,26 @@ struct scan {
     size_t kept_bytes;
 };
 
+/* Most tables are: 8 bytes at a time. */
+static bool is_ascii(const unsigned char *bytes, size_t size)
+{
+    uint64_t all = 0, eight;
+    size_t i = 0;
+    for (; i + sizeof eight <= size; i += sizeof eight) {
+        memcpy(&eight, bytes + i, sizeof eight);
+        all |= eight;
+    }
+    for (; i < size; i++) all |= bytes[i];
+    return (all & UINT64_C(0x8080808080808080)) == 0;
+}
+
 static void scan_chunk(struct scan *s, const unsigned char *bytes, size_t size, bool last)
 {
     const unsigned char *at = bytes, *end = bytes + size;
     int32_t code;
+    s->kept_bytes = 0;
+    if (is_ascii(bytes, size))
+        return;
     for (const unsigned char *c = bytes; c < end; c++)
         s->windows = s->windows && *c && (*c < FIRST || *c >= FIRST + TABLE || windows[*c - FIRST]);
     for (int length; s->utf8 && at < end; at += length) {
