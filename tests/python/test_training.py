@@ -188,6 +188,33 @@ class Units(unittest.TestCase):
         self.assertNotEqual(flat(model.run(self.frames(0)).outputs), before)
 
 
+class Keywords(unittest.TestCase):
+    TABLE = {"store": ["a", "b"] * 60, "day": list(range(120)), "sales": [10 + i % 7 + math.sin(i) for i in range(120)]}
+
+    def test_group_and_time(self):
+        found = unroll.fit(self.TABLE, "forecast", group="store", time="day", columns={"day": "time"},
+                           task_options={"horizon": 4, "season": 7}, steps=2, validation=0, hidden=4, threads=1)  # fmt: skip
+        self.assertIn('"store"', found.model.schema)
+
+    def test_misspelt(self):
+        """Before data are read: these are not there."""
+        with self.assertRaisesRegex(TypeError, "no keyword 'grup'; fix: 'group'"):
+            unroll.fit("nowhere.csv", grup="store")
+        with self.assertRaisesRegex(TypeError, "group: the Dataset is read already"):
+            unroll.fit(unroll.Dataset(self.TABLE), group="store")
+
+    def test_list_of_keywords(self):
+        """fit knows all keywords of Trainer, by the types that mypy reads."""
+        import ast
+        from unroll import _fit
+        with open(os.path.join(os.path.dirname(unroll.__file__), "_core.pyi")) as file:
+            trainer = next(node for node in ast.parse(file.read()).body
+                           if isinstance(node, ast.ClassDef) and node.name == "Trainer")
+        new = next(node for node in trainer.body if isinstance(node, ast.FunctionDef) and node.name == "__new__")
+        names = {argument.arg for argument in new.args.kwonlyargs} - {"task", *_fit._OF_FIT}
+        self.assertEqual(names - (_fit._OF_TRAINER | _fit._OF_MACHINE), set())
+
+
 class Division(unittest.TestCase):
     def divide(self, **more):
         return unroll.sample_order(**({"rows": 6, "lengths": lengths(*(1 + i % 23 for i in range(100))), "replicas": 3} | more)).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import difflib
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -19,6 +20,12 @@ _OF_NETWORK = frozenset("cell layers hidden bidirectional projection peephole dr
                         "input_dropout forget_bias".split())  # fmt: skip
 _OF_MACHINE = frozenset("device isa precision dtype threads queues chunks checkpoint_time pieces time_tolerance memory "
                         "exact".split())  # fmt: skip
+_OF_FIT = ("task_options", "epochs", "steps", "patience", "validation", "test", "seed", "on_epoch", "group", "time", "columns")
+#: The other keywords of `Trainer`, with the hyperparameters of the optimizers.
+_OF_TRAINER = frozenset("divide_by workers sync compress arrivals replay split_batch split_layer split_hidden split_time sum "
+                        "timeout class_weights batch batch_tokens accumulate label_smoothing balanced_classes prefetch bptt "
+                        "stateful optimizer schedule warmup total_steps log_interval new_hyperparameters learning_rate clip "
+                        "beta1 beta2 epsilon decay momentum".split())  # fmt: skip
 
 
 class Fitted(NamedTuple):
@@ -44,6 +51,9 @@ def fit(
     test: Any = None,
     seed: int = 1,
     on_epoch: Optional[Callable[[dict[str, Any]], object]] = None,
+    group: Optional[str] = None,
+    time: Optional[str] = None,
+    columns: Optional[Mapping[str, str]] = None,
     **options: Any,
 ) -> Fitted:
     """A model of the data: the network and the training are the task's where nothing else is said.
@@ -51,13 +61,18 @@ def fit(
     data: a `Dataset`, or what one is made of. task: a name ("classify", "forecast", ...), or None: what suits the data.
     Training ends after `epochs`, or `patience` epochs whose validation was no better than the best, or `steps` updates.
     validation, test: a share (0.1), a number of examples (500), 0, or data. on_epoch is called with each entry of the
-    history. Other options are keywords of `Model` (hidden, layers, ...) and `Trainer` (batch, learning_rate, ...);
+    history. group, time, columns: how data are read that are no `Dataset`, as its keywords. Other options are keywords of `Model` (hidden, layers, ...) and `Trainer` (batch, learning_rate, ...);
     class_weights may be a dict of labels."""
     from . import Dataset, Model, Trainer
 
     if epochs is not None and steps is not None:
         raise TypeError("epochs and steps: each says when to end; fix: give one of them")
-    dataset = data if isinstance(data, Dataset) else Dataset(data)
+    _check_names(options)
+    given: dict[str, Any] = {"group": group, "time": time, "columns": columns}
+    reading = {name: value for name, value in given.items() if value is not None}
+    if reading and isinstance(data, Dataset):
+        raise TypeError(f"{', '.join(reading)}: the Dataset is read already; fix: give it to Dataset(...)")
+    dataset = data if isinstance(data, Dataset) else Dataset(data, **reading)
     standard = _core.task_defaults(dataset, task, task_options=options_text(task_options))
     network = {name: options.pop(name) for name in _OF_NETWORK & options.keys()}
     machine = {name: options[name] for name in _OF_MACHINE & options.keys()}
@@ -77,6 +92,15 @@ def fit(
     if patience is None:
         patience = standard["patience"] if steps is None else 0
     return _train(trainer, model, last, epoch, patience, held, machine, on_epoch)
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    """Before data are read, which may take long."""
+    known = _OF_NETWORK | _OF_MACHINE | _OF_TRAINER
+    for name in options:
+        if name not in known:
+            near = difflib.get_close_matches(name, [*known, *_OF_FIT], 1)
+            raise TypeError(f"fit has no keyword '{name}'; fix: " + (f"'{near[0]}'" if near else "help(unroll.fit)"))
 
 
 def _class_weights(model: Model, weights: Mapping[str, float]) -> array.array[float]:
