@@ -289,6 +289,14 @@ static void forecast_observe(struct part *part, int64_t number, const struct tas
     }
 }
 
+/* An interval that covers much more or less than it says is not to be relied on. */
+static void note_coverage(const struct forecast *f, double coverage)
+{
+    const double nominal = f->level[f->levels - 1] - f->level[0];
+    if (f->w.which == PART_ALL && fabs(coverage - nominal) > 0.1)
+        add_note("the interval of %.0f%% covers %.0f%% of the truth here", 100 * nominal, 100 * coverage);
+}
+
 static void forecast_score(const struct part *part, double loss, bool observed, unroll_evaluation *evaluation)
 {
     const struct forecast *f = (const struct forecast *)part;
@@ -312,6 +320,7 @@ static void forecast_score(const struct part *part, double loss, bool observed, 
     evaluation->metric[evaluation->metrics++] = (unroll_metric){"crps", "crps ", "", 4, e->crps / count};
     evaluation->metric[evaluation->metrics++] =
         (unroll_metric){"coverage", "", " of the truth within the interval", 3, (double)e->covered / count};
+    note_coverage(f, (double)e->covered / count);
 }
 
 /* ---- answers ---- */

@@ -106,6 +106,13 @@ holds "quoted labels are read back" python3 -c 'import csv
 rows = list(csv.DictReader(open("saved.csv", newline="")))
 assert len(rows) == 60 and {row["truth"] for row in rows} == {"plain", "a, \"b\""}'
 
+# Intervals that were learned of a calm series do not cover a wild one.
+awk 'BEGIN { srand(2); print "day,sales"; for (i = 0; i < 200; i++) printf "%d,%.3f\n", i, sin(i) + rand() / 50 }' > calm.csv
+awk 'BEGIN { srand(2); print "day,sales"; for (i = 0; i < 200; i++) printf "%d,%.3f\n", i, sin(i) + 4 * rand() }' > wild.csv
+quietly train calm.csv --task forecast --time day --season 7 --horizon 4 --steps 60 --val 0 --out calm
+unroll eval calm wild.csv > output 2> message
+holds "an interval that does not hold is reported" grep -qE '^note: the interval of 80% covers [0-9]+% of the truth here' message
+
 # Numbers have the digits that they need, and keys next to them.
 awk 'BEGIN { print "month,population"; for (i = 0; i < 150; i++)
     printf "%d-%02d-01,%d\n", 1990 + int(i / 12), 1 + i % 12, 333424012 + 50000 * sin(i / 2) }' > large.csv
