@@ -115,10 +115,11 @@ unroll_status archive_open(int descriptor, const void *bytes, size_t size, const
 {
     struct archive_file *file;
     if (!archive_can_unpack())
-        return fail(UNROLL_UNSUPPORTED,
-                    "'%s' is packed, and this program was linked without libarchive and zlib; fix: link "
-                    "it with -Wl,--no-as-needed -larchive -lz, or unpack the file first",
-                    name);
+        return fail(
+            UNROLL_UNSUPPORTED,
+            "'%s' is packed, and this program was linked without libarchive and zlib; fix: link "
+            "it with -larchive -lz, which the linker must not drop (docs/guide/data.md), or unpack the file first",
+            name);
     TRY(ALLOCATE(file, 1, "to unpack '%.120s'", name));
     snprintf(file->name, sizeof file->name, "%s", name);
     unroll_status status = begin(file, descriptor, bytes, size);
