@@ -100,4 +100,7 @@ if [ $manager = apt-get ]; then
     [ -z "$missing" ] && exit 0
     install && exit 0
 fi
-give_up "$(grep -E '^(E|error|ERROR):? ' "$log" | tail -n 1 || tail -n 1 "$log")"
+# The cause rather than what follows from it: apt ends with advice that does not help without a network.
+why=$(grep -m 1 -oE 'Temporary failure resolving.*|Could not (resolve|connect).*|No space left.*' "$log")
+[ -n "$why" ] || why=$(grep -E '^(E|W|error|ERROR): ?' "$log" | tail -n 1 | sed -E 's/^[A-Za-z]+: *//')
+give_up "${why:-$(tail -n 1 "$log")}"
