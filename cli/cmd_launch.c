@@ -502,7 +502,7 @@ unroll_status cmd_launch(struct settings *settings)
     unroll_status status = read_training(&launch, settings);
     const bool helps = status == UNROLL_OK && is_on(&launch.train, OPTION_HELP);
     if (helps)
-        manual_help(COMMAND_TRAIN);
+        manual_help(COMMAND_TRAIN, launch.train.help_group);
     else if (status == UNROLL_OK)
         status = read_request(&launch, settings);
     if (status == UNROLL_OK && !helps) {

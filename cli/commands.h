@@ -7,20 +7,20 @@
 /*      id, name, function, what it does (the sentence of the help) */
 #define COMMANDS(COMMAND) \
     COMMAND(TRAIN, "train", cmd_train, "train a recurrent network on data") \
-    COMMAND(LAUNCH, "launch", cmd_launch, "train on many ranks, and go on when some are lost or others come") \
-    COMMAND(EVAL, "eval", cmd_eval, "evaluate a model on data, beside a naive answer") \
-    COMMAND(PREDICT, "predict", cmd_predict, "answer data with a model, in the labels and units of its training") \
-    COMMAND(SAMPLE, "sample", cmd_sample, "write text with a model") \
-    COMMAND(STREAM, "stream", cmd_stream, "answer frames or text with a model as they come") \
-    COMMAND(PLOT, "plot", cmd_plot, "draw the curves of runs, on the terminal or as a picture") \
+    COMMAND(LAUNCH, "launch", cmd_launch, "train on several ranks, and resume when ranks are lost or join") \
+    COMMAND(EVAL, "eval", cmd_eval, "evaluate a model on data, compared with a naive baseline") \
+    COMMAND(PREDICT, "predict", cmd_predict, "predict labels or values for new data") \
+    COMMAND(SAMPLE, "sample", cmd_sample, "generate text with a model") \
+    COMMAND(STREAM, "stream", cmd_stream, "run a model over frames or text as they arrive") \
+    COMMAND(PLOT, "plot", cmd_plot, "plot the curves of runs, on the terminal or as a picture") \
     COMMAND(RUN, "run", cmd_run, "run a model over the sequences of a NumPy file") \
-    COMMAND(IMPORT, "import", cmd_import, "read a model of another tool and compare it with what that tool computed") \
-    COMMAND(EXPORT, "export", cmd_export, "write a model for another tool") \
+    COMMAND(IMPORT, "import", cmd_import, "convert a model of another tool, and compare its outputs") \
+    COMMAND(EXPORT, "export", cmd_export, "convert a model for another tool, to C or to hardware") \
     COMMAND(PLAN, "plan", cmd_plan, "print the operations, the cost and the memory of a training step") \
-    COMMAND(INSPECT, "inspect", cmd_inspect, "print what data or a model file hold") \
-    COMMAND(CHECK, "check", cmd_check, "compare the instruction sets and the gradients with the reference") \
-    COMMAND(BENCH, "bench", cmd_bench, "measure how fast a network is, and what part of the machine's peak") \
-    COMMAND(DEVICES, "devices", cmd_devices, "list what this machine can run on") \
+    COMMAND(INSPECT, "inspect", cmd_inspect, "show the contents of a data set or model file") \
+    COMMAND(CHECK, "check", cmd_check, "check the instruction sets and the gradients") \
+    COMMAND(BENCH, "bench", cmd_bench, "measure the speed of a network as a fraction of the machine's peak") \
+    COMMAND(DEVICES, "devices", cmd_devices, "list the devices of this machine") \
     COMMAND(COMPLETION, "completion", cmd_completion, "print a completion script for a shell") \
     COMMAND(VERSION, "version", cmd_version, "print the version") \
     COMMAND(HELP, "help", cmd_help, "print the help of a command") \
@@ -42,9 +42,20 @@ extern const struct command_entry commands[COMMAND_COUNT];
 /* COMMAND_MAN is for the build and is left out of lists for people. */
 static inline int command_is_listed(int command) { return command != COMMAND_MAN; }
 
-/* What the manual says; manual.c. */
+/* A line that a user can type, and what it does; command_examples.c. */
+enum { EXAMPLES_OF_EACH = 2 };
+struct command_example {
+    const char *line, *does;
+};
+extern const struct command_example command_examples[COMMAND_COUNT][EXAMPLES_OF_EACH];
+
+/* Help and manual page; manual.c. */
 void manual_overview(void);
-void manual_help(enum command command);
+/* Prints the help of a command: one group of its options, or all of them for "all". For NULL it prints the options
+ * that most users need if the command has such a selection, otherwise all. */
+void manual_help(enum command command, const char *group);
+/* Fails, with a message, if `group` is neither "all" nor the name of a group of the command's options. */
+unroll_status manual_check_group(enum command command, const char *group);
 void manual_roff(void);
 
 /* A script that completes the command's words in a shell: "bash", "zsh" or "fish"; completion.c. */

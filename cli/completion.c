@@ -27,7 +27,7 @@ static void bash_values(void)
     for (int id = next_option(COMMAND_NONE, false, 0); id < option_count;
          id = next_option(COMMAND_NONE, false, id + 1)) {
         const struct option *o = &options[id];
-        if (o->kind == CHOICE)
+        if (o->choices)
             printf("        --%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return;;\n", o->name, o->choices);
         else if (reads_file(o) || o->kind == DIRECTORY)
             printf("        --%s) mapfile -t COMPREPLY < <(compgen -%c -- \"$word\"); return;;\n", o->name,
@@ -102,10 +102,12 @@ static void zsh_command(int c)
         printf(" \\\n            '--%s%s[", o->name, o->kind == FLAG ? "" : "=");
         print_doc(o->doc, "[]\\");
         putchar(']');
-        if (o->kind == FLAG)
-            putchar('\'');
-        else
+        if (o->kind == FLAG && o->choices)
+            putchar(':'); /* its value may be left out */
+        if (o->kind != FLAG || o->choices)
             zsh_value(o);
+        else
+            putchar('\'');
     }
     puts(";;");
 }
@@ -159,7 +161,7 @@ static void fish_option(const struct option *o)
     if (o->letter)
         printf(" -s %c", o->letter);
     if (o->choices)
-        printf("%s -a '%s'", o->positional ? "" : " -x", o->choices);
+        printf("%s -a '%s'", o->positional || o->kind == FLAG ? "" : " -x", o->choices);
     else if (o->kind == DIRECTORY)
         printf(" -x -a '(__fish_complete_directories)'");
     else if (reads_file(o))

@@ -63,7 +63,9 @@ unroll_status cmd_help(struct settings *settings)
     enum command command = find_command(text_of(settings, OPTION_TOPIC));
     if (command == COMMAND_NONE)
         return refuse_command(text_of(settings, OPTION_TOPIC));
-    manual_help(command);
+    if (is_given(settings, OPTION_PART))
+        TRY(manual_check_group(command, text_of(settings, OPTION_PART)));
+    manual_help(command, text_of(settings, OPTION_PART));
     return UNROLL_OK;
 }
 
@@ -92,7 +94,7 @@ static unroll_status run_command(enum command command, int count, char *const wo
     struct settings settings;
     unroll_status status = settings_load(&settings, command, count, words);
     if (status == UNROLL_OK && is_on(&settings, OPTION_HELP)) {
-        manual_help(command);
+        manual_help(command, settings.help_group);
     } else if (status == UNROLL_OK) {
         console_open(is_on(&settings, OPTION_QUIET));
         status = commands[command].run(&settings);

@@ -1,13 +1,16 @@
 /* What is printed about the command itself: help and manual page. All of it comes from the tables of commands and
  * options; only the sentences that no table holds are here. Not what shells read: completion.c. */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "commands.h"
+#include "console.h"
 #include "options.h"
 
-enum { WIDTH = 80, DOC_COLUMN = 26, NOTE_LONGEST = 1536 };
+enum { WIDTH = 100, DOC_COLUMN = 26, NOTE_LONGEST = 1536 };
 
 static const struct {
     unroll_status status;
@@ -23,14 +26,10 @@ static const struct {
                   {UNROLL_PREEMPTED, "stopped by a signal, after writing a checkpoint"}};
 enum { EXIT_CODES = sizeof exit_codes / sizeof *exit_codes };
 
-static const char *const examples[][2] = {
-    {"unroll train book.txt", "train with the defaults into runs/book"},
-    {"unroll train book.txt --cell gru --hidden 512 --for 10m --out runs/gru", "choose"},
-    {"unroll train --resume runs/gru --for 20m", "go on"},
-    {"unroll sample runs/gru --prompt 'Once ' --length 300", "write text"},
-    {"unroll eval runs/gru other.txt --json", "measure"},
-    {"unroll plot runs/gru runs/book -o curves.svg", "compare"}};
-enum { EXAMPLES = sizeof examples / sizeof *examples };
+/* The commands whose first example is in the overview. */
+static const enum command overview[] = {COMMAND_TRAIN,  COMMAND_EVAL, COMMAND_PREDICT,
+                                        COMMAND_SAMPLE, COMMAND_PLOT, COMMAND_EXPORT};
+enum { OVERVIEW = sizeof overview / sizeof *overview };
 
 /* ---- pieces ---- */
 
@@ -66,6 +65,7 @@ __attribute__((format(printf, 2, 3))) static void add_part(char note[NOTE_LONGES
 }
 
 static enum command shown = COMMAND_NONE; /* whose help is printed */
+static const char *shown_group;           /* the only group that is printed; NULL: all are */
 
 /* The doc, then in brackets the unit, the default and what is allowed. */
 static void describe_option(const struct option *o, char note[NOTE_LONGEST])
@@ -106,7 +106,7 @@ static void print_groups(enum command command, const char *heading, void (*print
     for (int id = next_option(command, false, 0); id < option_count; id = next_option(command, false, id + 1)) {
         int first = next_option(command, false, 0);
         while (!same_group(first, id)) first = next_option(command, false, first + 1);
-        if (first < id)
+        if (first < id || (shown_group && strcasecmp(group_of(&options[id]), shown_group) != 0))
             continue;
         printf(heading, group_of(&options[id]));
         for (int member = id; member < option_count; member = next_option(command, false, member + 1))
@@ -123,13 +123,13 @@ static void manual_usage(enum command command)
     puts(" [options]");
 }
 
-static void print_option(const struct option *o)
+static void print_described(const struct option *o, void (*describe)(const struct option *, char note[NOTE_LONGEST]))
 {
     char note[NOTE_LONGEST];
     int at = o->positional ? printf("  %s", o->argument) : printf("  --%s", o->name);
     if (o->argument && !o->positional)
         at += printf(" %s", o->argument);
-    describe_option(o, note);
+    describe(o, note);
     if (at > DOC_COLUMN - 2) {
         putchar('\n');
         at = 0;
@@ -138,20 +138,105 @@ static void print_option(const struct option *o)
     print_wrapped(note, DOC_COLUMN);
 }
 
-void manual_help(enum command command)
+static void print_option(const struct option *o) { print_described(o, describe_option); }
+
+/* The doc up to its first semicolon, then the default and the choices. */
+static void describe_briefly(const struct option *o, char note[NOTE_LONGEST])
 {
-    shown = command;
-    manual_usage(command);
-    printf("%s: %s.\n", commands[command].name, commands[command].does);
-    if (next_option(command, true, 0) < option_count)
+    const char *standard = o->by_task ? "by --task" : o->fallback ? o->fallback : o->derived;
+    char choices[NOTE_LONGEST / 2];
+    snprintf(note, NOTE_LONGEST, "%.*s", (int)strcspn(o->doc, ";"), o->doc);
+    if (standard)
+        add_part(note, "default %s", standard);
+    if (o->choices) {
+        list_choices(o->choices, choices, sizeof choices);
+        add_part(note, "%s", choices);
+    }
+    if (strchr(note, '['))
+        strncat(note, "]", NOTE_LONGEST - strlen(note) - 1);
+}
+
+static bool is_main(const struct option *o, enum command command) { return o->main >> command & 1; }
+
+static bool has_selection(enum command command)
+{
+    for (int id = 0; id < option_count; id++)
+        if (is_main(&options[id], command))
+            return true;
+    return false;
+}
+
+/* "data, network, training": the names of a command's groups, for --help GROUP. */
+static void list_groups(enum command command, char *text, size_t size)
+{
+    size_t at = 0;
+    *text = '\0';
+    for (int id = next_option(command, false, 0); id < option_count; id = next_option(command, false, id + 1)) {
+        int first = next_option(command, false, 0);
+        while (!same_group(first, id)) first = next_option(command, false, first + 1);
+        for (const char *c = group_of(&options[id]); first == id && *c && at + 3 < size; c++)
+            at += (size_t)snprintf(text + at, size - at, "%s%c", c == group_of(&options[id]) && at ? ", " : "",
+                                   tolower((unsigned char)*c));
+    }
+}
+
+unroll_status manual_check_group(enum command command, const char *group)
+{
+    char groups[NOTE_LONGEST];
+    for (int id = next_option(command, false, 0); id < option_count; id = next_option(command, false, id + 1))
+        if (strcmp(group, "all") == 0 || strcasecmp(group_of(&options[id]), group) == 0)
+            return UNROLL_OK;
+    list_groups(command, groups, sizeof groups);
+    return complain(UNROLL_USAGE, "%s has no group of options '%.80s'; fix: choose one of all, %s",
+                    commands[command].name, group, groups);
+}
+
+static void print_example(const struct command_example *example)
+{
+    printf("  %s\n      %s\n", example->line, example->does);
+}
+
+static void print_selection(enum command command)
+{
+    char groups[NOTE_LONGEST];
+    putchar('\n');
+    for (int positional = 1; positional >= 0; positional--)
+        for (int id = next_option(command, positional, 0); id < option_count;
+             id = next_option(command, positional, id + 1))
+            if (is_main(&options[id], command))
+                print_described(&options[id], describe_briefly);
+    list_groups(command, groups, sizeof groups);
+    printf("\n'unroll %s --help all' prints all options, '--help GROUP' those of one group:\n  %s\n",
+           commands[command].name, groups);
+}
+
+static void print_all(enum command command)
+{
+    if (next_option(command, true, 0) < option_count && !shown_group)
         putchar('\n');
-    for (int id = next_option(command, true, 0); id < option_count; id = next_option(command, true, id + 1))
+    for (int id = next_option(command, true, 0); id < option_count && !shown_group;
+         id = next_option(command, true, id + 1))
         print_option(&options[id]);
     print_groups(command, "\n%s:\n", print_option);
+}
+
+void manual_help(enum command command, const char *group)
+{
+    const bool selects = !group && has_selection(command);
+    shown = command;
+    shown_group = group && strcmp(group, "all") != 0 ? group : NULL;
+    manual_usage(command);
+    printf("%s: %s.\n", commands[command].name, commands[command].does);
     if (command == COMMAND_TRAIN)
-        puts("\nCtrl-C saves and prints how to go on. Every option can also be set by an\n"
-             "environment variable (UNROLL_HIDDEN=128) or in the file of --config; the order\n"
-             "is option, variable, file, default.");
+        puts("The data choose the reader, the task and its defaults. Ctrl-C saves a checkpoint and prints the\n"
+             "command that resumes. An environment variable (UNROLL_HIDDEN=128) or a line of the --config file\n"
+             "sets an option, too: an option wins over a variable, a variable over the file.");
+    if (selects)
+        print_selection(command);
+    else
+        print_all(command);
+    puts("\nExamples:");
+    for (int i = 0; i < EXAMPLES_OF_EACH; i++) print_example(&command_examples[command][i]);
 }
 
 void manual_overview(void)
@@ -162,7 +247,7 @@ void manual_overview(void)
         if (command_is_listed(c))
             printf("  %-12s%s\n", commands[c].name, commands[c].does);
     puts("\nunroll COMMAND --help lists the options of a command. For example:\n");
-    for (int i = 0; i < EXAMPLES; i++) printf("  %s\n      %s\n", examples[i][0], examples[i][1]);
+    for (int i = 0; i < OVERVIEW; i++) print_example(&command_examples[overview[i]][0]);
 }
 
 /* ---- the manual page ---- */
@@ -242,11 +327,12 @@ static void roff_surroundings(void)
     puts(".SH FURTHER READING\n"
          "Pages that are named here, such as docs/reference/formats.md, are installed in share/doc/unroll.\n"
          ".SH EXAMPLES");
-    for (int i = 0; i < EXAMPLES; i++) {
-        printf(".TP\n.B ");
-        roff_text(examples[i][0]);
-        puts(examples[i][1]);
-    }
+    for (int c = 0; c < COMMAND_COUNT; c++)
+        for (int i = 0; i < EXAMPLES_OF_EACH && command_is_listed(c); i++) {
+            printf(".TP\n.B ");
+            roff_text(command_examples[c][i].line);
+            puts(command_examples[c][i].does);
+        }
 }
 
 void manual_roff(void)

@@ -1,5 +1,6 @@
 /* The table of options, and what the library knows of itself put into it: names of cells, optimizers, tasks, ...; their
  * few words; an option for each hyperparameter. Reading them is options.c's. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,9 +12,9 @@
 #define RANGE(min_, max_) .min = (min_), .max = (max_)
 #define OPTION(id, name_, kind_, ...) [OPTION_##id] = {.name = name_, .kind = kind_, __VA_ARGS__},
 static char command_names[160], cell_names[160], optimizer_names[160], export_names[160], task_names[160],
-    reader_names[160], schedule_names[160], long_schedules[160], sum_names[160],
-    isa_names[160]; /* one space between them */
-static char task_doc[640] = "what is learned: ", data_doc[512], schedule_doc[512] = "learning rate schedule; ",
+    reader_names[160], schedule_names[160], long_schedules[160], sum_names[160], isa_names[160],
+    group_names[256]; /* one space between them */
+static char task_doc[640] = "what to learn; ", data_doc[512], schedule_doc[512] = "learning rate schedule; ",
             sum_doc[512] = "all-reduce algorithm of the gradients; ",
             compress_doc[1024] = "how what workers tell each other is compressed; none: it is not; ",
             sync_doc[1024] = "how workers go together, such as local:32,rate=0.7,momentum=0.9; ",
@@ -76,7 +77,7 @@ static const char *isa_name(int index)
 
 static const char *sum_name(int index) { return unroll_sum_name(index, NULL); }
 
-/* "what is learned: lm: predict the next token; .." */
+/* "what to learn; lm: predict the next token; .." */
 static void join_abouts(const char *(*name_of)(int, const char **about), char *text, size_t size)
 {
     const char *name, *about;
@@ -85,11 +86,11 @@ static void join_abouts(const char *(*name_of)(int, const char **about), char *t
         at += (size_t)snprintf(text + at, size - at, "%s%s: %s", i ? "; " : "", name, about);
 }
 
-/* "text in UTF-8, ..; - is standard input" */
+/* "a text, ..; text in UTF-8, ..; - is standard input" */
 static void write_data_doc(void)
 {
     const char *about;
-    int at = 0;
+    int at = snprintf(data_doc, sizeof data_doc, "a text, a table, an array or a folder of files; ");
     for (int i = 0; unroll_reader_name(i, &about); i++)
         at += snprintf(data_doc + at, sizeof data_doc - (size_t)at, "%s%s", i ? ", " : "", about);
     snprintf(data_doc + at, sizeof data_doc - (size_t)at, "; - is standard input");
@@ -172,6 +173,21 @@ static void add_library_options(void)
         for (int k = 0; unroll_reader_option(name, k, &option); k++) add_library_option(&option, name, false);
 }
 
+/* "all network data": the groups of all commands, as --help GROUP has them. */
+static void join_groups(void)
+{
+    int at = snprintf(group_names, sizeof group_names, "all");
+    for (int id = 0; id < option_count; id++) {
+        const char *group = table[id].group;
+        int before = 0;
+        while (before < id && (!table[before].group || !group || strcmp(table[before].group, group) != 0)) before++;
+        if (!group || before < id)
+            continue;
+        group_names[at++] = ' ';
+        for (; *group && at + 1 < (int)sizeof group_names; group++) group_names[at++] = (char)tolower(*group);
+    }
+}
+
 static const char *loss_about_at(int index, const char **about) { return unroll_loss_name(index, about, NULL); }
 
 void options_begin(void)
@@ -195,4 +211,5 @@ void options_begin(void)
     join_names(unroll_optimizer_name, optimizer_names, sizeof optimizer_names);
     add_hyperparameters();
     add_library_options();
+    join_groups();
 }

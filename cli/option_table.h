@@ -10,7 +10,7 @@ OPTION(CHECKPOINT, "checkpoint", TEXT, .argument = "WHICH", .fallback = "best", 
        .commands = IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(STREAM) | IN(INSPECT) | IN(EXPORT) | IN(RUN),
        .doc = "which weights of a run: best, newest, or the number of an update whose checkpoint was kept")
 OPTION(DATA, "data", PATH, .argument = "DATA", .positional = 1, .scope = FREE,
-       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT), .doc = data_doc)
+       .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT), .main = IN(TRAIN), .doc = data_doc)
 OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = CALL, .commands = IN(RUN),
        .doc = "x.npy, or a .npz of x or tokens, lengths, h0, c0 (docs/reference/formats.md)")
 OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL, .commands = IN(PLOT),
@@ -21,12 +21,18 @@ OPTION(TRAINING, "training", TEXT, .argument = "train...", .positional = 1, .rep
        .scope = LINE, .commands = IN(LAUNCH), .doc = "the training, as `unroll train` has it")
 OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .choices = command_names, .positional = 1, .scope = LINE,
        .commands = IN(HELP), .doc = "the command to explain")
+OPTION(PART, "part", TEXT, .argument = "GROUP", .positional = 1, .scope = LINE, .commands = IN(HELP),
+       .doc = "a group of its options, or all")
 OPTION(SHELL, "shell", CHOICE, .argument = "SHELL", .choices = "bash zsh fish", .fallback = "bash", .positional = 1,
        .scope = LINE, .commands = IN(COMPLETION), .doc = "the shell")
 
 /* ---- the network ---- */
-OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = task_names, .derived = "what suits the data",
-       .group = "Data", .commands = IN(TRAIN), .doc = task_doc)
+OPTION(TASK, "task", CHOICE, .argument = "TASK", .choices = task_names, .derived = "chosen by the data",
+       .group = "Data", .commands = IN(TRAIN), .main = IN(TRAIN), .doc = task_doc)
+OPTION(TARGET, "target", TEXT, .argument = "NAME", .group = "Task", .of_task = true, .commands = IN(TRAIN) | IN(EXPORT),
+       .main = IN(TRAIN),
+       .doc = "column to learn, or columns to forecast (A,B or all); export to verilog: the family of chips: generic, "
+              "ice40, ecp5, gowin, xilinx")
 OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file", .group = "Data",
        .scope = FREE, .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(INSPECT), .doc = "how DATA is read")
 OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "auto chars words blanks sets", .fallback = "auto",
@@ -73,12 +79,13 @@ OPTION(GROUP, "group", TEXT, .argument = "NAME", .of_reader = 1, .group = "Data"
 OPTION(TIME, "time", TEXT, .argument = "NAME", .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
        .doc = "the column that the rows of a sequence are ordered by")
 OPTION(CELL, "cell", CHOICE, .argument = "CELL", .choices = cell_names, .fallback = "lstm", .by_task = 1,
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH), .main = IN(TRAIN),
        .doc = "recurrent cell; gru resets after the product with h (PyTorch), gru-before before it (the 2014 paper)")
 OPTION(LAYERS, "layers", INTEGER, .argument = "N", .unit = "layers", .fallback = "2", .by_task = 1, RANGE(1, 64),
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "number of stacked recurrent layers")
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .main = IN(TRAIN), .doc = "number of recurrent layers")
 OPTION(HIDDEN, "hidden", INTEGER, .argument = "N", .unit = "units", .fallback = "256", .by_task = 1, RANGE(1, 16384),
-       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "hidden size: units of each layer and direction")
+       .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .main = IN(TRAIN),
+       .doc = "hidden size; units of each layer and direction")
 OPTION(EMBED, "embed", INTEGER, .argument = "N", .unit = "elements", .derived = "0, of words --hidden", RANGE(0, 16384),
        .group = "Network", .commands = IN(TRAIN) | IN(PLAN), .doc = "embedding size; 0: one-hot inputs")
 OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "tokens", .fallback = "65", RANGE(1, 1114112),
@@ -97,7 +104,7 @@ OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "elements", .
 OPTION(PEEPHOLE, "peephole", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "lstm: peephole connections from the cell state to the gates")
 OPTION(DROPOUT, "dropout", NUMBER, .argument = "P", .fallback = "0", .by_task = 1, RANGE(0, 0.95), .group = "Network",
-       .commands = IN(TRAIN) | IN(PLAN), .doc = "dropout probability between layers")
+       .commands = IN(TRAIN) | IN(PLAN), .main = IN(TRAIN), .doc = "dropout probability between layers")
 OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "output layer shares its weights with the embedding")
 OPTION(INIT_WEIGHTS, "init-weights", CHOICE, .argument = "HOW", .choices = "uniform xavier orthogonal",
@@ -107,11 +114,13 @@ OPTION(FORGET_BIAS, "forget-bias", NUMBER, .argument = "X", .fallback = "0", RAN
        .commands = IN(TRAIN), .doc = "lstm: added to the initial biases of the forget gate")
 
 /* ---- training ---- */
-OPTION(BATCH, "batch", INTEGER, .argument = "N", .unit = "sequences", .fallback = "32", .by_task = 1, RANGE(1, 65536),
-       .word = "auto", .word_value = UNROLL_AUTO, .suffix = "-tokens", .group = "Training",
-       .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "batch size; auto: the largest power of two that fits into the memory; of tasks that read examples "
-              "also N-tokens, such as 8k-tokens: as many sequences as have so many steps")
+OPTION(
+    BATCH, "batch", INTEGER, .argument = "N", .unit = "sequences", .fallback = "32", .by_task = 1, RANGE(1, 65536),
+    .word = "auto", .word_value = UNROLL_AUTO, .suffix = "-tokens", .group = "Training",
+    .commands = IN(TRAIN) | IN(PLAN), .main = IN(TRAIN),
+    .doc =
+        "batch size, in sequences, or auto; auto: the largest power of two that fits into the memory; tasks that read "
+        "examples also accept N-tokens, such as 8k-tokens: as many sequences as have N steps together")
 OPTION(ACCUMULATE, "accumulate", INTEGER, .argument = "N", .unit = "batches", .fallback = "1", RANGE(1, 65536),
        .group = "Training", .commands = IN(TRAIN), .doc = "batches per update: the update of an N times larger batch")
 OPTION(LABEL_SMOOTHING, "label-smoothing", NUMBER, .argument = "P", .fallback = "0", RANGE(0, 0.99),
@@ -121,15 +130,15 @@ OPTION(CLASS_WEIGHTS, "class-weights", CHOICE, .argument = "HOW", .choices = "no
        .group = "Training", .commands = IN(TRAIN),
        .doc = "auto: rare classes count as much as frequent ones, each example by how rare its class is")
 OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", .by_task = 1, RANGE(1, 65536),
-       .word = "full", .group = "Training", .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "sequence length per update (truncated BPTT); states carry over between updates, gradients do not; "
+       .word = "full", .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .main = IN(TRAIN),
+       .doc = "steps of a sequence per update (truncated BPTT); states carry over between updates, gradients do not; "
               "full: the whole text of each row, one update per epoch")
 OPTION(STATEFUL, "stateful", FLAG, .fallback = "true", .group = "Training", .commands = IN(TRAIN),
        .doc = "keep the hidden states from one update to the next; with --no-stateful each sequence starts from zeros")
 OPTION(OPTIMIZER, "opt", CHOICE, .argument = "NAME", .choices = optimizer_names, .fallback = "adam",
-       .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .doc = "optimizer")
+       .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .main = IN(TRAIN), .doc = "optimizer")
 OPTION(RATE, "lr", NUMBER, .argument = "X", .derived = "by --opt", RANGE(1e-9, 100), .group = "Training",
-       .commands = IN(TRAIN), .doc = "learning rate (peak of the schedule)")
+       .commands = IN(TRAIN), .main = IN(TRAIN), .doc = "learning rate (peak of the schedule)")
 OPTION(SCHEDULE, "schedule", CHOICE, .argument = "NAME", .choices = schedule_names, .fallback = "cosine", .by_task = 1,
        .group = "Training", .commands = IN(TRAIN), .doc = schedule_doc)
 OPTION(SCHEDULE_STEPS, "schedule-steps", INTEGER, .argument = "N", .unit = "updates",
@@ -142,19 +151,21 @@ OPTION(WARMUP, "warmup", INTEGER, .argument = "N", .fallback = "100", .by_task =
 OPTION(CLIP, "clip", NUMBER, .argument = "X", .fallback = "1", RANGE(0, 1e9), .group = "Training",
        .commands = IN(TRAIN), .doc = "clip the gradient norm to this value; 0: no clipping")
 OPTION(EPOCHS, "epochs", NUMBER, .argument = "N", .unit = "passes", .fallback = "10", .by_task = 1, RANGE(0.001, 1e6),
-       .scope = FREE, .group = "Training", .commands = IN(TRAIN), .doc = "number of epochs to train")
+       .scope = FREE, .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN), .doc = "number of epochs")
 OPTION(STEPS, "steps", INTEGER, .argument = "N", .unit = "updates", RANGE(1, INFINITY), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN), .doc = "number of updates to train, instead of --epochs")
 OPTION(FOR, "for", SECONDS, .argument = "TIME", RANGE(0.001, 31536000), .scope = FREE, .group = "Training",
-       .commands = IN(TRAIN),
-       .doc = "training time, such as 60s, 5m or 2h, earlier runs of --resume included, instead of --epochs")
-OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .derived = "0.1, of few sequences 0", RANGE(0, 1e12),
-       .scope = FREE, .group = "Training", .commands = IN(TRAIN),
-       .doc = "validation data: a file; up to 0.5: that share of the data (of a text or a series its end, else drawn); "
-              "a whole number: so many of its last examples or steps; 0: none")
+       .commands = IN(TRAIN), .main = IN(TRAIN),
+       .doc = "training time instead of --epochs, such as 60s, 5m or 2h; includes the earlier runs of --resume")
+OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .derived = "0.1, or 0 for few sequences", RANGE(0, 1e12),
+       .scope = FREE, .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
+       .doc =
+           "validation data, as a file, a share or a number of steps or examples; up to 0.5: that share of the data, "
+           "its end for a text or a series, else drawn at random; a whole number: that many of its last steps or "
+           "examples; 0: none")
 OPTION(TEST, "test", NUMBER_OR_PATH, .argument = "X", .fallback = "0", RANGE(0, 1e12), .scope = FREE,
-       .group = "Training", .commands = IN(TRAIN),
-       .doc = "test data, like --val and behind it: measured once, at the end, with the best weights")
+       .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
+       .doc = "test data, given like --val, for one measurement at the end; the best weights are measured")
 OPTION(AUGMENT, "augment", TEXT, .argument = "CHANGES", .group = "Training", .commands = IN(TRAIN),
        .doc =
            "change the examples that are trained on, anew in each epoch: noise=0.1,shift=4,mask=8, or some of these: "
@@ -164,12 +175,12 @@ OPTION(DIVIDE_BY, "divide-by", TEXT, .argument = "HOW", .fallback = "even", .gro
            "how ranks share the sequences: even; length: about as many steps each; stratified: about as many of each "
            "label; or a column of categories, each of whose values one rank alone reads")
 OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", .by_task = 1,
-       RANGE(0, 1000000), .scope = FREE, .group = "Training", .commands = IN(TRAIN),
-       .doc = "early stopping: end after so many validations without improvement; 0: never, which is the default "
+       RANGE(0, 1000000), .scope = FREE, .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
+       .doc = "early stopping after this number of validations without improvement; 0: never, which is the default "
               "with --steps and --for")
-OPTION(INIT, "init", PATH, .argument = "MODEL", .group = "Training", .commands = IN(TRAIN),
-       .doc = "fine-tune: begin with the weights of this model or run, and its network where options do not say "
-              "another; what belongs to tokens is taken by what they are, a head of another width begins anew")
+OPTION(INIT, "init", PATH, .argument = "MODEL", .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
+       .doc = "fine-tune this model or run; its network is used where no option gives another; rows of an embedding or "
+              "head are matched by token, and a head of another width starts from random weights")
 
 /* ---- writing text ---- */
 OPTION(PROMPT, "prompt", TEXT, .argument = "TEXT", .group = "Sampling", .scope = CALL, .commands = IN(SAMPLE),
@@ -190,8 +201,8 @@ OPTION(BEAM, "beam", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 256), .
        .commands = IN(SAMPLE),
        .doc = "beam search: the most likely text that N candidates at a time lead to; nothing is drawn; 0: sample")
 OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINITY), .group = "Randomness",
-       .commands = IN(TRAIN) | IN(SAMPLE),
-       .doc = "random seed of weights, dropout and sampling; the same seed gives the same bits")
+       .commands = IN(TRAIN) | IN(SAMPLE), .main = IN(TRAIN),
+       .doc = "random seed; it decides weights, dropout and sampling, and the same seed gives the same bits")
 
 /* ---- streaming ---- */
 OPTION(FORMAT, "format", CHOICE, .argument = "FORMAT", .choices = "csv f32 wav npy text",
@@ -250,9 +261,6 @@ OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), 
               "below 64 units) and as the target's chip has DSPs for")
 OPTION(OPERAND, "operand", CHOICE, .argument = "BITS", .choices = "8 16", .fallback = "8", .group = "Format",
        .scope = CALL, .commands = IN(EXPORT), .unit = "bits", .doc = "verilog: of what weights multiply")
-OPTION(TARGET, "target", TEXT, .argument = "NAME", .group = "Task", .of_task = true, .commands = IN(TRAIN) | IN(EXPORT),
-       .doc = "classify: the column that is learned; forecast: the columns that are forecast, A,B, or all; export to "
-              "verilog: the family of chips: generic, ice40, ecp5, gowin, xilinx")
 OPTION(DELTA, "delta", NUMBER, .argument = "X", .derived = "all are made", RANGE(0, 32767), .group = "Format",
        .scope = CALL, .commands = IN(EXPORT),
        .doc =
@@ -315,8 +323,9 @@ OPTION(TIMEOUT, "timeout", SECONDS, .argument = "TIME", .fallback = "60s", RANGE
 OPTION(
     DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
     .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
+    .main = IN(TRAIN),
     .doc =
-        "cpu; cuda: the first GPU of NVIDIA, cuda:1: the second, cuda:GPU-.. and cuda:MIG-..: that GPU or instance of one, by "
+        "device, such as cpu, cuda, opencl or xla; cuda: the first GPU of NVIDIA, cuda:1: the second, cuda:GPU-.. and cuda:MIG-..: that GPU or instance of one, by "
         "its UUID as nvidia-smi -L prints it or as many letters as are its alone; opencl: the first device of OpenCL, opencl:1: the "
         "second; xla: any device of XLA through a plugin that is found, xla:FILE: through this one; tpu: xla:tpu; "
         "cpu,opencl: both, each with some layers, or as --split says")
@@ -408,11 +417,11 @@ OPTION(ATTEMPTS, "attempts", INTEGER, .argument = "N", .fallback = "10", RANGE(1
 
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run", .scope = CALL,
-       .commands = IN(TRAIN), .doc = "output directory of the run; it must be new or empty")
+       .commands = IN(TRAIN), .main = IN(TRAIN), .doc = "output directory, which must be new or empty")
 OPTION(OVERWRITE, "overwrite", FLAG, .fallback = "false", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
        .doc = "start anew in --out: the run that is there is removed")
 OPTION(RESUME, "resume", DIRECTORY, .argument = "DIR", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
-       .doc = "resume a run from its newest checkpoint, with its own settings")
+       .main = IN(TRAIN), .doc = "resume this run from its newest checkpoint, with its own settings")
 OPTION(VALIDATE_EVERY, "validate-every", INTEGER, .argument = "N", .unit = "updates", .derived = "an epoch",
        RANGE(1, INFINITY), .group = "Run", .commands = IN(TRAIN),
        .doc = "updates between two validations, which also save a checkpoint")
@@ -493,5 +502,6 @@ OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL
        .doc = "print the result as JSON: one object, on the last line of standard output")
 OPTION(QUIET, "quiet", FLAG, .fallback = "false", .group = "Output", .scope = CALL, .commands = IN(TRAIN),
        .doc = "print errors only")
-OPTION(HELP, "help", FLAG, .letter = 'h', .fallback = "false", .group = "Output", .scope = LINE, .commands = ~0u,
-       .doc = "print this help; -h does too")
+OPTION(HELP, "help", FLAG, .letter = 'h', .argument = "[GROUP]", .choices = group_names, .fallback = "false",
+       .group = "Output", .scope = LINE, .commands = ~0u,
+       .doc = "print this help; -h does too; GROUP: only this group of options, or all")

@@ -334,8 +334,8 @@ unroll_status settings_need(const struct settings *settings, enum option_id id)
     if (is_given(settings, id))
         return UNROLL_OK;
     if (o->positional)
-        return complain(UNROLL_USAGE, "%s needs %s: %s; fix: see 'unroll %s --help'", command, o->argument, o->doc,
-                        command);
+        return complain(UNROLL_USAGE, "%s needs %s: %.*s; fix: write it, for example: %s", command, o->argument,
+                        (int)strcspn(o->doc, ";"), o->doc, command_examples[settings->command][0].line);
     if (o->letter)
         return complain(UNROLL_USAGE, "%s needs -%c %s, the name of what it writes; fix: see 'unroll %s --help'",
                         command, o->letter, o->argument, command);
@@ -407,10 +407,24 @@ static unroll_status read_pair(struct line *line, const char *pair)
     return set_named(line, id, equals + 1);
 }
 
+/* --help, --help GROUP, --help=GROUP. */
+static unroll_status read_help(struct line *line, const char *group)
+{
+    const bool follows = !group && line->at < line->count && line->word[line->at][0] != '-';
+    if (follows)
+        group = line->word[line->at++];
+    if (group)
+        TRY(manual_check_group(line->settings->command, group));
+    line->settings->help_group = group;
+    return set_named(line, OPTION_HELP, "true");
+}
+
 /* value NULL: it is the next word, and of a switch it is "true". */
 static unroll_status read_value(struct line *line, enum option_id id, const char *value)
 {
     const char *name = options[id].name;
+    if (id == OPTION_HELP)
+        return read_help(line, value);
     if (!value && options[id].kind == FLAG)
         value = "true";
     if (!value) {

@@ -45,6 +45,7 @@ struct option {
                                 is 0; k and M may stand before it */
     const char *choices;     /* one space between them */
     unsigned commands;       /* IN(TRAIN) | ... */
+    unsigned main;           /* of these, the ones whose first screen of help has it, with its doc up to a semicolon */
     int with;                /* enum option_id: has an effect only where this CHOICE */
     const char *with_values; /* has one of these values; NULL: always */
     const char *needs;       /* .. only where one of these options has another value than its default; NULL: always */
@@ -80,6 +81,7 @@ struct setting {
 
 struct settings {
     enum command command;
+    const char *help_group; /* what follows --help: a group of options or "all"; NULL: nothing */
     struct setting of[OPTION_MAX];
     char **word; /* values of the option that repeats, in their order */
     int words;

@@ -14,7 +14,7 @@ rm -f "$to"/unroll-*.md
 
 commands() { "$unroll" help | sed -nE '/^usage:/,/^unroll COMMAND/ s/^  ([a-z]+) .*/\1/p'; }
 about() { "$unroll" help | sed -nE "s/^  $1 +(.*)/\1/p" | head -n 1; }
-is_short() { test "$("$unroll" "$1" --help | wc -l)" -le 12; }
+is_short() { test "$("$unroll" "$1" --help all | wc -l)" -le 18; }
 
 # A section of the manual page: its terms become a table, other lines stay as they are.
 section() {
@@ -34,7 +34,7 @@ section() {
 
 # The help of a command, each group of options under a heading, on as many pages as it needs.
 command_pages() {
-    "$unroll" "$1" --help | awk -v to="$to" -v name="$1" '
+    "$unroll" "$1" --help all | awk -v to="$to" -v name="$1" '
         function file(n) { return to "/unroll-" name (n > 1 ? "-" n : "") ".md" }
         function begin() {
             number++
@@ -91,7 +91,7 @@ END
     for command in $(commands); do
         is_short "$command" || continue
         printf '## unroll %s\n\n```\n' "$command"
-        "$unroll" "$command" --help
+        "$unroll" "$command" --help all
         printf '```\n\n'
     done
     cat <<END

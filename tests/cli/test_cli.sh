@@ -93,8 +93,9 @@ printf '\070\0\0\0\0\0\0\0{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}
 # ---- help ----
 
 for command in train eval sample stream run import export plan inspect check bench devices completion version help; do
-    unroll $command --help 2>&1 | same_as_golden "help-$command.txt"
+    unroll $command --help all 2>&1 | same_as_golden "help-$command.txt"
 done
+unroll train --help 2>&1 | same_as_golden help-train-screen.txt
 unroll help 2>&1 | same_as_golden help.txt
 unroll --help > a; unroll help > b; holds "--help is help" cmp -s a b
 unroll help train > a; unroll train -h > b; holds "help train is train -h" cmp -s a b

@@ -22,7 +22,7 @@ for shell in bash zsh fish; do unroll completion $shell >completion.$shell; done
 for shell in bash zsh fish; do
     missing=
     for option in $(for command in $(unroll help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
-                        unroll "$command" --help | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p'; done | sort -u); do
+                        unroll "$command" --help all | sed -n 's/^  --\([a-z0-9-]*\).*/\1/p'; done | sort -u); do
         grep -qE -- "(--|-l )$option\\b" completion.$shell || missing="$missing $option"
     done
     holds "$shell: all options" test -z "$missing"
@@ -40,6 +40,7 @@ holds "options" test "$(completes unroll eval --js)" = "1 --json"
 holds "a name with spaces as one word" test "$(completes unroll train 'two words/a')" = "1 two words/a b.txt"
 holds "and of an option" test "$(completes unroll train --config 'two words/a')" = "1 two words/a b.txt"
 holds "commands to explain" test "$(completes unroll help tr)" = "1 train"
+holds "groups of options" test "$(completes unroll train --help net)" = "1 network"
 holds "shells" test "$(completes unroll completion z)" = "1 zsh"
 holds "no files where none is read" test "$(completes unroll plan b)" = 0
 
@@ -51,6 +52,7 @@ if command -v zsh >/dev/null; then
     holds "zsh: options" test "$(tab 'unroll train --opt adamw --hid')" = "unroll train --opt adamw --hidden="
     holds "zsh: values" test "$(tab 'unroll train --cell=lst')" = "unroll train --cell=lstm "
     holds "zsh: commands to explain" test "$(tab 'unroll help ver')" = "unroll help version "
+    holds "zsh: groups of options" test "$(tab 'unroll train --help netw')" = "unroll train --help network "
     holds "zsh: files" test "$(tab 'unroll train bo')" = "unroll train book.txt "
     holds "zsh: folders" test "$(tab 'unroll train --out two')" = 'unroll train --out two\ words/'
 else
@@ -66,6 +68,7 @@ if command -v fish >/dev/null; then
     holds "fish: options" test "$(tab 'unroll eval --js')" = "--json "
     holds "fish: values" test "$(tab 'unroll train --cell gr')" = "gru gru-before "
     holds "fish: commands to explain" test "$(tab 'unroll help tr')" = "train "
+    holds "fish: groups of options" test "$(tab 'unroll train --help=netw')" = "--help=network "
     holds "fish: files" test "$(tab 'unroll eval bo')" = "book.txt "
     holds "fish: folders" test "$(tab 'unroll train --out t')" = "two words/ "
     holds "fish: no files where none is read" test -z "$(tab 'unroll plan b')"

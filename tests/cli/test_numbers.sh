@@ -29,7 +29,7 @@ refuses() {             # RANGE COMMAND ARGUMENTS...
 # "COMMAND --OPTION LEAST MOST" of each option whose help ends with a range in brackets; - : there is no upper end.
 options_with_numbers() {
     for command in $("$binary" help | sed -n 's/^  \([a-z]*\)  .*/\1/p'); do
-        "$binary" "$command" --help | awk -v command="$command" '
+        "$binary" "$command" --help all | awk -v command="$command" '
             function tell() {
                 if (match(text, /at least [0-9.e+-]+\]$/)) { split(substr(text, RSTART, RLENGTH - 1), w, " "); print command, name, w[3], "-" }
                 else if (match(text, /[0-9.e+-]+ to [0-9.e+-]+(, or [a-z]+)?\]$/)) { split(substr(text, RSTART), w, /[] ,]+/); print command, name, w[1], w[3] }

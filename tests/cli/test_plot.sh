@@ -143,7 +143,7 @@ fi
 
 # ---- curves on the terminal ----
 
-unroll plot --help | same_as_golden help-plot.txt
+unroll plot --help all | same_as_golden help-plot.txt
 unroll plot known | same_as_golden plot-loss.txt
 unroll plot known/ known/metrics.jsonl --metric all --axis epoch | same_as_golden plot-all.txt
 LC_CTYPE=C unroll plot known > output
