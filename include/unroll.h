@@ -390,7 +390,8 @@ UNROLL_API size_t unroll_stream_bytes(const unroll_model *model, const unroll_st
 /* Makes a stream with zero states in the caller's memory, which is all that it uses; the caller frees that memory. It
  * must be aligned as by malloc, best to 64 bytes. The model may be freed afterwards, shared weights must stay. A stream
  * has no pointer into itself: memcpy of its bytes makes an independent copy. It uses the weights in the model's own
- * memory (unroll_session_pull copies trained weights there). */
+ * memory (unroll_session_pull copies trained weights there). Its numbers are the network's own: call
+ * unroll_model_in_units() first for a model that was trained on data whose columns were scaled. */
 UNROLL_API unroll_status unroll_stream_init(void *memory, size_t bytes, const unroll_model *model,
                                             const unroll_stream_config *config, unroll_stream **stream);
 
