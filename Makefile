@@ -149,6 +149,14 @@ $B/text/gpu_kernels.inc: src/device/gpu/gpu_kernels.h
 $B/text/philox.inc: src/base/philox.h
 	@mkdir -p $(@D)
 	sed '/^#include/d' $< | $(AS_STRINGS) >$@
+# The headers of the persistent kernels, which NVRTC compiles for one launch: each begins with \001 and its name.
+PERSISTENT_HEADERS = $(patsubst src/%,%,$(wildcard src/device/cuda/persistent*.cuh src/cells/*.h) src/device/cuda/gpu.cuh \
+    src/device/cuda/persistent_args.h src/device/cuda/tiling.h src/device/cuda/cycles.h $(wildcard src/cells/v/v_cuda.h src/cells/v/v_derived.h src/cells/v/v_math.h))
+$B/text/persistent.inc: $(PERSISTENT_HEADERS:%=src/%)
+	@mkdir -p $(@D)
+	{ $(foreach h,$(PERSISTENT_HEADERS),printf '"\\001%s",\n' $h; $(AS_STRINGS) src/$h;) } >$@
+FLAGS_persistent_fixed = -I$B/text
+$B/src/device/cuda/persistent_fixed.o: $B/text/persistent.inc
 FLAGS_opencl_kernels = -I$B/text
 $B/src/device/opencl/opencl_kernels.o: $(patsubst src/device/opencl/%.cl,$B/text/%.inc,$(wildcard src/device/opencl/*.cl)) \
     $B/text/gpu_kernels.inc $B/text/philox.inc

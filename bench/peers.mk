@@ -39,6 +39,11 @@ $(PEERS)/peer_cudnn: bench/peer_cudnn.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(PEER_FLAGS) $< -ldl -o $@
 
+# The numbers of src/device/cuda/cycles.h, measured; make gpu-bundle takes it along.
+$(PEERS)/gpu_probe: bench/gpu_probe.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O2 -gencode=arch=compute_90a,code=sm_90a $< -o $@
+
 # What integers cost a classifier: $B/accuracy MODEL TRAINING-SET TEST-SET (docs/howto/fpga.md).
 $B/accuracy: bench/accuracy.c $B/libunroll.a
 	$(CC) $(CFLAGS) $(FLAGS) $^ $(LIBS) -o $@

@@ -19,13 +19,14 @@ gpu-check-tiny: all $t/cases/test_device $t/cases/test_curve $t/session/test_ran
 
 # What a bare machine with a GPU needs, in one folder: checks, benchmark, run.sh. Wants nvcc; GPU_CODES=90 makes less of it.
 gpu-bundle:
-	@$(MAKE) -s --no-print-directory -j$$(nproc) CUDA=1 $B/bundled/unroll $(PEERS)/peer_cudnn
+	@$(MAKE) -s --no-print-directory -j$$(nproc) CUDA=1 $B/bundled/unroll $(PEERS)/peer_cudnn $(PEERS)/gpu_probe
 	@tools/gpu_bundle.sh $B $B/gpu-bundle
 
 # One program that is several (tools/gpu_bundle.c): of each all names are its own but that of its main.
-BUNDLED = unroll test_device test_curve test_ranks
+BUNDLED = unroll test_device test_ways test_curve test_ranks
 $B/bundled/unroll.o: $(CLI)
 $B/bundled/test_device.o: $t/cases/test_device.o $t/cases/case.o
+$B/bundled/test_ways.o: $t/cases/test_ways.o $t/cases/case.o
 $B/bundled/test_curve.o: $t/cases/test_curve.o
 $B/bundled/test_ranks.o: $t/session/test_ranks.o
 $(BUNDLED:%=$B/bundled/%.o):

@@ -5,6 +5,7 @@
 
 int main_unroll(int count, char **argument);
 int main_test_device(int count, char **argument);
+int main_test_ways(int count, char **argument);
 int main_test_curve(int count, char **argument);
 int main_test_ranks(int count, char **argument);
 
@@ -12,6 +13,7 @@ static const struct {
     const char *name;
     int (*main)(int count, char **argument);
 } programs[] = {{"tests/cases/test_device", main_test_device},
+                {"tests/cases/test_ways", main_test_ways},
                 {"tests/cases/test_curve", main_test_curve},
                 {"tests/session/test_ranks", main_test_ranks}};
 

@@ -10,7 +10,7 @@
 struct cuda_kernel {
     struct cuda_kernel *next;
     cu_function function;
-    char name[64];
+    char name[CUDA_KERNEL_NAME];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,9 +46,8 @@ static unroll_status read_image(const char *path, char **image)
                 path);
 }
 
-static unroll_status load_module(struct cuda_context *c, const void *image)
+static unroll_status check_loading(const struct cuda_context *c, cu_result result)
 {
-    cu_result result = cu.cuModuleLoadData(&c->module[c->modules], image);
     if (result == CU_NO_BINARY_FOR_GPU || result == CU_UNSUPPORTED_PTX || result == CU_INVALID_IMAGE ||
         result == CU_INVALID_PTX)
         return fail(UNROLL_UNSUPPORTED,
@@ -56,7 +55,12 @@ static unroll_status load_module(struct cuda_context *c, const void *image)
                     "of CUDA %d.%d, the driver serves %d.%d; fix: a newer driver, or build with an older nvcc",
                     c->name, c->capability, cuda_images_toolkit / 1000, cuda_images_toolkit % 1000 / 10,
                     cuda_driver_version() / 1000, cuda_driver_version() % 1000 / 10);
-    TRY(cuda_check(result, "loading the kernels"));
+    return cuda_check(result, "loading the kernels");
+}
+
+static unroll_status load_module(struct cuda_context *c, const void *image)
+{
+    TRY(check_loading(c, cu.cuModuleLoadData(&c->module[c->modules], image)));
     c->modules++;
     return UNROLL_OK;
 }
@@ -91,19 +95,57 @@ static unroll_status load_modules(struct cuda_context *c)
     return UNROLL_OK;
 }
 
+/* Under the lock. NULL: no memory. */
+static struct cuda_kernel *remember(struct cuda_context *c, const char *name, cu_function function)
+{
+    struct cuda_kernel *k = allocate_zeroed(1, sizeof *k);
+    if (!k)
+        return NULL;
+    snprintf(k->name, sizeof k->name, "%s", name);
+    k->function = function;
+    k->next = c->kernels;
+    c->kernels = k;
+    return k;
+}
+
+static struct cuda_kernel *known_kernel(struct cuda_context *c, const char *name)
+{
+    struct cuda_kernel *k = c->kernels;
+    while (k && strcmp(k->name, name)) k = k->next;
+    return k;
+}
+
+bool cuda_has_kernel(struct cuda_context *c, const char *name)
+{
+    pthread_mutex_lock(&lock);
+    const bool has = known_kernel(c, name) != NULL;
+    pthread_mutex_unlock(&lock);
+    return has;
+}
+
+unroll_status cuda_add_kernel(struct cuda_context *c, const void *image, const char *kernel, const char *name)
+{
+    cu_module module;
+    cu_function function;
+    TRY(check_loading(c, cu.cuModuleLoadData(&module, image)));
+    unroll_status status = cuda_check(cu.cuModuleGetFunction(&function, module, kernel), "looking for a kernel");
+    pthread_mutex_lock(&lock);
+    if (status == UNROLL_OK && !known_kernel(c, name) && !remember(c, name, function))
+        status = fail(UNROLL_RESOURCE, "no memory for a kernel's name");
+    pthread_mutex_unlock(&lock);
+    if (status != UNROLL_OK)
+        (void)cu.cuModuleUnload(module);
+    return status;
+}
+
 unroll_status cuda_find_kernel(struct cuda_context *c, const char *name, cu_function *function)
 {
     pthread_mutex_lock(&lock);
-    struct cuda_kernel *k = c->kernels;
-    while (k && strcmp(k->name, name)) k = k->next;
+    struct cuda_kernel *k = known_kernel(c, name);
     for (int i = 0; !k && i < c->modules; i++) {
         cu_function found;
-        if (cu.cuModuleGetFunction(&found, c->module[i], name) != 0 || !(k = allocate_zeroed(1, sizeof *k)))
-            continue;
-        snprintf(k->name, sizeof k->name, "%s", name);
-        k->function = found;
-        k->next = c->kernels;
-        c->kernels = k;
+        if (cu.cuModuleGetFunction(&found, c->module[i], name) == 0)
+            k = remember(c, name, found);
     }
     pthread_mutex_unlock(&lock);
     if (!k)
@@ -130,6 +172,9 @@ static unroll_status learn(struct cuda_context *c)
     TRY(attribute(c, CU_CAPABILITY_MINOR, &minor));
     TRY(attribute(c, CU_MULTIPROCESSORS, &c->processors));
     TRY(attribute(c, CU_SHARED_PER_BLOCK_OPTIN, &c->shared_per_block));
+#ifdef GPU_CLOCKS
+    c->shared_per_block -= 1024; /* the marks of gpu.cuh */
+#endif
     TRY(attribute(c, CU_REGISTERS_PER_MULTIPROCESSOR, &c->registers));
     TRY(attribute(c, CU_L2_BYTES, &l2));
     TRY(attribute(c, CU_CLUSTERS, &clusters));

@@ -5,7 +5,7 @@
 #include "device/cuda/driver.h"
 #include "device/gpu/gpu_launch.h"
 
-enum { CUDA_CLUSTER_SIZES = 5, CUDA_PORTABLE_CLUSTER = 8 }; /* larger clusters exist on some GPUs */
+enum { CUDA_KERNEL_NAME = 64, CUDA_CLUSTER_SIZES = 5, CUDA_PORTABLE_CLUSTER = 8 }; /* larger clusters exist on some GPUs */
 
 struct cuda_context {
     struct gpu gpu; /* first: what the common module knows of it */
@@ -52,6 +52,11 @@ extern const struct gpu_ranks_driver nccl_ranks; /* cuda_ranks.c */
 
 /* A kernel by its name, of any module. */
 unroll_status cuda_find_kernel(struct cuda_context *, const char *name, cu_function *);
+
+/* Loads an image and keeps its kernel under another name, which cuda_find_kernel then finds. UNROLL_UNSUPPORTED: the
+ * driver does not take the image. The name is cut at CUDA_KERNEL_NAME - 1 bytes. */
+unroll_status cuda_add_kernel(struct cuda_context *, const void *image, const char *kernel, const char *name);
+bool cuda_has_kernel(struct cuda_context *, const char *name);
 
 /* Device memory, zeroed; bytes 0: no memory. what: "activations", for the sentence. */
 unroll_status cuda_take(struct cuda_context *, uint64_t bytes, const char *what, const char *fix, cu_ptr *);

@@ -191,7 +191,7 @@ static unroll_status launch_kernel(gpu_stream stream, gpu_kernel kernel, const c
     char doing[96];
     (void)bytes; /* the driver knows it from the kernel */
     memset(attribute, 0, sizeof attribute);
-    if (s->cluster > 1) {
+    if (s->cluster > 0) { /* a cluster of one block, too: st.async is illegal in a launch without the attribute */
         attribute[l.attributes].id = CU_LAUNCH_CLUSTER;
         attribute[l.attributes].value.cluster.x = s->cluster;
         attribute[l.attributes].value.cluster.y = attribute[l.attributes].value.cluster.z = 1;

@@ -6,6 +6,9 @@
 #define DEVICE_CUDA_GPU_CUH
 #include <stddef.h>
 #include <stdint.h>
+#ifdef GPU_CLOCKS
+#include <stdio.h>
+#endif
 
 #ifndef __CUDACC__
 #include "fake_cuda/gpu_host.h"
@@ -124,19 +127,26 @@ GPU_CODE void ask_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32
         if (wanted >> i & 1)
             v[i] = load_packet(at + i / N * STEP + i % N * beside);
 }
-/* The same, after they were asked for: until none is empty. */
+/* Ends the kernel: what was waited for did not come within WAIT_TRIES tries, which take seconds. The host gets
+ * CUDA_ERROR_LAUNCH_FAILED instead of waiting for ever. */
+enum { WAIT_TRIES = 1 << 22 };
+static __device__ __noinline__ void waited_too_long(void) { asm volatile("trap;"); }
+
+/* The same, after they were asked for: until none is empty. Only packets that are still empty are loaded again. */
 template <int N, int STEP, int COUNT>
-GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t wanted)
+GPU_CODE void wait_for_packets(uint4 (&v)[COUNT], const unsigned char *at, uint32_t beside, uint32_t)
 {
-    for (;;) {
+    for (uint32_t tries = 0;; tries++) {
         bool empty = false;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) empty |= is_empty(v[i]);
         if (!empty)
             return;
+        if (tries == WAIT_TRIES)
+            waited_too_long();
 #pragma unroll
         for (int i = 0; i < COUNT; i++)
-            if (wanted >> i & 1)
+            if (is_empty(v[i]))
                 v[i] = load_packet(at + i / N * STEP + i % N * beside);
     }
 }
@@ -149,9 +159,41 @@ GPU_CODE uint32_t kept(uint32_t a) { asm("" : "+r"(a)); return a; }
 /* One from which the compiler may not make anything ahead of a loop: what is made here takes no register elsewhere. */
 GPU_CODE uint32_t made_here(uint32_t a) { asm volatile("" : "+r"(a)); return a; }
 
-/* Marks for the clocks of the tests' runtime (fake_cuda/clock.h): nothing here. */
-enum clock_part { CLOCK_SETUP, CLOCK_WAIT, CLOCK_PRODUCT, CLOCK_SUMS, CLOCK_CELL, CLOCK_SEND, CLOCK_AFTER };
+/* Marks for the clocks of the tests' runtime (fake_cuda/clock.h). On a GPU they cost nothing, unless the image is
+ * compiled with -DGPU_CLOCKS: then the first thread of two blocks prints the mean cycles of each part of a round. */
+enum clock_part { CLOCK_SETUP, CLOCK_WAIT, CLOCK_PRODUCT, CLOCK_SUMS, CLOCK_CELL, CLOCK_SEND, CLOCK_AFTER, CLOCK_PARTS };
+#ifdef GPU_CLOCKS
+struct clock_marks {
+    uint32_t at[CLOCK_PARTS], sum[CLOCK_PARTS], rounds;
+};
+static __shared__ struct clock_marks gpu_clock;
+GPU_CODE void clock_part(enum clock_part part)
+{
+    if (threadIdx.x != 0)
+        return;
+    const uint32_t now = (uint32_t)clock();
+    if (part == CLOCK_SETUP)
+        gpu_clock = {};
+    else if (part == CLOCK_WAIT && gpu_clock.rounds++ > 0) {
+        for (int i = CLOCK_WAIT; i < CLOCK_AFTER; i++) gpu_clock.sum[i] += gpu_clock.at[i + 1] - gpu_clock.at[i];
+        gpu_clock.sum[CLOCK_AFTER] += now - gpu_clock.at[CLOCK_AFTER];
+    } else if (part == CLOCK_WAIT)
+        gpu_clock.sum[CLOCK_SETUP] = now - gpu_clock.at[CLOCK_SETUP];
+    gpu_clock.at[part] = now;
+}
+static __device__ __noinline__ void clock_print(const char *name, uint32_t units, uint32_t members, uint32_t groups, uint32_t chunks)
+{
+    const uint32_t n = gpu_clock.rounds > 1 ? gpu_clock.rounds - 1 : 1, *sum = gpu_clock.sum;
+    if (threadIdx.x == 0 && (blockIdx.x == 0 || blockIdx.x == gridDim.x - 1))
+        printf("%s: block %u, %u units, %u members, %u groups, %u chunks, %u rounds: setup %u, wait %u, product %u, sums %u, cell %u, "
+               "send %u, after %u\n",
+               name, blockIdx.x, units, members, groups, chunks, n, sum[CLOCK_SETUP], sum[CLOCK_WAIT] / n, sum[CLOCK_PRODUCT] / n,
+               sum[CLOCK_SUMS] / n, sum[CLOCK_CELL] / n, sum[CLOCK_SEND] / n, sum[CLOCK_AFTER] / n);
+}
+#else
 GPU_CODE void clock_part(enum clock_part) {}
+#define clock_print(...) (void)0
+#endif
 GPU_CODE void clock_instructions(unsigned) {}
 GPU_CODE void clock_divisions(unsigned) {}
 GPU_CODE void clock_shared(unsigned, unsigned) {}
@@ -211,8 +253,9 @@ GPU_CODE bool mbarrier_try_wait(mbarrier *b, unsigned parity)
 }
 GPU_CODE void mbarrier_wait(mbarrier *b, unsigned parity)
 {
-    while (!mbarrier_try_wait(b, parity))
-        ;
+    for (uint32_t tries = 0; !mbarrier_try_wait(b, parity); tries++)
+        if (tries == WAIT_TRIES)
+            waited_too_long();
 }
 
 /* Stores into a block of the cluster, aligned to their size; each counts its bytes at `b`, in the same block. */

@@ -56,11 +56,17 @@ GPU_CODE bool starts_anew(const struct persistent_args &a, uint32_t step, uint32
     return a.reset && a.reset[(size_t)step * a.reset_row + row];
 }
 
+/* By value: a choice between addresses would keep the arguments from being registers or constants. */
+GPU_CODE struct persistent_view either(bool first, const struct persistent_view &a, const struct persistent_view &b)
+{
+    return {first ? a.at : b.at, first ? a.step : b.step, first ? a.row : b.row, first ? a.field : b.field};
+}
+
 /* State s of the views that hold the first and the others. */
 GPU_CODE float *state_of(const struct persistent_view &h, const struct persistent_view &others, uint32_t s,
                          uint32_t step, const struct spot &p)
 {
-    const struct persistent_view &f = s ? others : h;
+    const struct persistent_view f = either(s != 0, others, h);
     return f.at ? field_at(f, step, p) + (s ? (size_t)(s - 1) * f.field : 0) : NULL;
 }
 
@@ -203,18 +209,18 @@ GPU_CODE void load_states(const struct persistent_args &a, const struct seat &s,
     }
 }
 
-/* Of the gates in the order of their phases. */
-GPU_CODE void load_bias(const struct persistent_args &a, const struct seat &s, uint32_t fields_h,
-                        uint32_t fields_intermediate)
+/* Of the gates of a phase, unit by unit. */
+template <int PHASE, int FIELDS, int FIRST>
+GPU_CODE void load_bias_of(const struct persistent_args &a, const struct seat &s)
 {
     const struct tiling &t = a.tiling;
-    float *bias = (float *)(dynamic_shared() + t.at_bias);
-    for (uint32_t phase = 0; phase < t.phases; phase++)
-        for (uint32_t q = 0; q < (phase ? fields_intermediate : fields_h); q++)
+    float *bias = (float *)(dynamic_shared() + t.at_bias) + FIRST * t.units;
+#pragma unroll
+    for (uint32_t q = 0; q < FIELDS; q++)
 #pragma unroll 1
-            for (uint32_t u = threadIdx.x; u < t.units; u += PERSISTENT_THREADS)
-                bias[phase * fields_h * t.units + u * (phase ? fields_intermediate : fields_h) + q] =
-                    a.bias && s.unit0 + u < a.units ? a.bias[a.gate[phase][q] * a.units + s.unit0 + u] : 0;
+        for (uint32_t u = threadIdx.x; u < t.units; u += PERSISTENT_THREADS)
+            bias[u * FIELDS + q] =
+                a.bias && s.unit0 + u < a.units ? a.bias[a.gate[PHASE][q] * a.units + s.unit0 + u] : 0;
 }
 
 /* The first operand of a forward walk: h0, as each block reads it. */
@@ -396,7 +402,7 @@ GPU_CODE void leave_states(const struct persistent_args &a, const struct seat &s
 }
 
 /* A block takes its place: tables, lengths, the states (or their gradients) that enter first, and its weights. */
-template <int O, bool BACK>
+template <int O, bool BACK, int PHASES>
 GPU_CODE void settle(const struct persistent_args &a, const struct seat &s, const struct cell_place &cell,
                      const struct persistent_view &h, const struct persistent_view &others, const struct parts &parts,
                      weight_registers &w)
@@ -404,20 +410,23 @@ GPU_CODE void settle(const struct persistent_args &a, const struct seat &s, cons
     clear_operands(a.tiling);
     load_lengths(a, s);
     load_states(a, s, cell, h, others);
-    load_weights<O, BACK>(a, parts, s.unit0, w);
+    load_weights<O, BACK, PHASES>(a, parts, s.unit0, w);
 }
 
 template <class C, int O> GPU_CODE void forward_walk(const struct persistent_args &a)
 {
     const struct tiling &t = a.tiling;
+    clock_part(CLOCK_SETUP);
     const struct seat s = take_seat(a);
-    const struct cell_place cell = cell_place_of(t, s, sizeof(typename operand_of<O>::number));
+    const struct cell_place cell = cell_place_of<C::phases>(t, s, sizeof(typename operand_of<O>::number));
     const bool member = s.rank < t.members;
-    const struct parts parts = make_parts(t, sizeof(typename operand_of<O>::number));
+    const struct parts parts = make_parts<C::phases>(t, sizeof(typename operand_of<O>::number));
     weight_registers w;
     if (member) {
-        load_bias(a, s, C::fields_h, C::fields_intermediate);
-        settle<O, false>(a, s, cell, a.h0, a.s0, parts, w);
+        load_bias_of<0, C::fields_h, 0>(a, s);
+        if constexpr (C::phases > 1)
+            load_bias_of<1, C::fields_intermediate, C::fields_h>(a, s);
+        settle<O, false, C::phases>(a, s, cell, a.h0, a.s0, parts, w);
     }
     begin_exchange(t);
     uint32_t turn = 0;
@@ -426,6 +435,7 @@ template <class C, int O> GPU_CODE void forward_walk(const struct persistent_arg
     if (member)
         leave_states(a, s, cell);
     end_exchange(t);
+    clock_print("forward", t.units, t.members, t.groups, t.chunks);
 }
 
 /* ---- backward ---------------------------------------------------------------------------- */
@@ -438,7 +448,7 @@ GPU_CODE float get_values(const struct persistent_args &a, uint32_t chunk, uint3
     const uint32_t before = a.direction ? step + 1 : step - 1; /* in the order of forward */
     const bool inside = before < a.steps && (int32_t)before < lengths_of(a.tiling)[chunk * a.tiling.chunk_rows + p.n];
     const bool anew = starts_anew(a, step, p.row);
-    const struct persistent_view &h = inside ? a.y : a.h0, &others = inside ? a.s : a.s0;
+    const struct persistent_view h = either(inside, a.y, a.h0), others = either(inside, a.s, a.s0);
     C::get_saved(v, field_at(a.g, step, p), a.g.field, phase);
     C::get_entering(v, h, others, inside ? before : 0, p, anew);
     C::get_leaving(v, a.y, a.s, step, p);
@@ -591,19 +601,21 @@ GPU_CODE void leave_gradients(const struct persistent_args &a, const struct seat
 template <class C, int O> GPU_CODE void backward_walk(const struct persistent_args &a)
 {
     const struct tiling &t = a.tiling;
+    clock_part(CLOCK_SETUP);
     const struct seat s = take_seat(a);
-    const struct cell_place cell = cell_place_of(t, s, sizeof(typename operand_of<O>::number));
+    const struct cell_place cell = cell_place_of<C::phases>(t, s, sizeof(typename operand_of<O>::number));
     const bool member = s.rank < t.members;
-    const struct parts parts = make_parts(t, sizeof(typename operand_of<O>::number));
+    const struct parts parts = make_parts<C::phases>(t, sizeof(typename operand_of<O>::number));
     weight_registers w;
     if (member)
-        settle<O, true>(a, s, cell, a.dhn, a.dsn, parts, w);
+        settle<O, true, C::phases>(a, s, cell, a.dhn, a.dsn, parts, w);
     begin_exchange(t);
     uint32_t turn = 0;
     for (uint32_t i = 0; member && i < a.steps; i++)
         for (uint32_t c = 0; c < t.chunks; c++) backward_step<C, O>(a, s, cell, parts, w, c, i, turn);
     for (uint32_t c = 0; member && c < t.chunks; c++) leave_gradients<C, O>(a, s, cell, parts, w, c, turn++);
     end_exchange(t);
+    clock_print("backward", t.units, t.members, t.groups, t.chunks);
 }
 
 #endif

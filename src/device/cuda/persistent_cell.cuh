@@ -241,14 +241,27 @@ struct CELL_(persistent) {
     }
 };
 
+/* Of a text for one launch (persistent_fixed.c) one kernel is compiled: PERSISTENT_ONLY_lstm and PERSISTENT_ONLY_forward_
+ * are 1. PERSISTENT_FIXED gives the arguments, some of which are constants there. */
+#ifndef PERSISTENT_FIXED
+#define PERSISTENT_FIXED(direction) a
+#endif
+#ifndef PERSISTENT_KERNEL
+#define PERSISTENT_IS(word)   PERSISTENT_IS_2(word)
+#define PERSISTENT_IS_2(word) PERSISTENT_ONLY_##word
 #define PERSISTENT_KERNEL(direction)                                                                        \
     KERNEL(PERSISTENT_NAME(CELL, direction), struct persistent_args)                                        \
     {                                                                                                       \
+        const struct persistent_args &arguments = PERSISTENT_FIXED(direction);                              \
         if constexpr (CELL_(persistent)::fields_h > 0)                                                      \
-            direction##_walk<CELL_(persistent), PERSISTENT_OPERAND>(a);                                     \
+            direction##_walk<CELL_(persistent), PERSISTENT_OPERAND>(arguments);                             \
         else                                                                                                \
-            direction##_units<CELL_(persistent)>(a);                                                        \
+            direction##_units<CELL_(persistent)>(arguments);                                                \
     }
+#endif
+#if !defined PERSISTENT_ONE || (PERSISTENT_IS(CELL) && PERSISTENT_ONLY_forward_)
 PERSISTENT_KERNEL(forward)
+#endif
+#if !defined PERSISTENT_ONE || (PERSISTENT_IS(CELL) && PERSISTENT_ONLY_backward_)
 PERSISTENT_KERNEL(backward)
-#undef PERSISTENT_KERNEL
+#endif

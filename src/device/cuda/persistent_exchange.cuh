@@ -143,6 +143,7 @@ GPU_CODE void receive_operand(const struct persistent_args &a, const struct seat
 /* Bytes from a field of an operand's row to the next, in a buffer and in what is staged. */
 GPU_CODE uint32_t own_bytes(const struct tiling &t, uint32_t number) { return t.units * number; }
 
+template <int PHASES>
 GPU_CODE struct cell_place cell_place_of(const struct tiling &t, const struct seat &s, uint32_t number)
 {
     struct cell_place c;
@@ -153,7 +154,7 @@ GPU_CODE struct cell_place cell_place_of(const struct tiling &t, const struct se
     c.is = threadIdx.x < t.chunk_rows * t.units;
 #pragma unroll
     for (uint32_t i = 0; i < TILING_PHASES; i++) {
-        const struct tiling_product &m = t.product[i < t.phases ? i : 0];
+        const struct tiling_product &m = t.product[i < PHASES ? i : 0];
         const uint32_t first = (c.u - c.lane) * number;
         c.sums[i] = kept((c.n * m.sums_row + c.u * (m.rows / t.units)) * 4);
         c.staged[i] = kept(c.n * m.fields * own + first);
@@ -215,7 +216,7 @@ GPU_CODE void empty_packets(const struct persistent_args &a, const struct seat &
         const int phase = phases == 1 ? 0 : (int)(i % 2);
         unsigned char *at = (unsigned char *)a.exchange + (exchanged_at(t, s, chunk, i) + (phase ? c.to[1] : c.to[0]));
 #pragma unroll 1
-        for (uint32_t q = c.lane; q < t.product[phase].fields; q += TILING_PACKET / number) {
+        for (uint32_t q = c.lane; q < (phase ? t.product[1] : t.product[0]).fields; q += TILING_PACKET / number) {
             store_packet(at, make_uint4(~0u, ~0u, ~0u, ~0u));
             at += TILING_PACKET / number * t.members * own_bytes(t, number);
         }

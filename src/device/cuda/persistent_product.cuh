@@ -77,16 +77,16 @@ GPU_CODE uint32_t first_packets(const struct tiling &t, uint32_t phase, uint32_t
     return wanted;
 }
 
-GPU_CODE struct parts make_parts(const struct tiling &t, uint32_t number)
+template <int PHASES> GPU_CODE struct parts make_parts(const struct tiling &t, uint32_t number)
 {
     struct parts parts;
 #pragma unroll
     for (uint32_t i = 0; i < TILING_PHASES; i++) {
-        const struct tiling_product &p = t.product[i < t.phases ? i : 0];
+        const struct tiling_product &p = t.product[i < PHASES ? i : 0];
         const uint32_t warp = threadIdx.x / 32, split = warp / p.bands;
         const uint32_t first = split * p.steps, steps = split < p.splits ? min(p.steps, p.steps_all - first) : 0;
         parts.of[i] = warp % p.bands | split << 4 | first << 8 | steps << 20;
-        parts.asked[i] = first_packets(t, i < t.phases ? i : 0, first, steps, number);
+        parts.asked[i] = first_packets(t, i < PHASES ? i : 0, first, steps, number);
     }
     return parts;
 }
@@ -99,6 +99,15 @@ GPU_CODE struct part part_of(const struct parts &parts, int phase)
 
 /* ---- weights: from global memory, once --------------------------------------------------- */
 
+/* The gate of a field: without an index that is only known at run time, so that arguments stay in registers. */
+GPU_CODE uint32_t gate_of(const struct persistent_args &a, int phase, uint32_t field)
+{
+    uint32_t gate = a.gate[phase][0];
+#pragma unroll
+    for (uint32_t i = 1; i < TILING_FIELDS; i++) gate = field == i ? a.gate[phase][i] : gate;
+    return gate;
+}
+
 /* Row m of the block's matrix of a phase, to be indexed by weight_at; NULL: zeros. Rows of a unit's fields follow each
  * other so that its sums do. */
 template <bool BACK>
@@ -109,7 +118,7 @@ GPU_CODE const float *weight_row(const struct persistent_args &a, int phase, uin
                    unit = unit0 + (BACK ? m : m / fields);
     if (m >= p.rows || unit >= a.units)
         return NULL;
-    return BACK ? a.weights + unit : a.weights + ((size_t)a.gate[phase][field] * a.units + unit) * a.units;
+    return BACK ? a.weights + unit : a.weights + ((size_t)gate_of(a, phase, field) * a.units + unit) * a.units;
 }
 
 /* Number k of the operand multiplies this weight. */
@@ -117,10 +126,13 @@ template <bool BACK> GPU_CODE float weight_at(const struct persistent_args &a, i
 {
     const uint32_t wide = a.tiling.members * a.tiling.units;
     uint32_t field = 0;
-    for (; BACK && k >= wide; k -= wide) field++;
+    if constexpr (BACK) {
+        field = k / wide;
+        k -= field * wide;
+    }
     if (!row || k >= a.units || field >= a.tiling.product[phase].fields)
         return 0;
-    return BACK ? row[((size_t)a.gate[phase][field] * a.units + k) * a.units] : row[k];
+    return BACK ? row[((size_t)gate_of(a, phase, field) * a.units + k) * a.units] : row[k];
 }
 
 /* A word of a row: number k of the operand and, of 16 bits, the next. */
@@ -148,60 +160,86 @@ GPU_CODE unsigned char *shared_slot(const struct tiling &t, uint32_t slot)
     return dynamic_shared() + t.at_weights + (threadIdx.x / 32 * t.shared_slots + slot) * (size_t)TILING_SLOT_BYTES;
 }
 
-/* The index of a slot is not known when this is compiled, those of registers must be: all are looked at. */
-GPU_CODE void set_slot(weight_registers &w, uint32_t slot, uint4 f)
+enum { FRAGMENTS = 4 }; /* whose loads are under way at once */
+
+/* The index of registers must be known when this is compiled: all batches are looked at. */
+template <int FIRST, int SLOTS>
+GPU_CODE void set_slots(weight_registers &w, uint32_t batch, const uint4 (&f)[FRAGMENTS])
 {
 #pragma unroll
-    for (uint32_t i = 0; i < TILING_SLOTS; i++)
-        if (i == slot)
-            w[i][0] = f.x, w[i][1] = f.y, w[i][2] = f.z, w[i][3] = f.w;
+    for (uint32_t b = 0; b < SLOTS / FRAGMENTS; b++)
+        if (b == batch)
+#pragma unroll
+            for (uint32_t j = 0; j < FRAGMENTS; j++) {
+                uint32_t (&to)[4] = w[FIRST + b * FRAGMENTS + j];
+                to[0] = f[j].x, to[1] = f[j].y, to[2] = f[j].z, to[3] = f[j].w;
+            }
 }
 
-template <int O, bool BACK>
-GPU_CODE void load_fragments(const struct persistent_args &a, int phase, const struct part &part, uint32_t unit0,
+/* Slot i: tile i % tiles of k step i / tiles; the first ones into registers, the others into shared memory. */
+template <int O, bool BACK, int PHASE, int FIRST, int SLOTS>
+GPU_CODE void load_fragments(const struct persistent_args &a, const struct part &part, uint32_t unit0,
                              weight_registers &w)
 {
-    const struct tiling_product &p = a.tiling.product[phase];
-    const uint32_t lane = threadIdx.x % 32, in_registers = p.in_registers * p.tiles;
+    static_assert(SLOTS % FRAGMENTS == 0, "batches of slots");
+    const struct tiling_product &p = a.tiling.product[PHASE];
+    const uint32_t lane = threadIdx.x % 32, in_registers = p.in_registers * p.tiles, all = part.steps * p.tiles;
 #pragma unroll 1
-    for (uint32_t i = 0; i < part.steps * p.tiles; i++) {
-        const uint32_t m = (part.band * p.tiles + i % p.tiles) * TILING_ROWS + lane / 4;
-        const float *row = weight_row<BACK>(a, phase, unit0, m), *below = weight_row<BACK>(a, phase, unit0, m + 8);
-        const uint4 f = weight_fragment<O, BACK>(a, phase, row, below, part.first + i / p.tiles);
-        if (i < in_registers)
-            set_slot(w, phase * TILING_SLOTS_EACH + i, f);
-        else
-            ((uint4 *)shared_slot(a.tiling, p.shared_slot + i - in_registers))[lane] = f;
+    for (uint32_t batch = 0; batch * FRAGMENTS < all; batch++) {
+        uint4 f[FRAGMENTS];
+#pragma unroll
+        for (uint32_t j = 0; j < FRAGMENTS; j++) {
+            const uint32_t i = batch * FRAGMENTS + j, tile = i & (p.tiles - 1), step = i >> (p.tiles >> 1);
+            const uint32_t m = (part.band * p.tiles + tile) * TILING_ROWS + lane / 4;
+            const bool is = i < all;
+            const float *row = is ? weight_row<BACK>(a, PHASE, unit0, m) : NULL,
+                        *below = is ? weight_row<BACK>(a, PHASE, unit0, m + 8) : NULL;
+            f[j] = weight_fragment<O, BACK>(a, PHASE, row, below, part.first + step);
+        }
+        if (batch * FRAGMENTS < in_registers)
+            set_slots<FIRST, SLOTS>(w, batch, f);
+#pragma unroll
+        for (uint32_t j = 0; j < FRAGMENTS; j++) {
+            const uint32_t i = batch * FRAGMENTS + j;
+            if (i >= in_registers && i < all)
+                ((uint4 *)shared_slot(a.tiling, p.shared_slot + i - in_registers))[lane] = f[j];
+        }
     }
 }
 
-template <bool BACK>
-GPU_CODE void load_floats(const struct persistent_args &a, int phase, const struct part &part, uint32_t unit0)
+template <bool BACK, int PHASE>
+GPU_CODE void load_floats(const struct persistent_args &a, const struct part &part, uint32_t unit0)
 {
-    const struct tiling_product &p = a.tiling.product[phase];
+    const struct tiling_product &p = a.tiling.product[PHASE];
     const uint32_t lane = threadIdx.x % 32;
-    const float *row = weight_row<BACK>(a, phase, unit0, part.band * 32 + lane);
+    const float *row = weight_row<BACK>(a, PHASE, unit0, part.band * 32 + lane);
 #pragma unroll 1
     for (uint32_t i = 0; i < part.steps; i++) {
-        float *to = (float *)shared_slot(a.tiling, p.shared_slot + 2 * i);
-        for (uint32_t k = 0; k < 8; k++) to[k * 32 + lane] = weight_at<BACK>(a, phase, row, (part.first + i) * 8 + k);
+        float *to = (float *)shared_slot(a.tiling, p.shared_slot + 2 * i), v[8];
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) v[k] = weight_at<BACK>(a, PHASE, row, (part.first + i) * 8 + k);
+#pragma unroll
+        for (uint32_t k = 0; k < 8; k++) to[k * 32 + lane] = v[k];
     }
 }
 
-template <int O, bool BACK>
+/* Of a cell with so many phases. Slots beyond a warp's own steps are zeros, which in_registers need not divide. */
+template <int O, bool BACK, int PHASES>
 GPU_CODE void load_weights(const struct persistent_args &a, const struct parts &parts, uint32_t unit0,
                            weight_registers &w)
 {
+    enum { SLOTS = PHASES > 1 ? TILING_SLOTS_EACH : TILING_SLOTS };
     if constexpr (O == OPERAND_F32) {
-        for (int phase = 0; phase < (int)a.tiling.phases; phase++)
-            load_floats<BACK>(a, phase, part_of(parts, phase), unit0);
+        load_floats<BACK, 0>(a, part_of(parts, 0), unit0);
+        if constexpr (PHASES > 1)
+            load_floats<BACK, 1>(a, part_of(parts, 1), unit0);
     } else {
 #pragma unroll
         for (uint32_t i = 0; i < TILING_SLOTS; i++)
             for (uint32_t j = 0; j < 4; j++) w[i][j] = 0;
-#pragma unroll 1
-        for (int phase = 0; phase < (int)a.tiling.phases; phase++)
-            load_fragments<O, BACK>(a, phase, part_of(parts, phase), unit0, w);
+        load_fragments<O, BACK, 0, 0, SLOTS>(a, part_of(parts, 0), unit0, w);
+        if constexpr (PHASES > 1)
+            load_fragments<O, BACK, 1, SLOTS, SLOTS>(a, part_of(parts, 1), unit0, w);
     }
 }
 
@@ -258,6 +296,7 @@ GPU_CODE void take_packets(uint4 (&b)[COUNT][N], const struct operand_source &fr
                 v[i] = make_uint4(0, 0, 0, 0);
     }
     wait_for_packets<N, 2 * TILING_STEP_BYTES>(v, packet_at(from, first), 8 * from.row, wanted);
+    clock_part(CLOCK_PRODUCT);
 #pragma unroll
     for (int i = 0; i < COUNT * N; i++) b[i / N][i % N] = v[i];
     __syncwarp();
@@ -352,6 +391,7 @@ GPU_CODE void multiply_fragments(const struct tiling &t, const struct tiling_pro
                 }
     }
     float *to = sums + (part.split * t.chunk_rows + lane % 4 * 2) * p.sums_row + part.band * M * TILING_ROWS + lane / 4;
+    clock_part(CLOCK_SUMS);
     clock_shared(4 * M * N, 0);
     clock_instructions(INSTRUCTIONS_PRODUCT);
 #pragma unroll

@@ -1,9 +1,11 @@
 /* The recurrence in one launch that keeps weights on chip: asks the planner (tiling.h), and launches what it chose
  * (persistent.h). The kernels need clusters or cooperative grids of sm_90. */
 #include "device/cuda/persistent.h"
+#include "device/cuda/persistent_fixed.h"
 #include "device/cuda/rnn_persistent.h"
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,7 @@ static_assert((int)OPERAND_F32 == (int)PRECISION_FP32 && (int)OPERAND_TF32 == (i
                   (int)OPERAND_BF16 == (int)PRECISION_BF16 && (int)OPERAND_F16 == (int)PRECISION_FP16,
               "operands are a plan's precisions");
 
-enum { PERSISTENT_CAPABILITY = 90, NAME = 64 };
+enum { PERSISTENT_CAPABILITY = 90, NAME = CUDA_KERNEL_NAME };
 
 /* ---- the problem -------------------------------------------------------------------------- */
 
@@ -99,6 +101,9 @@ static struct tiling_device device_of(const struct rnn *r)
                               .shared_bytes = (uint32_t)c->shared_per_block,
                               .registers = (uint32_t)c->registers,
                               .cooperative = c->cooperative};
+    const char *only = getenv("UNROLL_CUDA_TILING");
+    if (only)
+        (void)sscanf(only, "%u,%u,%u", &d.only_groups, &d.only_rows, &d.only_tiles);
     for (int i = 0; i < CUDA_CLUSTER_SIZES && c->clusters; i++)
         d.clusters[i] = (uint32_t)c->clusters_at_once[i] / queues;
     return d;
@@ -203,11 +208,13 @@ static unroll_status run(const struct rnn *r, bool back, const struct tiling *t)
                                        .y = 1,
                                        .threads = TILING_WARPS * 32,
                                        .shared_bytes = t->shared_bytes,
-                                       .cluster = t->algorithm == ALGORITHM_CLUSTER ? t->cluster : 1,
+                                       .cluster = t->algorithm == ALGORITHM_CLUSTER ? t->cluster : 0,
                                        .cooperative = t->algorithm == ALGORITHM_GRID};
     char name[NAME];
     TRY(empty_exchange(r, t, &a));
-    persistent_name(r->cell, (enum gpu_operand)r->w->plan->config.precision, back, name, sizeof name);
+    const enum gpu_operand operand = (enum gpu_operand)r->w->plan->config.precision;
+    persistent_name(r->cell, operand, back, name, sizeof name);
+    TRY(persistent_fix(cuda_of(r->w), &a, r->cell->name, operand, back, name, sizeof name));
     return launch_shaped(r->w, name, &shape, ARGS(&a));
 }
 

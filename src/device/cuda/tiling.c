@@ -190,6 +190,8 @@ struct search {
     bool found;
 };
 
+static bool is_wanted(uint32_t only, uint32_t value) { return only == 0 || only == value; }
+
 /* Keeps a tiling if it fits and is the cheapest; fewer chunks at a time if they don't fit, which only clusters can do:
  * the other groups then follow. */
 static void try_tiling(struct search *s, struct tiling t, uint32_t at_once)
@@ -204,6 +206,8 @@ static void try_tiling(struct search *s, struct tiling t, uint32_t at_once)
         if (t.shared_bytes <= s->device->shared_bytes)
             break;
     }
+    if (!is_wanted(s->device->only_groups, t.groups))
+        return;
     if (t.chunks == 0 || (t.algorithm == ALGORITHM_GRID && (t.groups > at_once || t.exchange_bytes > TILING_EXCHANGE)))
         return;
     t.cycles = all_cycles(p, &t, at_once);
@@ -226,6 +230,7 @@ static void try_groups(struct search *s, enum tiling_algorithm algorithm, uint32
         return;
     for (uint32_t tiles = 1; tiles <= TILING_TILES; tiles *= 2) {
         bool divided = p->operand != OPERAND_F32 || tiles == 2; /* plain floats have bands of 32 rows */
+        divided = divided && is_wanted(s->device->only_tiles, tiles) && is_wanted(s->device->only_rows, rows);
         for (uint32_t i = 0; divided && i < p->phases; i++) divided = divide_product(p, &t, (int)i, tiles);
         if (divided)
             try_tiling(s, t, at_once);

@@ -93,6 +93,7 @@ struct tiling_device {
     uint32_t registers;    /* of a multiprocessor */
     uint32_t clusters[5];  /* of 1, 2, 4, 8, 16 blocks with all shared memory, that can run at once */
     int cooperative;       /* grids whose blocks all run at once */
+    uint32_t only_groups, only_rows, only_tiles; /* 0: any; for measurements */
 };
 
 /* The cheapest way. ALGORITHM_PORTABLE: *why says in a few words why no other. `only`: ALGORITHM_CLUSTER or

@@ -1,6 +1,7 @@
 /* Programs of an OpenCL device (opencl_context.h): printed, taken from the cache on disk or built, once in a process;
  * and the kernels that were asked for. Knows no kernel by name. */
-#include "device/opencl/opencl_program.h"
+#include "device/gpu/program_cache.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "device/opencl/opencl_kernels.h"
 #include <stdatomic.h>
@@ -18,6 +19,8 @@ static atomic_uint_fast64_t built, cached;
 
 struct opencl_counts opencl_counts(void) { return (struct opencl_counts){built, cached}; }
 
+static const struct program_folder opencl_folder = {"UNROLL_OPENCL_CACHE", "opencl"};
+
 /* ---- building ----------------------------------------------------------------------------- */
 
 /* Subnormal numbers are zeros, as on every ISA of the cpu. */
@@ -31,12 +34,12 @@ static const char *options_of(const struct opencl_context *c)
 static unroll_status refuse_text(const struct opencl_context *c, const char *name, cl_program program, const char *text,
                                  size_t size)
 {
-    char path[OPENCL_PATH], *log;
+    char path[PROGRAM_PATH], *log;
     size_t bytes = 0;
     (void)cl.clGetProgramBuildInfo(program, c->device, OPENCL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
     TRY(ALLOCATE(log, bytes + 1, "for the log of a compiler"));
     (void)cl.clGetProgramBuildInfo(program, c->device, OPENCL_PROGRAM_BUILD_LOG, bytes, log, NULL);
-    const bool kept = opencl_keep_text(name, text, size, log, path);
+    const bool kept = program_keep_text(&opencl_folder, name, text, size, log, path);
     unroll_status status = fail(
         UNROLL_UNSUPPORTED, "the driver of device opencl:%d (%s %s) does not compile the program '%s'%s%s; fix: %s",
         c->gpu.index, c->platform, c->driver, name, kept ? ": its text and the compiler's log are in " : "",
@@ -80,18 +83,18 @@ static bool build_binary(const struct opencl_context *c, const void *data, size_
     return false;
 }
 
-static bool take_cached(const struct opencl_context *c, const struct opencl_key *key, cl_program *program)
+static bool take_cached(const struct opencl_context *c, const struct program_key *key, cl_program *program)
 {
     void *data = NULL;
     size_t size;
-    const bool taken = opencl_cache_read(key, &data, &size) && build_binary(c, data, size, program);
+    const bool taken = program_cache_read(key, &data, &size) && build_binary(c, data, size, program);
     release(data);
     cached += taken;
     return taken;
 }
 
 /* A cache that can't be written is no reason not to run. */
-static void keep_cached(const struct opencl_key *key, cl_program program)
+static void keep_cached(const struct program_key *key, cl_program program)
 {
     size_t size = 0;
     if (!key->path[0]) /* to ask for a binary may take the driver as long as to compile it */
@@ -100,18 +103,20 @@ static void keep_cached(const struct opencl_key *key, cl_program program)
         return;
     unsigned char *binary = allocate_zeroed(size, 1);
     if (binary && cl.clGetProgramInfo(program, OPENCL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == 0)
-        opencl_cache_write(key, binary, size);
+        program_cache_write(&opencl_folder, key, binary, size);
     release(binary);
 }
 
 static unroll_status make_program(struct opencl_context *c, const char *name, cl_program *program)
 {
-    struct opencl_key key;
+    struct program_key key;
     char *text = NULL;
     size_t size;
     TRY(opencl_program_text(&c->form, name, &text, &size));
-    unroll_status status = opencl_key_of(c->platform, c->driver, c->name, options_of(c), text, &key);
-    if (status == UNROLL_OK && !take_cached(c, &key, program)) {
+    program_key_of(&opencl_folder, hash_text(hash_text(hash_text(HASH_BEGIN, c->platform), c->driver), c->name),
+                   options_of(c), text, &key);
+    unroll_status status = UNROLL_OK;
+    if (!take_cached(c, &key, program)) {
         status = build(c, name, text, size, program);
         if (status == UNROLL_OK)
             keep_cached(&key, *program);
