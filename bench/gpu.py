@@ -23,6 +23,7 @@ CELLS, PRECISIONS = ("lstm", "gru", "rnn"), ("fp32", "tf32", "bf16", "fp16")
 PASSES = ("infer", "train")
 PEERS = ("PyTorch", "cuDNN")
 SECONDS, ROUNDS, PATIENCE = 0.15, 3, 6      # of a turn; turns; seconds after which there is no third
+LIMIT = 60                                  # seconds for one answer of a peer or of ours
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,10 @@ class Unroll:
                         "--seconds", str(SECONDS), *(["--ragged"] if regime.form == "ragged" else [])]
 
     def turn(self):
-        done = subprocess.run(self.command, capture_output=True, text=True)
+        try:
+            done = subprocess.run(self.command, capture_output=True, text=True, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            return {"refused": f"no answer within {LIMIT} s"}
         return parse_ours(done.returncode, done.stdout, done.stderr)
 
 
@@ -109,7 +113,7 @@ def nvidia_libraries():
 
 
 def start_cudnn(options):
-    return run.Peer([options.cudnn], 1)
+    return run.Peer([options.cudnn], 1, LIMIT, options.errors)
 
 
 class Absent:
@@ -125,9 +129,10 @@ class Absent:
         pass
 
 
-def start_torch():
+def start_torch(options):
     found = importlib.util.find_spec("torch")
-    return run.Peer([sys.executable, os.path.join(HERE, "peer_torch_cuda.py")], 1) if found else Absent()
+    command = [sys.executable, os.path.join(HERE, "peer_torch_cuda.py")]
+    return run.Peer(command, 1, LIMIT, options.errors) if found else Absent()
 
 
 def measure(options, torch, regime, purpose):
@@ -257,6 +262,7 @@ def arguments():
     parser.add_argument("--minutes", type=float, default=9, help="after which no measurement is begun")
     parser.add_argument("--begin", type=float, default=time.time(), help="from when they count, in seconds since 1970")
     parser.add_argument("--build", default="")
+    parser.add_argument("--errors", type=argparse.FileType("w"), help="a file for what the peers write to stderr")
     parser.add_argument("--out", default=os.path.join(HERE, "RESULTS-gpu.md"))
     return parser.parse_args()
 
@@ -269,7 +275,7 @@ def main():
         fail(error)
     os.environ["LD_LIBRARY_PATH"] = ":".join([*nvidia_libraries(), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
     device = device_of(options)
-    torch = start_torch()
+    torch = start_torch(options)
     if isinstance(torch, Absent):
         print(f"gpu-bench: {sys.executable} has no PyTorch: it is left out; PYTHON=that of an environment that has it")
     results, left = [], []

@@ -5,6 +5,7 @@ import argparse
 import json
 import os
 import random
+import select
 import shutil
 import subprocess
 import sys
@@ -25,15 +26,17 @@ REST = 0.02  # seconds between turns: threads of the last one stop spinning
 
 
 class Peer:
-    """A process that answers the lines of bench/peer.py."""
+    """A process that answers the lines of bench/peer.py. limit: seconds for one answer, after which it is ended;
+    errors: a file for what it writes to stderr."""
 
-    def __init__(self, command, threads):
+    def __init__(self, command, threads, limit=None, errors=None):
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+        self.limit = limit
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=errors or subprocess.DEVNULL,
             text=True,
             env=environment,
         )
@@ -47,6 +50,9 @@ class Peer:
         return self
 
     def answer(self):
+        if self.limit and not select.select([self.process.stdout], [], [], self.limit)[0]:
+            self.process.kill()
+            return {"refused": f"no answer within {self.limit} s"}
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"refused": "it ended without an answer"}
 
