@@ -23,7 +23,7 @@ static struct persistent_args args_of(const struct cell_declaration *cell, enum 
     static float here[1];
     const char *why;
     struct persistent_args a = {.rows = 16, .units = units, .steps = 100, .trained = 1, .weights = here, .bias = here};
-    const struct persistent_view view = {here, 16 * units, units, units};
+    const struct persistent_view view = {here, 16 * units, units, units, 0};
     persistent_describe(cell, &problem);
     tiling_choose(&problem, &device, ALGORITHM_PORTABLE, &a.tiling, &why);
     persistent_gates(cell, a.gate);

@@ -97,7 +97,7 @@ static struct tiling_device small_device(const struct test_case &c)
 
 static struct persistent_view view(floats &v, size_t step, size_t row, size_t field)
 {
-    struct persistent_view f = {v.empty() ? NULL : v.data(), (uint32_t)step, (uint32_t)row, (uint32_t)field};
+    struct persistent_view f = {v.empty() ? NULL : v.data(), (uint32_t)step, (uint32_t)row, (uint32_t)field, 0};
     return f;
 }
 
@@ -244,7 +244,7 @@ static void test(const struct test_case &c)
 
 static const char *const ways[] = {"step by step", "cluster", "grid", "walk"};
 
-static const struct tiling_device h200 = {132, 227 * 1024, 65536, {132, 66, 32, 16, 7}, 1};
+static const struct tiling_device h200 = {132, 227 * 1024, 65536, {132, 66, 32, 16, 7}, 1, 0, 0, 0};
 
 /* Cycles of a step, all of it and by parts, of TILING_TURN steps: one of them has a grid's fence. */
 struct timed {

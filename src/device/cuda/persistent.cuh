@@ -59,7 +59,7 @@ GPU_CODE bool starts_anew(const struct persistent_args &a, uint32_t step, uint32
 /* By value: a choice between addresses would keep the arguments from being registers or constants. */
 GPU_CODE struct persistent_view either(bool first, const struct persistent_view &a, const struct persistent_view &b)
 {
-    return {first ? a.at : b.at, first ? a.step : b.step, first ? a.row : b.row, first ? a.field : b.field};
+    return {first ? a.at : b.at, first ? a.step : b.step, first ? a.row : b.row, first ? a.field : b.field, 0};
 }
 
 /* State s of the views that hold the first and the others. */

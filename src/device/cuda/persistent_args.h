@@ -8,6 +8,7 @@
 struct persistent_view {
     float *at;
     uint32_t step, row, field; /* a step has fewer than 2^30 numbers */
+    uint32_t unused;           /* arguments have no padding, whose contents nobody sets */
 };
 
 /* enum RNN_.. of plan.h says what they are. */
@@ -25,6 +26,7 @@ struct persistent_args {
     uint8_t gate[TILING_PHASES][TILING_FIELDS]; /* of the weights: that of each field of a phase */
     uint8_t direction, trained, add_dh0, add_ds0;
     float clip;
+    uint32_t unused;
 };
 
 #endif

@@ -91,28 +91,30 @@ GPU_CODE void begin_exchange(const struct tiling &t)
 
 /* ---- receiving --------------------------------------------------------------------------- */
 
-/* A grid's operand into shared memory, for plain floats: a warp fetches every eighth row. */
+/* A grid's operand into shared memory, for plain floats: all threads fetch packets in the order of the columns. */
 GPU_CODE void gather_operand(const struct persistent_args &a, const struct seat &s, uint32_t chunk, uint32_t round,
                              int phase, uint32_t number)
 {
-    enum { AT_ONCE = 4, TURN = 32 * TILING_PACKET };
+    constexpr uint32_t AT_ONCE = 4, TURN = (uint32_t)PERSISTENT_THREADS * TILING_PACKET;
     const struct tiling &t = a.tiling;
-    const uint32_t row = t.product[phase].operand_row, bytes = operand_row_bytes(t, phase, number);
+    const uint32_t row = t.product[phase].operand_row, packets = operand_row_bytes(t, phase, number) / TILING_PACKET * 8;
     const unsigned char *from = (const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round);
     unsigned char *to = operand_at(t, chunk, round);
 #pragma unroll 1
-    for (uint32_t n = threadIdx.x / 32; n < t.chunk_rows; n += TILING_WARPS)
+    for (uint32_t tile = 0; tile < t.chunk_rows / 8; tile++, from += 8 * row, to += 8 * row)
 #pragma unroll 1
-        for (uint32_t k = threadIdx.x % 32 * TILING_PACKET; k < bytes; k += AT_ONCE * TURN) {
+        for (uint32_t k = threadIdx.x; k < packets; k += AT_ONCE * (uint32_t)PERSISTENT_THREADS) {
             uint4 v[AT_ONCE];
-            const uint32_t left = (bytes - k + TURN - 1) / TURN;
+            const uint32_t left = (packets - k + PERSISTENT_THREADS - 1) / PERSISTENT_THREADS;
             const uint32_t wanted = left < AT_ONCE ? (1u << left) - 1 : (1u << AT_ONCE) - 1;
-            ask_for_packets<1, TURN>(v, from + n * row + k, 0, wanted);
-            wait_for_packets<1, TURN>(v, from + n * row + k, 0, wanted);
+            ask_for_packets<1, TURN>(v, from + k * TILING_PACKET, 0, wanted);
+            wait_for_packets<1, TURN>(v, from + k * TILING_PACKET, 0, wanted);
 #pragma unroll
-            for (uint32_t i = 0; i < AT_ONCE; i++)
-                if (k + i * TURN < bytes)
-                    *(uint4 *)(to + n * row + k + i * TURN) = v[i];
+            for (uint32_t i = 0; i < AT_ONCE; i++) {
+                const uint32_t j = k + i * PERSISTENT_THREADS;
+                if (j < packets)
+                    *(uint4 *)(to + j % 8 * row + j / 8 * TILING_PACKET) = v[i];
+            }
         }
     __syncthreads();
 }
@@ -124,8 +126,9 @@ GPU_CODE struct operand_source find_operand(const struct persistent_args &a, con
     const struct tiling &t = a.tiling;
     const uint32_t row = t.product[phase].operand_row, bytes = operand_row_bytes(t, phase, number);
     if (round == 0 || t.algorithm != ALGORITHM_GRID || plain_floats)
-        return {operand_at(t, chunk, round), row, bytes, true};
-    return {(const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round), row, bytes, false};
+        return {operand_at(t, chunk, round), row, TILING_PACKET, 8 * row, bytes, true};
+    return {(const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round), TILING_PACKET, TILING_COLUMN, 8 * row,
+            bytes, false};
 }
 
 /* Waits for it if it comes into shared memory; packets in L2 are waited for by those who multiply. */
@@ -143,6 +146,12 @@ GPU_CODE void receive_operand(const struct persistent_args &a, const struct seat
 /* Bytes from a field of an operand's row to the next, in a buffer and in what is staged. */
 GPU_CODE uint32_t own_bytes(const struct tiling &t, uint32_t number) { return t.units * number; }
 
+/* Bytes from a field of a grid's operand to the next. */
+GPU_CODE uint32_t field_in_exchange(const struct tiling &t, uint32_t number)
+{
+    return t.members * own_bytes(t, number) / TILING_PACKET * TILING_COLUMN;
+}
+
 template <int PHASES>
 GPU_CODE struct cell_place cell_place_of(const struct tiling &t, const struct seat &s, uint32_t number)
 {
@@ -158,7 +167,11 @@ GPU_CODE struct cell_place cell_place_of(const struct tiling &t, const struct se
         const uint32_t first = (c.u - c.lane) * number;
         c.sums[i] = kept((c.n * m.sums_row + c.u * (m.rows / t.units)) * 4);
         c.staged[i] = kept(c.n * m.fields * own + first);
-        c.to[i] = kept(c.n * m.operand_row + s.rank * own + first + c.lane * t.members * own);
+        const uint32_t packet = (s.rank * own + first) / TILING_PACKET;
+        c.to[i] = kept(t.algorithm == ALGORITHM_GRID
+                           ? c.n / 8 * 8 * m.operand_row + c.n % 8 * TILING_PACKET + packet * TILING_COLUMN +
+                                 c.lane * field_in_exchange(t, number)
+                           : c.n * m.operand_row + packet * TILING_PACKET + c.lane * t.members * own);
     }
     return c;
 }
@@ -199,7 +212,7 @@ GPU_CODE void send_operand(const struct persistent_args &a, const struct seat &s
     const unsigned char *staged = dynamic_shared() + t.at_staged + c.staged[phase] + c.lane * own;
     unsigned char *to = (unsigned char *)a.exchange + (at + c.to[phase]);
 #pragma unroll 1
-    for (uint32_t q = c.lane; q < fields; q += lanes, staged += lanes * own, to += lanes * t.members * own)
+    for (uint32_t q = c.lane; q < fields; q += lanes, staged += lanes * own, to += lanes * field_in_exchange(t, number))
         store_packet(to, *(const uint4 *)staged);
 }
 
@@ -218,7 +231,7 @@ GPU_CODE void empty_packets(const struct persistent_args &a, const struct seat &
 #pragma unroll 1
         for (uint32_t q = c.lane; q < (phase ? t.product[1] : t.product[0]).fields; q += TILING_PACKET / number) {
             store_packet(at, make_uint4(~0u, ~0u, ~0u, ~0u));
-            at += TILING_PACKET / number * t.members * own_bytes(t, number);
+            at += TILING_PACKET / number * field_in_exchange(t, number);
         }
     }
     fence_gpu();

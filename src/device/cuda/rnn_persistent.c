@@ -135,18 +135,18 @@ static struct persistent_view over_time(const struct rnn *r, int slot)
 {
     const struct gpu_view *x = &r->view[slot];
     if (!x->at)
-        return (struct persistent_view){NULL, 0, 0, 0};
+        return (struct persistent_view){0};
     return (struct persistent_view){(float *)(void *)x->at, (uint32_t)x->stride[0], (uint32_t)x->stride[1],
-                                    x->rank == 4 ? (uint32_t)x->stride[2] : 0};
+                                    x->rank == 4 ? (uint32_t)x->stride[2] : 0, 0};
 }
 
 static struct persistent_view states_at_end(const struct rnn *r, int slot)
 {
     const struct gpu_view *x = &r->view[slot];
     if (!x->at)
-        return (struct persistent_view){NULL, 0, 0, 0};
+        return (struct persistent_view){0};
     return (struct persistent_view){(float *)(void *)x->at, 0, (uint32_t)x->stride[x->rank - 2],
-                                    x->rank == 3 ? (uint32_t)x->stride[0] : 0};
+                                    x->rank == 3 ? (uint32_t)x->stride[0] : 0, 0};
 }
 
 static struct persistent_args args_of(const struct rnn *r, const struct tiling *t)
@@ -162,7 +162,7 @@ static struct persistent_args args_of(const struct rnn *r, const struct tiling *
         .s0 = states_at_end(r, RNN_S0),
         .hn = states_at_end(r, RNN_HN),
         .sn = states_at_end(r, RNN_SN),
-        .vector = {(float *)(void *)r->view[RNN_VECTOR].at, 0, 0, (uint32_t)r->view[RNN_VECTOR].stride[0]},
+        .vector = {(float *)(void *)r->view[RNN_VECTOR].at, 0, 0, (uint32_t)r->view[RNN_VECTOR].stride[0], 0},
         .weights = (const float *)(void *)r->view[RNN_W].at,
         .bias = (const float *)(void *)r->view[RNN_BIAS].at,
         .lengths = r->ends.lengths,

@@ -38,7 +38,9 @@ enum {
     TILING_ASKED = 4,        /* of which it asks for so many before: registers spill with more */
     TILING_RING = 32,        /* operands of a grid, under way or not yet emptied, */
     TILING_TURN = 14,        /* which happens to so many at once: persistent_exchange.cuh */
-    TILING_BEHIND = TILING_ASKED * 2 * TILING_STEP_BYTES, /* bytes that may be looked at behind them */
+    TILING_COLUMN = 8 * TILING_PACKET,    /* bytes of a packet of each of 8 rows: a grid's operand is stored so */
+    TILING_PAIR = 4 * TILING_COLUMN,      /* of two k steps of 8 rows */
+    TILING_BEHIND = TILING_ASKED * TILING_PAIR, /* bytes after the operands that a block may load, and ignores */
     TILING_EXCHANGE = 32 << 20 /* bytes of a grid's operands at most: they are to stay in L2 */
 };
 
@@ -72,9 +74,7 @@ struct tiling {
     uint32_t at_staged, at_states, at_bias, at_lengths, at_barriers, at_weights;
     uint32_t shared_bytes;
     uint64_t exchange_bytes; /* a grid's operands in global memory */
-    /* forecasts */
-
-    double cycles, portable_cycles; /* of all steps, this way and the portable one */
+    double cycles, portable_cycles; /* forecasts: of all steps, this way and the portable one */
 };
 
 struct tiling_problem {
