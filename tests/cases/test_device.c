@@ -20,14 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 3, MAX = 1 << 20 };
+enum { STEPS = 3 };
 static const double tolerance = 1e-5, tolerance_of_gradients = 1e-4;
 
 /* What a training found: losses, gradients of the first step (not of shards, which lie apart), weights after
  * the last. */
 struct findings {
     float loss[STEPS], *gradient, *weight;
-    size_t count;
+    size_t count, room; /* values of the model; that the arrays hold */
 };
 
 static size_t length_of(const unroll_parameter *p)
@@ -110,6 +110,23 @@ static bool steps(const struct test_case *c, unroll_model *model, unroll_session
     return parts(c, model, session, &rates, sharded, way.whole == UNSEEN, f);
 }
 
+/* The arrays hold all parameters of the model. */
+static bool make_room(unroll_model *model, struct findings *f)
+{
+    size_t count = 0;
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        count += length_of(&p);
+    }
+    if (count > f->room) {
+        f->gradient = realloc(f->gradient, count * sizeof *f->gradient);
+        f->weight = realloc(f->weight, count * sizeof *f->weight);
+        f->room = count;
+    }
+    return f->gradient && f->weight;
+}
+
 static bool train(const struct test_case *c, const char *device, const char *optimizer, struct way way,
                   struct findings *f)
 {
@@ -124,7 +141,7 @@ static bool train(const struct test_case *c, const char *device, const char *opt
     config.machine.checkpoint_time = way.checkpoint * ((config.steps + 63) / 64);
     if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
         return false;
-    bool good = unroll_session_new(model, &config, &session) == UNROLL_OK;
+    bool good = make_room(model, f) && unroll_session_new(model, &config, &session) == UNROLL_OK;
     if (good) {
         good = steps(c, model, session, optimizer, way, config.shards > 1, f);
         unroll_session_free(session);
@@ -152,19 +169,9 @@ static double distance(const float *a, const float *b, size_t n)
     return max / scale;
 }
 
-static struct findings findings_new(void)
-{
-    struct findings f = {.gradient = malloc(MAX * sizeof(float)), .weight = malloc(MAX * sizeof(float))};
-    return f;
-}
-
 static void compare(const struct test_case *c, const char *device, const char *optimizer, struct way way)
 {
     static struct findings here, there;
-    if (!here.gradient) {
-        here = findings_new();
-        there = findings_new();
-    }
     const struct way simple = {.chunks = 1, .shards = 1, .whole = way.whole};
     way.device = true;
     if (!CHECK(train(c, NULL, optimizer, simple, &here), "%s on the CPU: %s", c->line, unroll_last_error()) ||
@@ -420,7 +427,7 @@ static void check_row(const char *device, char *row, const char *path, bool *see
     fit(c);
     for (int i = 0; i < 3; i++) {
         struct way way = {.chunks = 1, .shards = 1, .whole = WHOLE, .mesh = meshes[i], .device = true};
-        struct findings f = findings_new();
+        struct findings f = {0};
         if (!strcmp(said[i], "yes"))
             compare(c, device, "adam", way);
         else

@@ -78,6 +78,12 @@ unroll_status cuda_check(cu_result result, const char *doing)
         name = "an unknown error";
     if (cu.cuGetErrorString(result, &text) || !text)
         text = "no text";
+    if (result == CU_LAUNCH_FAILED)
+        return fail(UNROLL_RESOURCE,
+                    "CUDA failed while %s: %s (%s, %d): a kernel stopped, or waited for another block too long, and "
+                    "this process cannot use the GPU again; fix: start again with UNROLL_CUDA_ALGORITHM=portable, and "
+                    "report it",
+                    doing, text, name, result);
     return fail(UNROLL_RESOURCE, "CUDA failed while %s: %s (%s, %d); fix: look at nvidia-smi, or device cpu", doing,
                 text, name, result);
 }

@@ -156,12 +156,15 @@ char *persistent_fixed_text(const struct persistent_args *a, const char *cell, e
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-enum wish { NEVER, WHERE_POSSIBLE, ALWAYS };
+enum wish { NEVER, ALWAYS, WHERE_POSSIBLE };
 
-static enum wish wish_of(void)
+static unroll_status read_wish(enum wish *wish)
 {
     const char *set = getenv("UNROLL_CUDA_FIXED");
-    return !set || !*set ? WHERE_POSSIBLE : !strcmp(set, "0") ? NEVER : ALWAYS;
+    *wish = !set || !*set ? WHERE_POSSIBLE : *set == '0' ? NEVER : ALWAYS;
+    if (*wish == WHERE_POSSIBLE || !strcmp(set, "0") || !strcmp(set, "1"))
+        return UNROLL_OK;
+    return fail(UNROLL_USAGE, "UNROLL_CUDA_FIXED is '%s'; fix: 0 or 1, or leave it out", set);
 }
 
 static const struct program_folder folder = {"UNROLL_CUDA_CACHE", "cuda"};
@@ -198,8 +201,9 @@ static unroll_status load_fixed(struct cuda_context *c, const char *text, const 
 unroll_status persistent_fix(struct cuda_context *c, const struct persistent_args *a, const char *cell,
                              enum gpu_operand operand, bool backward, char *name, size_t size)
 {
-    const enum wish wish = wish_of();
+    enum wish wish;
     char fixed[CUDA_KERNEL_NAME];
+    TRY(read_wish(&wish));
     if (wish == NEVER)
         return UNROLL_OK;
     char *text = persistent_fixed_text(a, cell, operand, backward);

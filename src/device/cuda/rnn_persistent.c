@@ -38,14 +38,30 @@ static void measure(const struct rnn *r, bool back)
 
 /* UNROLL_CUDA_ALGORITHM in the environment: "portable", "cluster" or "grid" and nothing else; for tests and
  * measurements. */
-static bool algorithm_allowed(enum tiling_algorithm *only)
+static unroll_status read_algorithm(enum tiling_algorithm *only, bool *allowed)
 {
-    const char *set = getenv("UNROLL_CUDA_ALGORITHM"), *algorithm = set && *set ? set : NULL;
-    *only = !algorithm                      ? ALGORITHM_PORTABLE
-            : !strcmp(algorithm, "cluster") ? ALGORITHM_CLUSTER
-            : !strcmp(algorithm, "grid")    ? ALGORITHM_GRID
-                                            : ALGORITHM_PORTABLE;
-    return !algorithm || *only != ALGORITHM_PORTABLE;
+    static const struct {
+        const char *name;
+        enum tiling_algorithm only;
+    } known[] = {{"", ALGORITHM_PORTABLE}, {"portable", ALGORITHM_PORTABLE}, {"cluster", ALGORITHM_CLUSTER}, {"grid", ALGORITHM_GRID}};
+    const char *set = getenv("UNROLL_CUDA_ALGORITHM");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(set ? set : "", known[i].name)) {
+            *only = known[i].only;
+            *allowed = i != 1;
+            return UNROLL_OK;
+        }
+    return fail(UNROLL_USAGE, "UNROLL_CUDA_ALGORITHM is '%s'; fix: portable, cluster or grid, or leave it out", set);
+}
+
+/* UNROLL_CUDA_TILING=GROUPS,ROWS,TILES in the environment: tilings with these numbers only, 0 for any; for measurements. */
+static unroll_status read_tiling(struct tiling_device *d)
+{
+    const char *set = getenv("UNROLL_CUDA_TILING");
+    char rest;
+    if (!set || !*set || sscanf(set, "%u,%u,%u%c", &d->only_groups, &d->only_rows, &d->only_tiles, &rest) == 3)
+        return UNROLL_OK;
+    return fail(UNROLL_USAGE, "UNROLL_CUDA_TILING is '%s'; fix: three numbers GROUPS,ROWS,TILES such as 2,8,2", set);
 }
 
 /* ---- the device --------------------------------------------------------------------------- */
@@ -101,9 +117,6 @@ static struct tiling_device device_of(const struct rnn *r)
                               .shared_bytes = (uint32_t)c->shared_per_block,
                               .registers = (uint32_t)c->registers,
                               .cooperative = c->cooperative};
-    const char *only = getenv("UNROLL_CUDA_TILING");
-    if (only)
-        (void)sscanf(only, "%u,%u,%u", &d.only_groups, &d.only_rows, &d.only_tiles);
     for (int i = 0; i < CUDA_CLUSTER_SIZES && c->clusters; i++)
         d.clusters[i] = (uint32_t)c->clusters_at_once[i] / queues;
     return d;
@@ -115,7 +128,9 @@ unroll_status rnn_persistent_choose(const struct rnn *r, bool back, struct tilin
     enum tiling_algorithm only;
     char name[NAME];
     memset(t, 0, sizeof *t);
-    *why = !algorithm_allowed(&only)                           ? "UNROLL_CUDA_ALGORITHM forbids it"
+    bool allowed;
+    TRY(read_algorithm(&only, &allowed));
+    *why = !allowed                                            ? "UNROLL_CUDA_ALGORITHM forbids it"
            : cuda_of(r->w)->capability < PERSISTENT_CAPABILITY ? "the GPU is older than sm_90"
                                                                : NULL;
     if (*why)
@@ -123,7 +138,8 @@ unroll_status rnn_persistent_choose(const struct rnn *r, bool back, struct tilin
     persistent_name(r->cell, problem.operand, back, name, sizeof name);
     if (problem.fields[0] > 0) /* else the kernel is empty, and the planner says why */
         TRY(learn_clusters(cuda_of(r->w), name));
-    const struct tiling_device device = device_of(r);
+    struct tiling_device device = device_of(r);
+    TRY(read_tiling(&device));
     tiling_choose(&problem, &device, only, t, why);
     return UNROLL_OK;
 }

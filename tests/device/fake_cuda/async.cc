@@ -260,8 +260,11 @@ static void begin_store(store *s, uintptr_t last)
         deliver(s);
 }
 
+/* Seen on an H100: without the attribute of clusters, st.async is an illegal instruction even within a block. */
 void fake_store_async(uintptr_t to, const void *value, unsigned bytes, uintptr_t barrier)
 {
+    if (!current()->launch->clustered)
+        fake_fail("st.async in a launch without the attribute of clusters is an illegal instruction");
     block_of_shared(to, bytes, "store_async's target");
     store *s = store_new();
     s->to = to;

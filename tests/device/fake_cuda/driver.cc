@@ -410,18 +410,18 @@ cu_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cu_function f
 /* What a launch asks for beyond its grid. */
 struct wishes {
     struct fake_index cluster;
-    bool cooperative;
+    bool cooperative, clustered;
 };
 
 static cu_result read_attributes(const struct cu_launch *l, struct wishes *w)
 {
-    *w = {{1, 1, 1}, false};
+    *w = {{1, 1, 1}, false, false};
     for (unsigned i = 0; i < l->attributes; i++) {
         const struct cu_launch_attribute *a = &l->attribute[i];
         if (a->id == CU_LAUNCH_COOPERATIVE)
             w->cooperative = a->value.cooperative != 0;
         else if (a->id == CU_LAUNCH_CLUSTER)
-            w->cluster = {a->value.cluster.x, a->value.cluster.y, a->value.cluster.z};
+            w->cluster = {a->value.cluster.x, a->value.cluster.y, a->value.cluster.z}, w->clustered = true;
         else
             return fake_misuse(CU_INVALID_VALUE, "cuLaunchKernelEx", "launch attribute %d is not known here", a->id);
     }
@@ -535,6 +535,7 @@ cu_result cuLaunchKernelEx(const struct cu_launch *l, cu_function f, void **argu
     x.l.grid = {l->grid_x, l->grid_y, l->grid_z};
     x.l.block = {l->block_x, l->block_y, l->block_z};
     x.l.cluster = w.cluster;
+    x.l.clustered = w.clustered;
     x.l.cooperative = w.cooperative;
     x.l.shared = l->shared_bytes;
     return fake_submit(l->stream, f->kernel->name, [x]() mutable { return do_launch(x); });

@@ -27,8 +27,8 @@ struct fake_kernel *fake_kernel_find(const char *name);
 
 struct fake_launch {
     struct fake_index grid, block, cluster;
-    bool cooperative;
-    size_t shared; /* dynamic */
+    bool cooperative, clustered; /* clustered: with the attribute, even if a cluster is one block */
+    size_t shared;               /* dynamic */
     const void *args;
 };
 
