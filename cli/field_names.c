@@ -50,11 +50,10 @@ const char *as_options(const char *sentence)
 
 bool is_of_library(const char *variable)
 {
-    static const char *const known[] = {"MPI",          "NCCL",       "CUBLASLT",     "CUDA_DRIVER", "CUDA_ALGORITHM",
-                                        "CUDA_KERNELS", "XLA_UNROLL", "CACHE",        "ADAPTIVE",    "DIVISION",
-                                        "ISA_SEED",     "OPENCL",     "OPENCL_CACHE", "OPENCL_FORM", "LAUNCHER",
-                                        "PLACE",        "POWERCAP",   "NVTX",         "NVRTC",        "CUDA_CACHE",
-                                        "CUDA_FIXED",   "CUDA_TILING"};
+    static const char *const known[] = {
+        "MPI",      "NCCL",     "CUBLASLT", "CUDA_DRIVER", "CUDA_ALGORITHM", "CUDA_KERNELS", "XLA_UNROLL", "CACHE",
+        "ADAPTIVE", "DIVISION", "ISA_SEED", "OPENCL",      "OPENCL_CACHE",   "OPENCL_FORM",  "LAUNCHER",   "PLACE",
+        "POWERCAP", "NVTX",     "NVRTC",    "CUDA_CACHE",  "CUDA_FIXED",     "CUDA_TILING"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(variable, known[i]) == 0)
             return true;

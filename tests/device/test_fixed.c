@@ -19,7 +19,8 @@ static struct persistent_args args_of(const struct cell_declaration *cell, enum 
                                          .registers = 65536,
                                          .clusters = {132, 66, 32, 16, 7},
                                          .cooperative = 1};
-    struct tiling_problem problem = {.steps = 100, .rows = 16, .units = units, .operand = operand, .backward = backward};
+    struct tiling_problem problem = {
+        .steps = 100, .rows = 16, .units = units, .operand = operand, .backward = backward};
     static float here[1];
     const char *why;
     struct persistent_args a = {.rows = 16, .units = units, .steps = 100, .trained = 1, .weights = here, .bias = here};
@@ -42,7 +43,11 @@ static void compile(const struct cell_declaration *cell, enum gpu_operand operan
     const bool good = CHECK(text != NULL, "a text for %s", cell->name) &&
                       CHECK(persistent_fixed_image(text, 90, &image, &size) == UNROLL_OK, "%s %s %s: %s", cell->name,
                             operand_name(operand), backward ? "backward" : "forward", unroll_last_error());
-    CHECK(!good || (size > 1000 && !memcmp(image, "\x7f" "ELF", 4)), "%s: an image", cell->name);
+    CHECK(!good || (size > 1000 && !memcmp(image,
+                                           "\x7f"
+                                           "ELF",
+                                           4)),
+          "%s: an image", cell->name);
     release(image);
     free(text);
 }

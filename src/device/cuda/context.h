@@ -5,7 +5,11 @@
 #include "device/cuda/driver.h"
 #include "device/gpu/gpu_launch.h"
 
-enum { CUDA_KERNEL_NAME = 64, CUDA_CLUSTER_SIZES = 5, CUDA_PORTABLE_CLUSTER = 8 }; /* larger clusters exist on some GPUs */
+enum {
+    CUDA_KERNEL_NAME = 64,
+    CUDA_CLUSTER_SIZES = 5,
+    CUDA_PORTABLE_CLUSTER = 8
+}; /* larger clusters exist on some GPUs */
 
 struct cuda_context {
     struct gpu gpu; /* first: what the common module knows of it */

@@ -21,14 +21,14 @@ enum {
     CYCLES_WARP = 5,        /* [B] __syncwarp */
     CYCLES_SHUFFLE = 25,    /* [B] */
     CYCLES_L2 = 336,        /* [L25] a load from L2: 258 from the near half, 414 from the far one */
-    CYCLES_STORE = 220,     /* [P] with CYCLES_POLL and the load itself 507 to 698, median 669 or 527 in two runs: from a
-                               store to another multiprocessor's load that finds it, nothing else under way */
-    CYCLES_POLL = 110,      /* a third of a load: see there */
-    CYCLES_FENCE = 874,     /* [P] fence.acq_rel.gpu by 8 warps; by one 667 */
-    CYCLES_MEMORY = 479,    /* [L24] a load from device memory */
-    CYCLES_CLUSTER = 264,   /* [P] with CYCLES_MBARRIER 293: st.async until the other block's wait ends, in clusters of
-                               2 to 16; 125 within a block */
-    CYCLES_MBARRIER = 29    /* [A] to see that its phase has ended: as a load from shared memory */
+    CYCLES_STORE = 220,   /* [P] with CYCLES_POLL and the load itself 507 to 698, median 669 or 527 in two runs: from a
+                             store to another multiprocessor's load that finds it, nothing else under way */
+    CYCLES_POLL = 110,    /* a third of a load: see there */
+    CYCLES_FENCE = 874,   /* [P] fence.acq_rel.gpu by 8 warps; by one 667 */
+    CYCLES_MEMORY = 479,  /* [L24] a load from device memory */
+    CYCLES_CLUSTER = 264, /* [P] with CYCLES_MBARRIER 293: st.async until the other block's wait ends, in clusters of
+                             2 to 16; 125 within a block */
+    CYCLES_MBARRIER = 29  /* [A] to see that its phase has ended: as a load from shared memory */
 };
 
 /* Bytes, and multiply-adds, in a cycle. */

@@ -29,11 +29,10 @@ static int library_version;
 
 static void load(void)
 {
-    static const struct symbol symbols[] = {SYMBOL(nvrtcVersion),         SYMBOL(nvrtcGetErrorString),
-                                            SYMBOL(nvrtcCreateProgram),   SYMBOL(nvrtcCompileProgram),
-                                            SYMBOL(nvrtcGetProgramLogSize), SYMBOL(nvrtcGetProgramLog),
-                                            SYMBOL(nvrtcGetCUBINSize),    SYMBOL(nvrtcGetCUBIN),
-                                            SYMBOL(nvrtcDestroyProgram)};
+    static const struct symbol symbols[] = {
+        SYMBOL(nvrtcVersion),        SYMBOL(nvrtcGetErrorString),    SYMBOL(nvrtcCreateProgram),
+        SYMBOL(nvrtcCompileProgram), SYMBOL(nvrtcGetProgramLogSize), SYMBOL(nvrtcGetProgramLog),
+        SYMBOL(nvrtcGetCUBINSize),   SYMBOL(nvrtcGetCUBIN),          SYMBOL(nvrtcDestroyProgram)};
     int major = 0, minor = 0;
     found = library_open(LIBRARY_NVRTC, symbols, sizeof symbols / sizeof *symbols, NULL) == UNROLL_OK &&
             rtc.nvrtcVersion(&major, &minor) == 0;
@@ -62,8 +61,8 @@ static unroll_status refuse(nvrtc_program program, const char *architecture)
     (void)rtc.nvrtcGetProgramLogSize(program, &size);
     TRY(ALLOCATE(log, size + 1, "for the log of a compiler"));
     (void)rtc.nvrtcGetProgramLog(program, log);
-    unroll_status status = fail(UNROLL_UNSUPPORTED, "NVRTC %d.%d does not compile a kernel for %s: %.*s", library_version / 1000,
-                                library_version % 1000 / 10, architecture, SHOWN, log);
+    unroll_status status = fail(UNROLL_UNSUPPORTED, "NVRTC %d.%d does not compile a kernel for %s: %.*s",
+                                library_version / 1000, library_version % 1000 / 10, architecture, SHOWN, log);
     release(log);
     return status;
 }
@@ -96,7 +95,7 @@ unroll_status nvrtc_compile(const char *text, const struct nvrtc_header *headers
     snprintf(option, sizeof option, "-arch=%s", architecture);
     TRY(check(rtc.nvrtcCreateProgram(&program, text, "unroll.cu", count, texts, names), "opening a program"));
     unroll_status status = rtc.nvrtcCompileProgram(program, 4, options) == 0 ? take_image(program, image, size)
-                                                                            : refuse(program, architecture);
+                                                                             : refuse(program, architecture);
     (void)rtc.nvrtcDestroyProgram(&program);
     return status;
 }

@@ -1,5 +1,5 @@
-/* NVIDIA's run-time compiler (libnvrtc), which CUDA's toolkit and PyTorch bring: C++ text to machine code. Opened when it
- * is first needed. Contains no kernel and no cache. */
+/* NVIDIA's run-time compiler (libnvrtc), which CUDA's toolkit and PyTorch bring: C++ text to machine code. Opened when
+ * it is first needed. Contains no kernel and no cache. */
 #ifndef DEVICE_CUDA_NVRTC_H
 #define DEVICE_CUDA_NVRTC_H
 #include "base/status.h"

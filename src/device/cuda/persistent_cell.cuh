@@ -241,8 +241,8 @@ struct CELL_(persistent) {
     }
 };
 
-/* Of a text for one launch (persistent_fixed.c) one kernel is compiled: PERSISTENT_ONLY_lstm and PERSISTENT_ONLY_forward_
- * are 1. PERSISTENT_FIXED gives the arguments, some of which are constants there. */
+/* Of a text for one launch (persistent_fixed.c) one kernel is compiled: PERSISTENT_ONLY_lstm and
+ * PERSISTENT_ONLY_forward_ are 1. PERSISTENT_FIXED gives the arguments, some of which are constants there. */
 #ifndef PERSISTENT_FIXED
 #define PERSISTENT_FIXED(direction) a
 #endif

@@ -97,7 +97,8 @@ GPU_CODE void gather_operand(const struct persistent_args &a, const struct seat 
 {
     constexpr uint32_t AT_ONCE = 4, TURN = (uint32_t)PERSISTENT_THREADS * TILING_PACKET;
     const struct tiling &t = a.tiling;
-    const uint32_t row = t.product[phase].operand_row, packets = operand_row_bytes(t, phase, number) / TILING_PACKET * 8;
+    const uint32_t row = t.product[phase].operand_row,
+                   packets = operand_row_bytes(t, phase, number) / TILING_PACKET * 8;
     const unsigned char *from = (const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round);
     unsigned char *to = operand_at(t, chunk, round);
 #pragma unroll 1
@@ -127,8 +128,12 @@ GPU_CODE struct operand_source find_operand(const struct persistent_args &a, con
     const uint32_t row = t.product[phase].operand_row, bytes = operand_row_bytes(t, phase, number);
     if (round == 0 || t.algorithm != ALGORITHM_GRID || plain_floats)
         return {operand_at(t, chunk, round), row, TILING_PACKET, 8 * row, bytes, true};
-    return {(const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round), TILING_PACKET, TILING_COLUMN, 8 * row,
-            bytes, false};
+    return {(const unsigned char *)a.exchange + exchanged_at(t, s, chunk, round),
+            TILING_PACKET,
+            TILING_COLUMN,
+            8 * row,
+            bytes,
+            false};
 }
 
 /* Waits for it if it comes into shared memory; packets in L2 are waited for by those who multiply. */

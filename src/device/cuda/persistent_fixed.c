@@ -1,5 +1,5 @@
 /* See persistent_fixed.h. The text of a kernel is the headers that the build's kernels are made of, which the Makefile
- * puts into text/persistent.inc, and a function that overwrites arguments with constants. */
+ * writes as text to persistent.inc of the build, and a function that overwrites arguments with constants. */
 #include "device/cuda/persistent_fixed.h"
 #include "base/hash.h"
 #include "base/memory.h"
@@ -25,12 +25,13 @@ static int header_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* What NVRTC has no headers for. */
-static const char standard[] = "typedef unsigned char uint8_t; typedef unsigned short uint16_t;"
-                               "typedef int int32_t; typedef unsigned uint32_t; typedef long long int64_t;"
-                               "typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t;\n"
-                               "#ifndef NULL\n#define NULL nullptr\n#endif\n#ifndef assert\n#define assert(holds)\n#endif\n"
-                               "#define NAN __int_as_float(0x7fc00000)\n"
-                               "#define INFINITY __int_as_float(0x7f800000)\n";
+static const char standard[] =
+    "typedef unsigned char uint8_t; typedef unsigned short uint16_t;"
+    "typedef int int32_t; typedef unsigned uint32_t; typedef long long int64_t;"
+    "typedef unsigned long long uint64_t; typedef unsigned long long uintptr_t;\n"
+    "#ifndef NULL\n#define NULL nullptr\n#endif\n#ifndef assert\n#define assert(holds)\n#endif\n"
+    "#define NAN __int_as_float(0x7fc00000)\n"
+    "#define INFINITY __int_as_float(0x7f800000)\n";
 
 static void add_header(const char *name, const char *text)
 {
@@ -63,10 +64,17 @@ static void print_product(FILE *f, const struct tiling_product *p, int i)
     const struct {
         const char *name;
         uint32_t value;
-    } fields[] = {{"rows", p->rows},           {"fields", p->fields},     {"tiles", p->tiles},
-                  {"bands", p->bands},         {"splits", p->splits},     {"steps", p->steps},
-                  {"steps_all", p->steps_all}, {"in_registers", p->in_registers}, {"shared_slot", p->shared_slot},
-                  {"operand_row", p->operand_row}, {"sums_row", p->sums_row}};
+    } fields[] = {{"rows", p->rows},
+                  {"fields", p->fields},
+                  {"tiles", p->tiles},
+                  {"bands", p->bands},
+                  {"splits", p->splits},
+                  {"steps", p->steps},
+                  {"steps_all", p->steps_all},
+                  {"in_registers", p->in_registers},
+                  {"shared_slot", p->shared_slot},
+                  {"operand_row", p->operand_row},
+                  {"sums_row", p->sums_row}};
     for (size_t k = 0; k < sizeof fields / sizeof *fields; k++)
         fprintf(f, "b.tiling.product[%d].%s = %u;\n", i, fields[k].name, fields[k].value);
 }
@@ -76,13 +84,26 @@ static void print_tiling(FILE *f, const struct tiling *t)
     const struct {
         const char *name;
         uint32_t value;
-    } fields[] = {{"groups", t->groups},         {"members", t->members},       {"cluster", t->cluster},
-                  {"units", t->units},           {"chunk_rows", t->chunk_rows}, {"chunks", t->chunks},
-                  {"phases", t->phases},         {"states", t->states},         {"warps", t->warps},
-                  {"shared_slots", t->shared_slots}, {"at_operand", t->at_operand}, {"operand_buffer", t->operand_buffer},
-                  {"at_sums", t->at_sums},       {"sums_buffer", t->sums_buffer}, {"at_staged", t->at_staged},
-                  {"at_states", t->at_states},   {"at_bias", t->at_bias},       {"at_lengths", t->at_lengths},
-                  {"at_barriers", t->at_barriers}, {"at_weights", t->at_weights}};
+    } fields[] = {{"groups", t->groups},
+                  {"members", t->members},
+                  {"cluster", t->cluster},
+                  {"units", t->units},
+                  {"chunk_rows", t->chunk_rows},
+                  {"chunks", t->chunks},
+                  {"phases", t->phases},
+                  {"states", t->states},
+                  {"warps", t->warps},
+                  {"shared_slots", t->shared_slots},
+                  {"at_operand", t->at_operand},
+                  {"operand_buffer", t->operand_buffer},
+                  {"at_sums", t->at_sums},
+                  {"sums_buffer", t->sums_buffer},
+                  {"at_staged", t->at_staged},
+                  {"at_states", t->at_states},
+                  {"at_bias", t->at_bias},
+                  {"at_lengths", t->at_lengths},
+                  {"at_barriers", t->at_barriers},
+                  {"at_weights", t->at_weights}};
     fprintf(f, "b.tiling.algorithm = (enum tiling_algorithm)%d;\n", (int)t->algorithm);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         fprintf(f, "b.tiling.%s = %u;\n", fields[i].name, fields[i].value);
@@ -99,9 +120,10 @@ static void print_views(FILE *f, const struct persistent_args *a)
     const struct {
         const char *name;
         const struct persistent_view *view;
-    } views[] = {{"g", &a->g},     {"h0", &a->h0},   {"s0", &a->s0},   {"y", &a->y},
-                 {"s", &a->s},     {"intermediate", &a->intermediate}, {"hn", &a->hn}, {"sn", &a->sn},
-                 {"dy", &a->dy},   {"dhn", &a->dhn}, {"dsn", &a->dsn}, {"dh0", &a->dh0},
+    } views[] = {{"g", &a->g},     {"h0", &a->h0},   {"s0", &a->s0},
+                 {"y", &a->y},     {"s", &a->s},     {"intermediate", &a->intermediate},
+                 {"hn", &a->hn},   {"sn", &a->sn},   {"dy", &a->dy},
+                 {"dhn", &a->dhn}, {"dsn", &a->dsn}, {"dh0", &a->dh0},
                  {"ds0", &a->ds0}, {"dv", &a->dv},   {"vector", &a->vector}};
     char name[32];
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
@@ -138,14 +160,15 @@ char *persistent_fixed_text(const struct persistent_args *a, const char *cell, e
     FILE *f = open_memstream(&text, &size);
     if (!f)
         return NULL;
-    fprintf(f,
-            "#define PERSISTENT_ONE\n#define PERSISTENT_OPERAND OPERAND_%s\n#define PERSISTENT_WORD %s\n%s#define PERSISTENT_ONLY_%s 1\n"
-            "#define PERSISTENT_ONLY_%s_ 1\n#define PERSISTENT_FIXED(direction) fix(a)\n"
-            "#include \"device/cuda/persistent_args.h\"\n"
-            "static __device__ __forceinline__ struct persistent_args fix(const struct persistent_args &a)\n{\n"
-            "struct persistent_args b = a;\n",
-            operands[operand], operand_name(operand), operand == OPERAND_F32 ? "#define PERSISTENT_EXACT\n" : "", cell,
-            backward ? "backward" : "forward");
+    fprintf(
+        f,
+        "#define PERSISTENT_ONE\n#define PERSISTENT_OPERAND OPERAND_%s\n#define PERSISTENT_WORD %s\n%s#define PERSISTENT_ONLY_%s 1\n"
+        "#define PERSISTENT_ONLY_%s_ 1\n#define PERSISTENT_FIXED(direction) fix(a)\n"
+        "#include \"device/cuda/persistent_args.h\"\n"
+        "static __device__ __forceinline__ struct persistent_args fix(const struct persistent_args &a)\n{\n"
+        "struct persistent_args b = a;\n",
+        operands[operand], operand_name(operand), operand == OPERAND_F32 ? "#define PERSISTENT_EXACT\n" : "", cell,
+        backward ? "backward" : "forward");
     print_constants(f, a);
     fprintf(f, "return b;\n}\n#include \"device/cuda/persistent_kernels.cuh\"\n");
     if (fclose(f) == 0)
@@ -211,8 +234,7 @@ unroll_status persistent_fix(struct cuda_context *c, const struct persistent_arg
         return fail(UNROLL_RESOURCE, "no memory for the text of a kernel");
     const uint64_t hash = hash_text(HASH_BEGIN, text);
     snprintf(fixed, sizeof fixed, "%.*s#%016llx", CUDA_KERNEL_NAME - 20, name, (unsigned long long)hash);
-    unroll_status status =
-        cuda_has_kernel(c, fixed) ? UNROLL_OK : load_fixed(c, text, name, fixed);
+    unroll_status status = cuda_has_kernel(c, fixed) ? UNROLL_OK : load_fixed(c, text, name, fixed);
     free(text);
     if (status == UNROLL_OK)
         snprintf(name, size, "%s", fixed);

@@ -246,8 +246,8 @@ GPU_CODE void load_weights(const struct persistent_args &a, const struct parts &
 /* ---- the operand ------------------------------------------------------------------------- */
 
 /* Where a block finds an operand: in its shared memory, row by row, or as packets in L2 that may still be empty, column
- * by column: the packets of 8 rows fill a line of 128 bytes, which one block writes. Lines that several blocks write take
- * twice the time (measured on an H100: 3,727 cycles a round against 1,941). */
+ * by column: the packets of 8 rows fill a line of 128 bytes, which one block writes. Lines that several blocks write
+ * take twice the time (measured on an H100: 3,727 cycles a round against 1,941). */
 struct operand_source {
     const unsigned char *at;
     uint32_t row, packet, tile; /* bytes from row to row, from packet to packet of a row, from 8 rows to the next */

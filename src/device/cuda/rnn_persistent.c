@@ -43,7 +43,10 @@ static unroll_status read_algorithm(enum tiling_algorithm *only, bool *allowed)
     static const struct {
         const char *name;
         enum tiling_algorithm only;
-    } known[] = {{"", ALGORITHM_PORTABLE}, {"portable", ALGORITHM_PORTABLE}, {"cluster", ALGORITHM_CLUSTER}, {"grid", ALGORITHM_GRID}};
+    } known[] = {{"", ALGORITHM_PORTABLE},
+                 {"portable", ALGORITHM_PORTABLE},
+                 {"cluster", ALGORITHM_CLUSTER},
+                 {"grid", ALGORITHM_GRID}};
     const char *set = getenv("UNROLL_CUDA_ALGORITHM");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(set ? set : "", known[i].name)) {
@@ -54,7 +57,8 @@ static unroll_status read_algorithm(enum tiling_algorithm *only, bool *allowed)
     return fail(UNROLL_USAGE, "UNROLL_CUDA_ALGORITHM is '%s'; fix: portable, cluster or grid, or leave it out", set);
 }
 
-/* UNROLL_CUDA_TILING=GROUPS,ROWS,TILES in the environment: tilings with these numbers only, 0 for any; for measurements. */
+/* UNROLL_CUDA_TILING=GROUPS,ROWS,TILES in the environment: tilings with these numbers only, 0 for any; for
+ * measurements. */
 static unroll_status read_tiling(struct tiling_device *d)
 {
     const char *set = getenv("UNROLL_CUDA_TILING");

@@ -24,24 +24,24 @@ enum gpu_operand { OPERAND_F32, OPERAND_TF32, OPERAND_BF16, OPERAND_F16, GPU_OPE
 enum {
     TILING_PHASES = 2,
     TILING_FIELDS = 8,
-    TILING_WARPS = 8,        /* of a block; each thread can have 255 registers */
-    TILING_SLOTS = 32,       /* tiles of a k step whose weights a warp has in registers: 4 each; .. */
-    TILING_SLOTS_EACH = 12,  /* .. of each of two phases: with more of them registers spill */
-    TILING_ROWS = 16,        /* of a tile */
-    TILING_TILES = 4,        /* of a band, at most: 1, 2 or 4 */
-    WALK_AHEAD = 4,          /* steps that a walk asks for: a load of memory takes longer than one of them */
-    TILING_CHUNKS = 16,      /* of a group, at most */
-    TILING_STEP_BYTES = 32,  /* of an operand's row: a k step */
-    TILING_SLOT_BYTES = 512, /* weights of a tile of a k step */
-    TILING_PACKET = 16,      /* bytes of an operand that are sent at once */
-    TILING_BATCH = 8,        /* packets of an operand that a lane waits for together, */
-    TILING_ASKED = 4,        /* of which it asks for so many before: registers spill with more */
-    TILING_RING = 32,        /* operands of a grid, under way or not yet emptied, */
-    TILING_TURN = 14,        /* which happens to so many at once: persistent_exchange.cuh */
-    TILING_COLUMN = 8 * TILING_PACKET,    /* bytes of a packet of each of 8 rows: a grid's operand is stored so */
-    TILING_PAIR = 4 * TILING_COLUMN,      /* of two k steps of 8 rows */
+    TILING_WARPS = 8,                  /* of a block; each thread can have 255 registers */
+    TILING_SLOTS = 32,                 /* tiles of a k step whose weights a warp has in registers: 4 each; .. */
+    TILING_SLOTS_EACH = 12,            /* .. of each of two phases: with more of them registers spill */
+    TILING_ROWS = 16,                  /* of a tile */
+    TILING_TILES = 4,                  /* of a band, at most: 1, 2 or 4 */
+    WALK_AHEAD = 4,                    /* steps that a walk asks for: a load of memory takes longer than one of them */
+    TILING_CHUNKS = 16,                /* of a group, at most */
+    TILING_STEP_BYTES = 32,            /* of an operand's row: a k step */
+    TILING_SLOT_BYTES = 512,           /* weights of a tile of a k step */
+    TILING_PACKET = 16,                /* bytes of an operand that are sent at once */
+    TILING_BATCH = 8,                  /* packets of an operand that a lane waits for together, */
+    TILING_ASKED = 4,                  /* of which it asks for so many before: registers spill with more */
+    TILING_RING = 32,                  /* operands of a grid, under way or not yet emptied, */
+    TILING_TURN = 14,                  /* which happens to so many at once: persistent_exchange.cuh */
+    TILING_COLUMN = 8 * TILING_PACKET, /* bytes of a packet of each of 8 rows: a grid's operand is stored so */
+    TILING_PAIR = 4 * TILING_COLUMN,   /* of two k steps of 8 rows */
     TILING_BEHIND = TILING_ASKED * TILING_PAIR, /* bytes after the operands that a block may load, and ignores */
-    TILING_EXCHANGE = 32 << 20 /* bytes of a grid's operands at most: they are to stay in L2 */
+    TILING_EXCHANGE = 32 << 20                  /* bytes of a grid's operands at most: they are to stay in L2 */
 };
 
 static inline uint32_t operand_bytes(enum gpu_operand o) { return o == OPERAND_BF16 || o == OPERAND_F16 ? 2 : 4; }
@@ -73,7 +73,7 @@ struct tiling {
     uint32_t at_sums, sums_buffer;       /* two buffers */
     uint32_t at_staged, at_states, at_bias, at_lengths, at_barriers, at_weights;
     uint32_t shared_bytes;
-    uint64_t exchange_bytes; /* a grid's operands in global memory */
+    uint64_t exchange_bytes;        /* a grid's operands in global memory */
     double cycles, portable_cycles; /* forecasts: of all steps, this way and the portable one */
 };
 

@@ -1,6 +1,6 @@
 /* Compiled programs on disk: one file for each program, driver and device, whose name and head identify it. Files are
- * written whole or not at all, so processes may share the folder; a file that is damaged, or of another driver, is built
- * again. Each API has a folder: the one that an environment variable names (empty: no cache), else unroll/KIND in
+ * written whole or not at all, so processes may share the folder; a file that is damaged, or of another driver, is
+ * built again. Each API has a folder: the one that an environment variable names (empty: no cache), else unroll/KIND in
  * XDG_CACHE_HOME or ~/.cache. Contains no OpenCL and no CUDA. */
 #ifndef DEVICE_GPU_PROGRAM_CACHE_H
 #define DEVICE_GPU_PROGRAM_CACHE_H
