@@ -49,7 +49,8 @@ bool nvrtc_find(int *version)
 static unroll_status check(int result, const char *doing)
 {
     return result == 0 ? UNROLL_OK
-                       : fail(UNROLL_UNSUPPORTED, "NVRTC failed while %s: %s", doing, rtc.nvrtcGetErrorString(result));
+                       : fail(UNROLL_UNSUPPORTED, "NVRTC failed while %s: %s; fix: UNROLL_CUDA_FIXED=0", doing,
+                              rtc.nvrtcGetErrorString(result));
 }
 
 /* The first lines of the log, in the message. */
@@ -61,8 +62,9 @@ static unroll_status refuse(nvrtc_program program, const char *architecture)
     (void)rtc.nvrtcGetProgramLogSize(program, &size);
     TRY(ALLOCATE(log, size + 1, "for the log of a compiler"));
     (void)rtc.nvrtcGetProgramLog(program, log);
-    unroll_status status = fail(UNROLL_UNSUPPORTED, "NVRTC %d.%d does not compile a kernel for %s: %.*s",
-                                library_version / 1000, library_version % 1000 / 10, architecture, SHOWN, log);
+    unroll_status status = fail(
+        UNROLL_UNSUPPORTED, "NVRTC %d.%d does not compile a kernel for %s; fix: UNROLL_CUDA_FIXED=0; it printed: %.*s",
+        library_version / 1000, library_version % 1000 / 10, architecture, SHOWN, log);
     release(log);
     return status;
 }

@@ -1,5 +1,5 @@
 /* See persistent_fixed.h. The text of a kernel is the headers that the build's kernels are made of, which the Makefile
- * writes as text to persistent.inc of the build, and a function that overwrites arguments with constants. */
+ * turns into lines of text, and a function that overwrites arguments with constants. */
 #include "device/cuda/persistent_fixed.h"
 #include "base/hash.h"
 #include "base/memory.h"
