@@ -13,7 +13,7 @@ static const int SEEDS = under_tsan() ? 6 : 24;
 static std::string run_kernel(const char *name, const void *args, struct fake_index grid, struct fake_index block,
                               size_t shared = 0, unsigned cluster = 1, bool cooperative = false)
 {
-    struct fake_launch l = {grid, block, {cluster, 1, 1}, cooperative, shared, args};
+    struct fake_launch l = {grid, block, {cluster, 1, 1}, cooperative, true, shared, args};
     const char *error = fake_run(fake_kernel_find(name), &l);
     return error ? error : "";
 }

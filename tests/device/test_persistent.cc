@@ -151,6 +151,7 @@ static bool run_kernel(const struct test_case &c, struct plain &p, bool backward
     launch.cluster = {t.algorithm == ALGORITHM_CLUSTER ? t.cluster : 1, 1, 1};
     launch.cooperative = t.algorithm == ALGORITHM_GRID;
     launch.shared = t.shared_bytes;
+    launch.clustered = t.algorithm == ALGORITHM_CLUSTER;
     launch.args = &a;
     const char *wrong = fake_run(kernel, &launch);
     free(exchange);
