@@ -1,7 +1,7 @@
 #!/bin/bash
 # Lists of devices over processes: under mpirun rank r has entry r of --device cpu,opencl, and what they learn is what one
 # process does. Usage: test_lists.sh build/unroll
-# test: args=$B/unroll; seconds=15
+# test: args=$B/unroll; seconds=30; alone
 unroll=$(realpath "$1") cache=$(dirname "$(realpath "$1")")/opencl here=$(dirname "$(realpath "$0")")
 mkdir -p "$cache"
 export POCL_CACHE_DIR=$cache/pocl # programs that were built once
@@ -35,7 +35,7 @@ check "a run of ranks goes on in one process" "$unroll" train --resume layers --
 ranks "$unroll" "${train[@]}" --layers 6 --steps 1000000000 --log-interval 50 --device $list --split layer=2 --balance --out slow &
 job=$!
 for i in $(seq 1200); do slow=$(process_of 0 slow); [ -s slow/metrics.jsonl ] && break; sleep 0.05; done
-for i in $(seq 600); do
+for i in $(seq 2400); do
     kill -STOP "$slow" && sleep 0.09 && kill -CONT "$slow" && sleep 0.01 || break
     grep -q '"divided"' slow/metrics.jsonl && break
 done
