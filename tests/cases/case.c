@@ -234,3 +234,46 @@ void case_batch_free(struct case_batch *b)
     void *owned[] = {b->tokens, b->inputs, b->classes, b->values, b->lengths, b->reset, b};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) free(owned[i]);
 }
+
+/* ---- what tests compare ----------------------------------------------------------------- */
+
+size_t case_length_of(const unroll_parameter *p)
+{
+    return (size_t)p->shape[0] * (size_t)(p->rank > 1 ? p->shape[1] : 1);
+}
+
+size_t case_parameters(unroll_model *model)
+{
+    size_t count = 0;
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        unroll_model_parameter(model, i, &p);
+        count += case_length_of(&p);
+    }
+    return count;
+}
+
+bool case_read_gradients(unroll_model *model, unroll_session *session, float *to)
+{
+    for (int i = 0; i < unroll_model_parameters(model); i++) {
+        unroll_parameter p;
+        char name[128];
+        unroll_model_parameter(model, i, &p);
+        snprintf(name, sizeof name, "d.%s", p.name);
+        if (unroll_read(session, name, to, case_length_of(&p)) != UNROLL_OK)
+            return false;
+        to += case_length_of(&p);
+    }
+    return true;
+}
+
+double case_distance(const float *a, const float *b, size_t count)
+{
+    double max = 0, scale = 1e-6;
+    for (size_t i = 0; i < count; i++) {
+        double d = fabs((double)a[i] - b[i]);
+        max = d <= max ? max : d; /* a NaN stays */
+        scale = fmax(scale, fabs((double)a[i]));
+    }
+    return max / scale;
+}

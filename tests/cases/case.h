@@ -2,6 +2,7 @@
 #ifndef CASES_CASE_H
 #define CASES_CASE_H
 #include "unroll_train.h"
+#include <stdbool.h>
 
 struct test_case {
     char line[256];
@@ -29,6 +30,14 @@ unroll_session_config case_trains(const struct test_case *);
 
 struct case_batch *case_batch_new(const struct test_case *, uint64_t seed);
 void case_batch_free(struct case_batch *);
+
+/* How many values a parameter has, and all of a model. */
+size_t case_length_of(const unroll_parameter *);
+size_t case_parameters(unroll_model *);
+/* Copies the gradients of all parameters, one after the other. */
+bool case_read_gradients(unroll_model *, unroll_session *, float *to);
+/* The largest difference relative to the largest value of a. */
+double case_distance(const float *a, const float *b, size_t count);
 
 /* Uniform in [-1, 1): number i of a stream. */
 double case_random(uint64_t seed, uint64_t i);

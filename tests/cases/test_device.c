@@ -30,27 +30,6 @@ struct findings {
     size_t count, room; /* values of the model; that the arrays hold */
 };
 
-static size_t length_of(const unroll_parameter *p)
-{
-    return (size_t)p->shape[0] * (size_t)(p->rank > 1 ? p->shape[1] : 1);
-}
-
-static bool read_gradients(unroll_model *model, unroll_session *session, struct findings *f)
-{
-    size_t done = 0;
-    for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
-        char name[128];
-        unroll_model_parameter(model, i, &p);
-        snprintf(name, sizeof name, "d.%s", p.name);
-        if (unroll_read(session, name, f->gradient + done, length_of(&p)) != UNROLL_OK)
-            return false;
-        done += length_of(&p);
-    }
-    f->count = done;
-    return true;
-}
-
 /* How the work is cut on the device; the CPU takes it in one piece. whole: in whole steps, whose loss is looked
  * at after each, or once for all. */
 struct way {
@@ -88,7 +67,7 @@ static bool parts(const struct test_case *c, unroll_model *model, unroll_session
     for (int i = 0; good && i < STEPS; i++) {
         struct case_batch *b = case_batch_new(c, 100 + (uint64_t)i);
         good = unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK;
-        good = good && (i > 0 || sharded || read_gradients(model, session, f));
+        good = good && (i > 0 || sharded || case_read_gradients(model, session, f->gradient));
         good = good && unroll_update(session, rates, &result) == UNROLL_OK;
         sum += good ? result.loss * result.weight : 0;
         f->loss[i] = good && !unseen ? (float)result.loss : 0;
@@ -113,16 +92,11 @@ static bool steps(const struct test_case *c, unroll_model *model, unroll_session
 /* The arrays hold all parameters of the model. */
 static bool make_room(unroll_model *model, struct findings *f)
 {
-    size_t count = 0;
-    for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
-        unroll_model_parameter(model, i, &p);
-        count += length_of(&p);
-    }
-    if (count > f->room) {
-        f->gradient = realloc(f->gradient, count * sizeof *f->gradient);
-        f->weight = realloc(f->weight, count * sizeof *f->weight);
-        f->room = count;
+    f->count = case_parameters(model);
+    if (f->count > f->room) {
+        f->gradient = realloc(f->gradient, f->count * sizeof *f->gradient);
+        f->weight = realloc(f->weight, f->count * sizeof *f->weight);
+        f->room = f->count;
     }
     return f->gradient && f->weight;
 }
@@ -150,23 +124,11 @@ static bool train(const struct test_case *c, const char *device, const char *opt
     for (int i = 0; good && i < unroll_model_parameters(model); i++) {
         unroll_parameter p;
         unroll_model_parameter(model, i, &p);
-        memcpy(f->weight + done, p.data, length_of(&p) * sizeof *p.data);
-        done += length_of(&p);
+        memcpy(f->weight + done, p.data, case_length_of(&p) * sizeof *p.data);
+        done += case_length_of(&p);
     }
     unroll_model_free(model);
     return good;
-}
-
-/* Largest difference relative to the largest number. */
-static double distance(const float *a, const float *b, size_t n)
-{
-    double max = 0, scale = 1e-6;
-    for (size_t i = 0; i < n; i++) {
-        double d = fabs((double)a[i] - b[i]);
-        max = d <= max ? max : d; /* a NaN stays */
-        scale = fmax(scale, fabs((double)a[i]));
-    }
-    return max / scale;
 }
 
 static void compare(const struct test_case *c, const char *device, const char *optimizer, struct way way)
@@ -177,9 +139,9 @@ static void compare(const struct test_case *c, const char *device, const char *o
     if (!CHECK(train(c, NULL, optimizer, simple, &here), "%s on the CPU: %s", c->line, unroll_last_error()) ||
         !CHECK(train(c, device, optimizer, way, &there), "%s on %s: %s", c->line, device, unroll_last_error()))
         return;
-    double loss = distance(here.loss, there.loss, STEPS);
-    double gradient = way.whole ? 0 : distance(here.gradient, there.gradient, here.count);
-    double weight = distance(here.weight, there.weight, here.count);
+    double loss = case_distance(here.loss, there.loss, STEPS);
+    double gradient = way.whole ? 0 : case_distance(here.gradient, there.gradient, here.count);
+    double weight = case_distance(here.weight, there.weight, here.count);
     CHECK(loss <= tolerance, "%s: losses differ by %.1e", c->line, loss);
     CHECK(way.shards > 1 || gradient <= tolerance_of_gradients, "%s: gradients differ by %.1e", c->line, gradient);
     CHECK(weight <= tolerance_of_gradients, "%s: weights after %s differ by %.1e", c->line, optimizer, weight);
@@ -248,10 +210,10 @@ static void test_module(const char *device)
     if (!CHECK(run_module(NULL, here, OUTPUTS), "the CPU: %s", unroll_last_error()) ||
         !CHECK(run_module(device, there, OUTPUTS), "%s: %s", device, unroll_last_error()))
         return;
-    CHECK(distance(here, there, OUTPUTS) <= tolerance, "outputs of a module differ by %.1e",
-          distance(here, there, OUTPUTS));
-    CHECK(distance(here + OUTPUTS, there + OUTPUTS, T * B * IN) <= tolerance_of_gradients,
-          "gradients of a module's inputs differ by %.1e", distance(here + OUTPUTS, there + OUTPUTS, T * B * IN));
+    CHECK(case_distance(here, there, OUTPUTS) <= tolerance, "outputs of a module differ by %.1e",
+          case_distance(here, there, OUTPUTS));
+    CHECK(case_distance(here + OUTPUTS, there + OUTPUTS, T * B * IN) <= tolerance_of_gradients,
+          "gradients of a module's inputs differ by %.1e", case_distance(here + OUTPUTS, there + OUTPUTS, T * B * IN));
 }
 
 /* ---- cuts ------------------------------------------------------------------------------ */

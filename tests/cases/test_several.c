@@ -12,11 +12,6 @@
 
 enum { STEPS = 3, MAX = 1 << 20 };
 
-static size_t length_of(const unroll_parameter *p)
-{
-    return (size_t)p->shape[0] * (size_t)(p->rank > 1 ? p->shape[1] : 1);
-}
-
 struct found {
     float *output, *weight;
     double loss[STEPS], norm[STEPS];
@@ -79,22 +74,11 @@ static bool train(const struct test_case *c, unroll_machine machine, struct foun
     for (int i = 0; good && i < unroll_model_parameters(model); i++) {
         unroll_parameter p;
         unroll_model_parameter(model, i, &p);
-        memcpy(f->weight + f->weights, p.data, length_of(&p) * sizeof *p.data);
-        f->weights += length_of(&p);
+        memcpy(f->weight + f->weights, p.data, case_length_of(&p) * sizeof *p.data);
+        f->weights += case_length_of(&p);
     }
     unroll_model_free(model);
     return good;
-}
-
-static double distance(const float *a, const float *b, size_t n)
-{
-    double max = 0, scale = 1e-6;
-    for (size_t i = 0; i < n; i++) {
-        double d = fabs((double)a[i] - b[i]);
-        max = d <= max ? max : d; /* a NaN stays */
-        scale = fmax(scale, fabs((double)a[i]));
-    }
-    return max / scale;
 }
 
 /* Of AMX the bits are others, which other devices don't have. */
@@ -119,10 +103,10 @@ static void compare(const struct test_case *c, const char *devices, unroll_split
         !CHECK(infer(c, all, &there), "%s on %s: %s", c->line, devices, unroll_last_error()))
         return;
     CHECK(here.outputs == there.outputs &&
-              (near ? distance(here.output, there.output, here.outputs) <= 1e-5
+              (near ? case_distance(here.output, there.output, here.outputs) <= 1e-5
                     : !memcmp(here.output, there.output, here.outputs * sizeof *here.output)),
           "%s, batch=%d,layer=%d: outputs differ by %.1e", c->line, mesh.batch, mesh.layer,
-          distance(here.output, there.output, here.outputs));
+          case_distance(here.output, there.output, here.outputs));
     if (!CHECK(train(c, alone, &here), "%s on the CPU: %s", c->line, unroll_last_error()) ||
         !CHECK(train(c, all, &there), "%s on %s: %s", c->line, devices, unroll_last_error()))
         return;
@@ -133,8 +117,9 @@ static void compare(const struct test_case *c, const char *devices, unroll_split
         CHECK(fabs(here.norm[i] - there.norm[i]) <= 1e-4 * here.norm[i], "%s: norm %d is %.9g, not %.9g", c->line, i,
               there.norm[i], here.norm[i]);
     }
-    CHECK(distance(here.weight, there.weight, here.weights) <= 1e-4, "%s, batch=%d,layer=%d: weights differ by %.1e",
-          c->line, mesh.batch, mesh.layer, distance(here.weight, there.weight, here.weights));
+    CHECK(case_distance(here.weight, there.weight, here.weights) <= 1e-4,
+          "%s, batch=%d,layer=%d: weights differ by %.1e", c->line, mesh.batch, mesh.layer,
+          case_distance(here.weight, there.weight, here.weights));
 }
 
 int main(int argc, char **argv)

@@ -26,37 +26,6 @@ struct findings {
     char isa[64];
 };
 
-static size_t length_of(const unroll_parameter *p)
-{
-    return (size_t)p->shape[0] * (size_t)(p->rank > 1 ? p->shape[1] : 1);
-}
-
-static size_t parameters_of(unroll_model *model)
-{
-    size_t count = 0;
-    for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
-        unroll_model_parameter(model, i, &p);
-        count += length_of(&p);
-    }
-    return count;
-}
-
-static bool read_gradients(unroll_model *model, unroll_session *session, struct findings *f)
-{
-    size_t done = 0;
-    for (int i = 0; i < unroll_model_parameters(model); i++) {
-        unroll_parameter p;
-        char name[128];
-        unroll_model_parameter(model, i, &p);
-        snprintf(name, sizeof name, "d.%s", p.name);
-        if (unroll_read(session, name, f->gradient + done, length_of(&p)) != UNROLL_OK)
-            return false;
-        done += length_of(&p);
-    }
-    return true;
-}
-
 static bool train(const struct test_case *c, unroll_model *model, const unroll_session_config *config,
                   struct findings *f)
 {
@@ -67,7 +36,8 @@ static bool train(const struct test_case *c, unroll_model *model, const unroll_s
     rates.learning_rate = 0;
     bool good = unroll_session_new(model, config, &session) == UNROLL_OK &&
                 unroll_forward(session, &b->batch) == UNROLL_OK && unroll_backward(session) == UNROLL_OK &&
-                read_gradients(model, session, f) && unroll_update(session, &rates, &result) == UNROLL_OK;
+                case_read_gradients(model, session, f->gradient) &&
+                unroll_update(session, &rates, &result) == UNROLL_OK;
     f->loss = result.loss;
     snprintf(f->isa, sizeof f->isa, "%s", good ? unroll_session_isa(session) : "");
     unroll_session_free(session);
@@ -101,7 +71,7 @@ static bool find(const struct test_case *c, const char *device, const char *prec
     setenv("UNROLL_CUDA_ALGORITHM", way, 1);
     if (unroll_model_new(&c->spec, 3, &model) != UNROLL_OK)
         return false;
-    *f = (struct findings){.gradients = parameters_of(model),
+    *f = (struct findings){.gradients = case_parameters(model),
                            .outputs = (size_t)c->session.steps * (size_t)c->session.rows * (size_t)c->spec.output};
     f->gradient = calloc(f->gradients, sizeof *f->gradient);
     f->output = calloc(f->outputs, sizeof *f->output);
@@ -117,17 +87,6 @@ static void forget(struct findings *f)
     *f = (struct findings){0};
 }
 
-static double distance(const float *a, const float *b, size_t n)
-{
-    double max = 0, scale = 1e-6;
-    for (size_t i = 0; i < n; i++) {
-        double d = fabs((double)a[i] - b[i]);
-        max = d <= max ? max : d; /* a NaN stays */
-        scale = fmax(scale, fabs((double)a[i]));
-    }
-    return max / scale;
-}
-
 static void compare(const struct test_case *c, const char *device, const char *precision, double tolerance)
 {
     struct findings plain = {0}, found = {0};
@@ -139,8 +98,8 @@ static void compare(const struct test_case *c, const char *device, const char *p
             forget(&found);
             continue;
         }
-        const double outputs = distance(plain.output, found.output, plain.outputs),
-                     gradients = distance(plain.gradient, found.gradient, plain.gradients),
+        const double outputs = case_distance(plain.output, found.output, plain.outputs),
+                     gradients = case_distance(plain.gradient, found.gradient, plain.gradients),
                      loss = fabs(plain.loss - found.loss) / fmax(1e-6, fabs(plain.loss));
         printf("%s %s %s: %s, outputs %.1e, gradients %.1e, loss %.1e\n", c->line, precision, ways[i], found.isa,
                outputs, gradients, loss);
