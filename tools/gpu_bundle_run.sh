@@ -1,50 +1,64 @@
 #!/bin/sh
-# Run on a machine with a GPU, in the folder that `make gpu-bundle` made: what the machine has, the checks, the benchmark.
-# Each part has a time limit, its words in results/NAME.log, and a line here that begins with its name; parts that lack
-# something say "skipped" and what. MINUTES of the benchmark (9), LIMIT: seconds of the checks (2000: more
-# than their own parts may take together).
+# Run on a machine with a GPU, in the folder that `make gpu-bundle` made. The parts come in the order of what they tell
+# for their time: what the machine has, small cases of each way to run a recurrence, ways compared at real sizes, what
+# the hardware takes, the benchmark next to PyTorch and cuDNN, and all checks. Each part has a time limit and a line here
+# that begins with its name; parts that lack something print "skipped" and what. All output goes to log in the folder
+# that OUT names (results), next to RESULTS-gpu.md. MINUTES of the benchmark (4), LIMIT: seconds of the last part (240).
 cd "$(dirname "$0")" || exit 1
 export LD_LIBRARY_PATH="$PWD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-mkdir -p results
-minutes=${MINUTES:-9} passed=0 lost=0 skipped=0
+results=${OUT:-$PWD/results}
+mkdir -p "$results"
+temporary=$(mktemp -d) || exit 1
+trap 'rm -rf "$temporary"' EXIT
+minutes=${MINUTES:-4} passed=0 lost=0 skipped=0
 skip() { skipped=$((skipped + 1)); echo "$1: skipped: $2"; }
-part() {        # NAME SECONDS COMMAND: what it says is shown while it runs
+part() {        # NAME SECONDS COMMAND: its output is shown while it runs
     part_name=$1 part_limit=$2 part_begin=$(date +%s)
     shift 2
-    { timeout -k 10 "$part_limit" "$@" 2>&1; echo $? >"results/$part_name.code"; } | tee "results/$part_name.log" | sed 's/^/    /'
-    part_code=$(cat "results/$part_name.code")
+    { timeout -k 10 "$part_limit" "$@" 2>&1; echo $? >"$temporary/code"; } | tee "$temporary/part" | sed -u 's/^/    /'
+    part_code=$(cat "$temporary/code")
     case $part_code in
     0) part_result=ok passed=$((passed + 1)) ;;
     124|137) part_result="FAILED: more than $part_limit s" lost=$((lost + 1)) ;;
     *) part_result="FAILED: status $part_code" lost=$((lost + 1)) ;;
     esac
-    echo "$part_name: $part_result ($(($(date +%s) - part_begin)) s): $(tail -n 1 "results/$part_name.log")"
+    part_result="$part_name: $part_result ($(($(date +%s) - part_begin)) s): $(tail -n 1 "$temporary/part")"
+    echo "$part_result"
+    { echo "== $part_result"; cat "$temporary/part"; } >>"$results/log"
     return "$part_code"
 }
-finish() { echo "gpu bundle: $passed parts passed, $lost failed, $skipped skipped; what they said is in $PWD/results"; test $lost = 0; exit; }
+finish() { echo "gpu bundle: $passed parts passed, $lost failed, $skipped skipped; their output is in $results/log"; test $lost = 0; exit; }
 
 # Is there a C library that it runs on?
 part starts 20 build/unroll --version || finish
 part devices 60 build/unroll devices || finish
+found=$(grep '^cuda ' "$temporary/part")
 if ! command -v nvidia-smi >/dev/null; then
     skip smi "there is no nvidia-smi"
 else
     part smi 30 nvidia-smi
 fi
-found=$(grep '^cuda ' results/devices.log)
 case $found in
 *none*|'')
     lost=$((lost + 1))
     echo "gpu: FAILED: there is no GPU that can be used: $found"
-    for name in check bench; do skip $name "it wants a GPU"; done
+    for name in short ways probe bench check; do skip $name "it wants a GPU"; done
     finish ;;
 esac
-part check "${LIMIT:-2000}" tests/device/gpu_check.sh build
+for way in portable cluster grid; do
+    part "short-$way" 60 env UNROLL_CUDA_ALGORITHM=$way build/tests/cases/test_device cuda "${CASES:-tests/cases/short.txt}"
+done
+part ways 90 env PRECISIONS="${PRECISIONS:-bf16 fp32}" build/tests/cases/test_ways cuda "${WAYS:-tests/cases/ways.txt}"
+if test -f build/peers/gpu_probe && test -z "$UNROLL_CUDA_DRIVER"; then
+    part probe 30 build/peers/gpu_probe
+else
+    skip probe "it was not built, or the driver is not NVIDIA's"
+fi
 if ! command -v python3 >/dev/null; then
-    skip peers "there is no python3, which measures beside PyTorch and cuDNN; what we take alone:"
+    skip peers "there is no python3, which measures PyTorch and cuDNN; our times alone:"
     sed 's/#.*//' bench/regimes-gpu.txt | while read -r regime name cell dtype shape form _; do
         test -z "$regime" || echo "$regime-$name $cell $dtype $shape $form"
-    done >results/regimes
+    done >"$temporary/regimes"
     end=$(($(date +%s) + minutes * 60))
     while read -r name cell dtype shape form; do
         test "$(date +%s)" -lt $end || { skip "bench $name" "$minutes minutes are over"; continue; }
@@ -54,9 +68,10 @@ if ! command -v python3 >/dev/null; then
             part "bench-$name-$pass" 60 build/unroll bench --device cuda --cell "$cell" --precision "$dtype" \
                 --shape "$shape" --pass $pass --seconds 0.5 $ragged </dev/null
         done
-    done <results/regimes
+    done <"$temporary/regimes"
 else
     part bench $((minutes * 60 + 120)) python3 bench/gpu.py --unroll build/unroll --cudnn build/peers/peer_cudnn \
-        --minutes "$minutes" --out results/RESULTS-gpu.md
+        --minutes "$minutes" --out "$results/RESULTS-gpu.md" --errors "$results/peers.log"
 fi
+part check "${LIMIT:-240}" tests/device/gpu_check.sh build
 finish

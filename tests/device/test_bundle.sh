@@ -23,12 +23,12 @@ check says '^gpu: FAILED: there is no GPU that can be used: cuda +none: the CUDA
 check says '^check: skipped: it wants a GPU'
 check says '^gpu bundle: [0-9]+ parts passed, 1 failed'
 
-export CASES=tests/cases/tiny.txt HIDDEN=8 STEPS=2 BYTES=1500
+export CASES=tests/cases/tiny.txt WAYS=tests/cases/tiny.txt PRECISIONS=bf16 HIDDEN=8 STEPS=2 BYTES=1500
 mkdir "$work/tools"
 # A sanitizer runs the program and finds nothing.
 printf '#!/bin/sh\necho "$2" >>"%s/sanitized"\nshift 6\nexec "$@"\n' "$work" >"$work/tools/compute-sanitizer"
 chmod +x "$work/tools/compute-sanitizer"
-PATH=$work/tools:$PATH tests/device/with_fake_cuda.sh "$build" sh "$run" >"$work/out" 2>&1
+PATH=$work/tools:$PATH LIMIT=600 tests/device/with_fake_cuda.sh "$build" sh "$run" >"$work/out" 2>&1
 check test $? = 0
 check says '^    memcheck: clean'
 check says '^    racecheck: clean'
@@ -37,7 +37,11 @@ racecheck"
 check says '^check: ok .* gpu_check: [1-9][0-9]+ passed, 0 failed'
 check says '^    cases, grid: [1-9][0-9]* passed, 0 failed'
 check says '^bench.*: ok'
+check says '^short-grid: ok'
+check says '^ways: ok'
+check says '^probe: skipped'
 check says '^gpu bundle: [4-9] parts passed, 0 failed'
+check test "$(ls "$work/elsewhere/bundle/results" | wc -l)" -le 8
 
 # Without Python our times alone; a part that takes too long ends, and the next begins.
 mkdir "$work/bin"
