@@ -93,7 +93,7 @@ static unroll_status print_ways_json(const unroll_choice *way, int ways, const c
 unroll_status plan_auto_print(const struct settings *s, const unroll_plan_config *config)
 {
     unroll_planner_config planner = unroll_planner_default();
-    unroll_choice way[WAYS];
+    unroll_choice way[WAYS] = {{.size = sizeof *way}};
     char why[WHY] = "";
     int ways;
     int64_t hosts = 1;
@@ -131,7 +131,7 @@ unroll_status split_choose(struct settings *s, const unroll_model *model, struct
 {
     unroll_planner_config planner = unroll_planner_default();
     unroll_plan_config config = unroll_plan_default();
-    unroll_choice way;
+    unroll_choice way = {.size = sizeof way};
     char why[WHY] = "";
     int found;
     if (integer_of(s, OPTION_BATCH) < 1 || given(s, OPTION_WORKERS))

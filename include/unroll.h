@@ -65,6 +65,24 @@ UNROLL_API const char *unroll_last_notes(void);
 
 UNROLL_API const char *unroll_version(void); /* "0.1.0" */
 
+/* ---- structs with a size ---------------------------------------------------------------- */
+
+/* Configurations and results begin with their size, sizeof in the caller's headers, so that programs run with earlier
+ * and later versions of the library. Begin with NAME_default(), or with { .size = sizeof x }, where all other fields
+ * are 0 and an inner struct of zeros has its defaults. Fields that the caller's headers do not have yet keep their
+ * defaults. Newer fields must be 0 for an older library, otherwise it returns UNROLL_UNSUPPORTED.
+ *
+ * Declares NAME_begin(), which writes the defaults of that many bytes, and defines NAME_default(), which returns them.
+ */
+#define UNROLL_DEFAULT(type, name)                           \
+    UNROLL_API void name##_begin(type *config, size_t size); \
+    static inline type name##_default(void)                  \
+    {                                                        \
+        type config;                                         \
+        name##_begin(&config, sizeof config);                \
+        return config;                                       \
+    }
+
 /* ---- models ---------------------------------------------------------------------------- */
 
 /* An input column of a network: categories (words, suffixes, weekdays), each with a row of an embedding, or numbers.
@@ -125,7 +143,7 @@ UNROLL_API const char *unroll_optimizer_name(int index);
  * "student-t" that of a location, a scale as before, and a raw d, where 2 + softplus(d) are the degrees of freedom. */
 UNROLL_API const char *unroll_loss_name(int index, const char **about, int *of_classes);
 
-UNROLL_API unroll_spec unroll_spec_default(void); /* lstm, 1 layer, hidden 128, bias, no head */
+UNROLL_DEFAULT(unroll_spec, unroll_spec) /* lstm, 1 layer, hidden 128, bias, no head */
 
 /* One layer of a network. Start from unroll_layer_default(). */
 enum { UNROLL_SOURCES_MAX = 8 };
@@ -176,8 +194,8 @@ typedef struct unroll_network {
     float forget_bias; /* lstm: added to the forget gate's initial biases of x (bias_ih) */
 } unroll_network;
 
-UNROLL_API unroll_layer unroll_layer_default(void); /* dense, bias */
-UNROLL_API unroll_network unroll_network_default(void);
+UNROLL_DEFAULT(unroll_layer, unroll_layer) /* dense, bias */
+UNROLL_DEFAULT(unroll_network, unroll_network)
 
 typedef struct unroll_model unroll_model;
 
@@ -194,15 +212,30 @@ UNROLL_API unroll_status unroll_model_save(const unroll_model *model, const char
 /* Describe a model. `layer` stays NULL: unroll_model_layer returns them one by one. Strings and inputs belong to the
  * model, or are valid until this thread's next call. A single column is described by tokens, input and embed.
  * unroll_model_outputs returns the width of the last layer's output. */
-UNROLL_API void unroll_model_network(const unroll_model *model, unroll_network *network);
+UNROLL_API void unroll_model_describe(const unroll_model *model, unroll_network *network); /* network->size is set */
+static inline void unroll_model_network(const unroll_model *model, unroll_network *network)
+{
+    network->size = sizeof *network;
+    unroll_model_describe(model, network);
+}
 UNROLL_API int unroll_model_layers(const unroll_model *model);
-UNROLL_API unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer);
+UNROLL_API unroll_status unroll_model_describe_layer(const unroll_model *model, int index, unroll_layer *layer);
+static inline unroll_status unroll_model_layer(const unroll_model *model, int index, unroll_layer *layer)
+{
+    layer->size = sizeof *layer;
+    return unroll_model_describe_layer(model, index, layer);
+}
 UNROLL_API int unroll_model_outputs(const unroll_model *model);
 /* Returns the number of target values per step: outputs divided by the outputs that the loss needs for each.
  * Classes: 1. */
 UNROLL_API int unroll_model_targets(const unroll_model *model);
 /* Returns 1 and sets *spec if the model is a stack, whatever its layers are named; otherwise 0. */
-UNROLL_API int unroll_model_spec(const unroll_model *model, unroll_spec *spec);
+UNROLL_API int unroll_model_describe_spec(const unroll_model *model, unroll_spec *spec);
+static inline int unroll_model_spec(const unroll_model *model, unroll_spec *spec)
+{
+    spec->size = sizeof *spec;
+    return unroll_model_describe_spec(model, spec);
+}
 
 /* A parameter. data is the model's own memory, [shape] in row-major order. Sessions that are made later use values
  * written there; existing sessions need unroll_session_push. */
@@ -286,10 +319,11 @@ typedef struct unroll_machine {
                     a batch are divided among all. 0: 1. Other calls treat them as ranks along batch */
     int exact;   /* V: batches are summed as V shards, with the bits of one process for any split with up to V
                     ranks along batch; 0: the fastest order */
-    const char *sum; /* how ranks sum gradients: a name of unroll_sum_name; "auto" or NULL: by size */
+    const char *sum;      /* how ranks sum gradients: a name of unroll_sum_name; "auto" or NULL: by size */
+    uint64_t reserved[6]; /* 0: this struct is part of others, so its size stays, and new fields are put here */
 } unroll_machine;
 
-UNROLL_API unroll_machine unroll_machine_default(void); /* the library chooses everything */
+UNROLL_DEFAULT(unroll_machine, unroll_machine) /* the library chooses everything */
 
 /* ---- models of other tools ------------------------------------------------------------- */
 
@@ -311,7 +345,7 @@ typedef struct unroll_import_config {
     void *arg;
 } unroll_import_config;
 
-UNROLL_API unroll_import_config unroll_import_default(void);
+UNROLL_DEFAULT(unroll_import_config, unroll_import)
 
 /* Strict: whatever a model cannot represent, and what is unknown, unused or missing, is an error that names it. */
 UNROLL_API unroll_status unroll_import(const char *path, const unroll_import_config *config, unroll_model **model);
@@ -339,7 +373,7 @@ typedef struct unroll_export_config {
     void *arg;
 } unroll_export_config;
 
-UNROLL_API unroll_export_config unroll_export_default(void);
+UNROLL_DEFAULT(unroll_export_config, unroll_export)
 
 /* Whatever the format cannot represent is an error. Files appear whole or not at all. */
 UNROLL_API unroll_status unroll_export(const unroll_model *model, const char *path, const unroll_export_config *config);
@@ -359,7 +393,7 @@ typedef struct unroll_arrays_config {
     void *arg;
 } unroll_arrays_config;
 
-UNROLL_API unroll_arrays_config unroll_arrays_default(void);
+UNROLL_DEFAULT(unroll_arrays_config, unroll_arrays)
 
 /* Writes "y" [T, B, output], zero after the end of a row, to a .npy, or for one sequence to a .csv with a line per
  * step. A .npz also gets the final states "hn" and "cn" in the shape of h0 and c0, and "y.NAME" of inner layers that
@@ -381,7 +415,7 @@ typedef struct unroll_stream_config {
     const unroll_stream_weights *weights; /* shared with other streams; NULL: packed inside the stream */
 } unroll_stream_config;
 
-UNROLL_API unroll_stream_config unroll_stream_default(void); /* 1 row, fp32, weights of its own */
+UNROLL_DEFAULT(unroll_stream_config, unroll_stream) /* 1 row, fp32, weights of its own */
 
 typedef struct unroll_stream unroll_stream;
 
@@ -450,7 +484,7 @@ typedef struct unroll_sample_config {
     unroll_machine machine; /* threads 0: one, because a step of one row is too small to share */
 } unroll_sample_config;
 
-UNROLL_API unroll_sample_config unroll_sample_default(void);
+UNROLL_DEFAULT(unroll_sample_config, unroll_sample)
 
 /* Returns 1 if the model predicts its own input tokens, so that it can write text. */
 UNROLL_API int unroll_can_sample(const unroll_model *model);

@@ -34,7 +34,7 @@ typedef struct unroll_calibration {
         delta; /* hardware: products keep the previous value of an input that moved by no more than this; -1: never */
 } unroll_calibration;
 
-UNROLL_API unroll_calibration unroll_calibration_default(void);
+UNROLL_DEFAULT(unroll_calibration, unroll_calibration)
 
 /* The model must outlive the result. calibration may be NULL. */
 UNROLL_API unroll_status unroll_integer_new(const unroll_model *model, const unroll_calibration *calibration,
@@ -105,7 +105,7 @@ typedef struct unroll_plan_config {
     const unroll_spec *spec; /* with model NULL: the network, whose weights are not allocated */
 } unroll_plan_config;
 
-UNROLL_API unroll_plan_config unroll_plan_default(void);
+UNROLL_DEFAULT(unroll_plan_config, unroll_plan)
 /* Prints the operations, their cost, and the memory of each segment, as a table or one JSON object; for a GPU also the
  * way, tiling and memory of each recurrence, for this machine's GPU or an H200. With a topology: an estimate of the
  * memory and time of the step's program there, without such a device. model NULL: uses config->spec. */
@@ -144,7 +144,7 @@ typedef struct unroll_choice {
     double saved, slower;          /* by lower clocks: fraction of the joules saved; fraction of additional time */
 } unroll_choice;
 
-UNROLL_API unroll_planner_config unroll_planner_default(void);
+UNROLL_DEFAULT(unroll_planner_config, unroll_planner)
 /* Fills choice with at most `count` divisions, the best first; sets *found to their number and why to the reason for
  * the first. model NULL: uses config->plan->spec. Returns an error if no division fits. All ranks get the same result
  * from the same file, model and configuration. */

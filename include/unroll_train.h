@@ -61,7 +61,7 @@ typedef struct unroll_session_config {
     unroll_machine machine;
 } unroll_session_config;
 
-UNROLL_API unroll_session_config unroll_session_default(void); /* infer, 1 step, 1 row, adam */
+UNROLL_DEFAULT(unroll_session_config, unroll_session) /* infer, 1 step, 1 row, adam */
 
 /* Allocates all memory: no later call allocates. Sessions of one model on one device share its weights: the others use
  * what one trains. The model must outlive the session. */
@@ -106,9 +106,16 @@ typedef struct unroll_hyperparameters {
     double learning_rate;
     double clip; /* gradient clipping: limit of the norm of the mean gradient; 0: none */
     double hyperparameter[UNROLL_HYPERPARAMETERS]; /* in order; unroll_hyperparameters_set sets them by name */
+    uint64_t reserved[4];                          /* 0, as in unroll_machine */
 } unroll_hyperparameters;
 
-UNROLL_API unroll_hyperparameters unroll_hyperparameters_default(const char *optimizer);
+UNROLL_API void unroll_hyperparameters_begin(unroll_hyperparameters *rates, size_t size, const char *optimizer);
+static inline unroll_hyperparameters unroll_hyperparameters_default(const char *optimizer)
+{
+    unroll_hyperparameters rates;
+    unroll_hyperparameters_begin(&rates, sizeof rates, optimizer);
+    return rates;
+}
 UNROLL_API unroll_status unroll_hyperparameters_set(unroll_hyperparameters *rates, const char *name, double value);
 
 /* The result of a step. If the norm is not finite, the update is skipped, the gradients are dropped, and the status is
@@ -242,7 +249,7 @@ typedef struct unroll_dataset_config {
     const unroll_model *model; /* read the data as this model does, with its vocabulary; NULL: a new vocabulary */
 } unroll_dataset_config;
 
-UNROLL_API unroll_dataset_config unroll_data_default(void);
+UNROLL_DEFAULT(unroll_dataset_config, unroll_data)
 
 /* Opens a data set. path "-": standard input. config NULL: the default. A character outside the model's vocabulary is
  * an error with line and column; a word is "<unk>". Characters are numbered in the order of their code points. The
@@ -347,10 +354,16 @@ typedef struct unroll_task_defaults {
     char unused[64];      /* fields of unroll_train_config without effect on this task, each followed by a blank; "" */
 } unroll_task_defaults;
 
-UNROLL_API unroll_task_defaults unroll_task_defaults_default(void);
+UNROLL_DEFAULT(unroll_task_defaults, unroll_task_defaults)
 /* A spec that leaves everything to the task: cell NULL; layers, hidden, bidirectional, embed and dropout UNROLL_AUTO.
  * With bidirectional 0 the network can be streamed: each output depends only on the steps so far. */
-UNROLL_API unroll_spec unroll_spec_auto(void);
+UNROLL_API void unroll_spec_auto_begin(unroll_spec *spec, size_t size);
+static inline unroll_spec unroll_spec_auto(void)
+{
+    unroll_spec spec;
+    unroll_spec_auto_begin(&spec, sizeof spec);
+    return spec;
+}
 /* Completes a spec with what the data and the task decide (tokens, input, output, loss) and with what is left to the
  * task; sets *defaults unless it is NULL. task NULL: the one that suits the data best. options: those of the task,
  * "key=value,key=value"; NULL: none. */
@@ -412,7 +425,7 @@ typedef struct unroll_sampler {
     int64_t epoch; /* each epoch has its own order */
 } unroll_sampler;
 
-UNROLL_API unroll_sampler unroll_sampler_default(void);
+UNROLL_DEFAULT(unroll_sampler, unroll_sampler)
 /* Returns the number of batches, the same for all ranks. */
 UNROLL_API int64_t unroll_sampler_batches(const unroll_sampler *sampler);
 /* Fills order [batches, rows] with indices of sequences, each once; -1: an empty row of length 0, without weight. */
@@ -482,7 +495,7 @@ typedef struct unroll_train_config {
                     divide nothing else, without exact. The bits then depend on the clock. */
 } unroll_train_config;
 
-UNROLL_API unroll_train_config unroll_train_default(void);
+UNROLL_DEFAULT(unroll_train_config, unroll_train)
 
 typedef struct unroll_trainer unroll_trainer;
 

@@ -1,7 +1,9 @@
 /* The default of unroll_machine, for whoever runs something. */
+#include "base/sized.h"
 #include "unroll.h"
 
-unroll_machine unroll_machine_default(void)
+void unroll_machine_begin(unroll_machine *config, size_t size)
 {
-    return (unroll_machine){.size = sizeof(unroll_machine), .pieces = 1, .time_tolerance = 1e-6f};
+    const unroll_machine standard = {.size = sizeof(unroll_machine), .pieces = 1, .time_tolerance = 1e-6f};
+    sized_begin(&standard, sizeof standard, config, size);
 }

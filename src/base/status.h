@@ -18,14 +18,6 @@ void set_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void add_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void clear_notes(void);
 
-/* Leaves a function whose caller gave it no struct, or one that does not begin with its size: of another version, or
- * not begun as `begin` says. */
-#define CHECK_BEGUN(given, type, begin)                                                         \
-    do {                                                                                        \
-        if (!(given) || (given)->size != sizeof(type))                                          \
-            return fail(UNROLL_USAGE, "the " #type " was not begun; fix: begin with " begin);               \
-    } while (0)
-
 /* "a, b, c" for a sentence, of names that a function gives by their number up to NULL. Returns text. */
 const char *list_names(const char *(*name_of)(int index), char *text, size_t size);
 

@@ -1,4 +1,6 @@
 /* The public builder is the builder, with what a caller may do wrong refused first. */
+#include "base/memory.h"
+#include "base/sized.h"
 #include "data/own_data.h"
 
 #include <math.h>
@@ -66,6 +68,20 @@ unroll_status unroll_builder_end_sequence(unroll_builder *builder)
 
 /* ---- arrays ---- */
 
+unroll_status own_arrays_take(const unroll_array *given, int count, unroll_array **arrays)
+{
+    unroll_array *taken;
+    if (count < 1)
+        return fail(UNROLL_USAGE, "%d arrays are no data; fix: give at least one", count);
+    TRY(ALLOCATE(taken, (size_t)count, "for %d arrays", count));
+    unroll_status status = sized_take_all(SIZED(unroll_array, "{ .size = sizeof(unroll_array) }"), given, count, taken);
+    if (status == UNROLL_OK)
+        *arrays = taken;
+    else
+        release(taken);
+    return status;
+}
+
 unroll_status own_arrays_check(const struct own_arrays *own)
 {
     if (own->count < 1 || own->examples < 1)
@@ -77,7 +93,6 @@ unroll_status own_arrays_check(const struct own_arrays *own)
                         (long long)own->lengths[i]);
     for (int i = 0; i < own->count; i++) {
         const unroll_array *array = &own->array[i];
-        CHECK_BEGUN(array, unroll_array, ".size = sizeof(unroll_array)");
         if ((array->numbers == NULL) == (array->strings == NULL))
             return fail(UNROLL_USAGE, "the array '%.63s' needs numbers or strings; fix: give one of the two",
                         array->name ? array->name : "");

@@ -10,6 +10,8 @@ struct own_arrays {
     int64_t examples;
 };
 
+/* Copies a caller's arrays, of any version of the headers; release() them. */
+unroll_status own_arrays_take(const unroll_array *given, int count, unroll_array **arrays);
 unroll_status own_arrays_check(const struct own_arrays *own);
 unroll_status own_arrays_hand(void *own, struct builder *builder); /* a hand_rows of the struct */
 

@@ -2,6 +2,7 @@
  * do, or about the same classes. Knows no model and reads no file; each rank finds the same from the same numbers. */
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "data/set_division.h"
 #include <inttypes.h>
@@ -270,7 +271,6 @@ static unroll_status find_kinds(struct division *d)
 
 static unroll_status check_config(const unroll_sampler *c, enum how *how)
 {
-    CHECK_BEGUN(c, unroll_sampler, "unroll_sampler_default()");
     for (*how = SHUFFLE; *how < HOWS && (!c->how || strcmp(c->how, hows[*how])); ++*how) {}
     if (*how == HOWS && c->how && strcmp(c->how, "even") == 0)
         *how = SHUFFLE;
@@ -297,9 +297,12 @@ static unroll_status check_config(const unroll_sampler *c, enum how *how)
     return UNROLL_OK;
 }
 
-unroll_sampler unroll_sampler_default(void)
+#define SIZED_SAMPLER SIZED(unroll_sampler, "unroll_sampler_default()")
+
+void unroll_sampler_begin(unroll_sampler *config, size_t size)
 {
-    return (unroll_sampler){.size = sizeof(unroll_sampler), .how = "shuffle", .rows = 1, .replicas = 1};
+    const unroll_sampler standard = {.size = sizeof(unroll_sampler), .how = "shuffle", .rows = 1, .replicas = 1};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 static unroll_status copy_numbers(const int32_t *from, int64_t count, int32_t **to, const int32_t **used)
@@ -331,13 +334,15 @@ static unroll_status fill_in(struct division *d, int kept)
     return UNROLL_OK;
 }
 
-unroll_status division_new(const unroll_sampler *config, int kept, struct division **division)
+unroll_status division_new(const unroll_sampler *given, int kept, struct division **division)
 {
     struct division *d;
     enum how how;
-    TRY(check_config(config, &how));
-    TRY(ALLOCATE(d, 1, "to divide %" PRId64 " sequences", config->count));
-    d->config = *config;
+    unroll_sampler config = unroll_sampler_default();
+    TRY(sized_take(SIZED_SAMPLER, given, &config));
+    TRY(check_config(&config, &how));
+    TRY(ALLOCATE(d, 1, "to divide %" PRId64 " sequences", config.count));
+    d->config = config;
     d->how = how;
     pthread_mutex_init(&d->one_draws, NULL);
     unroll_status status = fill_in(d, kept);
@@ -382,9 +387,11 @@ int64_t division_at(struct division *d, int64_t epoch, int64_t batch, int row)
     return sequence;
 }
 
-int64_t unroll_sampler_batches(const unroll_sampler *c)
+int64_t unroll_sampler_batches(const unroll_sampler *given)
 {
     struct division *d;
+    unroll_sampler taken = unroll_sampler_default();
+    const unroll_sampler *c = sized_take(SIZED_SAMPLER, given, &taken) == UNROLL_OK ? &taken : NULL;
     int64_t batches = c && c->rows > 0 && c->count > 0 ? (c->count - 1) / c->rows + 1 : 0;
     if (batches == 0 || c->how == NULL || (strcmp(c->how, hows[COLUMN]) != 0 && strcmp(c->how, hows[PART]) != 0))
         return batches;
@@ -399,7 +406,7 @@ unroll_status unroll_sampler_order(const unroll_sampler *config, int64_t *order)
 {
     struct division *d;
     TRY(division_new(config, 0, &d));
-    draw_order(d, config->epoch, order);
+    draw_order(d, d->config.epoch, order);
     division_free(d);
     return UNROLL_OK;
 }

@@ -2,6 +2,7 @@
  * processors (integer_functions.h), so that the printed program has these bits. Not fast. */
 #include "export/integers.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include <math.h>
 #include <string.h>
@@ -235,18 +236,21 @@ static void run_acts(const struct unroll_integer *r)
 
 /* ---- the public functions -------------------------------------------------------------- */
 
-unroll_calibration unroll_calibration_default(void)
+void unroll_calibration_begin(unroll_calibration *config, size_t size)
 {
-    return (unroll_calibration){
+    const unroll_calibration standard = {
         .size = sizeof(unroll_calibration), .rows = 1, .operand_bits = OPERAND_BITS, .delta = -1};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 /* From the public one, which may be NULL. */
 static unroll_status calibration_of(const unroll_calibration *given, struct calibration *c, bool *is_given)
 {
-    *is_given = given != NULL && (given->inputs || given->tokens);
+    unroll_calibration taken = unroll_calibration_default();
     if (given)
-        CHECK_BEGUN(given, unroll_calibration, "unroll_calibration_default()");
+        TRY(sized_take(SIZED(unroll_calibration, "unroll_calibration_default()"), given, &taken));
+    given = &taken;
+    *is_given = given->inputs || given->tokens;
     if (*is_given && (given->steps < 1 || given->rows < 1))
         return fail(UNROLL_USAGE, "a calibration has at least 1 step and 1 row, not %d x %d; fix: 1 or more of both",
                     given->steps, given->rows);

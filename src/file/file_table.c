@@ -1,4 +1,5 @@
 /* Import and export: finds the format and leaves the rest to it. No format is known here but by its row. */
+#include "base/sized.h"
 #include "file/file_table.h"
 
 #include <stdarg.h>
@@ -125,15 +126,17 @@ static unroll_status find_by_content(const char *path, const struct file_format 
 
 /* ---- the public interface -------------------------------------------------------------- */
 
-unroll_import_config unroll_import_default(void)
+void unroll_import_begin(unroll_import_config *config, size_t size)
 {
-    return (unroll_import_config){.size = sizeof(unroll_import_config)};
+    const unroll_import_config standard = {.size = sizeof(unroll_import_config)};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
-unroll_export_config unroll_export_default(void)
+void unroll_export_begin(unroll_export_config *config, size_t size)
 {
-    return (unroll_export_config){
+    const unroll_export_config standard = {
         .size = sizeof(unroll_export_config), .steps = 64, .rows = 1, .lanes = 0, .operand_bits = 8, .delta = -1};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 /* What a caller may wish for, and does or not. */
@@ -170,8 +173,8 @@ static unroll_status check_import(const struct file_format *format, const unroll
 unroll_status unroll_import(const char *path, const unroll_import_config *given, unroll_model **model)
 {
     const struct file_format *format;
-    CHECK_BEGUN(given, unroll_import_config, "unroll_import_default()");
-    unroll_import_config config = *given;
+    unroll_import_config config = unroll_import_default();
+    TRY(sized_take(SIZED(unroll_import_config, "unroll_import_default()"), given, &config));
     if (config.format)
         TRY(find_by_name(config.format, IMPORT, &format));
     else
@@ -202,8 +205,9 @@ static unroll_status check_export(const struct file_format *format, const unroll
 unroll_status unroll_export(const unroll_model *model, const char *path, const unroll_export_config *given)
 {
     const struct file_format *format;
-    CHECK_BEGUN(given, unroll_export_config, "unroll_export_default()");
-    TRY(find_by_name(given->format ? given->format : "", EXPORT, &format));
-    TRY(check_export(format, given));
-    return format->export(model, path, given);
+    unroll_export_config config = unroll_export_default();
+    TRY(sized_take(SIZED(unroll_export_config, "unroll_export_default()"), given, &config));
+    TRY(find_by_name(config.format ? config.format : "", EXPORT, &format));
+    TRY(check_export(format, &config));
+    return format->export(model, path, &config);
 }

@@ -91,8 +91,6 @@ static unroll_status check_column(const unroll_input *inputs, int index, int n_i
 {
     const unroll_input *c = &inputs[index];
     char what[96];
-    if (c->size != sizeof *c)
-        return fail(UNROLL_USAGE, "input %d was not begun; fix: begin with { .size = sizeof(unroll_input) }", index);
     TRY(check_name(inputs, index, n_inputs));
     snprintf(what, sizeof what, "input '%s': tokens", network_input_name(c));
     TRY(check_range(what, c->tokens, 0, MAX * 8));

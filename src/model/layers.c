@@ -1,17 +1,23 @@
 /* What a network is made of: the checks of a list of layers. No parameter has a value here. */
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "model/layer_kind.h"
 #include <stdio.h>
 #include <string.h>
 
-unroll_layer unroll_layer_default(void)
+void unroll_layer_begin(unroll_layer *config, size_t size)
 {
-    return (unroll_layer){.size = sizeof(unroll_layer), .kind = "dense", .bias = 1};
+    const unroll_layer standard = {.size = sizeof(unroll_layer), .kind = "dense", .bias = 1};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
-unroll_network unroll_network_default(void) { return (unroll_network){.size = sizeof(unroll_network)}; }
+void unroll_network_begin(unroll_network *config, size_t size)
+{
+    const unroll_network standard = {.size = sizeof(unroll_network)};
+    sized_begin(&standard, sizeof standard, config, size);
+}
 
 /* ---- layers ---------------------------------------------------------------------------- */
 
@@ -116,8 +122,6 @@ static unroll_status take_layer(const unroll_network *n, uint32_t input, const s
     const struct layer_kind *kind = layer_kind_find(g->kind ? g->kind : "");
     struct layer l = {
         .kind = kind, .bias = g->bias != 0, .dropout = g->dropout, .is_output = g->output || index + 1 == n->layers};
-    if (g->size != sizeof *g)
-        return fail(UNROLL_USAGE, "layer %d was not begun; fix: begin with unroll_layer_default()", index);
     TRY(check_name(n, layers, index, g->name, g->level));
     TRY(check_layer_sizes(g, kind, index));
     snprintf(l.name, sizeof l.name, "%s", g->name);
@@ -127,13 +131,28 @@ static unroll_status take_layer(const unroll_network *n, uint32_t input, const s
     return UNROLL_OK;
 }
 
+unroll_status network_take(const unroll_network *given, struct network_copy *copy)
+{
+    unroll_network *n = &copy->network;
+    *n = unroll_network_default();
+    TRY(sized_take(SIZED(unroll_network, "unroll_network_default()"), given, n));
+    if (!n->layer)
+        return fail(UNROLL_USAGE, "the network has no layers; fix: set `layer` and `layers`");
+    TRY(check_range("layers", n->layers, 1, MODEL_LAYERS_MAX));
+    for (int i = 0; i < n->layers; i++) copy->layer[i] = unroll_layer_default();
+    TRY(sized_take_all(SIZED(unroll_layer, "unroll_layer_default()"), n->layer, n->layers, copy->layer));
+    n->layer = copy->layer;
+    if (!n->n_inputs || !n->inputs)
+        return UNROLL_OK;
+    TRY(check_range("n_inputs", n->n_inputs, 1, UNROLL_INPUTS_MAX));
+    memset(copy->input, 0, sizeof copy->input);
+    TRY(sized_take_all(SIZED(unroll_input, "{ .size = sizeof(unroll_input) }"), n->inputs, n->n_inputs, copy->input));
+    n->inputs = copy->input;
+    return UNROLL_OK;
+}
+
 static unroll_status check_network(const unroll_network *n)
 {
-    if (!n || n->size != sizeof *n || !n->layer)
-        return fail(
-            UNROLL_USAGE,
-            "the network was not begun with unroll_network_default(), or has no layers; fix: do so, and give it layers");
-    TRY(check_range("layers", n->layers, 1, MODEL_LAYERS_MAX));
     if (n->embedding && !is_name(n->embedding))
         return fail(UNROLL_USAGE,
                     "the name of the embedding has 1 to %zu bytes of UTF-8; fix: a short name of letters and digits",
@@ -211,20 +230,22 @@ const char *layer_pool_of(const struct layer *l)
 
 int unroll_model_layers(const unroll_model *m) { return m->layers; }
 
-unroll_status unroll_model_layer(const unroll_model *m, int index, unroll_layer *layer)
+unroll_status unroll_model_describe_layer(const unroll_model *m, int index, unroll_layer *given)
 {
+    TRY(sized_check(SIZED(unroll_layer, "unroll_layer_default()"), given));
     if (index < 0 || index >= m->layers)
         return fail(UNROLL_USAGE, "the model has no layer %d; it has %d; fix: a number below that", index, m->layers);
     const struct layer *l = &m->layer[index];
-    *layer = (unroll_layer){.size = sizeof *layer,
-                            .kind = l->kind->name,
-                            .name = l->name,
-                            .width = (int)l->outputs,
-                            .sources = l->sources,
-                            .bias = l->bias,
-                            .dropout = l->dropout,
-                            .output = l->is_output};
-    memcpy(layer->source, l->source, sizeof layer->source);
-    l->kind->describe(l, layer);
+    unroll_layer layer = {.size = sizeof layer,
+                          .kind = l->kind->name,
+                          .name = l->name,
+                          .width = (int)l->outputs,
+                          .sources = l->sources,
+                          .bias = l->bias,
+                          .dropout = l->dropout,
+                          .output = l->is_output};
+    memcpy(layer.source, l->source, sizeof layer.source);
+    l->kind->describe(l, &layer);
+    sized_give(&layer, sizeof layer, given);
     return UNROLL_OK;
 }

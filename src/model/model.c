@@ -3,6 +3,7 @@
 #include "model/initial.h"
 #include "model/layer_kind.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include <stdbool.h>
@@ -142,18 +143,29 @@ static unroll_status outline_of(const unroll_network *n, struct layer *layer, st
     return UNROLL_OK;
 }
 
-unroll_status network_outline(const unroll_network *n, const struct cell_declaration *cell, struct unroll_model **model)
+static unroll_status outline_taken(const unroll_network *n, const struct cell_declaration *cell,
+                                   struct unroll_model **model)
 {
     struct layer *layer;
     TRY(layers_of_network(n, cell, &layer));
     return outline_of(n, layer, model);
 }
 
-unroll_status network_build(const unroll_network *n, const struct cell_declaration *cell, uint64_t seed,
+unroll_status network_outline(const unroll_network *n, const struct cell_declaration *cell, struct unroll_model **model)
+{
+    struct network_copy copy;
+    TRY(network_take(n, &copy));
+    return outline_taken(&copy.network, cell, model);
+}
+
+unroll_status network_build(const unroll_network *given, const struct cell_declaration *cell, uint64_t seed,
                             struct unroll_model **model)
 {
     struct unroll_model *m;
-    TRY(network_outline(n, cell, &m));
+    struct network_copy copy;
+    const unroll_network *n = &copy.network;
+    TRY(network_take(given, &copy));
+    TRY(outline_taken(n, cell, &m));
     unroll_status status = allocate_weights(m);
     if (status == UNROLL_OK)
         status = initial_weights(m, n, seed);
@@ -192,9 +204,9 @@ void unroll_model_free(unroll_model *m)
 
 /* ---- looking at a model ---------------------------------------------------------------- */
 
-void unroll_model_network(const unroll_model *m, unroll_network *network)
+void unroll_model_describe(const unroll_model *m, unroll_network *given)
 {
-    *network = unroll_network_default();
+    unroll_network described = unroll_network_default(), *network = &described;
     network->tokens = m->tokens;
     network->input = m->input;
     network->embed = m->embed;
@@ -205,6 +217,7 @@ void unroll_model_network(const unroll_model *m, unroll_network *network)
     network->inputs = m->n_inputs > 1 ? m->inputs : NULL;
     network->n_inputs = m->n_inputs > 1 ? m->n_inputs : 0;
     network->input_dropout = m->input_dropout;
+    sized_give(network, sizeof *network, given);
 }
 
 int unroll_model_outputs(const unroll_model *m) { return (int)m->layer[m->layers - 1].outputs; }

@@ -149,6 +149,14 @@ unroll_status check_range(const char *name, int value, int min, int max);
 
 /* The layers of a network after their checks. `cell`: what all recurrent layers are, for tests with cells of their own;
  * NULL: what their kinds say. release(*layers). */
+/* A caller's network, of any version of the headers, with its layers and inputs. The strings stay the caller's. */
+struct network_copy {
+    unroll_network network;
+    unroll_layer layer[MODEL_LAYERS_MAX];
+    unroll_input input[UNROLL_INPUTS_MAX];
+};
+unroll_status network_take(const unroll_network *given, struct network_copy *copy);
+
 unroll_status layers_of_network(const unroll_network *, const struct cell_declaration *cell, struct layer **layers);
 
 /* The cell that users call `name`, with these options; the error names the known ones. Functions that are not

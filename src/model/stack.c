@@ -1,13 +1,15 @@
 /* A stack, recurrent layers of one cell and perhaps a linear head, is a short way to write a network: from the one to
  * the other and back. What a network is, layers.c checks. */
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "model/layer_kind.h"
 #include <string.h>
 
-unroll_spec unroll_spec_default(void)
+void unroll_spec_begin(unroll_spec *config, size_t size)
 {
-    return (unroll_spec){.size = sizeof(unroll_spec), .cell = "lstm", .layers = 1, .hidden = 128, .bias = 1};
+    const unroll_spec standard = {.size = sizeof(unroll_spec), .cell = "lstm", .layers = 1, .hidden = 128, .bias = 1};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 /* ---- from a stack to a network --------------------------------------------------------- */
@@ -49,7 +51,6 @@ static unroll_status check_pool(const unroll_spec *s)
 static unroll_status check_spec(const unroll_spec *s)
 {
     enum { MAX = 1 << 20 };
-    CHECK_BEGUN(s, unroll_spec, "unroll_spec_default()");
     TRY(check_range("layers", s->layers, 1, MODEL_LAYERS_MAX - 1));
     TRY(check_range("hidden", s->hidden, 1, MAX));
     TRY(check_range("output", s->output, 0, MAX * 8));
@@ -93,8 +94,10 @@ static void write_level(const unroll_spec *s, int index, unroll_layer *l)
     l->dropout = index + 1 < s->layers ? s->dropout : 0;
 }
 
-unroll_status network_of_spec(const unroll_spec *s, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *n)
+unroll_status network_of_spec(const unroll_spec *given, unroll_layer layer[MODEL_LAYERS_MAX], unroll_network *n)
 {
+    unroll_spec taken = unroll_spec_default(), *s = &taken;
+    TRY(sized_take(SIZED_SPEC, given, s));
     TRY(check_spec(s));
     *n = unroll_network_default();
     n->tokens = s->tokens;
@@ -184,8 +187,10 @@ static bool is_uniform(const struct unroll_model *m, int levels)
     return uniform;
 }
 
-int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
+int unroll_model_describe_spec(const unroll_model *m, unroll_spec *given)
 {
+    if (sized_check(SIZED_SPEC, given) != UNROLL_OK)
+        return 0;
     const struct layer *first = &m->layer[0];
     int levels = 0;
     while (levels < m->layers && is_level(m, levels)) levels++;
@@ -196,25 +201,26 @@ int unroll_model_spec(const unroll_model *m, unroll_spec *spec)
         levels && !first->options.input_forget ? cell_with_own_activations(first->cell, &first->options) : NULL;
     if (!cell || (end != m->layers && !headed) || !is_uniform(m, levels))
         return 0;
-    *spec = (unroll_spec){.size = sizeof *spec,
-                          .cell = cell,
-                          .layers = levels,
-                          .hidden = (int)first->hidden,
-                          .bidirectional = first->directions == 2,
-                          .projection = (int)first->projection,
-                          .peephole = first->cell->peepholes,
-                          .clip = first->options.clip,
-                          .bias = first->bias,
-                          .dropout = first->dropout,
-                          .tokens = m->tokens,
-                          .input = m->input,
-                          .embed = m->embed,
-                          .tied = m->tied,
-                          .pool = pooled ? pooled->name : NULL,
-                          .output = headed ? (int)m->layer[end].outputs : 0,
-                          .loss = m->loss.text,
-                          .inputs = m->n_inputs > 1 ? m->inputs : NULL,
-                          .n_inputs = m->n_inputs > 1 ? m->n_inputs : 0,
-                          .input_dropout = m->input_dropout};
+    const unroll_spec spec = {.size = sizeof spec,
+                              .cell = cell,
+                              .layers = levels,
+                              .hidden = (int)first->hidden,
+                              .bidirectional = first->directions == 2,
+                              .projection = (int)first->projection,
+                              .peephole = first->cell->peepholes,
+                              .clip = first->options.clip,
+                              .bias = first->bias,
+                              .dropout = first->dropout,
+                              .tokens = m->tokens,
+                              .input = m->input,
+                              .embed = m->embed,
+                              .tied = m->tied,
+                              .pool = pooled ? pooled->name : NULL,
+                              .output = headed ? (int)m->layer[end].outputs : 0,
+                              .loss = m->loss.text,
+                              .inputs = m->n_inputs > 1 ? m->inputs : NULL,
+                              .n_inputs = m->n_inputs > 1 ? m->n_inputs : 0,
+                              .input_dropout = m->input_dropout};
+    sized_give(&spec, sizeof spec, given);
     return 1;
 }

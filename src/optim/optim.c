@@ -1,4 +1,5 @@
 /* The list of optimizers, made from their files, and their hyperparameters for users. */
+#include "base/sized.h"
 #include "optim/optim.h"
 #include "base/table.h"
 #include "cells/v/v_f64.h"
@@ -50,16 +51,16 @@ const unroll_hyperparameter *unroll_optimizer_hyperparameter(const char *optimiz
     return NULL;
 }
 
-unroll_hyperparameters unroll_hyperparameters_default(const char *optimizer)
+void unroll_hyperparameters_begin(unroll_hyperparameters *given, size_t size, const char *optimizer)
 {
     const struct optimizer *o = named(optimizer);
     unroll_hyperparameters rates = {.size = sizeof rates};
-    if (!o)
-        return rates;
-    rates.optimizer = o->name;
-    rates.learning_rate = o->learning_rate;
-    for (int i = 0; o->hyperparameter[i].name; i++) rates.hyperparameter[i] = o->hyperparameter[i].standard;
-    return rates;
+    if (o) {
+        rates.optimizer = o->name;
+        rates.learning_rate = o->learning_rate;
+        for (int i = 0; o->hyperparameter[i].name; i++) rates.hyperparameter[i] = o->hyperparameter[i].standard;
+    }
+    sized_begin(&rates, sizeof rates, given, size);
 }
 
 static _Thread_local const char *asked; /* the optimizer whose names are listed */

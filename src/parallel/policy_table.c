@@ -1,6 +1,7 @@
 /* The policies, and --sync read as one of them with its options. What they do is theirs. */
 #include "parallel/codes.h"
 #include "base/key_value.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include <stdio.h>
 #include <string.h>
@@ -104,11 +105,12 @@ unroll_status unroll_sync_bytes(const unroll_plan_config *config, const char *sy
     const struct policy *policy;
     struct sync_options options;
     double level;
-    CHECK_BEGUN(config, unroll_plan_config, "unroll_plan_default()");
+    unroll_plan_config plan = unroll_plan_default();
+    TRY(sized_take(SIZED_PLAN, config, &plan));
     TRY(policy_read(sync, &policy, &options));
     TRY(compressor_read(compress, &compressor, &level));
-    if (!policy_is_plans(policy, compress) && config->machine.workers > 1)
-        TRY(session_show_plan(config, count_bytes, &asked));
+    if (!policy_is_plans(policy, compress) && plan.machine.workers > 1)
+        TRY(session_show_plan(&plan, count_bytes, &asked));
     *bytes = asked.cost.bytes;
     *every = asked.cost.every;
     return asked.status;

@@ -1,5 +1,6 @@
 /* Enumerates workers x mesh x chunks x sums x compression x policy and prices each. A mesh is lowered once for each
  * number of chunks; sums and policies change no plan. */
+#include "base/sized.h"
 #include "planner/planner.h"
 #include "base/memory.h"
 #include "parallel/compress.h"
@@ -25,9 +26,10 @@ struct search {
     int layers; /* that can be stages */
 };
 
-unroll_planner_config unroll_planner_default(void)
+void unroll_planner_begin(unroll_planner_config *config, size_t size)
 {
-    return (unroll_planner_config){.size = sizeof(unroll_planner_config), .hosts = 1, .goal = "time"};
+    const unroll_planner_config standard = {.size = sizeof(unroll_planner_config), .hosts = 1, .goal = "time"};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 /* ---- between updates ------------------------------------------------------------------- */
@@ -263,11 +265,21 @@ static unroll_status search_all(struct search *s)
         most, s->cluster.memory, s->ways->refused);
 }
 
+/* The configuration and the plan in it. */
+static unroll_status take_config(const unroll_planner_config *given, unroll_planner_config *c, unroll_plan_config *plan)
+{
+    *c = unroll_planner_default();
+    *plan = unroll_plan_default();
+    TRY(sized_take(SIZED(unroll_planner_config, "unroll_planner_default()"), given, c));
+    TRY(sized_take(SIZED_PLAN, c->plan, plan));
+    c->plan = plan;
+    return UNROLL_OK;
+}
+
 static unroll_status check(const unroll_planner_config *c, struct cluster *cluster, enum goal *goal)
 {
     const struct policy *policy;
     struct sync_options options;
-    CHECK_BEGUN(c, unroll_planner_config, "unroll_planner_default()");
     if (!c->network)
         return fail(UNROLL_USAGE, "the planner must know the network; fix: name its file (`network`)");
     if (c->plan->machine.split.time > 1) /* how far repairs go is the data's, and no price says it */
@@ -293,35 +305,49 @@ static int stages_max(const struct unroll_model *model, const unroll_spec *spec)
     return layers < 1 ? 1 : layers < DEPTHS ? layers : DEPTHS;
 }
 
-/* Of each mesh the best way is shown. */
-static bool has_mesh(const unroll_choice *choice, int count, const unroll_choice *way)
+/* Is the mesh of way `index` that of an earlier way? Of each mesh the best way is shown. */
+static bool has_mesh(const struct ways *ways, int index)
 {
-    for (int i = 0; i < count; i++)
-        if (choice[i].workers == way->workers && !memcmp(&choice[i].split, &way->split, sizeof way->split))
+    const unroll_choice *way = &ways->way[index];
+    for (int i = 0; i < index; i++)
+        if (ways->way[i].workers == way->workers && !memcmp(&ways->way[i].split, &way->split, sizeof way->split))
             return true;
     return false;
 }
 
-unroll_status unroll_planner_choose(const unroll_model *model, const unroll_planner_config *config,
+/* Sets entry `index` of the caller's array, whose entries are as large as its first says. */
+static void give_choice(const unroll_choice *way, unroll_choice *choice, int index)
+{
+    unroll_choice *to = (unroll_choice *)((char *)choice + (size_t)index * choice->size);
+    to->size = choice->size;
+    sized_give(way, sizeof *way, to);
+}
+
+unroll_status unroll_planner_choose(const unroll_model *model, const unroll_planner_config *given,
                                     unroll_choice *choice, int count, int *found, char *why, size_t size)
 {
     enum goal goal;
     struct ways ways = {0};
-    struct search s = {.model = model, .config = config, .ways = &ways};
+    unroll_planner_config config;
+    unroll_plan_config plan;
+    struct search s = {.model = model, .config = &config, .ways = &ways};
     *found = 0;
-    TRY(check(config, &s.cluster, &goal));
+    if (count > 0)
+        TRY(sized_check(SIZED_RESULT(unroll_choice), choice));
+    TRY(take_config(given, &config, &plan));
+    TRY(check(&config, &s.cluster, &goal));
     s.prices.cluster = &s.cluster;
-    s.plan = *config->plan;
+    s.plan = plan;
     s.plan.machine.comm = NULL;
     s.goal = goal;
-    s.layers = stages_max(model, config->plan->spec);
+    s.layers = stages_max(model, plan.spec);
     unroll_status status = search_all(&s);
     if (status == UNROLL_OK) {
         ways_sort(&ways, goal);
         choice_explain(&ways, goal, why, size);
         for (int i = 0; i < ways.ways && *found < count; i++)
-            if (!has_mesh(choice, *found, &ways.way[i]))
-                choice[(*found)++] = ways.way[i];
+            if (!has_mesh(&ways, i))
+                give_choice(&ways.way[i], choice, (*found)++);
     }
     release(ways.way);
     return status;

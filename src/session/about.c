@@ -1,6 +1,7 @@
 /* What the library is and has: its version, its ISAs, the plan of a model as text. */
 #include "base/memory.h"
 #include "base/processor.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "device/cpu/kernel.h"
 #include "device/device_list.h"
@@ -40,14 +41,15 @@ const char *unroll_device_name(int index, int *available, const char **about)
     return device->name;
 }
 
-unroll_plan_config unroll_plan_default(void)
+void unroll_plan_begin(unroll_plan_config *config, size_t size)
 {
-    return (unroll_plan_config){.size = sizeof(unroll_plan_config),
-                                .mode = UNROLL_TRAIN,
-                                .steps = 64,
-                                .rows = 32,
-                                .optimizer = "adam",
-                                .machine = unroll_machine_default()};
+    const unroll_plan_config standard = {.size = sizeof(unroll_plan_config),
+                                         .mode = UNROLL_TRAIN,
+                                         .steps = 64,
+                                         .rows = 32,
+                                         .optimizer = "adam",
+                                         .machine = unroll_machine_default()};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 /* What a plan is printed for. */
@@ -190,15 +192,16 @@ static unroll_status outline_of(const unroll_spec *spec, struct unroll_model **o
     return network_outline(&network, NULL, outline);
 }
 
-unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *c, FILE *file, int json)
+unroll_status unroll_plan_print(const unroll_model *model, const unroll_plan_config *given, FILE *file, int json)
 {
     struct unroll_model *outline = NULL;
-    CHECK_BEGUN(c, unroll_plan_config, "unroll_plan_default()");
-    if (c->machine.comm)
+    unroll_plan_config c = unroll_plan_default();
+    TRY(sized_take(SIZED_PLAN, given, &c));
+    if (c.machine.comm)
         return fail(UNROLL_USAGE, "a plan is that of rank 0; fix: leave out `comm`");
     if (!model)
-        TRY(outline_of(c->spec, &outline));
-    unroll_status status = print_plan_of(model ? model : outline, c, file, json);
+        TRY(outline_of(c.spec, &outline));
+    unroll_status status = print_plan_of(model ? model : outline, &c, file, json);
     unroll_model_free(outline);
     return status;
 }

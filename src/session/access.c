@@ -1,6 +1,7 @@
 /* Looking into a session and writing into it: buffers by name, weights and gradients as a whole, counters.
  * Runs nothing but the packing of weights that came from outside. */
 #include "base/finite.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "optim/optim.h"
 #include "session/mesh.h"
@@ -301,17 +302,18 @@ int unroll_session_threads(const unroll_session *s) { return s->device->threads(
 
 unroll_status unroll_session_pieces(const unroll_session *s, unroll_pieces *pieces)
 {
-    CHECK_BEGUN(pieces, unroll_pieces, "{ .size = sizeof(unroll_pieces) }");
-    *pieces = (unroll_pieces){.size = sizeof *pieces, .pieces = s->plan->config.pieces};
+    unroll_pieces all = {.size = sizeof all, .pieces = s->plan->config.pieces};
+    TRY(sized_check(SIZED_RESULT(unroll_pieces), pieces));
     for (int i = 0; i < s->plan->ops && s->device->pieces && plan_repairs(&s->plan->config); i++) {
         const struct piece_counts *counts = s->device->pieces(s->executable, i);
         if ((s->plan->op[i].kind != OP_RNN && s->plan->op[i].kind != OP_RNN_BACK) || !counts)
             continue;
-        pieces->recurrences++;
-        pieces->in_order += counts->serial;
-        pieces->runs += (int64_t)counts->runs;
-        pieces->rounds += (int64_t)counts->rounds;
-        pieces->repaired += (int64_t)counts->repaired;
+        all.recurrences++;
+        all.in_order += counts->serial;
+        all.runs += (int64_t)counts->runs;
+        all.rounds += (int64_t)counts->rounds;
+        all.repaired += (int64_t)counts->repaired;
     }
+    sized_give(&all, sizeof all, pieces);
     return UNROLL_OK;
 }

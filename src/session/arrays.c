@@ -1,4 +1,5 @@
 /* Arrays of NumPy's files through a session and back. */
+#include "base/sized.h"
 #include "session/arrays.h"
 
 #include <math.h>
@@ -10,9 +11,10 @@
 #include "file/file_table.h"
 #include "unroll_train.h"
 
-unroll_arrays_config unroll_arrays_default(void)
+void unroll_arrays_begin(unroll_arrays_config *config, size_t size)
 {
-    return (unroll_arrays_config){.size = sizeof(unroll_arrays_config), .machine = unroll_machine_default()};
+    const unroll_arrays_config standard = {.size = sizeof(unroll_arrays_config), .machine = unroll_machine_default()};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 /* ---- stacks ---------------------------------------------------------------------------- */
@@ -237,9 +239,15 @@ static unroll_status read_lengths(struct arrays *a)
     return UNROLL_OK;
 }
 
+unroll_status arrays_config_take(const unroll_arrays_config *given, unroll_arrays_config *config)
+{
+    *config = unroll_arrays_default();
+    return sized_take(SIZED_WITH(unroll_arrays_config, "unroll_arrays_default()", MACHINE_OF(unroll_arrays_config)),
+                      given, config);
+}
+
 unroll_status arrays_open(const unroll_model *m, const char *path, const unroll_arrays_config *config, struct arrays *a)
 {
-    CHECK_BEGUN(config, unroll_arrays_config, "unroll_arrays_default()");
     *a = (struct arrays){.model = m, .path = path, .batch_first = config->batch_first != 0};
     find_stacks(m, a);
     TRY(npz_open(path, &a->file));
@@ -491,10 +499,12 @@ static unroll_status check_single(const unroll_model *m, const char *path)
 }
 
 unroll_status unroll_run(unroll_model *model, const char *inputs, const char *outputs,
-                         const unroll_arrays_config *config)
+                         const unroll_arrays_config *given)
 {
     struct arrays a;
     struct results r;
+    unroll_arrays_config taken, *config = &taken;
+    TRY(arrays_config_take(given, config));
     bool archive = path_ends_in(outputs, ".npz"), lines = path_ends_in(outputs, ".csv");
     if (!archive)
         TRY(check_single(model, outputs));

@@ -38,6 +38,8 @@ struct results {
 };
 
 /* Reads and checks; an array of another name than those documented at unroll_run is refused. */
+/* A caller's configuration, of any version of the headers. */
+unroll_status arrays_config_take(const unroll_arrays_config *given, unroll_arrays_config *config);
 unroll_status arrays_open(const unroll_model *, const char *path, const unroll_arrays_config *, struct arrays *);
 /* Where rows and steps may be exchanged: what to try, to be put behind the error; "" of one sequence. */
 const char *arrays_hint(const struct arrays *a);

@@ -15,7 +15,6 @@ unroll_status session_plan_config(const unroll_session_config *c, int ranks, str
                                            [UNROLL_TRAIN] = MODE_TRAIN,
                                            [UNROLL_MODULE] = MODE_MODULE};
     const unroll_machine *m = &c->machine;
-    CHECK_BEGUN(m, unroll_machine, "unroll_machine_default()");
     if (c->steps < 1 || c->rows < 1 || c->shards < 1)
         return fail(UNROLL_USAGE, "steps = %d, rows = %d and shards = %d must be 1 or more; fix: values of 1 or more",
                     c->steps, c->rows, c->shards);

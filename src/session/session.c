@@ -3,6 +3,7 @@
 #include "base/processor.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "comm/comm.h"
 #include "device/measure.h"
@@ -15,15 +16,16 @@
 
 /* ---- making one ------------------------------------------------------------------------ */
 
-unroll_session_config unroll_session_default(void)
+void unroll_session_begin(unroll_session_config *config, size_t size)
 {
-    return (unroll_session_config){.size = sizeof(unroll_session_config),
-                                   .mode = UNROLL_INFER,
-                                   .steps = 1,
-                                   .rows = 1,
-                                   .optimizer = "adam",
-                                   .shards = 1,
-                                   .machine = unroll_machine_default()};
+    const unroll_session_config standard = {.size = sizeof(unroll_session_config),
+                                            .mode = UNROLL_INFER,
+                                            .steps = 1,
+                                            .rows = 1,
+                                            .optimizer = "adam",
+                                            .shards = 1,
+                                            .machine = unroll_machine_default()};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 void *session_host(const unroll_session *s, const char *name) { return s->device->host(s->executable, name); }
@@ -382,11 +384,13 @@ unroll_status unroll_session_new(unroll_model *model, const unroll_session_confi
 {
     if (!model)
         return fail(UNROLL_USAGE, "a session needs a model; fix: give one");
-    CHECK_BEGUN(config, unroll_session_config, "unroll_session_default()");
     struct unroll_session *s;
+    unroll_session_config taken = unroll_session_default();
+    TRY(sized_take(SIZED_WITH(unroll_session_config, "unroll_session_default()", MACHINE_OF(unroll_session_config)),
+                   config, &taken));
     TRY(ALLOCATE(s, 1, "for a session"));
     s->model = model;
-    s->config = *config;
+    s->config = taken;
     s->process = process_number();
     unroll_status status = open_session(s);
     if (status != UNROLL_OK) {

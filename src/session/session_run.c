@@ -1,5 +1,6 @@
 /* Running a session: its parts, whole steps, and the losses and norms that they leave. */
 #include "base/processor.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "optim/optim.h"
 #include "session/locate.h"
@@ -94,11 +95,13 @@ static unroll_status check_collected(const unroll_session *s)
                 isnan(s->norm) ? "NaN" : "infinite", where);
 }
 
-static unroll_result take_result(unroll_session *s)
+/* Sets the caller's result, NULL: nobody's, and begins the next one. */
+static void give_result(unroll_session *s, unroll_result *to)
 {
-    unroll_result result = {sizeof result, s->weight > 0 ? s->loss / s->weight : 0, s->weight, s->norm};
+    const unroll_result result = {sizeof result, s->weight > 0 ? s->loss / s->weight : 0, s->weight, s->norm};
     s->loss = s->weight = s->norm = 0;
-    return result;
+    if (to)
+        sized_give(&result, sizeof result, to);
 }
 
 static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
@@ -108,9 +111,10 @@ static unroll_status take_checked(unroll_session *s, const unroll_batch *batch)
     TRY(session_check(s));
     TRY(session_take_over(s));
     if (batch) {
-        CHECK_BEGUN(batch, unroll_batch, "{ .size = sizeof(unroll_batch) }");
-        TRY(batch_check(s, batch));
-        batch_take(s, batch);
+        unroll_batch taken = {.size = sizeof taken};
+        TRY(sized_take(SIZED_RESULT(unroll_batch), batch, &taken));
+        TRY(batch_check(s, &taken));
+        batch_take(s, &taken);
         s->has_batch = true;
     }
     int64_t *run = session_host(s, "run");
@@ -156,7 +160,7 @@ unroll_status unroll_backward(unroll_session *s)
 
 unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
 {
-    CHECK_BEGUN(result, unroll_result, "{ .size = sizeof(unroll_result) }");
+    TRY(sized_check(SIZED_RESULT(unroll_result), result));
     if (s->config.mode != UNROLL_TRAIN && s->config.mode != UNROLL_EVAL)
         return fail(UNROLL_USAGE, "this session computes no loss (mode); fix: mode = UNROLL_EVAL or UNROLL_TRAIN");
     TRY(session_check(s));
@@ -169,7 +173,7 @@ unroll_status unroll_loss_result(unroll_session *s, unroll_result *result)
         TRY(session_run(s, PHASE_SUM, PHASE_SUM));
     TRY(collect(s));
     unroll_status status = check_collected(s);
-    *result = take_result(s);
+    give_result(s, result);
     return status;
 }
 
@@ -206,15 +210,17 @@ static unroll_status check_rates(const unroll_session *s, const unroll_hyperpara
     return check_rate("clip", r->clip, 0, INFINITY);
 }
 
-static unroll_status check_training(unroll_session *s, const unroll_hyperparameters *rates, const unroll_result *result)
+static unroll_status check_training(unroll_session *s, const unroll_hyperparameters *given, const unroll_result *result,
+                                    unroll_hyperparameters *rates)
 {
     if (!session_updates(s))
         return fail(
             UNROLL_USAGE,
             "this session was not made to train (mode, or updates of a module); fix: mode = UNROLL_TRAIN, or updates = 1 of a module");
-    CHECK_BEGUN(rates, unroll_hyperparameters, "unroll_hyperparameters_default()");
+    *rates = unroll_hyperparameters_default(optimizer_of(s)->name);
+    TRY(sized_take(SIZED(unroll_hyperparameters, "unroll_hyperparameters_default()"), given, rates));
     if (result)
-        CHECK_BEGUN(result, unroll_result, "{ .size = sizeof(unroll_result) }");
+        TRY(sized_check(SIZED_RESULT(unroll_result), result));
     TRY(session_check(s));
     TRY(session_take_over(s));
     return check_rates(s, rates);
@@ -262,19 +268,18 @@ static unroll_status run_update(unroll_session *s, enum phase first, double weig
     status = check_collected(s);
     if (status != UNROLL_OK)
         take_back_rates(s);
-    if (result || status != UNROLL_OK) {
-        unroll_result found = take_result(s);
-        *(result ? result : &found) = found;
-    }
+    if (result || status != UNROLL_OK)
+        give_result(s, result);
     return status;
 }
 
-unroll_status unroll_update(unroll_session *s, const unroll_hyperparameters *rates, unroll_result *result)
+unroll_status unroll_update(unroll_session *s, const unroll_hyperparameters *given, unroll_result *result)
 {
-    TRY(check_training(s, rates, result));
+    unroll_hyperparameters rates;
+    TRY(check_training(s, given, result, &rates));
     if (s->config.updates) /* what the caller wrote is the gradient, not a sum over rows */
         *(double *)session_host(s, "weight_sum") = s->summing;
-    return run_update(s, PHASE_SUM, 0, rates, result);
+    return run_update(s, PHASE_SUM, 0, &rates, result);
 }
 
 /* What the loss counts of a row: of targets that are numbers the part that is not NaN. */
@@ -300,24 +305,27 @@ static double weight_of(const unroll_session *s, const unroll_batch *b)
     return weight;
 }
 
-unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const unroll_hyperparameters *rates,
+unroll_status unroll_step(unroll_session *s, const unroll_batch *batch, const unroll_hyperparameters *given,
                           unroll_result *result)
 {
+    unroll_hyperparameters rates;
+    unroll_batch taken = {.size = sizeof taken};
     if (!s || !batch)
         return fail(UNROLL_USAGE, "a step needs a session and a batch; fix: give both");
     if (s->config.mode == UNROLL_MODULE)
         return fail(UNROLL_USAGE,
                     "a module has no loss of its own; fix: unroll_forward, the gradient of its outputs by "
                     "unroll_write, unroll_backward, unroll_update");
-    TRY(check_training(s, rates, result));
+    TRY(check_training(s, given, result, &rates));
     if (!s->device->whole_steps || s->staged || s->summing) {
         TRY(unroll_forward(s, batch));
         TRY(start_backward(s));
-        return run_update(s, PHASE_BACKWARD, 0, rates, result);
+        return run_update(s, PHASE_BACKWARD, 0, &rates, result);
     }
-    TRY(take_checked(s, batch));
-    double weight = weight_of(s, batch);
-    unroll_status status = run_update(s, PHASE_FORWARD, weight > 0 ? weight : 1, rates, result);
+    TRY(sized_take(SIZED_RESULT(unroll_batch), batch, &taken));
+    TRY(take_checked(s, &taken));
+    double weight = weight_of(s, &taken);
+    unroll_status status = run_update(s, PHASE_FORWARD, weight > 0 ? weight : 1, &rates, result);
     if (status != UNROLL_OK && status != UNROLL_DIVERGED)
         ((int64_t *)session_host(s, "run"))[1]--;
     return status;

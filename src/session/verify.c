@@ -1,5 +1,6 @@
 /* A model beside what another tool computed: the largest differences, array by array.
  * It judges nothing: how large a difference may be is for the caller. */
+#include "base/sized.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,16 +139,18 @@ unroll_status unroll_verify(unroll_model *model, const char *reference, const un
     unroll_difference worst = {.size = sizeof worst, .absolute = 0};
     struct arrays a;
     struct results r;
-    CHECK_BEGUN(difference, unroll_difference, "{ .size = sizeof(unroll_difference) }");
-    TRY(arrays_open(model, reference, config, &a));
-    struct comparison c = {.arrays = &a, .config = config, .worst = &worst};
-    unroll_status status = arrays_run(model, &a, config, &r);
+    unroll_arrays_config taken;
+    TRY(sized_check(SIZED_RESULT(unroll_difference), difference));
+    TRY(arrays_config_take(config, &taken));
+    TRY(arrays_open(model, reference, &taken, &a));
+    struct comparison c = {.arrays = &a, .config = &taken, .worst = &worst};
+    unroll_status status = arrays_run(model, &a, &taken, &r);
     if (status == UNROLL_OK) {
         status = compare_all(&c, &r);
         results_free(&r);
     }
     arrays_close(&a);
     if (status == UNROLL_OK)
-        *difference = worst;
+        sized_give(&worst, sizeof worst, difference);
     return status;
 }

@@ -2,6 +2,7 @@
  * walk over what the plan's operations read does both: without memory it measures. */
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "device/cpu/operands.h"
 #include "model/layer_kind.h"
@@ -31,7 +32,6 @@ static unroll_status check_unused(const unroll_machine *m)
 {
     unroll_machine used = unroll_machine_default();
     used.device = m->device, used.isa = m->isa, used.dtype = m->dtype;
-    CHECK_BEGUN(m, unroll_machine, "unroll_machine_default()");
     if (memcmp(m, &used, sizeof used))
         return fail(UNROLL_USAGE,
                     "a stream has an `isa` and a `dtype`, no more of a machine; fix: leave out `threads` and all else");
@@ -43,7 +43,6 @@ static unroll_status check_config(const unroll_model *m, const unroll_stream_con
     enum { MAX_ROWS = 1 << 16 };
     if (!m)
         return fail(UNROLL_USAGE, "a stream needs a model; fix: give one");
-    CHECK_BEGUN(c, unroll_stream_config, "unroll_stream_default()");
     if (c->rows < 1 || c->rows > MAX_ROWS)
         return fail(UNROLL_USAGE, "rows = %d is outside 1..%d; fix: a number in this range", c->rows, MAX_ROWS);
     if (c->machine.device && strcmp(c->machine.device, "cpu"))
@@ -87,6 +86,13 @@ static unroll_status make_plan(const unroll_model *m, const unroll_stream_config
                                                 .outputs = (uint32_t)unroll_model_outputs(m),
                                                 .make = make_of(p->plan)};
     return UNROLL_OK;
+}
+
+unroll_status stream_take_config(const unroll_stream_config *given, unroll_stream_config *config)
+{
+    *config = unroll_stream_default();
+    return sized_take(SIZED_WITH(unroll_stream_config, "unroll_stream_default()", MACHINE_OF(unroll_stream_config)),
+                      given, config);
 }
 
 unroll_status stream_plan_make(const unroll_model *m, const unroll_stream_config *c, bool of_weights,
@@ -253,10 +259,11 @@ unroll_status stream_pack(struct stream_plan *plan, struct unroll_stream_weights
 
 /* ---- weights of their own -------------------------------------------------------------- */
 
-size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *config)
+size_t unroll_stream_weights_bytes(const unroll_model *model, const unroll_stream_config *given)
 {
     struct stream_plan p;
-    if (stream_plan_make(model, config, true, &p) != UNROLL_OK)
+    unroll_stream_config config;
+    if (stream_take_config(given, &config) != UNROLL_OK || stream_plan_make(model, &config, true, &p) != UNROLL_OK)
         return 0;
     stream_plan_free(&p);
     return p.weights.bytes;
@@ -273,10 +280,12 @@ unroll_status stream_check_memory(const void *memory, size_t bytes, size_t neede
 }
 
 unroll_status unroll_stream_weights_init(void *memory, size_t bytes, const unroll_model *model,
-                                         const unroll_stream_config *config, unroll_stream_weights **weights)
+                                         const unroll_stream_config *given, unroll_stream_weights **weights)
 {
     struct stream_plan p;
-    TRY(stream_plan_make(model, config, true, &p));
+    unroll_stream_config config;
+    TRY(stream_take_config(given, &config));
+    TRY(stream_plan_make(model, &config, true, &p));
     unroll_status status = stream_check_memory(memory, bytes, p.weights.bytes, "unroll_stream_weights_bytes");
     if (status == UNROLL_OK)
         status = stream_pack(&p, memory);

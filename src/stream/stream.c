@@ -1,22 +1,27 @@
 /* Streams: their configuration, making one in the caller's memory, resets and questions. Where things lie is bind.c's,
  * steps are in step.c, saved states in state.c. */
+#include "base/sized.h"
 #include "base/status.h"
 #include "stream/stream.h"
 #include <string.h>
 
-unroll_stream_config unroll_stream_default(void)
+void unroll_stream_begin(unroll_stream_config *config, size_t size)
 {
-    return (unroll_stream_config){.size = sizeof(unroll_stream_config), .rows = 1, .machine = unroll_machine_default()};
+    const unroll_stream_config standard = {
+        .size = sizeof(unroll_stream_config), .rows = 1, .machine = unroll_machine_default()};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 /* ---- making one ------------------------------------------------------------------------ */
 
 /* The plan and the layout that follows from it. */
-static unroll_status plan_stream(const unroll_model *model, const unroll_stream_config *config,
-                                 struct stream_plan *plan, struct unroll_stream *s)
+static unroll_status plan_stream(const unroll_model *model, const unroll_stream_config *given, struct stream_plan *plan,
+                                 struct unroll_stream *s)
 {
-    TRY(stream_plan_make(model, config, false, plan));
-    unroll_status status = stream_lay_out(plan, config, s);
+    unroll_stream_config config;
+    TRY(stream_take_config(given, &config));
+    TRY(stream_plan_make(model, &config, false, plan));
+    unroll_status status = stream_lay_out(plan, &config, s);
     if (status != UNROLL_OK)
         stream_plan_free(plan);
     return status;

@@ -132,6 +132,8 @@ static inline bool stream_is_weight(const struct stream_plan *p, int buffer)
     return p->plan->buffer[buffer].segment == SEG_PARAM || p->plan->buffer[buffer].segment == SEG_COPY;
 }
 
+/* A caller's configuration, of any version of the headers. */
+unroll_status stream_take_config(const unroll_stream_config *given, unroll_stream_config *config);
 unroll_status stream_plan_make(const unroll_model *, const unroll_stream_config *, bool of_weights,
                                struct stream_plan *);
 void stream_plan_free(struct stream_plan *); /* what it holds */

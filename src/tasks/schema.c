@@ -1,5 +1,7 @@
 /* Where a model and a data set meet: data are read as a model does, or a model takes what it must know of the data.
  * Neither model/ nor data/ knows the other. */
+#include "base/memory.h"
+#include "base/sized.h"
 #include "tasks/schema.h"
 
 #include <stdio.h>
@@ -154,9 +156,10 @@ unroll_status schema_task(const unroll_model *model, json_t **task) { return obj
 
 /* ---- the public functions ---- */
 
-unroll_dataset_config unroll_data_default(void)
+void unroll_data_begin(unroll_dataset_config *config, size_t size)
 {
-    return (unroll_dataset_config){.size = sizeof(unroll_dataset_config)};
+    const unroll_dataset_config standard = {.size = sizeof(unroll_dataset_config)};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 /* A file, or rows that are handed over. */
@@ -192,13 +195,13 @@ static unroll_status open_described(const struct source *source, const unroll_da
 static unroll_status open_source(const struct source *source, const unroll_dataset_config *given,
                                  unroll_dataset **dataset)
 {
-    unroll_dataset_config config = given ? *given : unroll_data_default();
+    unroll_dataset_config config = unroll_data_default();
     struct schema_column column;
     struct schema schema;
     json_t *described = NULL;
-    bool reads_text = config.model && config.model->tokens;
     if (given)
-        CHECK_BEGUN(given, unroll_dataset_config, "unroll_data_default()");
+        TRY(sized_take(SIZED(unroll_dataset_config, "unroll_data_default()"), given, &config));
+    const bool reads_text = config.model && config.model->tokens;
     if (config.model)
         TRY(object_of(config.model, "data", &described));
     if (described)
@@ -241,11 +244,16 @@ unroll_status unroll_data_callback(unroll_rows *rows, void *arg, int rows_are_st
 unroll_status unroll_data_from_arrays(const unroll_array *arrays, int count, const int64_t *lengths, int64_t examples,
                                       const unroll_dataset_config *config, unroll_dataset **dataset)
 {
-    struct own_arrays own = {arrays, count, lengths, examples};
+    unroll_array *taken;
+    TRY(own_arrays_take(arrays, count, &taken));
+    struct own_arrays own = {taken, count, lengths, examples};
     const struct source source = {
         .hand = own_arrays_hand, .arg = &own, .layout = lengths ? ROWS_ARE_EXAMPLES : ROWS_ARE_STEPS};
-    TRY(own_arrays_check(&own));
-    return open_source(&source, config, dataset);
+    unroll_status status = own_arrays_check(&own);
+    if (status == UNROLL_OK)
+        status = open_source(&source, config, dataset);
+    release(taken);
+    return status;
 }
 
 unroll_status unroll_model_set_schema(unroll_model *model, const char *name, const char *options,

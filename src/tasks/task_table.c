@@ -1,4 +1,5 @@
 /* The table of tasks, and which of them suits data. */
+#include "base/sized.h"
 #include "tasks/task_table.h"
 
 #include <stdio.h>
@@ -67,25 +68,26 @@ const char *unroll_task_suggest(const unroll_dataset *data, const char **why)
     return task ? task->name : NULL;
 }
 
-unroll_task_defaults unroll_task_defaults_default(void)
+void unroll_task_defaults_begin(unroll_task_defaults *config, size_t size)
 {
-    return (unroll_task_defaults){.size = sizeof(unroll_task_defaults),
-                                  .batch = 32,
-                                  .bptt = 64,
-                                  .epochs = 10,
-                                  .learning_rate = 2e-3,
-                                  .warmup = 100,
-                                  .validation = 0.1,
-                                  .schedule = "cosine"};
+    const unroll_task_defaults standard = {.size = sizeof(unroll_task_defaults),
+                                           .batch = 32,
+                                           .bptt = 64,
+                                           .epochs = 10,
+                                           .learning_rate = 2e-3,
+                                           .warmup = 100,
+                                           .validation = 0.1,
+                                           .schedule = "cosine"};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
-unroll_spec unroll_spec_auto(void)
+void unroll_spec_auto_begin(unroll_spec *given, size_t size)
 {
     unroll_spec spec = unroll_spec_default();
     spec.cell = NULL;
     spec.layers = spec.hidden = spec.bidirectional = spec.embed = UNROLL_AUTO;
     spec.dropout = UNROLL_AUTO;
-    return spec;
+    sized_begin(&spec, sizeof spec, given, size);
 }
 
 void spec_settle(unroll_spec *spec, const unroll_spec *network)
@@ -105,16 +107,20 @@ void spec_settle(unroll_spec *spec, const unroll_spec *network)
 unroll_status unroll_task_network(const char *name, const char *options, const unroll_dataset *data, unroll_spec *spec,
                                   unroll_task_defaults *defaults)
 {
-    unroll_task_defaults unwanted;
+    unroll_task_defaults found = unroll_task_defaults_default();
+    unroll_spec made = unroll_spec_auto();
+    const struct sized *type = SIZED(unroll_task_defaults, "unroll_task_defaults_default()");
     const struct task *task;
     TRY(task_find(name, NULL, data, &task));
-    unwanted = unroll_task_defaults_default();
+    TRY(sized_take(SIZED_SPEC, spec, &made));
     if (defaults)
-        CHECK_BEGUN(defaults, unroll_task_defaults, "unroll_task_defaults_default()");
+        TRY(sized_take(type, defaults, &found));
     TRY(accepts_columns(task, options, data));
-    defaults = defaults ? defaults : &unwanted;
-    TRY(task->network(data, options, spec, defaults));
-    snprintf(defaults->unused, sizeof defaults->unused, "%s", accepts_unused(task, spec, data));
+    TRY(task->network(data, options, &made, &found));
+    snprintf(found.unused, sizeof found.unused, "%s", accepts_unused(task, &made, data));
+    sized_give(&made, sizeof made, spec);
+    if (defaults)
+        sized_give(&found, sizeof found, defaults);
     return UNROLL_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Checkpoints of a trainer: what they say (checkpoint_facts.c) and the numbers that the session holds (optimizer and
  * carried states), between the session and files. The weights are a model file like any other, or shards of one. A file
  * is checked completely before anything changes. */
+#include "base/sized.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -505,14 +506,17 @@ unroll_status unroll_checkpoint_check(const char *directory, unroll_progress *pr
 {
     char found[PATH_MAX], path[PATH_MAX], model_path[PATH_MAX];
     struct safetensors *file;
-    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
+    unroll_progress read = {.size = sizeof read};
+    TRY(sized_check(SIZED_RESULT(unroll_progress), progress));
     TRY(checkpoint_find(directory, found));
     TRY(checkpoint_path(found, OPTIMIZER_FILE, path));
     TRY(checkpoint_path(found, MODEL_FILE, model_path));
     TRY(checkpoint_file_open(path, &file));
     locale_t before = point_begin();
-    unroll_status status = check_files(path, file, found, model_path, progress);
+    unroll_status status = check_files(path, file, found, model_path, &read);
     point_end(before);
+    if (status == UNROLL_OK)
+        sized_give(&read, sizeof read, progress);
     safetensors_close(file);
     return status;
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sized.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "tasks/answer_text.h"
@@ -30,8 +31,9 @@ int unroll_can_predict(const unroll_model *model) { return check_model(model) ==
 static unroll_status open_all(unroll_model *model, const unroll_dataset *dataset, const unroll_machine *machine,
                               bool answers, const struct task **task, struct evaluator **evaluator)
 {
-    const unroll_machine any = unroll_machine_default();
-    const unroll_machine *where = machine ? machine : &any;
+    unroll_machine taken = unroll_machine_default(), *where = &taken;
+    if (machine)
+        TRY(sized_take(SIZED_MACHINE, machine, &taken));
     const struct task_request request = {
         .data = dataset, .model = model, .ranks = where->split.batch > 1 ? where->split.batch : 1};
     struct part *part = NULL;

@@ -1,5 +1,6 @@
 /* Writing text with a model, a token at a time: softmax of the outputs over the temperature, in double,
  * drawn with a seeded generator. The same seed, model, build and machine kind write the same text. */
+#include "base/sized.h"
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -33,14 +34,15 @@ struct sampler {
     struct rng rng;
 };
 
-unroll_sample_config unroll_sample_default(void)
+void unroll_sample_begin(unroll_sample_config *config, size_t size)
 {
-    return (unroll_sample_config){.size = sizeof(unroll_sample_config),
-                                  .length = 500,
-                                  .temperature = 0.8,
-                                  .top_p = 1,
-                                  .seed = 1,
-                                  .machine = unroll_machine_default()};
+    const unroll_sample_config standard = {.size = sizeof(unroll_sample_config),
+                                           .length = 500,
+                                           .temperature = 0.8,
+                                           .top_p = 1,
+                                           .seed = 1,
+                                           .machine = unroll_machine_default()};
+    sized_begin(&standard, sizeof standard, config, size);
 }
 
 static unroll_status check_model(const unroll_model *model)
@@ -61,9 +63,15 @@ static unroll_status check_model(const unroll_model *model)
 
 int unroll_can_sample(const unroll_model *model) { return check_model(model) == UNROLL_OK; }
 
+static unroll_status take_request(const unroll_sample_config *given, unroll_sample_config *config)
+{
+    *config = unroll_sample_default();
+    return sized_take(SIZED_WITH(unroll_sample_config, "unroll_sample_default()", MACHINE_OF(unroll_sample_config)),
+                      given, config);
+}
+
 static unroll_status check_request(const unroll_model *model, const unroll_sample_config *config)
 {
-    CHECK_BEGUN(config, unroll_sample_config, "unroll_sample_default()");
     if (config->length < 0 || config->top_k < 0)
         return fail(UNROLL_USAGE, "length = %d and top_k = %d must not be negative; fix: a value in this range",
                     config->length, config->top_k);
@@ -241,10 +249,12 @@ static void sampler_end(struct sampler *sampler)
     release(sampler->logits);
 }
 
-unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *config,
+unroll_status unroll_sample(unroll_model *model, const unroll_sample_config *given,
                             int (*write)(void *arg, const char *symbol), void *arg)
 {
     struct sampler sampler = {0};
+    unroll_sample_config taken, *config = &taken;
+    TRY(take_request(given, config));
     TRY(check_request(model, config));
     if (config->beam > 0)
         return sample_beam(model, config, write, arg);

@@ -1,5 +1,6 @@
 /* Running a trainer: an update from a batch or several, the validation beside it, the test at the end. When to
  * validate, save, print or stop is the caller's business. */
+#include "base/sized.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -83,23 +84,24 @@ unroll_status unroll_trainer_progress(const unroll_trainer *trainer, unroll_prog
 {
     const struct trainer_state *state = &trainer->state;
     const double unit = trainer->part->loss_unit;
-    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
-    *progress = (unroll_progress){sizeof *progress,
-                                  .step = state->step,
-                                  .epoch = (double)state->cursor.epoch +
-                                           (double)state->cursor.window / (double)trainer->part->batches,
-                                  .loss = trainer->result.loss * (unit > 0 ? unit : 1),
-                                  .norm = trainer->result.norm,
-                                  .learning_rate = state->learning_rate,
-                                  .items = state->items,
-                                  .item = trainer->task->item(trainer->data),
-                                  .steps_per_epoch = trainer_steps_per_epoch(trainer),
-                                  .best_validation = state->best_loss,
-                                  .best_metric = isfinite(state->best_metric) ? state->best_metric : (double)NAN,
-                                  .best_step = state->best_step,
-                                  .since_best = state->since_best,
-                                  .met = exchange_met(trainer->exchange, state->step),
-                                  .waited = trainer->stepping > 0 ? trainer->waited / trainer->stepping : 0};
+    TRY(sized_check(SIZED_RESULT(unroll_progress), progress));
+    const unroll_progress now = {sizeof now,
+                                 .step = state->step,
+                                 .epoch = (double)state->cursor.epoch +
+                                          (double)state->cursor.window / (double)trainer->part->batches,
+                                 .loss = trainer->result.loss * (unit > 0 ? unit : 1),
+                                 .norm = trainer->result.norm,
+                                 .learning_rate = state->learning_rate,
+                                 .items = state->items,
+                                 .item = trainer->task->item(trainer->data),
+                                 .steps_per_epoch = trainer_steps_per_epoch(trainer),
+                                 .best_validation = state->best_loss,
+                                 .best_metric = isfinite(state->best_metric) ? state->best_metric : (double)NAN,
+                                 .best_step = state->best_step,
+                                 .since_best = state->since_best,
+                                 .met = exchange_met(trainer->exchange, state->step),
+                                 .waited = trainer->stepping > 0 ? trainer->waited / trainer->stepping : 0};
+    sized_give(&now, sizeof now, progress);
     return UNROLL_OK;
 }
 
@@ -178,7 +180,8 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     unroll_hyperparameters rates = rates_now(trainer);
     bool looks = is_time_to_sync(trainer);
     double began = feed_seconds(), waited = trainer->feed.waited;
-    CHECK_BEGUN(progress, unroll_progress, "{ .size = sizeof(unroll_progress) }");
+    unroll_progress now = {.size = sizeof now};
+    TRY(sized_check(SIZED_RESULT(unroll_progress), progress));
     TRY(agree_on_weights(trainer));
     unroll_status status = train_on_batches(trainer, &rates, looks ? &trainer->result : NULL);
 
@@ -191,8 +194,9 @@ unroll_status unroll_trainer_step(unroll_trainer *trainer, unroll_progress *prog
     trainer->stepping += feed_seconds() - began;
     trainer->waited += trainer->feed.waited - waited;
     state->learning_rate = rates.learning_rate;
-    TRY(unroll_trainer_progress(trainer, progress));
-    progress->synced = looks ? trainer->unseen : 0;
+    TRY(unroll_trainer_progress(trainer, &now));
+    now.synced = looks ? trainer->unseen : 0;
+    sized_give(&now, sizeof now, progress);
     trainer->synced |= looks;
     trainer->unseen = looks ? 0 : trainer->unseen;
     TRY(balance(trainer, feed_seconds() - began - (exposed_now(trainer) - exposed)));

@@ -1,5 +1,6 @@
 /* Making a trainer: its configuration, the parts of the data, sessions for their shapes, their memory. What it then
  * does is in steps.c. */
+#include "base/sized.h"
 #include "train/trainer.h"
 
 #include <inttypes.h>
@@ -21,7 +22,12 @@
 enum { DEFAULT_EPOCHS = 10 }; /* of a schedule whose total_steps is 0 */
 enum { FEWEST_UPDATES = 16 }; /* of an epoch with the largest batch */
 
-unroll_train_config unroll_train_default(void)
+#define SIZED_TRAIN                                                                \
+    SIZED_WITH(unroll_train_config, "unroll_train_default()",                      \
+               PART(unroll_train_config, rates, "unroll_hyperparameters_default()"), \
+               PART(unroll_train_config, machine, "unroll_machine_default()"))
+
+void unroll_train_begin(unroll_train_config *given, size_t size)
 {
     unroll_train_config config = {.size = sizeof(unroll_train_config),
                                   .batch = 32,
@@ -37,7 +43,7 @@ unroll_train_config unroll_train_default(void)
                                   .machine = unroll_machine_default()};
     config.rates.learning_rate = 2e-3;
     config.rates.clip = 1;
-    return config;
+    sized_begin(&config, sizeof config, given, size);
 }
 
 /* ---- making a trainer ---- */
@@ -431,13 +437,14 @@ static unroll_status set_up(unroll_trainer *trainer)
 unroll_status unroll_trainer_new(unroll_model *model, const unroll_dataset *dataset, const unroll_train_config *config,
                                  unroll_trainer **trainer)
 {
-    CHECK_BEGUN(config, unroll_train_config, "unroll_train_default()");
     unroll_trainer *made;
+    unroll_train_config taken = unroll_train_default();
     clear_notes();
+    TRY(sized_take(SIZED_TRAIN, config, &taken));
     TRY(ALLOCATE(made, 1, "for a trainer"));
     made->model = model;
     made->data = dataset;
-    made->config = *config;
+    made->config = taken;
     made->result.size = sizeof made->result;
     made->wrong = -1;
     unroll_status status = set_up(made);
@@ -508,15 +515,16 @@ int unroll_trainer_divided(const unroll_trainer *trainer, double *part, int room
 
 unroll_status unroll_trainer_pieces(const unroll_trainer *trainer, unroll_pieces *pieces)
 {
-    CHECK_BEGUN(pieces, unroll_pieces, "{ .size = sizeof(unroll_pieces) }");
-    *pieces = (unroll_pieces){.size = sizeof *pieces, .pieces = 1};
+    unroll_pieces all = {.size = sizeof all, .pieces = 1};
+    TRY(sized_check(SIZED_RESULT(unroll_pieces), pieces));
     for (int i = 0; i < trainer->sessions.shapes; i++) {
         unroll_pieces one = {.size = sizeof one};
         TRY(unroll_session_pieces(trainer->sessions.session[i], &one));
-        pieces->pieces = one.pieces > pieces->pieces ? one.pieces : pieces->pieces;
-        pieces->recurrences += one.recurrences, pieces->in_order += one.in_order, pieces->runs += one.runs;
-        pieces->rounds += one.rounds, pieces->repaired += one.repaired;
+        all.pieces = one.pieces > all.pieces ? one.pieces : all.pieces;
+        all.recurrences += one.recurrences, all.in_order += one.in_order, all.runs += one.runs;
+        all.rounds += one.rounds, all.repaired += one.repaired;
     }
+    sized_give(&all, sizeof all, pieces);
     return UNROLL_OK;
 }
 
@@ -529,10 +537,10 @@ uint64_t unroll_trainer_memory_estimate(const unroll_trainer *trainer)
 unroll_status unroll_trainer_batch(unroll_model *model, const unroll_dataset *dataset,
                                    const unroll_train_config *config, int max, int *batch)
 {
-    unroll_trainer trial = {.model = model, .data = dataset, .config = *config};
-    CHECK_BEGUN(config, unroll_train_config, "unroll_train_default()");
-    TRY(check_config(config));
-    TRY(task_find(config->task, model, dataset, &trial.task));
+    unroll_trainer trial = {.model = model, .data = dataset, .config = unroll_train_default()};
+    TRY(sized_take(SIZED_TRAIN, config, &trial.config));
+    TRY(check_config(&trial.config));
+    TRY(task_find(trial.config.task, model, dataset, &trial.task));
     TRY(take_model(&trial));
     *batch = largest_batch(trial, max, FEWEST_UPDATES);
     *batch = *batch > 0 ? *batch : 1;

@@ -141,7 +141,7 @@ static void test_arrays(void)
     CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_DATA, "two columns 'x'");
     arrays[0].size = 0;
     CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE,
-                  "was not begun; fix: begin with");
+                  "is not its size; fix: begin with");
     arrays[0].size = sizeof *arrays;
     arrays[1].name = NULL;
     CHECK_REFUSED(unroll_data_from_arrays(arrays, 3, lengths, 3, NULL, &data), UNROLL_USAGE, "needs a name");

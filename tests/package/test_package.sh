@@ -36,7 +36,7 @@ shared=$prefix/lib/libunroll.so.$version
 
 # ---- what the libraries show --------------------------------------------------------------
 
-declared() { cat $header | tr '\n' ' ' | grep -oE 'UNROLL_API [^(]*\(' | sed -nE 's/.*[ *](unroll_[a-z_0-9]+)\($/\1/p' | sort; }
+declared() { sed -E 's/^UNROLL_DEFAULT\([a-z_]+, ([a-z_]+)\)/UNROLL_API void \1_begin(/' $header | tr '\n' ' ' | grep -oE 'UNROLL_API [^(]*\(' | sed -nE 's/.*[ *](unroll_[a-z_0-9]+)\($/\1/p' | sort; }
 shown() { nm --defined-only --format=posix "$@" | awk 'NF >= 2 && $2 ~ /[A-Z]/ {print $1}' | sort; }
 shows_the_header() { diff <(declared) <(shown "$@"); }
 soname() { readelf -d "$1" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p'; }

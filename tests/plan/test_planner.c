@@ -159,7 +159,7 @@ static unroll_choice choose(const char *network, const char *goal, int hosts, co
     unroll_spec spec = spec_of(3, 128);
     unroll_plan_config config = unroll_plan_default();
     unroll_planner_config planner = unroll_planner_default();
-    unroll_choice way[4] = {{0}};
+    unroll_choice way[4] = {{.size = sizeof *way}};
     char why[512] = "";
     config.steps = 32, config.rows = 64, config.spec = &spec;
     config.machine.threads = 1, config.machine.isa = "scalar";
@@ -258,7 +258,7 @@ static void test_against_all(void)
         unroll_plan_config config = unroll_plan_default();
         unroll_planner_config planner = unroll_planner_default();
         struct searched all = {.least = INFINITY};
-        unroll_choice way;
+        unroll_choice way = {.size = sizeof way};
         int found;
         snprintf(text, sizeof text,
                  "{\"name\":\"a\"," RANK ",\"levels\":[{\"name\":\"net\",\"latency\":%s,\"bandwidth\":%s}]}",
@@ -292,7 +292,7 @@ static void test_refusals(void)
     unroll_spec spec = spec_of(1, 8);
     unroll_plan_config config = unroll_plan_default();
     unroll_planner_config planner = unroll_planner_default();
-    unroll_choice way;
+    unroll_choice way = {.size = sizeof way};
     char why[64];
     int found;
     config.spec = &spec, planner.plan = &config;

@@ -183,7 +183,7 @@ static void test_refusals(void)
     refuse((unroll_input[]){word, {SIZE, "rain", 0, 0}}, 2, "input 'rain': width = 0 is outside");
     refuse((unroll_input[]){x, {SIZE, "rain", 0, 2}}, 2, "inputs 0 and 1 are both numbers; fix: put them side by side");
     refuse((unroll_input[]){x, {SIZE, "numbers", 3, 2}}, 2, "both named 'numbers'");
-    refuse((unroll_input[]){{0, "word", 3, 2}}, 1, "input 0 was not begun");
+    refuse((unroll_input[]){{0, "word", 3, 2}}, 1, "size = 0 of unroll_input is not its size");
     spec.tokens = 1;
     CHECK_REFUSED(unroll_model_new(&spec, 1, &m), UNROLL_USAGE, "inputs stand for tokens, input and embed");
     spec.tokens = 0, spec.tied = 1;

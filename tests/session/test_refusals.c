@@ -294,9 +294,11 @@ static void check_refused_calls(void)
     CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");
     CHECK_REFUSED(unroll_forward(train, NULL), UNROLL_USAGE, "a session and a batch");
     CHECK_REFUSED(unroll_forward(train, &(unroll_batch){.inputs = a.inputs}), UNROLL_USAGE,
-                  "the unroll_batch was not begun; fix: begin with { .size = sizeof(unroll_batch) }");
-    CHECK_REFUSED(unroll_loss_result(train, &(unroll_result){.loss = 0}), UNROLL_USAGE, "unroll_result was not begun");
-    CHECK_REFUSED(unroll_step(train, &b, &rates, &(unroll_result){.loss = 0}), UNROLL_USAGE, "unroll_result was not");
+                  "size = 0 of unroll_batch is not its size; fix: begin with { .size = sizeof(unroll_batch) }");
+    CHECK_REFUSED(unroll_loss_result(train, &(unroll_result){.loss = 0}), UNROLL_USAGE,
+                  "size = 0 of unroll_result is not its size");
+    CHECK_REFUSED(unroll_step(train, &b, &rates, &(unroll_result){.loss = 0}), UNROLL_USAGE,
+                  "size = 0 of unroll_result");
     MUST(unroll_forward(train, &b));
     MUST(unroll_backward(train));
     CHECK_REFUSED(unroll_backward(train), UNROLL_USAGE, "needs a forward");

@@ -591,7 +591,7 @@ static void test_refusals(void)
     c.machine.size = 0, refused_config("unroll_machine_default()", t.m, c), c = t.config;
     c.machine.isa = "mmx", refused_config("there is no isa 'mmx'", t.m, c), c = t.config;
     c.machine.dtype = "fp8", refused_config("'fp8'", t.m, c), c = t.config;
-    c.size = 0, refused_config("not begun; fix: begin with", t.m, c), c = t.config;
+    c.size = 0, refused_config("is not its size; fix: begin with", t.m, c), c = t.config;
     spec.bidirectional = 0;
     spec.hidden = 1;
     spec.input = 131065;

@@ -49,7 +49,7 @@ static void test_the_best_is_known(const unroll_dataset *text)
     char path[256];
     struct training training = start(text, &config);
     CHECK_REFUSED(unroll_trainer_progress(training.trainer, &(unroll_progress){.step = 1}), UNROLL_USAGE,
-                  "the unroll_progress was not begun; fix: begin with");
+                  "size = 0 of unroll_progress is not its size; fix: begin with");
     MUST(unroll_trainer_progress(training.trainer, &progress));
     CHECK(isinf(progress.best_validation) && progress.best_step == 0 && progress.since_best == 0, "before the first");
     steps(&training, 3);

@@ -291,8 +291,9 @@ static void check_reader(unroll_dataset **data)
     config.options = NULL, config.reader = "text";
     MUST(unroll_data_open(inside("data"), &config, &twice));
     CHECK(unroll_data_tokens(twice, 0, 0, NULL) && !unroll_data_tokens(*data, 0, 0, NULL), "a text if it is asked for");
-    CHECK_REFUSED(unroll_task_network("toy", NULL, *data, &(unroll_spec){0}, NULL) || toy_check(NULL, twice), true,
-                  "a toy has");
+    CHECK_REFUSED(unroll_task_network("toy", NULL, *data, &(unroll_spec){.size = sizeof(unroll_spec)}, NULL) ||
+                      toy_check(NULL, twice),
+                  true, "a toy has");
     unroll_data_free(twice);
 }
 
