@@ -35,6 +35,12 @@ static unroll_status hand_waves(void *arg, unroll_builder *builder)
     return status == UNROLL_OK ? unroll_builder_end_sequence(builder) : status;
 }
 
+/* Messages of the library: what it decided about the data, and why a call failed. */
+static void report(void *arg, unroll_log_kind kind, const char *line)
+{
+    fprintf(arg, "own_data: %s: %s\n", kind == UNROLL_LOG_NOTE ? "note" : "error", line);
+}
+
 int main(void)
 {
     static const float x[] = {0, 1, 2, 3, 9, 8, 7};
@@ -48,6 +54,8 @@ int main(void)
     int steps = 500;
     char *json;
 
+    unroll_set_log(report, stderr);
+    check(unroll_version_check(UNROLL_VERSION_MAJOR, UNROLL_VERSION_MINOR));
     check(unroll_data_callback(hand_waves, &steps, 1, NULL, &waves));
     check(unroll_data_from_arrays(arrays, 2, lengths, 2, NULL, &examples));
     check(unroll_data_describe(examples, &json));

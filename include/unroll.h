@@ -57,13 +57,36 @@ typedef enum unroll_status {
     UNROLL_PREEMPTED = 75, /* stopped by a signal after writing a checkpoint */
 } unroll_status;
 
+/* Returns the name of a status: "ok", "usage", "data", ..; NULL if there is no status of that value. Static text. */
+UNROLL_API const char *unroll_status_name(unroll_status status);
+
 /* Returns the message of this thread's last failed call: what, where, why, and how to fix it. */
 UNROLL_API const char *unroll_last_error(void);
 /* What the last call of this thread that read data left out or decided, such as series that are too short to predict: a
  * line each; "" if nothing. */
 UNROLL_API const char *unroll_last_notes(void);
 
-UNROLL_API const char *unroll_version(void); /* "0.1.0" */
+/* Where a message comes from. */
+typedef enum unroll_log_kind {
+    UNROLL_LOG_NOTE, /* a decision that a user may want to change, as in unroll_last_notes */
+    UNROLL_LOG_ERROR /* a message as in unroll_last_error, where it is found; the library may try another way after it
+                      */
+} unroll_log_kind;
+
+/* Receives a message in one line of UTF-8 without line end, valid until it returns. arg: as passed to unroll_set_log.
+ */
+typedef void unroll_log(void *arg, unroll_log_kind kind, const char *line);
+
+/* Sets the function that receives all notes and errors of this process; NULL: none, the default. It runs on the thread
+ * that found the message, possibly on several at a time, and must not call the library. A message that gets more words
+ * on its way to the caller is passed on again. Call this before other threads use the library. */
+UNROLL_API void unroll_set_log(unroll_log *log, void *arg);
+
+/* Returns the version of the library, "0.1.0". Static text. */
+UNROLL_API const char *unroll_version(void);
+/* Checks that this library can run a program that was compiled with headers of that version: pass UNROLL_VERSION_MAJOR
+ * and UNROLL_VERSION_MINOR. Returns UNROLL_UNSUPPORTED if the major versions differ or the library is older. */
+UNROLL_API unroll_status unroll_version_check(int major, int minor);
 
 /* ---- structs with a size ---------------------------------------------------------------- */
 

@@ -155,6 +155,20 @@ enum { UNROLL_AXES = 4 };
 /* Sets the sizes of a buffer's axes and returns their number; 0: unknown name. States are [B, width], including the
  * lstm's "s0" and "sn". Gradients have the parameter's shape, after an axis of shards if there are several. */
 UNROLL_API int unroll_shape(const unroll_session *session, const char *name, int shape[UNROLL_AXES]);
+
+/* A named array of a session, as unroll_read reads it. */
+typedef struct unroll_buffer {
+    size_t size;            /* initialize with { .size = sizeof(unroll_buffer) } */
+    const char *name;       /* "z", "h0.l0", "rnn.weight_ih_l0", ..; valid as long as the session */
+    const char *type;       /* of its elements on the device, "F32" or "F64"; unroll_read and unroll_write convert */
+    int rank;               /* number of axes; 0: a single number */
+    int shape[UNROLL_AXES]; /* [rank], as from unroll_shape */
+    size_t count;           /* number of elements */
+} unroll_buffer;
+
+/* Sets *buffer to the array with that index, from 0 on in the order of the plan, and returns 1. Returns 0 after the
+ * last one, and if buffer->size is wrong (see unroll_last_error). */
+UNROLL_API int unroll_session_buffer(const unroll_session *session, int index, unroll_buffer *buffer);
 UNROLL_API unroll_status unroll_clear_states(unroll_session *session); /* resets the states of all rows to zero */
 
 /* Copies the weights from the device to the model's own memory. Freeing a session does so too if the weights changed,

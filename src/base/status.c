@@ -11,6 +11,47 @@ enum { MESSAGE_SIZE = 2048 };
 
 static _Thread_local char last_error[MESSAGE_SIZE];
 
+/* ---- names and the log ---- */
+
+const char *unroll_status_name(unroll_status status)
+{
+    static const char *const names[] = {[UNROLL_OK] = "ok",
+                                        [UNROLL_FAILURE] = "failure",
+                                        [UNROLL_USAGE] = "usage",
+                                        [UNROLL_DATA] = "data",
+                                        [UNROLL_UNSUPPORTED] = "unsupported",
+                                        [UNROLL_RESOURCE] = "resource",
+                                        [UNROLL_DIVERGED] = "diverged",
+                                        [UNROLL_COMMUNICATION] = "communication"};
+    if (status == UNROLL_PREEMPTED)
+        return "preempted";
+    return (size_t)status < sizeof names / sizeof *names ? names[status] : NULL;
+}
+
+static unroll_log *log_of_process;
+static void *log_arg;
+
+void unroll_set_log(unroll_log *log, void *arg)
+{
+    log_of_process = log;
+    log_arg = arg;
+}
+
+/* The message in one line. */
+static void send_to_log(unroll_log_kind kind, const char *message)
+{
+    char line[MESSAGE_SIZE];
+    if (!log_of_process)
+        return;
+    snprintf(line, sizeof line, "%s", message);
+    for (char *c = line; *c; c++)
+        if (*c == '\n')
+            *c = ' ';
+    log_of_process(log_arg, kind, line);
+}
+
+/* ---- messages ---- */
+
 static void replace_control_characters(char *text)
 {
     for (; *text; text++)
@@ -37,6 +78,7 @@ void set_error(const char *format, ...)
     suggest_memory(message);
     replace_control_characters(message);
     memcpy(last_error, message, sizeof last_error);
+    send_to_log(UNROLL_LOG_ERROR, last_error);
 }
 
 static _Thread_local char notes[MESSAGE_SIZE];
@@ -52,6 +94,7 @@ void add_note(const char *format, ...)
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     replace_control_characters(line);
+    send_to_log(UNROLL_LOG_NOTE, line);
     if (used + strlen(line) + 2 < sizeof notes)
         snprintf(notes + used, sizeof notes - used, "%s%s", used ? "\n" : "", line);
 }

@@ -19,6 +19,17 @@ const char *unroll_version(void)
     return QUOTE(UNROLL_VERSION_MAJOR) "." QUOTE(UNROLL_VERSION_MINOR) "." QUOTE(UNROLL_VERSION_PATCH);
 }
 
+unroll_status unroll_version_check(int major, int minor)
+{
+    if (major == UNROLL_VERSION_MAJOR && minor <= UNROLL_VERSION_MINOR)
+        return UNROLL_OK;
+    return fail(
+        UNROLL_UNSUPPORTED,
+        "the program was compiled with headers of version %d.%d, and the library is %s; fix: compile it with the "
+        "headers of this library, or install version %d.%d",
+        major, minor, unroll_version(), major, minor);
+}
+
 const char *unroll_isa_name(int index, int *available)
 {
     if (index < 0 || index >= ISA_COUNT)

@@ -47,6 +47,26 @@ int unroll_shape(const unroll_session *s, const char *name, int shape[UNROLL_AXE
     return rank;
 }
 
+int unroll_session_buffer(const unroll_session *s, int index, unroll_buffer *buffer)
+{
+    const struct buffer *b = NULL;
+    if (sized_check(SIZED_RESULT(unroll_buffer), buffer) != UNROLL_OK)
+        return 0;
+    for (int i = 0; i < s->plan->buffers && index >= 0; i++) {
+        b = find(s, s->plan->buffer[i].name);
+        if (b && b->dtype != DTYPE_I64 && index-- == 0)
+            break;
+        b = NULL;
+    }
+    if (!b)
+        return 0;
+    unroll_buffer found = {.size = sizeof found, .name = b->name, .type = dtype_name(b->dtype)};
+    found.rank = unroll_shape(s, b->name, found.shape);
+    found.count = unroll_count(s, b->name);
+    sized_give(&found, sizeof found, buffer);
+    return 1;
+}
+
 /* All of it, or the first steps of an array over time. */
 static bool is_count(const struct buffer *b, size_t count)
 {

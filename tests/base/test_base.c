@@ -126,6 +126,51 @@ static void test_status(void)
     CHECK(strlen(unroll_last_error()) == 2047, "%zu", strlen(unroll_last_error()));
 }
 
+struct logged {
+    int notes, errors;
+    char last[256];
+};
+
+static void keep_line(void *arg, unroll_log_kind kind, const char *line)
+{
+    struct logged *l = arg;
+    *(kind == UNROLL_LOG_NOTE ? &l->notes : &l->errors) += 1;
+    snprintf(l->last, sizeof l->last, "%s", line);
+}
+
+static void test_log(void)
+{
+    struct logged logged = {0};
+    unroll_set_log(keep_line, &logged);
+    (void)fail(UNROLL_DATA, "first\nsecond");
+    CHECK(logged.errors == 1 && !strcmp(logged.last, "first second"), "%d '%s'", logged.errors, logged.last);
+    CHECK(strcmp(unroll_last_error(), "first\nsecond") == 0, "'%s'", unroll_last_error());
+    add_note("a note of %d", 3);
+    CHECK(logged.notes == 1 && !strcmp(logged.last, "a note of 3"), "%d '%s'", logged.notes, logged.last);
+    unroll_set_log(NULL, NULL);
+    (void)fail(UNROLL_DATA, "not logged");
+    CHECK(logged.errors == 1, "%d errors", logged.errors);
+    clear_notes();
+}
+
+static void test_names_of_statuses(void)
+{
+    static const int known[] = {0, 1, 2, 3, 4, 5, 6, 7, 75};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        CHECK(unroll_status_name((unroll_status)known[i]), "no name of status %d", known[i]);
+    CHECK(!strcmp(unroll_status_name(UNROLL_COMMUNICATION), "communication"), "the name of 7");
+    CHECK(!unroll_status_name((unroll_status)8) && !unroll_status_name((unroll_status)-1), "8 and -1 have none");
+}
+
+static void test_versions(void)
+{
+    CHECK(unroll_version_check(UNROLL_VERSION_MAJOR, UNROLL_VERSION_MINOR) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_version_check(UNROLL_VERSION_MAJOR, 0) == UNROLL_OK, "%s", unroll_last_error());
+    CHECK(unroll_version_check(UNROLL_VERSION_MAJOR, UNROLL_VERSION_MINOR + 1) == UNROLL_UNSUPPORTED, "a later one");
+    CHECK(says("the program was compiled with headers of version 0.") && says("; fix: "), "'%s'", unroll_last_error());
+    CHECK(unroll_version_check(UNROLL_VERSION_MAJOR + 1, 0) == UNROLL_UNSUPPORTED, "another major version");
+}
+
 static void test_dtype(void)
 {
     static const struct {
@@ -652,6 +697,9 @@ int main(void)
     test_integers();
     test_reals();
     test_status();
+    test_log();
+    test_names_of_statuses();
+    test_versions();
     test_dtype();
     test_f16();
     test_to_f16();

@@ -249,6 +249,23 @@ class Models(unittest.TestCase):
                 self.assertEqual(s.read(name).shape, parameter.shape, name)
                 self.assertEqual(s.read("d." + name).shape, parameter.shape, name)
 
+    def test_buffers_are_listed(self):
+        """All arrays of a session with shapes and types, which are those that read() reads."""
+        m = unroll.Model(cell="gru", input=INPUT, hidden=HIDDEN)
+        s = m.session("module", steps=T, rows=B)
+        buffers = s.buffers()
+        self.assertGreaterEqual({name for name, _, _ in buffers}, {"h0.l0", "hn.l0", "y.l0", "d.y.l0", *m.parameters()})
+        self.assertEqual(len(buffers), len({name for name, _, _ in buffers}))
+        for name, shape, kind in buffers:
+            self.assertEqual(s.read(name).shape, shape, name)
+            self.assertEqual(kind, "F64" if name in ("rates", "loss_sum", "weight_sum", "norms") else "F32", name)
+
+    def test_statuses_have_names(self):
+        names = [unroll._core.status_name(i) for i in (0, 1, 2, 3, 4, 5, 6, 7, 75)]
+        self.assertEqual(names, ["ok", "failure", "usage", "data", "unsupported", "resource", "diverged",
+                                 "communication", "preempted"])
+        self.assertIsNone(unroll._core.status_name(8))
+
     def test_inputs_have_one_name(self):
         """What a model reads is inputs= or tokens=, or has no name where it is the only array."""
         vectors = unroll.Model(input=INPUT, hidden=HIDDEN)

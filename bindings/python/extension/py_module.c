@@ -66,6 +66,15 @@ static PyObject *optimizers(PyObject *module, PyObject *unused)
     return names(unroll_optimizer_name);
 }
 
+static PyObject *status_name(PyObject *module, PyObject *args)
+{
+    int status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "i:status_name", &status))
+        return NULL;
+    return Py_BuildValue("z", unroll_status_name((unroll_status)status));
+}
+
 static PyMethodDef methods[] = {
     {"evaluate", (PyCFunction)(void (*)(void))evaluate, METH_VARARGS | METH_KEYWORDS,
      "evaluate(model, dataset, *, threads=0, dtype=None): a dict of the loss, the floor of a naive answer, the task's "
@@ -90,6 +99,7 @@ static PyMethodDef methods[] = {
     {"formats", formats, METH_NOARGS, "The other tools' formats: name -> (can import, can export, about)."},
     {"shape", view_shape, METH_VARARGS, "shape(array, name, dtype): its shape, or an exception that says why not."},
     {"array", array_of, METH_VARARGS, "array(data, shape, dtype): an Array with a copy of these bytes."},
+    {"status_name", status_name, METH_VARARGS, "status_name(status): 'usage' for 2; None if there is no such status."},
     {"isas", isas, METH_NOARGS, "The instruction sets that this build and this machine have."},
     {"cells", cells, METH_NOARGS, "The cells by name."},
     {"optimizers", optimizers, METH_NOARGS, "The optimizers by name."},
@@ -131,6 +141,8 @@ static bool add_all(PyObject *module)
     PyObject *errors = PyImport_ImportModule("unroll._errors");
     make_error = errors ? PyObject_GetAttrString(errors, "make") : NULL;
     Py_XDECREF(errors);
+    if (make_error && unroll_version_check(UNROLL_VERSION_MAJOR, UNROLL_VERSION_MINOR) != UNROLL_OK)
+        return raise_status(UNROLL_UNSUPPORTED) != NULL;
     return make_error && PyModule_AddStringConstant(module, "version", unroll_version()) == 0 &&
            add_type(module, &array_spec, "Array", &array_type) && add_type(module, &model_spec, "Model", &model_type) &&
            add_type(module, &session_spec, "Session", NULL) && add_type(module, &stream_spec, "Stream", NULL) &&

@@ -387,6 +387,32 @@ static PyObject *session_has(PyObject *self, PyObject *args)
     return PyBool_FromLong(rank > 0);
 }
 
+static PyObject *describe(const unroll_buffer *b)
+{
+    PyObject *shape = PyTuple_New(b->rank);
+    for (int i = 0; shape && i < b->rank; i++)
+        if (PyTuple_SetItem(shape, i, PyLong_FromLong(b->shape[i])) < 0)
+            Py_CLEAR(shape);
+    return shape ? Py_BuildValue("(sNs)", b->name, shape, b->type) : NULL;
+}
+
+static PyObject *session_buffers(PyObject *self, PyObject *unused)
+{
+    session_object *s = (session_object *)self;
+    unroll_buffer buffer = {.size = sizeof buffer};
+    PyObject *list = PyList_New(0);
+    int is_there = 1;
+    (void)unused;
+    for (int i = 0; list && is_there; i++) {
+        UNLOCKED(LOCK(s), is_there = unroll_session_buffer(s->session, i, &buffer));
+        PyObject *one = is_there ? describe(&buffer) : NULL;
+        if (is_there && (!one || PyList_Append(list, one) < 0))
+            Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
 /* ---- weights and gradients as a whole -------------------------------------------------------- */
 
 struct views {
@@ -560,6 +586,7 @@ static PyMethodDef methods[] = {
     {"read", session_read, METH_VARARGS, "read(name, out=None): an array of the session, as unroll_read says."},
     {"write", session_write, METH_VARARGS, "write(name, array): into an array of the session."},
     {"has", session_has, METH_VARARGS, "has(name): is there an array of that name?"},
+    {"buffers", session_buffers, METH_NOARGS, "The arrays that read() reads: a list of (name, shape, type)."},
     {"set_weights", session_set_weights, METH_O,
      "set_weights(arrays): one for each parameter of the model, None: it stays."},
     {"gradients", session_gradients, METH_O,
