@@ -22,7 +22,9 @@ static unroll_status take_words(struct importing *i)
 {
     const struct settings *s = i->settings;
     if (s->words > 2)
-        return complain(UNROLL_USAGE, "import: what is '%.80s' for?; fix: unroll import FORMAT FILE", s->word[2]);
+        return complain(UNROLL_USAGE,
+                        "import: the word '%.80s' is one too many; fix: unroll import FORMAT FILE -o MODEL",
+                        s->word[2]);
     i->file = s->word[s->words - 1];
     if (s->words == 2 && strcmp(s->word[0], "auto"))
         i->format = s->word[0];

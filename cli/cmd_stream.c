@@ -107,7 +107,7 @@ static unroll_status stream_frames(struct streamer *s, enum frame_format format)
     struct frames frames;
     bool more = true, named = false;
     if (s->columns.tokens && format != FRAMES_CSV)
-        return complain(UNROLL_USAGE, "the model reads tokens; fix: --format %s",
+        return complain(UNROLL_USAGE, "the model reads tokens, and this --format has numbers; fix: --format %s",
                         s->network.tokens ? "text or csv" : "csv");
     unroll_status status = frames_open(&frames, stdin, format, s->columns.tokens + s->columns.numbers);
     if (status != UNROLL_OK && !stopped)

@@ -128,7 +128,8 @@ int main(int count, char *words[])
     options_begin();
     signal(SIGXFSZ, SIG_IGN); /* a limit of file size is then an error of write(), with a message */
     if (count < 2) {
-        complain(UNROLL_USAGE, "which command?; fix: 'unroll help' lists them, for example: unroll train FILE");
+        complain(UNROLL_USAGE,
+                 "no command was given; fix: 'unroll help' lists them, for example: unroll train book.txt");
         return UNROLL_USAGE;
     }
     command = find_command(words[1]);

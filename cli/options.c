@@ -235,9 +235,10 @@ static unroll_status compare_with_run(const struct option *o, const struct setti
 {
     if (saved->source != SOURCE_RUN || o->scope != FIXED || same_value(o, there, saved))
         return UNROLL_OK;
-    return complain(UNROLL_USAGE,
-                    "%s is '%s' now, but the run was begun with '%s'; fix: leave it out, or begin another run", o->name,
-                    there->text, saved->text);
+    return complain(
+        UNROLL_USAGE,
+        "--%s is '%s', but the run was started with '%s'; fix: leave it out, or start another run with --out", o->name,
+        there->text, saved->text);
 }
 
 static unroll_status add_word(struct settings *settings, const char *value)
@@ -337,8 +338,8 @@ unroll_status settings_need(const struct settings *settings, enum option_id id)
         return complain(UNROLL_USAGE, "%s needs %s: %.*s; fix: write it, for example: %s", command, o->argument,
                         (int)strcspn(o->doc, ";"), o->doc, command_examples[settings->command][0].line);
     if (o->letter)
-        return complain(UNROLL_USAGE, "%s needs -%c %s, the name of what it writes; fix: see 'unroll %s --help'",
-                        command, o->letter, o->argument, command);
+        return complain(UNROLL_USAGE, "%s needs -%c %s, the file to write; fix: write it, for example: %s", command,
+                        o->letter, o->argument, command_examples[settings->command][0].line);
     char allowed[ALLOWED_LONGEST];
     describe_allowed(o, allowed);
     return complain(UNROLL_USAGE, "%s needs --%s %s; fix: %s", command, o->name, o->argument, allowed);
@@ -354,24 +355,41 @@ int option_find(const char *name)
     return id;
 }
 
+/* The option that other tools call `name`; NULL: none of the command. */
+static const char *known_elsewhere_as(enum command command, const char *name)
+{
+    static const char *const names[][2] = {
+        {"learning-rate", "lr"},   {"batch-size", "batch"}, {"hidden-size", "hidden"},   {"num-layers", "layers"},
+        {"optimizer", "opt"},      {"output-dir", "out"},   {"embedding-size", "embed"}, {"model", "cell"},
+        {"max-steps", "steps"},    {"seq-len", "bptt"},     {"sequence-length", "bptt"}, {"num-epochs", "epochs"},
+        {"gradient-clip", "clip"}, {"weights", "init"},     {"validation", "val"},       {"columns", "column"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i][0], name) && option_is_of(&options[option_find(names[i][1])], command))
+            return names[i][1];
+    return NULL;
+}
+
 static unroll_status refuse_name(enum command command, const char *name)
 {
     struct suggestion suggestion = suggestion_for(name);
     int elsewhere = option_find(name);
+    const char *known = known_elsewhere_as(command, name);
+    if (known)
+        return complain(UNROLL_USAGE, "%s has no option --%s; fix: write --%s", commands[command].name, name, known);
     if (elsewhere != option_count) {
         int owner = 0;
         while (!option_is_of(&options[elsewhere], owner)) owner++;
-        return complain(UNROLL_USAGE, "%s has no option --%s, but %s has; fix: see 'unroll %s --help'",
+        return complain(UNROLL_USAGE, "%s has no option --%s, but %s has; fix: see 'unroll %s --help all'",
                         commands[command].name, name, commands[owner].name, commands[command].name);
     }
     for (int id = 0; id < option_count; id++)
         if (option_is_of(&options[id], command))
             suggestion_offer(&suggestion, options[id].name);
     if (suggestion.nearest)
-        return complain(UNROLL_USAGE, "%s has no option --%.80s; did you mean --%s?; fix: see 'unroll %s --help'",
+        return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: write --%s, or see 'unroll %s --help all'",
                         commands[command].name, name, suggestion.nearest, commands[command].name);
-    return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: see 'unroll %s --help'", commands[command].name, name,
-                    commands[command].name);
+    return complain(UNROLL_USAGE, "%s has no option --%.80s; fix: see 'unroll %s --help all'", commands[command].name,
+                    name, commands[command].name);
 }
 
 /* ---- the command line ---- */
@@ -462,7 +480,7 @@ static unroll_status read_letter(struct line *line, const char *word)
         if (options[id].letter == word[1] && word[2] == '\0' && option_is_of(&options[id], command))
             return read_value(line, id, NULL);
     return complain(UNROLL_USAGE,
-                    "%s has no option %.80s; fix: options have long names and two dashes, see 'unroll %s --help'",
+                    "%s has no option %.80s; fix: options have long names and two dashes, see 'unroll %s --help all'",
                     commands[command].name, word, commands[command].name);
 }
 
@@ -483,8 +501,8 @@ static unroll_status read_positional(struct line *line, const char *word)
             line->words_only |= options[id].takes_rest;
             return settings_set(line->settings, id, word, SOURCE_LINE, options[id].argument);
         }
-    return complain(UNROLL_USAGE, "%s: what is '%.80s' for?; fix: see 'unroll %s --help'", commands[command].name, word,
-                    commands[command].name);
+    return complain(UNROLL_USAGE, "%s: the word '%.80s' is one too many; fix: leave it out, or for example: %s",
+                    commands[command].name, word, command_examples[command][0].line);
 }
 
 static unroll_status read_line(struct line *line)

@@ -166,10 +166,11 @@ static unroll_status weights_of_step(const struct run *run, const char *which, c
                         which);
     run_checkpoint(run, step, file);
     if (!exists(file))
-        return complain(UNROLL_DATA,
-                        "--checkpoint: '%s' has none of step %s; fix: give best or newest; --keep of train "
-                        "says how many are kept",
-                        run->directory, which);
+        return complain(
+            UNROLL_DATA,
+            "--checkpoint: '%s' has none of step %s; fix: give best or newest; a run keeps as many as --keep of "
+            "train allows",
+            run->directory, which);
     unroll_status status = check_checkpoint(run, step, &found);
     if (status != UNROLL_OK)
         return status == UNROLL_DATA ? run_refuse_damaged(run) : status;
