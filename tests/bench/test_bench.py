@@ -293,12 +293,15 @@ def test_gpu_turns(folder):
     """Of a played command and played peers."""
     fake = executable(folder, "peer", FAKE_PEER.format(python=sys.executable, bench=os.path.abspath(BENCH)))
     unroll = executable(folder, "gpu-unroll", FAKE_UNROLL)
-    options = argparse.Namespace(unroll=unroll, cudnn=fake, only="", build="abc")
+    options = argparse.Namespace(unroll=unroll, cudnn=fake, only="", build="abc", errors=None)
     gpu.SECONDS = 0.001
     torch, regime = run.Peer([fake], 1), gpu.parse_line(GPU_LINE.replace(" - ", " ragged "))
     answers = gpu.measure(options, torch, regime, "train")
     refused = gpu.measure(options, torch, gpu.parse_line(GPU_LINE.replace("lstm", "gru")), "infer")
     torch.close()
+    silent = run.Peer(["sleep", "600"], 1, limit=0.1)
+    check("a peer that does not answer", silent.ask("prepare").answer() == {"refused": "no answer within 0.1 s"})
+    silent.close()
     with open(unroll + ".calls") as file:
         calls = file.read().splitlines()
     check("our turns", len(calls) == 2 * gpu.ROUNDS and "--precision bf16" in calls[0] and "--ragged" in calls[0]

@@ -1,11 +1,11 @@
 /* The recurrence in one launch that keeps weights on chip: asks the planner (tiling.h), and launches what it chose
  * (persistent.h). The kernels need clusters or cooperative grids of sm_90. */
+#include "base/number.h"
 #include "device/cuda/persistent.h"
 #include "device/cuda/persistent_fixed.h"
 #include "device/cuda/rnn_persistent.h"
 #include <assert.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,11 +61,19 @@ static unroll_status read_algorithm(enum tiling_algorithm *only, bool *allowed)
  * measurements. */
 static unroll_status read_tiling(struct tiling_device *d)
 {
-    const char *set = getenv("UNROLL_CUDA_TILING");
-    char rest;
-    if (!set || !*set || sscanf(set, "%u,%u,%u%c", &d->only_groups, &d->only_rows, &d->only_tiles, &rest) == 3)
-        return UNROLL_OK;
-    return fail(UNROLL_USAGE, "UNROLL_CUDA_TILING is '%s'; fix: three numbers GROUPS,ROWS,TILES such as 2,8,2", set);
+    enum { NUMBERS = 3, MOST = 1 << 16 };
+    uint32_t *const to[NUMBERS] = {&d->only_groups, &d->only_rows, &d->only_tiles};
+    const char *set = getenv("UNROLL_CUDA_TILING"), *at = set;
+    for (int i = 0; set && *set && i < NUMBERS; i++) {
+        int64_t value;
+        const char after = i + 1 < NUMBERS ? ',' : '\0';
+        if (number_integer(&at, NULL, 0, MOST, &value) != NUMBER_OK || *at != after)
+            return fail(UNROLL_USAGE, "UNROLL_CUDA_TILING is '%s'; fix: three numbers GROUPS,ROWS,TILES such as 2,8,2",
+                        set);
+        *to[i] = (uint32_t)value;
+        at += after != '\0';
+    }
+    return UNROLL_OK;
 }
 
 /* ---- the device --------------------------------------------------------------------------- */
