@@ -24,6 +24,7 @@
 #include "base/memory_limit.h"
 #include "base/number.h"
 #include "base/philox.h"
+#include "base/sized.h"
 #include "base/status.h"
 #include "check.h"
 #include "temporary.h"
@@ -169,6 +170,59 @@ static void test_versions(void)
     CHECK(unroll_version_check(UNROLL_VERSION_MAJOR, UNROLL_VERSION_MINOR + 1) == UNROLL_UNSUPPORTED, "a later one");
     CHECK(says("the program was compiled with headers of version 0.") && says("; fix: "), "'%s'", unroll_last_error());
     CHECK(unroll_version_check(UNROLL_VERSION_MAJOR + 1, 0) == UNROLL_UNSUPPORTED, "another major version");
+}
+
+/* A configuration, of which a caller's headers have the first field, all, or one more. */
+struct grown {
+    size_t size;
+    int first;
+    unroll_machine machine;
+    int last;
+    int newer;
+};
+
+static unroll_status take_grown(const void *given, struct grown *to)
+{
+    const struct sized type = {.type = "grown",
+                               .begin = "grown_default()",
+                               .size = offsetof(struct grown, newer),
+                               .part = {PART(struct grown, machine, "unroll_machine_default()")}};
+    *to = (struct grown){.first = 1, .machine = unroll_machine_default(), .last = 3, .newer = 4};
+    return sized_take(&type, given, to);
+}
+
+static void test_sized_parts(void)
+{
+    struct grown to, given = {.size = offsetof(struct grown, newer), .first = 7, .last = 0};
+    CHECK(take_grown(&given, &to) == UNROLL_OK && to.machine.pieces == 1, "a part of zeros is not the default");
+    CHECK(to.first == 7 && to.last == 0 && to.newer == 4, "%d %d %d", to.first, to.last, to.newer);
+    given.machine = unroll_machine_default(), given.machine.threads = 5;
+    CHECK(take_grown(&given, &to) == UNROLL_OK && to.machine.threads == 5, "a part is not taken");
+    given.machine.reserved[5] = 1;
+    CHECK(take_grown(&given, &to) == UNROLL_UNSUPPORTED && says("`machine` of grown sets a field"), "%s",
+          unroll_last_error());
+    given.machine.reserved[5] = 0, given.machine.size--;
+    CHECK(take_grown(&given, &to) == UNROLL_USAGE && says("`machine` of grown is not its size"), "%s",
+          unroll_last_error());
+}
+
+static void test_sized(void)
+{
+    struct grown to, given = {.size = offsetof(struct grown, machine), .first = 7};
+    CHECK(take_grown(&given, &to) == UNROLL_OK && to.first == 7 && to.last == 3 && to.machine.pieces == 1,
+          "fewer fields");
+    CHECK(to.size == offsetof(struct grown, newer), "the size is the library's");
+    given.size = sizeof given;
+    CHECK(take_grown(&given, &to) == UNROLL_OK && to.newer == 4, "a newer field of 0");
+    given.newer = 1;
+    CHECK(take_grown(&given, &to) == UNROLL_UNSUPPORTED && says("grown sets a field that this library"), "%s",
+          unroll_last_error());
+    static const size_t wrong[] = {0, sizeof(size_t), 100000, SIZE_MAX};
+    for (int i = 0; i < 4; i++) {
+        given.size = wrong[i];
+        CHECK(take_grown(&given, &to) == UNROLL_USAGE && says("fix: begin with grown_default()"), "size %zu", wrong[i]);
+    }
+    CHECK(take_grown(NULL, &to) == UNROLL_USAGE && says("grown is NULL"), "%s", unroll_last_error());
 }
 
 static void test_dtype(void)
@@ -698,6 +752,8 @@ int main(void)
     test_reals();
     test_status();
     test_log();
+    test_sized();
+    test_sized_parts();
     test_names_of_statuses();
     test_versions();
     test_dtype();
