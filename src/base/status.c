@@ -95,8 +95,12 @@ void add_note(const char *format, ...)
     va_end(arguments);
     replace_control_characters(line);
     send_to_log(UNROLL_LOG_NOTE, line);
-    if (used + strlen(line) + 2 < sizeof notes)
-        snprintf(notes + used, sizeof notes - used, "%s%s", used ? "\n" : "", line);
+    const size_t length = strlen(line), start = used + (used > 0);
+    if (start + length >= sizeof notes)
+        return;
+    if (used)
+        notes[used] = '\n';
+    memcpy(notes + start, line, length + 1);
 }
 
 const char *unroll_last_notes(void) { return notes; }
