@@ -16,9 +16,9 @@ OPTION(ARRAYS, "arrays", PATH, .argument = "ARRAYS", .positional = 1, .scope = C
 OPTION(RUNS, "run", PATH, .argument = "RUN...", .positional = 1, .repeats = 1, .scope = CALL, .commands = IN(PLOT),
        .doc = "directories of runs, or files metrics.jsonl; at most 20")
 OPTION(SOURCE, "source", PATH, .argument = "[FORMAT] FILE", .positional = 1, .repeats = 1, .scope = CALL,
-       .commands = IN(IMPORT), .doc = "a model of another tool; its format is found if it is not given, or auto")
+       .commands = IN(IMPORT), .doc = "model of another tool; without FORMAT, or with auto, its format is detected")
 OPTION(TRAINING, "training", TEXT, .argument = "train...", .positional = 1, .repeats = 1, .takes_rest = 1,
-       .scope = LINE, .commands = IN(LAUNCH), .doc = "the training, as `unroll train` has it")
+       .scope = LINE, .commands = IN(LAUNCH), .doc = "the training, with the arguments of `unroll train`")
 OPTION(TOPIC, "topic", TEXT, .argument = "COMMAND", .choices = command_names, .positional = 1, .scope = LINE,
        .commands = IN(HELP), .doc = "the command to explain")
 OPTION(PART, "part", TEXT, .argument = "GROUP", .positional = 1, .scope = LINE, .commands = IN(HELP),
@@ -35,45 +35,44 @@ OPTION(TARGET, "target", TEXT, .argument = "NAME", .group = "Task", .of_task = t
               "ice40, ecp5, gowin, xilinx")
 OPTION(READER, "reader", CHOICE, .argument = "NAME", .choices = reader_names, .derived = "by the file", .group = "Data",
        .scope = FREE, .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(INSPECT), .doc = "how DATA is read")
-OPTION(TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "auto chars words blanks sets", .fallback = "auto",
-       .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
-       .doc = "of a text: characters; words; what is between blanks, as it is; sets of numbers, a line each; auto: "
-              "characters, or words of a column of texts of 8 words or more")
+OPTION(
+    TOKENS, "tokens", CHOICE, .argument = "KIND", .choices = "auto chars words blanks sets", .fallback = "auto",
+    .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+    .doc =
+        "unit of a text; chars: characters; words; blanks: text between white space; sets: sets of numbers, one per line; auto: characters, or words in a column of texts of 8 words or more")
 OPTION(
     VOCABULARY, "vocab", INTEGER, .argument = "N", .unit = "tokens", .fallback = "10000", RANGE(2, 1048576),
     .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT), .with = OPTION_TOKENS,
     .with_values = "auto chars words blanks",
     .doc =
-        "vocabulary size: the most frequent tokens of the text, others are <unk>; of characters it is not limited and "
-        "has no <unk> unless this is given")
-OPTION(COLUMN, "column", TEXT, .argument = "NAME=TYPE", .joins = ';', .of_reader = 1, .group = "Data",
-       .commands = IN(TRAIN) | IN(INSPECT),
-       .doc =
-           "what a column is, if it is not what was found: number, category, text, time, set or ignore; may be given "
-           "for several")
+        "vocabulary size; the most frequent tokens of the text, others become <unk>; characters are not limited and have no <unk> unless this is given")
+OPTION(
+    COLUMN, "column", TEXT, .argument = "NAME=TYPE", .joins = ';', .of_reader = 1, .group = "Data",
+    .commands = IN(TRAIN) | IN(INSPECT),
+    .doc =
+        "type of a column if the detected one is wrong; number, category, text, time, set or ignore; may be given for several columns")
 OPTION(
     MISSING, "missing", TEXT, .argument = "WORD", .joins = ';', .of_reader = 1, .group = "Data",
     .commands = IN(TRAIN) | IN(INSPECT),
     .doc =
-        "a cell that is missing, apart from empty ones, in columns of any type; may be given for several; without it "
-        "NA, NaN, null, none and ? are missing among numbers and times")
+        "word that marks a missing cell, in addition to empty cells, in columns of any type; may be given several times; without it NA, NaN, null, none and ? are missing among numbers and times")
 OPTION(DECIMAL, "decimal", CHOICE, .argument = "MARK", .choices = "auto point comma", .fallback = "auto",
        .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
-       .doc = "the decimal mark of numbers; auto: by all of them")
+       .doc = "decimal mark of numbers; auto: detected from all of them")
 OPTION(
     GAPS, "gaps", CHOICE, .argument = "HOW", .choices = "auto fill keep", .fallback = "auto", .of_reader = 1,
     .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
     .doc =
-        "steps that are not there between the times of a table: filled as missing, or rows are kept as they are; auto: "
-        "filled in tables of numbers")
-OPTION(LAYOUT, "layout", CHOICE, .argument = "HOW", .choices = "auto steps examples wide", .fallback = "auto",
-       .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
-       .doc =
-           "what the rows of a table without texts are: the steps of series, an example each, or (wide) a series each, "
-           "behind its name")
-OPTION(DATES, "dates", CHOICE, .argument = "ORDER", .choices = "auto dmy mdy", .fallback = "auto", .of_reader = 1,
-       .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
-       .doc = "what comes first in dates such as 1/2/2020, day or month; auto: by all of them, if one is above 12")
+        "missing steps between the times of a table; fill: add them as missing values; keep: leave the rows as they are; auto: fill in tables of numbers")
+OPTION(
+    LAYOUT, "layout", CHOICE, .argument = "HOW", .choices = "auto steps examples wide", .fallback = "auto",
+    .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+    .doc =
+        "meaning of the rows of a table without texts; steps: steps of series; examples: one example each; wide: one series each, after its name")
+OPTION(
+    DATES, "dates", CHOICE, .argument = "ORDER", .choices = "auto dmy mdy", .fallback = "auto", .of_reader = 1,
+    .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
+    .doc = "order of day and month in dates such as 1/2/2020; auto: detected from all dates, if one number is above 12")
 OPTION(GROUP, "group", TEXT, .argument = "NAME", .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
        .doc = "the column whose values divide the rows into sequences: a store, a patient")
 OPTION(TIME, "time", TEXT, .argument = "NAME", .of_reader = 1, .group = "Data", .commands = IN(TRAIN) | IN(INSPECT),
@@ -92,10 +91,14 @@ OPTION(INPUT, "input", INTEGER, .argument = "N", .unit = "tokens", .fallback = "
        .group = "Network", .scope = CALL, .commands = IN(PLAN), .doc = "vocabulary size")
 OPTION(BIDIRECTIONAL, "bidirectional", FLAG, .fallback = "false", .by_task = 1, .group = "Network",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH), .doc = "bidirectional layers; not for language models")
-OPTION(STREAMING, "streaming", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN),
-       .doc = "one direction, whatever --task would choose: the model answers step by step, in streams and exported C")
-OPTION(POOL, "pool", TEXT, .argument = "HOW", .derived = "by --task", .group = "Network", .commands = IN(TRAIN),
-       .doc = "of one answer for each sequence, what is made of its steps: last, mean, max, or several, mean+max")
+OPTION(
+    STREAMING, "streaming", FLAG, .fallback = "false", .group = "Network", .commands = IN(TRAIN),
+    .doc =
+        "one direction only, whatever --task would choose; the model then runs step by step, in streams and exported C")
+OPTION(
+    POOL, "pool", TEXT, .argument = "HOW", .derived = "by --task", .group = "Network", .commands = IN(TRAIN),
+    .doc =
+        "reduction over the steps of a sequence for tasks with one prediction per sequence; last, mean, max, or both as mean+max")
 OPTION(LOSS, "loss", TEXT, .argument = "NAME", .derived = "by --task", .group = "Network", .commands = IN(TRAIN),
        .doc = loss_doc)
 OPTION(PROJECTION, "projection", INTEGER, .argument = "N", .unit = "elements", .fallback = "0", RANGE(0, 16384),
@@ -109,7 +112,7 @@ OPTION(TIED, "tied", FLAG, .fallback = "false", .group = "Network", .commands = 
        .doc = "output layer shares its weights with the embedding")
 OPTION(INIT_WEIGHTS, "init-weights", CHOICE, .argument = "HOW", .choices = "uniform xavier orthogonal",
        .fallback = "uniform", .group = "Network", .commands = IN(TRAIN),
-       .doc = "initial weights; orthogonal: of the recurrent matrices, the others as xavier")
+       .doc = "initial weights; orthogonal: recurrent matrices are orthogonal, the others as with xavier")
 OPTION(FORGET_BIAS, "forget-bias", NUMBER, .argument = "X", .fallback = "0", RANGE(-100, 100), .group = "Network",
        .commands = IN(TRAIN), .doc = "lstm: added to the initial biases of the forget gate")
 
@@ -125,10 +128,10 @@ OPTION(ACCUMULATE, "accumulate", INTEGER, .argument = "N", .unit = "batches", .f
        .group = "Training", .commands = IN(TRAIN), .doc = "batches per update: the update of an N times larger batch")
 OPTION(LABEL_SMOOTHING, "label-smoothing", NUMBER, .argument = "P", .fallback = "0", RANGE(0, 0.99),
        .group = "Training", .commands = IN(TRAIN),
-       .doc = "of classes and tokens: the part of each target that is spread over all classes")
+       .doc = "label smoothing; probability mass spread uniformly over all classes")
 OPTION(CLASS_WEIGHTS, "class-weights", CHOICE, .argument = "HOW", .choices = "none auto", .fallback = "none",
        .group = "Training", .commands = IN(TRAIN),
-       .doc = "auto: rare classes count as much as frequent ones, each example by how rare its class is")
+       .doc = "weights of the classes; auto: each example is weighted by how rare its class is")
 OPTION(BPTT, "bptt", INTEGER, .argument = "N", .unit = "steps", .fallback = "64", .by_task = 1, RANGE(1, 65536),
        .word = "full", .group = "Training", .commands = IN(TRAIN) | IN(PLAN), .main = IN(TRAIN),
        .doc = "steps of a sequence per update (truncated BPTT); states carry over between updates, gradients do not; "
@@ -166,14 +169,14 @@ OPTION(VALIDATION, "val", NUMBER_OR_PATH, .argument = "X", .derived = "0.1, or 0
 OPTION(TEST, "test", NUMBER_OR_PATH, .argument = "X", .fallback = "0", RANGE(0, 1e12), .scope = FREE,
        .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
        .doc = "test data, given like --val, for one measurement at the end; the best weights are measured")
-OPTION(AUGMENT, "augment", TEXT, .argument = "CHANGES", .group = "Training", .commands = IN(TRAIN),
-       .doc =
-           "change the examples that are trained on, anew in each epoch: noise=0.1,shift=4,mask=8, or some of these: "
-           "noise in standard deviations, steps that they are moved by, steps in a row that are missing")
-OPTION(DIVIDE_BY, "divide-by", TEXT, .argument = "HOW", .fallback = "even", .group = "Training", .commands = IN(TRAIN),
-       .doc =
-           "how ranks share the sequences: even; length: about as many steps each; stratified: about as many of each "
-           "label; or a column of categories, each of whose values one rank alone reads")
+OPTION(
+    AUGMENT, "augment", TEXT, .argument = "CHANGES", .group = "Training", .commands = IN(TRAIN),
+    .doc =
+        "random changes of training examples, new in each epoch, such as noise=0.1,shift=4,mask=8; noise: standard deviation; shift: steps by which a sequence is moved; mask: consecutive steps that are removed")
+OPTION(
+    DIVIDE_BY, "divide-by", TEXT, .argument = "HOW", .fallback = "even", .group = "Training", .commands = IN(TRAIN),
+    .doc =
+        "division of the sequences among ranks; even; length: a similar number of steps each; stratified: a similar number of each label; or a column of categories, each of whose values only one rank reads")
 OPTION(PATIENCE, "patience", INTEGER, .argument = "N", .unit = "validations", .fallback = "0", .by_task = 1,
        RANGE(0, 1000000), .scope = FREE, .group = "Training", .commands = IN(TRAIN), .main = IN(TRAIN),
        .doc = "early stopping after this number of validations without improvement; 0: never, which is the default "
@@ -199,7 +202,7 @@ OPTION(TOP_P, "top-p", NUMBER, .argument = "P", .fallback = "1", RANGE(0.000001,
        .doc = "sample from the most likely tokens that have this probability together (nucleus sampling); 1: from all")
 OPTION(BEAM, "beam", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 256), .group = "Sampling", .scope = CALL,
        .commands = IN(SAMPLE),
-       .doc = "beam search: the most likely text that N candidates at a time lead to; nothing is drawn; 0: sample")
+       .doc = "width of a beam search, which writes the most likely text and draws nothing at random; 0: sample")
 OPTION(SEED, "seed", INTEGER, .argument = "N", .fallback = "1", RANGE(0, INFINITY), .group = "Randomness",
        .commands = IN(TRAIN) | IN(SAMPLE), .main = IN(TRAIN),
        .doc = "random seed; it decides weights, dropout and sampling, and the same seed gives the same bits")
@@ -231,7 +234,7 @@ OPTION(SAVE, "save", PATH, .argument = "FILE", .letter = 'o', .group = "Format",
 OPTION(COMPARE, "compare", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),
        .doc = "compare the results with y, hn and cn of ARRAYS.npz, within --tolerance")
 OPTION(RAW, "raw", FLAG, .fallback = "false", .group = "Format", .scope = CALL, .commands = IN(RUN),
-       .doc = "numbers as the network reads and gives them, not in the units of the data that it was trained on")
+       .doc = "numbers as the network reads and returns them, not in the units of its training data")
 OPTION(VERIFY, "verify", PATH, .argument = "REF.npz", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
        .doc = "compare with arrays of the other tool: x or tokens, and y, hn, cn, with h0, c0, lengths as for run")
 OPTION(BATCH_FIRST, "batch-first", FLAG, .fallback = "false", .group = "Format", .scope = CALL,
@@ -239,40 +242,44 @@ OPTION(BATCH_FIRST, "batch-first", FLAG, .fallback = "false", .group = "Format",
 OPTION(TOLERANCE, "tolerance", NUMBER, .argument = "X", .fallback = "1e-5", RANGE(0, 1), .group = "Format",
        .needs = "compare verify", .scope = CALL, .commands = IN(IMPORT) | IN(RUN),
        .doc = "maximum difference allowed, relative to the largest element of an array")
-OPTION(PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL,
-       .commands = IN(IMPORT) | IN(EXPORT),
-       .doc = "torch: only the tensors whose names begin with it; export: put before all names; c99: the name of the "
-              "files, the struct and the functions")
-OPTION(ORDER, "order", TEXT, .argument = "NAMES", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
-       .doc = "torch: the modules from the input on, such as embed,lstm,fc1:relu,fc2, where their shapes leave a "
-              "choice; behind a colon the activation of a linear one, before or after of a GRU, relu of an RNN")
+OPTION(
+    PREFIX, "prefix", TEXT, .argument = "TEXT", .group = "Format", .scope = CALL, .commands = IN(IMPORT) | IN(EXPORT),
+    .doc =
+        "torch: read only tensors whose names begin with it; export: put it before all names; c99: name of the files, the struct and the functions")
+OPTION(
+    ORDER, "order", TEXT, .argument = "NAMES", .group = "Format", .scope = CALL, .commands = IN(IMPORT),
+    .doc =
+        "torch: modules from the input on, such as embed,lstm,fc1:relu,fc2, if their shapes allow several orders; after a colon the activation of a linear module, before or after for a GRU, relu for an RNN")
 OPTION(NONLINEARITY, "nonlinearity", CHOICE, .argument = "NAME", .choices = "tanh relu", .derived = "tanh",
-       .group = "Format", .scope = CALL, .commands = IN(IMPORT), .doc = "torch: of an RNN, whose file does not say it")
+       .group = "Format", .scope = CALL, .commands = IN(IMPORT),
+       .doc = "torch: activation of an RNN whose file does not contain it")
 OPTION(GRU_RESET, "gru-reset", CHOICE, .argument = "WHEN", .choices = "after before", .group = "Format", .scope = CALL,
        .commands = IN(IMPORT),
-       .doc = "of a GRU whose file leaves it in doubt: the reset gate acts after the product with h, or before it")
-OPTION(CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
-       .doc = "c99 with --dtype int8: inputs like those to come, an .npy of T x input or T x B x input numbers, or of "
-              "T or T x B tokens; formats are chosen by the magnitudes they cause. Without it: noise of variance 1")
+       .doc = "for a GRU whose file is ambiguous: the reset gate acts after the product with h, or before it")
+OPTION(
+    CALIBRATE, "calibrate", PATH, .argument = "FILE", .group = "Format", .scope = CALL, .commands = IN(EXPORT),
+    .doc =
+        "c99 with --dtype int8: typical inputs, an .npy of T x input or T x B x input numbers, or of T or T x B tokens; their magnitudes decide the formats; without it: noise of variance 1")
 
-OPTION(LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .group = "Format", .scope = CALL,
-       .commands = IN(EXPORT),
-       .doc = "verilog: products at a time; 0: as many as are of use in 95 % of the clocks (90 % "
-              "below 64 units) and as the target's chip has DSPs for")
+OPTION(
+    LANES, "lanes", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .group = "Format", .scope = CALL,
+    .commands = IN(EXPORT),
+    .doc =
+        "verilog: products per clock; 0: the number that is used in 95 % of the clocks (90 % below 64 units) and for which the target has DSPs")
 OPTION(OPERAND, "operand", CHOICE, .argument = "BITS", .choices = "8 16", .fallback = "8", .group = "Format",
-       .scope = CALL, .commands = IN(EXPORT), .unit = "bits", .doc = "verilog: of what weights multiply")
+       .scope = CALL, .commands = IN(EXPORT), .unit = "bits",
+       .doc = "verilog: width of the factor that weights are multiplied with")
 OPTION(DELTA, "delta", NUMBER, .argument = "X", .derived = "all are made", RANGE(0, 32767), .group = "Format",
        .scope = CALL, .commands = IN(EXPORT),
-       .doc =
-           "verilog: products skip, in no clock, the numbers that are no farther than this from what they had of them "
-           "last")
+       .doc = "verilog: skip the products of inputs that moved by no more than this since they were last used")
 OPTION(STORE, "store", CHOICE, .argument = "KIND", .choices = "rom ram spram", .fallback = "rom", .group = "Format",
        .scope = CALL, .commands = IN(EXPORT),
-       .doc = "verilog: where weights lie: rom, ram, which can be loaded, or the spram of an iCE40")
+       .doc = "verilog: memory of the weights; rom; ram, which can be loaded; or the spram of an iCE40")
 OPTION(HEAD, "head", CHOICE, .argument = "KIND", .choices = "linear class", .fallback = "linear", .group = "Format",
-       .scope = CALL, .commands = IN(EXPORT), .doc = "verilog: the results, or the index of the largest of them")
+       .scope = CALL, .commands = IN(EXPORT),
+       .doc = "verilog: outputs; linear: the results; class: the index of the largest one")
 OPTION(PROGRAM, "program", INTEGERS, .argument = "T,B", .fallback = "64,1", RANGE(1, 1048576), .group = "Format",
-       .scope = CALL, .unit = "steps, rows", .commands = IN(EXPORT), .doc = "stablehlo: of the program")
+       .scope = CALL, .unit = "steps, rows", .commands = IN(EXPORT), .doc = "stablehlo: fixed shape of the program")
 
 /* ---- the machine: nothing here but --dtype and --precision changes a result ---- */
 OPTION(MODE, "mode", CHOICE, .argument = "MODE", .choices = "train eval infer", .fallback = "train", .group = "Machine",
@@ -281,19 +288,18 @@ OPTION(
     SPLIT, "split", TEXT, .argument = "CUTS", .group = "Machine", .scope = CALL,
     .commands = IN(TRAIN) | IN(BENCH) | IN(PLAN),
     .doc =
-        "parallelism: batch=2,layer=2,hidden=2 or some of these (data, pipeline, tensor parallel), or time=2 "
-        "(steps, from guessed states that are repaired), for as many ranks as mpirun starts; auto: what is best for them on the "
-        "cluster of --network")
+        "parallelism, such as batch=2,layer=2,hidden=2 (data, pipeline, tensor parallel) or time=2; time: steps, from guessed states that are repaired; for the number of ranks that mpirun starts; auto: the best division on the cluster of --network")
 OPTION(
     WORKERS, "workers", INTEGER, .argument = "N", .unit = "workers", .fallback = "1", RANGE(1, 1024),
     .group = "Machine", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
-    .doc = "meshes of ranks, each cut as --split says, that share the rows of --batch and go together as --sync says")
+    .doc =
+        "number of meshes of ranks, each divided by --split; they share the rows of --batch and synchronize by --sync")
 OPTION(SYNC, "sync", TEXT, .argument = "POLICY", .fallback = "every", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN), .doc = sync_doc)
 OPTION(ARRIVALS, "arrivals", TEXT, .argument = "PATH", .scope = CALL, .group = "Machine", .commands = IN(TRAIN),
-       .doc = "with --sync gossip or server:S: writes what came when to PATH.RANK")
+       .doc = "with --sync gossip or server:S: write the order of arrivals to PATH.RANK")
 OPTION(REPLAY, "replay", TEXT, .argument = "PATH", .scope = CALL, .group = "Machine", .commands = IN(TRAIN),
-       .doc = "with --sync gossip or server:S: all comes as PATH.RANK say, to the same bits")
+       .doc = "with --sync gossip or server:S: repeat the order of arrivals in PATH.RANK, to the same bits")
 OPTION(COMPRESS, "compress", TEXT, .argument = "HOW", .fallback = "none", .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN), .doc = compress_doc)
 OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "0", RANGE(0, 64), .group = "Machine",
@@ -302,24 +308,25 @@ OPTION(EXACT, "exact", INTEGER, .argument = "V", .unit = "shards", .fallback = "
               "in the fastest order")
 OPTION(SUM, "sum", CHOICE, .argument = "ALGORITHM", .choices = sum_names, .fallback = "auto", .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN), .doc = sum_doc)
-OPTION(AUTO, "auto", FLAG, .fallback = "false", .group = "Planner", .scope = CALL, .commands = IN(PLAN),
-       .doc =
-           "how a training is best divided among --hosts of the cluster of --network, and why: workers, mesh, chunks, "
-           "sums, and, where --sync and --compress are not given, these; priced from plans, nothing runs")
+OPTION(
+    AUTO, "auto", FLAG, .fallback = "false", .group = "Planner", .scope = CALL, .commands = IN(PLAN),
+    .doc =
+        "choose how a training is best divided among the --hosts of the cluster of --network, and print why; workers, mesh, chunks, sums, and --sync and --compress if they are not given; priced from plans, nothing is run")
 OPTION(
     NETWORK, "network", PATH, .argument = "FILE", .group = "Planner", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
     .doc = "a cluster as JSON: how fast a rank is, latency and bandwidth level by level, watts, price; for --auto, and "
            "for --split auto, which takes the best way for the ranks that were started")
 OPTION(GOAL, "goal", CHOICE, .argument = "WHAT", .choices = "time energy memory money", .fallback = "time",
        .group = "Planner", .scope = CALL, .commands = IN(TRAIN) | IN(PLAN),
-       .doc = "what the planner makes least of: of an update the time, the energy, the money; the memory of a rank")
-OPTION(SLOWER, "slower", NUMBER, .argument = "X", .fallback = "0.01", RANGE(0, 1), .group = "Planner", .scope = CALL,
-       .commands = IN(PLAN),
-       .doc = "with --goal energy: clocks of ranks that others wait for anyway are lowered as long as a step takes at "
-              "most this part longer; 0: they are not")
+       .doc = "quantity that the planner minimizes; time, energy or money per update, or the memory of a rank")
+OPTION(
+    SLOWER, "slower", NUMBER, .argument = "X", .fallback = "0.01", RANGE(0, 1), .group = "Planner", .scope = CALL,
+    .commands = IN(PLAN),
+    .doc =
+        "with --goal energy: lower the clocks of ranks that would wait, if a step needs at most this fraction more time; 0: keep them")
 OPTION(TIMEOUT, "timeout", SECONDS, .argument = "TIME", .fallback = "60s", RANGE(0.1, 86400), .scope = CALL,
        .group = "Machine", .commands = IN(TRAIN) | IN(BENCH),
-       .doc = "how long a rank waits for another before the run fails")
+       .doc = "time that a rank waits for another one before the run fails")
 OPTION(
     DEVICE, "device", TEXT, .argument = "NAME", .derived = "cpu", .scope = FREE, .group = "Machine",
     .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(SAMPLE) | IN(BENCH) | IN(RUN) | IN(STREAM) | IN(PLAN),
@@ -344,10 +351,11 @@ OPTION(THREADS, "threads", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 1
 OPTION(MEMORY, "memory", BYTES, .argument = "SIZE", .derived = "all that the machine and its control group allow",
        RANGE(1e6, 1e15), .scope = FREE, .group = "Machine", .commands = IN(TRAIN),
        .doc = "memory limit, such as 500M or 2G; a training that needs more is refused")
-OPTION(QUEUES, "queues", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "operations that may run concurrently (queues of operations, as CUDA streams); 0: one per direction "
-              "or chunk where there are few rows and several threads, otherwise 1")
+OPTION(
+    QUEUES, "queues", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 8), .scope = FREE, .group = "Machine",
+    .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+    .doc =
+        "operations that may run at the same time (queues, as CUDA streams); 0: one per direction or chunk if there are few rows and several threads, otherwise 1")
 OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64), .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
        .doc = "pieces of a sequence (of a bidirectional network cut along layers: of the batch) that different "
@@ -356,11 +364,12 @@ OPTION(CHUNKS, "chunks", INTEGER, .argument = "N", .fallback = "0", RANGE(0, 64)
 OPTION(CHUNK, "chunk", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576), .scope = FREE,
        .group = "Machine", .commands = IN(TRAIN) | IN(PLAN),
        .doc = "the same by length: at most N steps (or rows of the batch) per piece; 0: as --chunks says")
-OPTION(CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0",
-       RANGE(0, 1048576), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
-       .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
-       .doc = "gradient checkpointing: keep states every N steps and recompute the rest in backward: less memory, "
-              "one forward more; 0: keep all; auto: about the square root of --bptt")
+OPTION(
+    CHECKPOINT_TIME, "checkpoint-time", INTEGER, .argument = "N", .unit = "steps", .fallback = "0", RANGE(0, 1048576),
+    .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
+    .commands = IN(TRAIN) | IN(PLAN) | IN(BENCH),
+    .doc =
+        "gradient checkpointing: keep states every N steps and recompute the others in the backward pass; needs less memory and one more forward pass; 0: keep all; auto: about the square root of --bptt")
 OPTION(PIECES, "pieces", INTEGER, .argument = "N", .fallback = "1", RANGE(1, 64), .word = "auto",
        .word_value = UNROLL_AUTO, .scope = FREE, .group = "Machine",
        .commands = IN(TRAIN) | IN(EVAL) | IN(PREDICT) | IN(PLAN) | IN(BENCH) | IN(RUN),
@@ -394,32 +403,34 @@ OPTION(
 
 /* ---- ranks that come and go ---- */
 OPTION(RANKS, "ranks", TEXT, .argument = "MIN:MAX", .group = "Ranks", .scope = LINE, .commands = IN(LAUNCH),
-       .doc = "how many ranks: as many as there are slots, at least MIN, at most MAX; N: as many as that")
-OPTION(HOSTS, "hosts", PATH, .argument = "HOSTS", .derived = "this machine", .group = "Ranks", .scope = LINE,
-       .commands = IN(LAUNCH) | IN(PLAN),
-       .doc =
-           "launch: a file, a host a line, NAME slots=N, which is read again when it changes, and the training moves; "
-           "plan --auto: how many there are at most")
+       .doc = "number of ranks; one per slot, at least MIN and at most MAX; N: exactly N")
+OPTION(
+    HOSTS, "hosts", PATH, .argument = "HOSTS", .derived = "this machine", .group = "Ranks", .scope = LINE,
+    .commands = IN(LAUNCH) | IN(PLAN),
+    .doc =
+        "launch: a file with one host per line, NAME slots=N; it is read again when it changes, and the training moves; plan --auto: maximum number of hosts")
 OPTION(ENGINE, "engine", CHOICE, .argument = "ENGINE", .choices = "mpi ucx", .fallback = "mpi", .group = "Ranks",
        .scope = LINE, .commands = IN(LAUNCH),
-       .doc = "what ranks talk through; with ucx they stay in their processes when one is lost or comes")
+       .doc = "transport between ranks; with ucx the other processes continue when a rank is lost or joins")
 OPTION(SPARES, "spares", INTEGER, .argument = "K", .fallback = "0", RANGE(0, 1023), .group = "Ranks", .scope = LINE,
        .commands = IN(LAUNCH), .unit = "processes",
-       .doc = "with --engine ucx: processes that are ready to take the place of a lost rank")
+       .doc = "with --engine ucx: spare processes that can replace a lost rank")
 OPTION(SILENCE, "silence", SECONDS, .argument = "TIME", .fallback = "10s", RANGE(0.5, 3600), .group = "Ranks",
-       .scope = LINE, .commands = IN(LAUNCH), .doc = "a rank that was not heard for so long is lost")
+       .scope = LINE, .commands = IN(LAUNCH), .doc = "heartbeat timeout after which a rank is declared lost")
 OPTION(CONTROL, "control", TEXT, .argument = "WHERE", .derived = "this launcher", .group = "Ranks", .scope = LINE,
        .commands = IN(LAUNCH),
-       .doc = "who owns the run: etcd:HOST:PORT,.. keeps it, so that another launcher takes over when this one is lost")
-OPTION(ATTEMPTS, "attempts", INTEGER, .argument = "N", .fallback = "10", RANGE(1, 1000000), .group = "Ranks",
-       .scope = LINE, .commands = IN(LAUNCH), .unit = "starts",
-       .doc = "starts in a row that end with a lost rank and without a new checkpoint, before the launcher gives up")
+       .doc = "owner of the run; etcd:HOST:PORT,.. stores it, so that another launcher takes over if this one is lost")
+OPTION(
+    ATTEMPTS, "attempts", INTEGER, .argument = "N", .fallback = "10", RANGE(1, 1000000), .group = "Ranks",
+    .scope = LINE, .commands = IN(LAUNCH), .unit = "starts",
+    .doc =
+        "consecutive starts that end with a lost rank and without a new checkpoint, after which the launcher gives up")
 
 /* ---- the run ---- */
 OPTION(OUT, "out", DIRECTORY, .argument = "DIR", .derived = "runs/NAME-OF-DATA", .group = "Run", .scope = CALL,
        .commands = IN(TRAIN), .main = IN(TRAIN), .doc = "output directory, which must be new or empty")
 OPTION(OVERWRITE, "overwrite", FLAG, .fallback = "false", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
-       .doc = "start anew in --out: the run that is there is removed")
+       .doc = "delete the run in --out and start again")
 OPTION(RESUME, "resume", DIRECTORY, .argument = "DIR", .group = "Run", .scope = LINE, .commands = IN(TRAIN),
        .main = IN(TRAIN), .doc = "resume this run from its newest checkpoint, with its own settings")
 OPTION(VALIDATE_EVERY, "validate-every", INTEGER, .argument = "N", .unit = "updates", .derived = "an epoch",
@@ -429,27 +440,26 @@ OPTION(
     SAVE_EVERY, "save-every", INTEGER, .argument = "N", .unit = "updates", .derived = "with each validation",
     RANGE(1, INFINITY), .word = "auto", .word_value = UNROLL_AUTO, .scope = FREE, .group = "Run", .commands = IN(TRAIN),
     .doc =
-        "updates between two checkpoints; auto: such a time that saving and what failures lose take least in all, by "
-        "what a save is measured to cost and --mtbf")
-OPTION(MTBF, "mtbf", SECONDS, .argument = "TIME", .fallback = "24h", RANGE(1, 1e9), .scope = FREE, .group = "Run",
-       .commands = IN(TRAIN),
-       .doc = "mean time between failures, for --save-every auto; unroll launch corrects it by those that it sees")
+        "updates between two checkpoints; auto: the interval that minimizes checkpoint time plus expected lost work, from the measured cost of a save and --mtbf")
+OPTION(
+    MTBF, "mtbf", SECONDS, .argument = "TIME", .fallback = "24h", RANGE(1, 1e9), .scope = FREE, .group = "Run",
+    .commands = IN(TRAIN),
+    .doc = "mean time between failures, for --save-every auto; unroll launch corrects it from the failures that occur")
 OPTION(WATTS, "watts", NUMBER, .argument = "W", .unit = "W", .fallback = "0", RANGE(0, 1e9), .scope = FREE,
        .group = "Run", .commands = IN(TRAIN),
-       .doc = "what each machine takes, to tell joules by; 0: what the kernel's counters say, where they can be read")
+       .doc = "power of each machine, to compute joules; 0: from the kernel's counters, if they can be read")
 OPTION(
     BALANCE, "balance", FLAG, .fallback = "false", .scope = FREE, .group = "Run", .commands = IN(TRAIN),
     .doc =
-        "divide rows of the batch and layers anew while ranks train, when one has become slower or faster: of ranks that "
-        "divide nothing else, without --exact. The bits then depend on the clock")
-OPTION(VERIFY_EVERY, "verify-every", INTEGER, .argument = "N", .unit = "updates", .fallback = "0", RANGE(0, INFINITY),
-       .scope = FREE, .group = "Run", .commands = IN(TRAIN),
-       .doc =
-           "every N updates and before each checkpoint compare the weights and optimizer states of all replicas, and "
-           "have each rank's gradients computed by another one, too: a rank that differs is named and the run ends, "
-           "to go on from the newest checkpoint; 0: never")
+        "move rows of the batch and layers between ranks when one becomes slower or faster; for ranks that divide nothing else, without --exact; the bits then depend on the clock")
+OPTION(
+    VERIFY_EVERY, "verify-every", INTEGER, .argument = "N", .unit = "updates", .fallback = "0", RANGE(0, INFINITY),
+    .scope = FREE, .group = "Run", .commands = IN(TRAIN),
+    .doc =
+        "updates between two comparisons of the weights, optimizer states and recomputed gradients of all replicas, also before each checkpoint; a rank that differs is named, and the run ends and can be resumed from the newest checkpoint; 0: never")
 OPTION(KEEP, "keep", INTEGER, .argument = "N", .unit = "checkpoints", .fallback = "1", RANGE(1, 1000000), .scope = FREE,
-       .group = "Run", .commands = IN(TRAIN), .doc = "number of newest checkpoints to keep, beside the best")
+       .group = "Run", .commands = IN(TRAIN),
+       .doc = "number of newest checkpoints to keep, in addition to the best one")
 OPTION(SAMPLE_EVERY, "sample-every", SECONDS, .argument = "TIME", .fallback = "5s", RANGE(0, 31536000), .scope = FREE,
        .group = "Run", .commands = IN(TRAIN),
        .doc = "time between two samples of generated text, on a terminal (elsewhere only when given); 0: never")
@@ -465,20 +475,22 @@ OPTION(SET, "set", TEXT, .argument = "NAME=VALUE", .group = "Settings", .scope =
 OPTION(OUTPUT, "output", PATH, .argument = "FILE", .letter = 'o', .derived = "the terminal", .group = "Plot",
        .scope = CALL, .commands = IN(PLOT),
        .doc = "write the curves as a picture, FILE.svg; - is standard output; -o does too")
-OPTION(WHAT, "what", CHOICE, .argument = "WHAT", .choices = "curves answers", .fallback = "curves", .group = "Plot",
-       .scope = CALL, .commands = IN(PLOT),
-       .doc = "curves: how the training went; answers: of one run what the test, or the best validation, showed: "
-              "forecasts with their intervals, which classes are taken for which, tags over sentences, errors")
+OPTION(
+    WHAT, "what", CHOICE, .argument = "WHAT", .choices = "curves answers", .fallback = "curves", .group = "Plot",
+    .scope = CALL, .commands = IN(PLOT),
+    .doc =
+        "picture; curves: the course of the training; answers: what the test, or the best validation, of one run showed: forecasts with intervals, confusions of classes, tags over sentences, errors")
 OPTION(METRIC, "metric", CHOICE, .argument = "NAME", .choices = "loss val_loss norm lr items_per_second all",
        .fallback = "loss", .group = "Plot", .scope = CALL, .commands = IN(PLOT),
-       .doc = "what is drawn; loss: of training and of validation; norm: of the gradient")
-OPTION(AXIS, "axis", CHOICE, .argument = "NAME", .choices = "step epoch seconds sent", .fallback = "step",
-       .group = "Plot", .scope = CALL, .commands = IN(PLOT),
-       .doc = "what runs from left to right; runs of different --batch or --bptt compare by epoch or seconds; sent: "
-              "megabytes, of several ranks")
+       .doc = "metric to plot; loss: of training and validation; norm: of the gradient")
+OPTION(
+    AXIS, "axis", CHOICE, .argument = "NAME", .choices = "step epoch seconds sent", .fallback = "step", .group = "Plot",
+    .scope = CALL, .commands = IN(PLOT),
+    .doc =
+        "horizontal axis; epoch or seconds compare runs of different --batch or --bptt; sent: megabytes, for several ranks")
 OPTION(SMOOTH, "smooth", NUMBER, .argument = "X", .fallback = "0.1", RANGE(0, 1), .group = "Plot", .scope = CALL,
        .commands = IN(PLOT),
-       .doc = "how far to each side the bold line averages, as a part of the width; 0: it joins the reports")
+       .doc = "smoothing: the bold line averages over this fraction of the width on each side; 0: it joins the reports")
 
 /* ---- measuring ---- */
 OPTION(SHAPE, "shape", INTEGERS, .argument = "L,T,B,I,H", .fallback = "1,128,32,256,256", RANGE(1, 1048576),
@@ -486,14 +498,15 @@ OPTION(SHAPE, "shape", INTEGERS, .argument = "L,T,B,I,H", .fallback = "1,128,32,
        .doc = "the network and its batch")
 OPTION(RAGGED, "ragged", FLAG, .fallback = "false", .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
        .doc = "rows of random lengths from 1 to T; only their steps count as work")
-OPTION(PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train stream", .fallback = "train",
-       .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
-       .doc = "infer: outputs alone; forward: and what backward needs; train: forward and backward; stream: "
-              "one step at a time, on one thread")
+OPTION(
+    PASS, "pass", CHOICE, .argument = "PASS", .choices = "infer forward train stream", .fallback = "train",
+    .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
+    .doc =
+        "pass to measure; infer: outputs only; forward: also what backward needs; train: forward and backward; stream: one step at a time, on one thread")
 OPTION(PROFILE, "profile", FLAG, .fallback = "false", .group = "Measuring", .scope = CALL, .commands = IN(BENCH),
-       .doc = "also what each operation of the plan takes, and how near to the peak it comes")
+       .doc = "also print the time of each operation of the plan, and its fraction of the peak")
 OPTION(SECONDS, "seconds", SECONDS, .argument = "TIME", .fallback = "1s", RANGE(0.001, 3600), .group = "Measuring",
-       .scope = CALL, .commands = IN(BENCH), .doc = "how long to measure, at least one run")
+       .scope = CALL, .commands = IN(BENCH), .doc = "time to measure; at least one run")
 
 /* ---- what is printed ---- */
 OPTION(JSON, "json", FLAG, .fallback = "false", .group = "Output", .scope = CALL,
