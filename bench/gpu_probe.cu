@@ -49,7 +49,7 @@ __global__ void l2_latency(const uint32_t *at, uint32_t count, uint32_t *cycles)
 }
 
 enum { SHARED_LOAD, BARRIER, FENCE, FENCE_AFTER_STORE, MMA_BF16, MMA_TF32, EX2, RCP, FMA, CLOCK, ONES };
-static const char *const ones[] = {"shared load", "__syncthreads of 8 warps", "fence.gpu", "fence.gpu behind a store",
+static const char *const ones[] = {"shared load", "__syncthreads of 8 warps", "fence.gpu", "fence.gpu after a store",
                                    "mma bf16, chain", "mma tf32, chain", "ex2.approx", "rcp.approx", "fma", "clock64"};
 
 DEVICE void mma(float (&c)[4], uint32_t a, bool tf32)

@@ -43,6 +43,10 @@ $(PEERS)/peer_cudnn: bench/peer_cudnn.c
 $(PEERS)/gpu_probe: bench/gpu_probe.cu
 	@mkdir -p $(@D)
 	$(NVCC) -std=c++17 -O2 -gencode=arch=compute_90a,code=sm_90a $< -o $@
+# An exchange through L2 and nothing else: what one writer a line gains.
+$(PEERS)/gpu_exchange: bench/gpu_exchange.cu
+	@mkdir -p $(@D)
+	$(NVCC) -std=c++17 -O2 -gencode=arch=compute_90a,code=sm_90a $< -o $@
 
 # What integers cost a classifier: $B/accuracy MODEL TRAINING-SET TEST-SET (docs/howto/fpga.md).
 $B/accuracy: bench/accuracy.c $B/libunroll.a

@@ -15,7 +15,7 @@ struct predictions {
 };
 
 unroll_status predictions_begin(struct predictions *predictions);
-/* The rows of a prediction as unroll_predict gives it. top: of its items at most so many; 0: all. */
+/* The rows of a prediction as unroll_predict gives it. top: the most items of a row; 0: all. */
 void predictions_add(struct predictions *predictions, const json_t *answer, int top);
 /* Writes the file whole, or nothing; then it is released. path NULL: nothing is written. */
 unroll_status predictions_end(struct predictions *predictions, const char *path);

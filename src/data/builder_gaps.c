@@ -14,7 +14,7 @@ struct gaps {
     const double *times;
     double seconds; /* the distance of neighbours; or .. */
     int months;
-    size_t missing, irregular, first; /* first: the row behind the first gap */
+    size_t missing, irregular, first; /* first: the row after the first gap */
 };
 
 static int compare_doubles(const void *a, const void *b)
@@ -62,7 +62,7 @@ static void find_distance(const struct builder *b, struct gaps *gaps)
     gaps->months = monthly ? (int)months[(count - 1) / 2] : 0;
 }
 
-/* How many steps the second of two neighbours is behind the first; 0: no whole number of them. */
+/* Returns how many steps lie between two neighbours, or 0 if that is not a whole number. */
 static size_t steps_between(const struct gaps *gaps, double from, double to)
 {
     if (gaps->months) {

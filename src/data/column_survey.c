@@ -98,7 +98,7 @@ static void survey_point(struct survey *s, size_t row, const char *bytes, size_t
         survey_marks(s, row, bytes, length, w.mark, w.doubt);
 }
 
-/* Digits behind the point. */
+/* Digits after the decimal point. */
 static int count_digits(const char *bytes, size_t length)
 {
     const char *point = memchr(bytes, '.', length), *at = point ? point + 1 : bytes + length;

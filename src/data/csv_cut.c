@@ -39,7 +39,8 @@ static char *cut_plain(char *at, const char *end, char delimiter, struct csv_cel
     return after;
 }
 
-/* at: behind the opening quote. NULL: it is not closed. What stands behind the closing quote belongs to the cell. */
+/* at: the character after the opening quote. Returns NULL if the quote is not closed. Text after the closing quote is
+ * part of the cell. */
 static char *cut_quoted(char *at, const char *end, bool ended, char delimiter, char quote, struct csv_cell *cell)
 {
     char *close = at;

@@ -21,7 +21,7 @@ struct csv_rows {
     struct csv_row row;
     int64_t line; /* lines before begin */
     int comments; /* lines to skip */
-    bool marked;  /* the line behind them begins with '#', which is no part of it */
+    bool marked;  /* the next line begins with '#', which is not part of it */
 };
 
 unroll_status csv_rows_new(struct input *input, char delimiter, bool quotes, bool windows, struct csv_rows **rows)

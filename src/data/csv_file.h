@@ -36,8 +36,8 @@ unroll_status csv_rows_next(struct csv_rows *rows, bool *more); /* of this membe
 int csv_rows_cells(const struct csv_rows *rows);
 /* In UTF-8 if the table is; valid until the next call of any function. */
 const char *csv_rows_cell(struct csv_rows *rows, int index, size_t *length);
-/* comments: so many lines at most are skipped that begin with '#' or "sep="; marked: the row behind them may begin with
- * '#', which is left out. */
+/* comments: the most lines to skip that begin with '#' or "sep=". marked: the next row may begin with '#', which is
+ * left out. */
 void csv_rows_begin_member(struct csv_rows *rows, int comments, bool marked);
 void csv_rows_free(struct csv_rows *rows); /* NULL is allowed */
 

@@ -220,7 +220,7 @@ static bool counts_up(const struct glance *g, int row, int column)
     return true;
 }
 
-/* Numbers as names: 0, 1, 2, .. or years, perhaps behind a name or the empty one of an index, above others. */
+/* Numbers as names: 0, 1, 2, .. or years, perhaps after a name or the empty name of an index, above others. */
 static bool numbers_are_names(const struct glance *g)
 {
     const int columns = columns_of(g);
@@ -295,7 +295,7 @@ static bool is_named_row(const struct glance *g, int row)
     return g->cells[row] > 1 && !is_missing(name) && !is_value(name);
 }
 
-/* Numbers, and behind the last of them nothing; how many cells those are. -1: the row is something else. */
+/* Returns how many cells hold numbers if nothing follows the last of them, or -1. */
 static int count_series(const struct glance *g, int row)
 {
     int numbers = 0;

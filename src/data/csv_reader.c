@@ -109,7 +109,7 @@ static unroll_status take_row(struct csv_rows *rows, struct builder *builder, in
     return builder_end_row(builder);
 }
 
-/* A row that is a series: a step for each number behind its name; nothing behind the last. */
+/* A row that is a series: a name, then one number for each step, and nothing after the last. */
 static unroll_status take_series(struct csv_rows *rows, struct builder *builder)
 {
     size_t length;

@@ -287,7 +287,7 @@ bool cache_wants(const struct data_cache *cache, size_t bytes) { return cache &&
 
 static size_t aligned(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
-/* A file that is being made is locked by who makes it: what nobody locks was left by a process that was killed. */
+/* A process locks the file that it writes: a file without a lock was left by a process that was killed. */
 static void remove_leftovers(const struct data_cache *cache)
 {
     DIR *folder = opendir(cache->folder);

@@ -39,7 +39,7 @@ enum time_form {
 
 struct time_style {
     enum time_form form;
-    int digits; /* behind the point, of seconds or of a step */
+    int digits; /* after the decimal point, of seconds or of a step */
     bool zoned; /* an offset from UTC is written next to each, and is the same */
     int zone;   /* that offset, minutes */
 };

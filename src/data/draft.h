@@ -30,7 +30,7 @@ struct survey {
     size_t sets, words, bytes;               /* of strings: with a '|', how many words, bytes */
     size_t written, spaced_units; /* of strings: numbers as people write them, those with a blank before a unit */
     double min, max, last;        /* of the numbers */
-    int digits;                   /* the most behind the point of a number */
+    int digits;                   /* the most after the decimal point of a number */
     struct sample no_number, no_time, first_written;
     struct sample comma, point, doubt_comma, doubt_point; /* decimal marks, and what may be some */
     char unit[16], other_unit[16];

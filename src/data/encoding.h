@@ -6,7 +6,7 @@
 
 #include "data/input.h"
 
-enum { WINDOWS_BYTES = 3 }; /* a byte of it has at most so many in UTF-8 */
+enum { WINDOWS_BYTES = 3 }; /* the most bytes of one of its characters in UTF-8 */
 
 /* Reads all members and rewinds: are there bytes that are not UTF-8, and could all be of code page 1252? */
 unroll_status encoding_is_windows(struct input *input, bool *windows);

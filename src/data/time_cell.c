@@ -104,7 +104,7 @@ static bool read_year(struct text *t, int *year)
     return count == 2 || count == 4;
 }
 
-/* 2000Q1, 2000-Q1, 2000 Q1: behind the year. */
+/* 2000Q1, 2000-Q1, 2000 Q1: the part after the year. */
 static bool read_quarter(struct text *t, int *month)
 {
     struct text at = *t;

@@ -8,7 +8,8 @@
  */
 void print_number(double value, FILE *file);
 
-/* How many significant digits JSON needs for the reals of an answer: eight, and two behind the point of the largest. */
+/* How many significant digits JSON needs for the reals of an answer: eight, and two after the decimal point of the
+ * largest. */
 int answer_digits(const json_t *answer);
 
 #endif

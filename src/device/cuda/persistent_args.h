@@ -8,7 +8,7 @@
 struct persistent_view {
     float *at;
     uint32_t step, row, field; /* a step has fewer than 2^30 numbers */
-    uint32_t unused;           /* arguments have no padding, whose contents nobody sets */
+    uint32_t unused;           /* arguments have no padding: its contents would be undefined */
 };
 
 /* enum RNN_.. of plan.h says what they are. */

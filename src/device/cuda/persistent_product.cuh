@@ -223,7 +223,8 @@ GPU_CODE void load_floats(const struct persistent_args &a, const struct part &pa
     }
 }
 
-/* Of a cell with so many phases. Slots beyond a warp's own steps are zeros, which in_registers need not divide. */
+/* The weights of all phases of a cell with PHASES of them. Slots beyond a warp's own steps are zeros, which
+ * in_registers need not divide. */
 template <int O, bool BACK, int PHASES>
 GPU_CODE void load_weights(const struct persistent_args &a, const struct parts &parts, uint32_t unit0,
                            weight_registers &w)

@@ -6,7 +6,7 @@
 
 Arrays go in by the buffer protocol (NumPy, array.array, memoryview) or DLPack (PyTorch and others) where they lie,
 row by row and time-major, and come out as `Array`, which shows both. The GIL is released while kernels run.
-`unroll.torch` has LSTM, GRU and RNN in the place of torch.nn's. docs/howto/python.md tells all.
+`unroll.torch` has LSTM, GRU and RNN to use instead of those of torch.nn. docs/howto/python.md describes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN in the place of torch.nn's: the same constructors, parameters, initial values, inputs and
+"""LSTM, GRU and RNN to use instead of those of torch.nn: the same constructors, parameters, initial values, inputs and
 outputs, computed forward and backward by Unroll's kernels.
 
     from unroll.torch import LSTM                   # was: from torch.nn import LSTM
