@@ -55,4 +55,19 @@ bool accepts_lists(const char *names, const char *name); /* "a b " */
 /* Refuses options of the task that name a column of a kind that it does not accept. */
 unroll_status accepts_columns(const struct task *task, const char *options, const unroll_dataset *data);
 
+/* Rows that several tasks have. */
+#define ACCEPTS_TARGET                                                                                                \
+    {.option = "target",                                                                                              \
+     .kinds = STEP_NUMBERS,                                                                                           \
+     .what = "numbers at each step",                                                                                  \
+     .type = "number",                                                                                                \
+     .list = true,                                                                                                    \
+     .all = true}
+#define ACCEPTS_KNOWN                                                                                                 \
+    {.option = "known",                                                                                               \
+     .kinds = STEP_NUMBERS | STEP_CATEGORY | STEP_SET,                                                                \
+     .what = "numbers, a category or a set at each step",                                                             \
+     .type = "number",                                                                                                \
+     .list = true}
+
 #endif

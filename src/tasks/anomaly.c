@@ -33,17 +33,8 @@ static const struct key anomaly_keys[] = {
 static const struct accepts anomaly_accepts[] = {{.losses = "huber mse mae ", .unused = "stateful batch_tokens "}, {0}};
 enum { LABEL_KINDS = STEP_NUMBERS | STEP_CATEGORY };
 static const struct accepts_column anomaly_columns[] = {
-    {.option = "target",
-     .kinds = STEP_NUMBERS,
-     .what = "numbers at each step",
-     .type = "number",
-     .list = true,
-     .all = true},
-    {.option = "known",
-     .kinds = STEP_NUMBERS | STEP_CATEGORY | STEP_SET,
-     .what = "numbers, a category or a set at each step",
-     .type = "number",
-     .list = true},
+    ACCEPTS_TARGET,
+    ACCEPTS_KNOWN,
     {.option = "label", .kinds = LABEL_KINDS, .what = "a label or a number at each step", .type = "category"},
     {0}};
 

@@ -27,18 +27,7 @@ static const struct accepts forecast_accepts[] = {{.losses = "quantile mse mae h
                                                    .loss = "quantile:0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
                                                    .unused = "stateful batch_tokens "},
                                                   {0}};
-static const struct accepts_column forecast_columns[] = {{.option = "target",
-                                                          .kinds = STEP_NUMBERS,
-                                                          .what = "numbers at each step",
-                                                          .type = "number",
-                                                          .list = true,
-                                                          .all = true},
-                                                         {.option = "known",
-                                                          .kinds = STEP_NUMBERS | STEP_CATEGORY | STEP_SET,
-                                                          .what = "numbers, a category or a set at each step",
-                                                          .type = "number",
-                                                          .list = true},
-                                                         {0}};
+static const struct accepts_column forecast_columns[] = {ACCEPTS_TARGET, ACCEPTS_KNOWN, {0}};
 
 /* Sums over all windows that were observed. */
 struct errors {
